@@ -1,0 +1,29 @@
+//! The vocabulary of bentpipe. Every other crate speaks it; it imports none of them.
+//!
+//! * [`Time`], [`Span`], [`BitRate`], [`Bytes`], [`Seq`]: newtypes for what the field measures.
+//! * [`Packet`] and [`PacketStore`]: 64-byte records in a slab, passed by [`PacketRef`].
+//! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
+//! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
+//! * [`Trace`]: time series for the probes that a scenario names.
+
+mod agent;
+mod bytes;
+mod packet;
+mod random;
+mod rate;
+mod seq;
+mod store;
+mod time;
+mod trace;
+
+pub use agent::{Agent, Ctx, Discards, DropReason, Outbox, Port};
+pub use bytes::Bytes;
+pub use packet::{
+    Address, Ecn, Endpoint, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
+};
+pub use random::RandomStream;
+pub use rate::BitRate;
+pub use seq::Seq;
+pub use store::{Extension, PacketRef, PacketStore};
+pub use time::{Span, Time};
+pub use trace::{Series, SeriesId, Trace};

@@ -1,0 +1,401 @@
+//! A packet: one 64-byte record, whatever it carries.
+
+use std::fmt;
+
+use crate::{Bytes, Seq};
+
+/// A node's address inside one network. At the edge, `wire` maps it to an IP address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Address(pub u16);
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.0)
+    }
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Endpoint {
+    /// The node.
+    pub address: Address,
+    /// The TCP port.
+    pub port: u16,
+}
+
+/// The control bits of the TCP header, as they stand in its 14th byte (RFC 9293 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Self = Self(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// These flags and `other`'s.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Is any of `other`'s flags set?
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // tcpdump's letters, in its order.
+        for (flag, letter) in [
+            (Self::FIN, 'F'),
+            (Self::SYN, 'S'),
+            (Self::RST, 'R'),
+            (Self::PSH, 'P'),
+            (Self::ACK, '.'),
+            (Self::URG, 'U'),
+            (Self::ECE, 'E'),
+            (Self::CWR, 'W'),
+        ] {
+            if self.has(flag) {
+                write!(f, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The version of the IP header in front of the TCP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IpVersion {
+    /// A 20-byte header.
+    #[default]
+    V4,
+    /// A 40-byte header.
+    V6,
+}
+
+impl IpVersion {
+    /// The header's length, without options or extension headers.
+    #[must_use]
+    pub const fn header_length(self) -> u8 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotCapable,
+    /// ECT(1).
+    Capable1,
+    /// ECT(0).
+    Capable0,
+    /// Congestion experienced.
+    Congestion,
+}
+
+/// One block of a SACK option: `[start, end)` has arrived (RFC 2018 section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub start: Seq,
+    /// The sequence number after its last.
+    pub end: Seq,
+}
+
+/// Up to four SACK blocks, most recent first.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [SackBlock; 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Appends a block; a fifth is ignored, as a fifth does not fit in a TCP header.
+    pub fn push(&mut self, block: SackBlock) {
+        if usize::from(self.count) < self.blocks.len() {
+            self.blocks[usize::from(self.count)] = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, most recent first.
+    #[must_use]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+impl FromIterator<SackBlock> for SackBlocks {
+    fn from_iter<I: IntoIterator<Item = SackBlock>>(blocks: I) -> Self {
+        let mut collected = Self::default();
+        blocks.into_iter().for_each(|block| collected.push(block));
+        collected
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+/// The options that only a SYN may carry.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SynOptions {
+    /// Maximum segment size the sender of this SYN accepts (RFC 9293 section 3.7.1).
+    pub maximum_segment_size: Option<u16>,
+    /// Shift count of the windows it will advertise (RFC 7323 section 2.2).
+    pub window_scale: Option<u8>,
+    /// It understands SACK (RFC 2018 section 2).
+    pub sack_permitted: bool,
+}
+
+/// A TCP segment inside an IP packet, as the protocol code sees it.
+///
+/// The record is 64 bytes, one cache line. What few packets carry (a SYN's options, a fourth SACK
+/// block) is in an [`Extension`](crate::Extension) of the [`PacketStore`](crate::PacketStore). The
+/// payload is not bytes but a range of the sender's stream: `payload_offset` is where it starts, an
+/// independent witness that what `sequence` says is what was sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Packet {
+    /// Who sent it.
+    pub source: Endpoint,
+    /// Who is to get it.
+    pub destination: Endpoint,
+    /// Sequence number of the first payload byte (of the SYN, if it is one).
+    pub sequence: Seq,
+    /// The next sequence number the sender expects; significant with [`Flags::ACK`].
+    pub acknowledgment: Seq,
+    /// The window field as on the wire: not yet scaled.
+    pub window: u16,
+    /// Bytes of payload.
+    pub payload_length: u16,
+    /// Bytes of IP and TCP headers together, options included.
+    pub header_length: u8,
+    /// Control bits.
+    pub flags: Flags,
+    attributes: u8,
+    pub(crate) references: u8,
+    timestamp_value: u32,
+    timestamp_echo: u32,
+    /// Offset of the payload's first byte in the sender's stream (no SYN counted).
+    pub payload_offset: u64,
+    // Up to three SACK blocks; or, with EXTENDED, [0] is the extension's index and the blocks are
+    // there.
+    words: [u32; 6],
+}
+
+// Packet::attributes
+const SACK_COUNT: u8 = 0b0000_0111;
+const EXTENDED: u8 = 0b0000_1000;
+const TIMESTAMPED: u8 = 0b0001_0000;
+const ECN: u8 = 0b0110_0000;
+const ECN_SHIFT: u8 = 5;
+const VERSION_6: u8 = 0b1000_0000;
+
+/// Blocks that fit into the record itself.
+pub(crate) const INLINE_SACK_BLOCKS: usize = 3;
+
+impl Packet {
+    /// A segment with neither payload nor options.
+    #[must_use]
+    pub fn new(source: Endpoint, destination: Endpoint, version: IpVersion) -> Self {
+        Self {
+            source,
+            destination,
+            sequence: Seq::default(),
+            acknowledgment: Seq::default(),
+            window: 0,
+            payload_length: 0,
+            header_length: version.header_length() + 20,
+            flags: Flags::NONE,
+            attributes: if version == IpVersion::V6 {
+                VERSION_6
+            } else {
+                0
+            },
+            references: 0,
+            timestamp_value: 0,
+            timestamp_echo: 0,
+            payload_offset: 0,
+            words: [0; 6],
+        }
+    }
+
+    /// Its length as an IP packet: headers and payload.
+    #[must_use]
+    pub fn length(&self) -> Bytes {
+        Bytes::new(u64::from(self.header_length) + u64::from(self.payload_length))
+    }
+
+    /// Sequence numbers it occupies: payload, SYN and FIN (RFC 9293 section 3.4, SEG.LEN).
+    #[must_use]
+    pub fn sequence_length(&self) -> u32 {
+        u32::from(self.payload_length)
+            + u32::from(self.flags.has(Flags::SYN))
+            + u32::from(self.flags.has(Flags::FIN))
+    }
+
+    /// The sequence number after its last.
+    #[must_use]
+    pub fn sequence_end(&self) -> Seq {
+        self.sequence + self.sequence_length()
+    }
+
+    /// IP version.
+    #[must_use]
+    pub fn ip_version(&self) -> IpVersion {
+        if self.attributes & VERSION_6 == 0 {
+            IpVersion::V4
+        } else {
+            IpVersion::V6
+        }
+    }
+
+    /// The timestamps option: (value, echo reply), if it is there.
+    #[must_use]
+    pub fn timestamps(&self) -> Option<(u32, u32)> {
+        (self.attributes & TIMESTAMPED != 0).then_some((self.timestamp_value, self.timestamp_echo))
+    }
+
+    /// Sets the timestamps option. The caller counts its bytes in `header_length`.
+    pub fn set_timestamps(&mut self, value: u32, echo: u32) {
+        self.attributes |= TIMESTAMPED;
+        self.timestamp_value = value;
+        self.timestamp_echo = echo;
+    }
+
+    /// The ECN field.
+    #[must_use]
+    pub fn ecn(&self) -> Ecn {
+        match (self.attributes & ECN) >> ECN_SHIFT {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Congestion,
+        }
+    }
+
+    /// Sets the ECN field.
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.attributes = self.attributes & !ECN | (ecn as u8) << ECN_SHIFT;
+    }
+
+    /// Does it carry SACK blocks?
+    #[must_use]
+    pub fn has_sack_blocks(&self) -> bool {
+        self.attributes & SACK_COUNT != 0
+    }
+
+    /// The extension's index, if it has one.
+    pub(crate) fn extension(&self) -> Option<u32> {
+        (self.attributes & EXTENDED != 0).then_some(self.words[0])
+    }
+
+    pub(crate) fn set_extension(&mut self, index: u32) {
+        self.attributes |= EXTENDED;
+        self.words[0] = index;
+    }
+
+    pub(crate) fn clear_extension(&mut self) {
+        self.attributes &= !EXTENDED;
+        self.words[0] = 0;
+    }
+
+    /// The blocks of the record itself; none where an extension holds them.
+    pub(crate) fn inline_sack_blocks(&self) -> SackBlocks {
+        let count = usize::from(self.attributes & SACK_COUNT).min(INLINE_SACK_BLOCKS);
+        let block = |i: usize| SackBlock {
+            start: Seq::new(self.words[2 * i]),
+            end: Seq::new(self.words[2 * i + 1]),
+        };
+        (0..count).map(block).collect()
+    }
+
+    pub(crate) fn set_inline_sack_blocks(&mut self, blocks: &[SackBlock]) {
+        debug_assert!(blocks.len() <= INLINE_SACK_BLOCKS && self.extension().is_none());
+        for (i, block) in blocks.iter().enumerate() {
+            self.words[2 * i] = block.start.get();
+            self.words[2 * i + 1] = block.end.get();
+        }
+        self.set_sack_count(blocks.len());
+    }
+
+    pub(crate) fn set_sack_count(&mut self, count: usize) {
+        self.attributes = self.attributes & !SACK_COUNT | count as u8;
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{} > {}:{} [{:?}] {:?} len {} ack {:?} win {}",
+            self.source.address.0,
+            self.source.port,
+            self.destination.address.0,
+            self.destination.port,
+            self.flags,
+            self.sequence,
+            self.payload_length,
+            self.acknowledgment,
+            self.window
+        )?;
+        if let Some((value, echo)) = self.timestamps() {
+            write!(f, " ts {value}/{echo}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+        assert_eq!(align_of::<Packet>(), 64);
+    }
+
+    #[test]
+    fn attributes_do_not_disturb_one_another() {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V6);
+        packet.set_ecn(Ecn::Congestion);
+        packet.set_timestamps(7, 9);
+        packet.set_inline_sack_blocks(&[SackBlock {
+            start: Seq::new(1),
+            end: Seq::new(2),
+        }]);
+        packet.set_ecn(Ecn::Capable1);
+        assert_eq!(packet.ecn(), Ecn::Capable1);
+        assert_eq!(packet.timestamps(), Some((7, 9)));
+        assert_eq!(packet.inline_sack_blocks().as_slice().len(), 1);
+        assert_eq!(packet.ip_version(), IpVersion::V6);
+        assert_eq!(packet.header_length, 60);
+    }
+}

@@ -1,0 +1,99 @@
+//! Random streams keyed by (seed, component, purpose).
+
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// One stream of random numbers.
+///
+/// Each component draws from its own streams, so that adding a link to a scenario changes no other
+/// link's draws, and two variants of one scenario meet the same luck (common random numbers).
+#[derive(Clone, Debug)]
+pub struct RandomStream(Xoshiro256PlusPlus);
+
+impl RandomStream {
+    /// The stream of `component` ("satellite.forward") for `purpose` ("errors") under `seed`.
+    #[must_use]
+    pub fn new(seed: u64, component: &str, purpose: &str) -> Self {
+        // FNV-1a over the two names, a separator between them; SplitMix64 (inside
+        // `seed_from_u64`) then spreads the 64 bits over the generator's 256.
+        let mut key = 0xcbf2_9ce4_8422_2325_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for byte in component.bytes().chain([0xff]).chain(purpose.bytes()) {
+            key = (key ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Self(Xoshiro256PlusPlus::seed_from_u64(key))
+    }
+
+    /// 64 uniform bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), with 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// True with this probability.
+    pub fn happens(&mut self, probability: f64) -> bool {
+        self.uniform() < probability
+    }
+
+    /// Exponentially distributed with this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        // 1 - uniform is in (0, 1], so the logarithm is finite.
+        -mean * libm::log(1.0 - self.uniform())
+    }
+
+    /// The number of failures before the first success of independent trials that each succeed with
+    /// `probability`; `u64::MAX` when they never do.
+    pub fn failures_before_success(&mut self, probability: f64) -> u64 {
+        if probability <= 0.0 {
+            return u64::MAX;
+        }
+        if probability >= 1.0 {
+            return 0;
+        }
+        let trials = libm::log(1.0 - self.uniform()) / libm::log1p(-probability);
+        if trials >= u64::MAX as f64 {
+            u64::MAX
+        } else {
+            trials as u64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_key_gives_the_same_stream_and_another_key_another() {
+        let draw = |seed, component, purpose| RandomStream::new(seed, component, purpose).bits();
+        assert_eq!(
+            draw(1, "satellite.forward", "errors"),
+            draw(1, "satellite.forward", "errors")
+        );
+        assert_ne!(
+            draw(1, "satellite.forward", "errors"),
+            draw(2, "satellite.forward", "errors")
+        );
+        assert_ne!(
+            draw(1, "satellite.forward", "errors"),
+            draw(1, "satellite.return", "errors")
+        );
+        assert_ne!(draw(1, "ab", "c"), draw(1, "a", "bc"));
+    }
+
+    #[test]
+    fn geometric_draws_have_the_right_mean() {
+        let mut stream = RandomStream::new(7, "test", "geometric");
+        let probability = 0.01;
+        let draws = 200_000;
+        let total: u64 = (0..draws)
+            .map(|_| stream.failures_before_success(probability))
+            .sum();
+        let mean = total as f64 / f64::from(draws);
+        // (1 - p) / p = 99; the standard error of the mean is 99.5 / sqrt(200000) = 0.22.
+        assert!((mean - 99.0).abs() < 1.0, "mean {mean}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Bit rates.
+
+use std::fmt;
+
+use crate::{Bytes, Span};
+
+/// Bits per second; never zero.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(u64);
+
+impl BitRate {
+    /// `bits_per_second`, or `None` for zero: a link that never sends is no link.
+    #[must_use]
+    pub const fn new(bits_per_second: u64) -> Option<Self> {
+        if bits_per_second == 0 {
+            None
+        } else {
+            Some(Self(bits_per_second))
+        }
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bytes` take to be clocked out at this rate, to the nearest nanosecond.
+    #[must_use]
+    pub const fn transmission_time(self, bytes: Bytes) -> Span {
+        // Up to 2 GB in one go stays within 64 bits; beyond that, 128-bit arithmetic.
+        let half = self.0 / 2;
+        if bytes.get() < 1 << 31 {
+            return Span::from_nanos((bytes.get() * 8_000_000_000 + half) / self.0);
+        }
+        let exact = (bytes.get() as u128 * 8_000_000_000 + half as u128) / self.0 as u128;
+        Span::from_nanos(if exact > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            exact as u64
+        })
+    }
+
+    /// The bytes that fit into `span` at this rate, rounded down: a bandwidth-delay product.
+    #[must_use]
+    pub const fn bytes_in(self, span: Span) -> Bytes {
+        let exact = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
+        Bytes::new(if exact > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            exact as u64
+        })
+    }
+}
+
+impl fmt::Debug for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bit/s", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(bits_per_second: u64) -> BitRate {
+        BitRate::new(bits_per_second).expect("not zero")
+    }
+
+    #[test]
+    fn transmission_times_are_exact_to_the_nanosecond() {
+        assert_eq!(
+            rate(100_000_000).transmission_time(Bytes::new(1500)),
+            Span::from_micros(120)
+        );
+        assert_eq!(
+            rate(4_000).transmission_time(Bytes::new(52)),
+            Span::from_millis(104)
+        );
+        assert_eq!(
+            rate(3).transmission_time(Bytes::new(1)),
+            Span::from_nanos(2_666_666_667)
+        );
+        assert_eq!(
+            rate(8).transmission_time(Bytes::new(1 << 33)),
+            Span::from_secs(1 << 33)
+        );
+    }
+
+    #[test]
+    fn a_bandwidth_delay_product() {
+        assert_eq!(
+            rate(100_000_000).bytes_in(Span::from_millis(600)),
+            Bytes::new(7_500_000)
+        );
+    }
+}

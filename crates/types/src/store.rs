@@ -1,0 +1,238 @@
+//! The slab that holds every packet of a network.
+
+use crate::packet::INLINE_SACK_BLOCKS;
+use crate::{Packet, SackBlocks, SynOptions};
+
+/// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PacketRef(u32);
+
+/// What few packets carry, kept out of the 64-byte record.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Extension {
+    /// A SYN's options.
+    pub syn: SynOptions,
+    /// SACK blocks, where the record has no room for them.
+    sack: SackBlocks,
+}
+
+/// All packets of a network, in a slab: no allocation per packet once it has grown to the number in
+/// flight.
+#[derive(Debug, Default)]
+pub struct PacketStore {
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+    extensions: Vec<Extension>,
+    free_extensions: Vec<u32>,
+    inserted: u64,
+}
+
+impl PacketStore {
+    /// Stores a packet that has no extension.
+    pub fn insert(&mut self, mut packet: Packet) -> PacketRef {
+        debug_assert!(
+            packet.extension().is_none(),
+            "an extension belongs to one stored packet"
+        );
+        packet.references = 1;
+        self.inserted += 1;
+        if let Some(index) = self.free.pop() {
+            self.packets[index as usize] = packet;
+            return PacketRef(index);
+        }
+        let index = self.packets.len() as u32;
+        self.packets.push(packet);
+        PacketRef(index)
+    }
+
+    /// The packet.
+    #[must_use]
+    pub fn get(&self, reference: PacketRef) -> &Packet {
+        debug_assert!(
+            self.packets[reference.0 as usize].references > 0,
+            "released already"
+        );
+        &self.packets[reference.0 as usize]
+    }
+
+    /// The packet, to change it.
+    pub fn get_mut(&mut self, reference: PacketRef) -> &mut Packet {
+        debug_assert!(
+            self.packets[reference.0 as usize].references > 0,
+            "released already"
+        );
+        &mut self.packets[reference.0 as usize]
+    }
+
+    /// The options of a SYN; the default for any other packet.
+    #[must_use]
+    pub fn syn_options(&self, reference: PacketRef) -> SynOptions {
+        self.extension_of(self.get(reference))
+            .map_or_else(SynOptions::default, |e| e.syn)
+    }
+
+    /// Gives a SYN its options. The caller counts their bytes in `header_length`.
+    pub fn set_syn_options(&mut self, reference: PacketRef, options: SynOptions) {
+        self.extend(reference).syn = options;
+    }
+
+    /// The SACK blocks, most recent first.
+    #[must_use]
+    pub fn sack_blocks(&self, reference: PacketRef) -> SackBlocks {
+        let packet = self.get(reference);
+        self.extension_of(packet)
+            .map_or_else(|| packet.inline_sack_blocks(), |e| e.sack)
+    }
+
+    /// Replaces the SACK blocks. The caller counts their bytes in `header_length`.
+    pub fn set_sack_blocks(&mut self, reference: PacketRef, blocks: &SackBlocks) {
+        let blocks = *blocks;
+        let count = blocks.as_slice().len();
+        if count <= INLINE_SACK_BLOCKS && self.get(reference).extension().is_none() {
+            self.get_mut(reference)
+                .set_inline_sack_blocks(blocks.as_slice());
+            return;
+        }
+        self.extend(reference).sack = blocks;
+        self.get_mut(reference).set_sack_count(count);
+    }
+
+    /// One more holder of this packet (a segment store, say): it stays until each has released it.
+    pub fn retain(&mut self, reference: PacketRef) {
+        let packet = self.get_mut(reference);
+        debug_assert!(
+            packet.references < u8::MAX,
+            "too many holders of one packet"
+        );
+        packet.references += 1;
+    }
+
+    /// One holder less; the last one frees the slot.
+    pub fn release(&mut self, reference: PacketRef) {
+        let packet = &mut self.packets[reference.0 as usize];
+        debug_assert!(packet.references > 0, "released twice");
+        packet.references -= 1;
+        if packet.references == 0 {
+            if let Some(index) = packet.extension() {
+                self.free_extensions.push(index);
+            }
+            self.free.push(reference.0);
+        }
+    }
+
+    /// Packets now held.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// Packets ever inserted.
+    #[must_use]
+    pub fn inserted(&self) -> u64 {
+        self.inserted
+    }
+
+    fn extension_of(&self, packet: &Packet) -> Option<&Extension> {
+        packet
+            .extension()
+            .map(|index| &self.extensions[index as usize])
+    }
+
+    /// The packet's extension, made (with the SACK blocks moved into it) if there was none.
+    fn extend(&mut self, reference: PacketRef) -> &mut Extension {
+        let packet = self.get_mut(reference);
+        if let Some(index) = packet.extension() {
+            return &mut self.extensions[index as usize];
+        }
+        let extension = Extension {
+            sack: packet.inline_sack_blocks(),
+            ..Extension::default()
+        };
+        let index = self.free_extensions.pop().unwrap_or_else(|| {
+            self.extensions.push(Extension::default());
+            (self.extensions.len() - 1) as u32
+        });
+        self.get_mut(reference).set_extension(index);
+        let slot = &mut self.extensions[index as usize];
+        *slot = extension;
+        slot
+    }
+
+    /// A stored copy of a packet, with an extension of its own (a duplicating link, say).
+    pub fn duplicate(&mut self, reference: PacketRef) -> PacketRef {
+        let mut packet = *self.get(reference);
+        let extension = self.extension_of(&packet).copied();
+        packet.clear_extension();
+        let copy = self.insert(packet);
+        if let Some(extension) = extension {
+            *self.extend(copy) = extension;
+        }
+        copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endpoint, IpVersion, SackBlock, Seq};
+
+    fn packet() -> Packet {
+        Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4)
+    }
+
+    fn blocks(count: u32) -> SackBlocks {
+        let block = |i| SackBlock {
+            start: Seq::new(10 * i),
+            end: Seq::new(10 * i + 5),
+        };
+        (0..count).map(block).collect()
+    }
+
+    #[test]
+    fn slots_are_used_again_only_when_every_holder_has_let_go() {
+        let mut store = PacketStore::default();
+        let first = store.insert(packet());
+        store.retain(first);
+        store.release(first);
+        assert_eq!(store.held(), 1);
+        store.release(first);
+        assert_eq!(store.held(), 0);
+        assert_eq!(store.insert(packet()), first);
+        assert_eq!(store.inserted(), 2);
+    }
+
+    #[test]
+    fn sack_blocks_survive_wherever_they_are_kept() {
+        let mut store = PacketStore::default();
+        for count in 0..=4 {
+            let reference = store.insert(packet());
+            store.set_sack_blocks(reference, &blocks(count));
+            assert_eq!(
+                store.sack_blocks(reference),
+                blocks(count),
+                "{count} blocks"
+            );
+            assert_eq!(store.get(reference).has_sack_blocks(), count > 0);
+            // Options that come later move the blocks, and lose none.
+            store.set_syn_options(
+                reference,
+                SynOptions {
+                    sack_permitted: true,
+                    ..SynOptions::default()
+                },
+            );
+            assert_eq!(
+                store.sack_blocks(reference),
+                blocks(count),
+                "{count} blocks, extended"
+            );
+            let copy = store.duplicate(reference);
+            store.release(reference);
+            assert_eq!(store.sack_blocks(copy), blocks(count));
+            assert!(store.syn_options(copy).sack_permitted);
+            store.release(copy);
+        }
+        assert_eq!(store.held(), 0);
+        assert!(store.extensions.len() <= 2);
+    }
+}
