@@ -1,1 +1,12 @@
-//! bentpipe-link.
+//! One-way links: a queue, a transmitter of some rate, a propagation delay, and errors.
+//!
+//! A [`Direction`] needs one pending event, the arrival of the packet at the head of its ring: the
+//! departure of a packet from a first-in-first-out queue is known the moment it is enqueued.
+
+mod direction;
+mod errors;
+mod queue;
+
+pub use direction::{Arrival, Counters, Direction, Settings};
+pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};
+pub use queue::{DropTail, Limit, Verdict};

@@ -1,0 +1,235 @@
+//! One direction of a link.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{BitRate, Bytes, PacketRef, Span, Time};
+
+use crate::{DropTail, ErrorModel, Verdict};
+
+/// What one direction of a link is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Rate of the transmitter.
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// What waits for the transmitter.
+    pub queue: DropTail,
+    /// What loses packets on the way; a packet is lost if any of them loses it.
+    pub errors: Vec<ErrorModel>,
+    /// Bits on the air per bit of the packet (16/15 for the VSAT of obata2000, section 4.2.2).
+    pub redundancy: f64,
+}
+
+/// What a direction has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets offered to the queue.
+    pub offered: u64,
+    /// Packets the queue dropped.
+    pub dropped: u64,
+    /// Packets lost to errors.
+    pub lost: u64,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Bytes that arrived, IP headers included.
+    pub delivered_bytes: u64,
+    /// Most packets that ever waited.
+    pub queue_max_packets: u64,
+    /// Most bytes that ever waited.
+    pub queue_max_bytes: u64,
+    /// Time the transmitter was given work for.
+    pub busy: Span,
+}
+
+/// A packet that has come to the end of the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// Intact.
+    Delivered(PacketRef),
+    /// Corrupted on the way.
+    Lost(PacketRef),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InTransit {
+    departure: Time,
+    packet: PacketRef,
+    length: u32,
+}
+
+/// One direction of a link, first in, first out.
+///
+/// `departure`, the end of a packet's transmission, is fixed when it is enqueued; the ring holds
+/// waiting, transmitted and propagating packets in that order, and `departed` counts those at its
+/// front whose transmission is over.
+#[derive(Debug)]
+pub struct Direction {
+    ring: VecDeque<InTransit>,
+    departed: usize,
+    waiting_bytes: u64,
+    idle_from: Time,
+    delay: Span,
+    rate: BitRate,
+    last_length: u32,
+    last_transmission: Span,
+    queue: DropTail,
+    redundancy: f64,
+    counters: Counters,
+    errors: Vec<ErrorModel>,
+}
+
+impl Direction {
+    /// An empty, idle direction.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            departed: 0,
+            waiting_bytes: 0,
+            idle_from: Time::ZERO,
+            delay: settings.delay,
+            rate: settings.rate,
+            last_length: 0,
+            last_transmission: Span::ZERO,
+            queue: settings.queue,
+            redundancy: settings.redundancy,
+            counters: Counters::default(),
+            errors: settings.errors,
+        }
+    }
+
+    /// Offers a packet to the queue. A dropped packet stays the caller's.
+    pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
+        self.counters.offered += 1;
+        self.advance(now, |_, _, _| {});
+        let length = length.get() as u32;
+        let waits = self.idle_from > now;
+        if waits {
+            let waiting = self.waiting_packets();
+            let verdict = self.queue.enqueue(
+                waiting,
+                Bytes::new(self.waiting_bytes),
+                Bytes::new(u64::from(length)),
+            );
+            if verdict == Verdict::Dropped {
+                self.counters.dropped += 1;
+                return verdict;
+            }
+            self.waiting_bytes += u64::from(length);
+            self.counters.queue_max_packets = self.counters.queue_max_packets.max(waiting + 1);
+            self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(self.waiting_bytes);
+        }
+        let transmission = self.transmission_time(length);
+        let start = if waits { self.idle_from } else { now };
+        let departure = start + transmission;
+        self.idle_from = departure;
+        self.counters.busy += transmission;
+        self.ring.push_back(InTransit {
+            departure,
+            packet,
+            length,
+        });
+        Verdict::Queued
+    }
+
+    /// When the packet at the head of the ring arrives.
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.ring.front().map(|head| head.departure + self.delay)
+    }
+
+    /// Takes the packet whose arrival time has come. `None` if there is none.
+    pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
+        let head = *self.ring.front()?;
+        if head.departure + self.delay > now {
+            return None;
+        }
+        if self.departed == 0 {
+            // Nothing has asked about the queue since this packet left it.
+            self.advance(now, |_, _, _| {});
+        }
+        self.ring.pop_front();
+        self.departed -= 1;
+        let length = Bytes::new(u64::from(head.length));
+        let mut lost = false;
+        for model in &mut self.errors {
+            // Every model sees every packet, so that one's losses don't shift another's draws.
+            lost |= model.loses(length);
+        }
+        if lost {
+            self.counters.lost += 1;
+            return Some(Arrival::Lost(head.packet));
+        }
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += length.get();
+        Some(Arrival::Delivered(head.packet))
+    }
+
+    /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
+    /// it began to be transmitted, and how many packets and bytes then still waited.
+    pub fn advance(&mut self, now: Time, mut left: impl FnMut(Time, u64, u64)) {
+        while let Some(first) = self.ring.get(self.departed) {
+            if first.departure > now {
+                break;
+            }
+            let at = first.departure;
+            self.departed += 1;
+            // The next one leaves the queue for the transmitter. It did wait: one that finds the
+            // transmitter idle comes after an `advance` that has departed all before it.
+            if let Some(next) = self.ring.get(self.departed) {
+                self.waiting_bytes -= u64::from(next.length);
+                left(at, self.waiting_packets(), self.waiting_bytes);
+            }
+        }
+    }
+
+    /// Packets waiting, as of the last `advance`, `enqueue` or `arrive`.
+    #[must_use]
+    pub fn waiting_packets(&self) -> u64 {
+        // Of those not departed, the first is being transmitted.
+        (self.ring.len() - self.departed).saturating_sub(1) as u64
+    }
+
+    /// Bytes waiting, as of the last `advance`, `enqueue` or `arrive`.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// Packets in the queue, in transmission or in flight.
+    #[must_use]
+    pub fn in_transit(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.
+    #[must_use]
+    pub fn busy(&self, now: Time) -> Span {
+        self.counters.busy.saturating_sub(self.idle_from.since(now))
+    }
+
+    fn transmission_time(&mut self, length: u32) -> Span {
+        if length != self.last_length {
+            self.last_length = length;
+            let exact = self.rate.transmission_time(Bytes::new(u64::from(length)));
+            self.last_transmission = if self.redundancy == 1.0 {
+                exact
+            } else {
+                Span::from_secs_f64(
+                    f64::from(length) * 8.0 * self.redundancy / self.rate.bits_per_second() as f64,
+                )
+            };
+        }
+        self.last_transmission
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Limit;
+
+fn direction(queue: Limit, errors: Vec<ErrorModel>) -> Direction {
+    Direction::new(Settings {
+        rate: BitRate::new(8_000).expect("not zero"), // a byte a millisecond
+        delay: Span::from_millis(250),
+        queue: DropTail { limit: queue },
+        errors,
+        redundancy: 1.0,
+    })
+}
+
+fn packets(count: usize) -> Vec<PacketRef> {
+    let mut store = PacketStore::default();
+    let packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+    (0..count).map(|_| store.insert(packet)).collect()
+}
+
+fn millis(milliseconds: u64) -> Time {
+    Time::ZERO + Span::from_millis(milliseconds)
+}
+
+#[test]
+fn a_packet_is_clocked_out_and_then_propagates() {
+    let packet = packets(1)[0];
+    let mut link = direction(Limit::Packets(10), vec![]);
+    assert_eq!(
+        link.enqueue(millis(5), packet, Bytes::new(100)),
+        Verdict::Queued
+    );
+    assert_eq!(link.next_arrival(), Some(millis(5 + 100 + 250)));
+    assert_eq!(link.arrive(millis(354)), None);
+    assert_eq!(link.arrive(millis(355)), Some(Arrival::Delivered(packet)));
+    assert_eq!(link.next_arrival(), None);
+    assert_eq!(link.busy(millis(355)), Span::from_millis(100));
+}
+
+#[test]
+fn the_packet_in_transmission_does_not_count_against_the_limit() {
+    let packet = packets(4);
+    let mut link = direction(Limit::Packets(2), vec![]);
+    for reference in &packet[..3] {
+        assert_eq!(
+            link.enqueue(millis(0), *reference, Bytes::new(100)),
+            Verdict::Queued
+        );
+    }
+    assert_eq!(
+        link.enqueue(millis(99), packet[3], Bytes::new(100)),
+        Verdict::Dropped
+    );
+    assert_eq!((link.waiting_packets(), link.waiting_bytes()), (2, 200));
+    // At 100 ms the first has gone, and there is room again.
+    assert_eq!(
+        link.enqueue(millis(100), packet[3], Bytes::new(100)),
+        Verdict::Queued
+    );
+    assert_eq!(link.counters().dropped, 1);
+    assert_eq!(link.counters().queue_max_packets, 2);
+}
+
+#[test]
+fn a_limit_in_bytes() {
+    let packet = packets(4);
+    let mut link = direction(Limit::Bytes(Bytes::new(150)), vec![]);
+    assert_eq!(
+        link.enqueue(millis(0), packet[0], Bytes::new(1_000)),
+        Verdict::Queued
+    );
+    assert_eq!(
+        link.enqueue(millis(0), packet[1], Bytes::new(100)),
+        Verdict::Queued
+    );
+    assert_eq!(
+        link.enqueue(millis(0), packet[2], Bytes::new(60)),
+        Verdict::Dropped
+    );
+    assert_eq!(
+        link.enqueue(millis(0), packet[3], Bytes::new(50)),
+        Verdict::Queued
+    );
+    assert_eq!(link.counters().queue_max_bytes, 150);
+}
+
+#[test]
+fn redundancy_lengthens_the_transmission() {
+    let mut link = Direction::new(Settings {
+        rate: BitRate::new(64_000).expect("not zero"),
+        delay: Span::ZERO,
+        queue: DropTail {
+            limit: Limit::Packets(1),
+        },
+        errors: vec![],
+        redundancy: 16.0 / 15.0,
+    });
+    link.enqueue(Time::ZERO, packets(1)[0], Bytes::new(1500));
+    assert_eq!(link.next_arrival(), Some(millis(200)));
+}
+
+#[test]
+fn departures_are_told_at_the_time_they_happened() {
+    let mut link = direction(Limit::Packets(10), vec![]);
+    for reference in packets(3) {
+        link.enqueue(millis(0), reference, Bytes::new(100));
+    }
+    let mut seen = Vec::new();
+    link.advance(millis(1_000), |at, packets, bytes| {
+        seen.push((at, packets, bytes))
+    });
+    assert_eq!(seen, [(millis(100), 1, 100), (millis(200), 0, 0)]);
+}
+
+proptest! {
+    /// What enters leaves, is lost, is dropped, or is still there; in order; never early.
+    #[test]
+    fn every_packet_is_accounted_for(
+        offers in prop::collection::vec((0_u64..400, 1_u64..1_500), 1..200),
+        limit in 0_u64..20,
+        loss in 0.0_f64..0.5,
+        seed in any::<u64>(),
+        until in 0_u64..400_000,
+    ) {
+        let random = RandomStream::new(seed, "link", "errors");
+        let mut link = direction(Limit::Packets(limit), vec![ErrorModel::packet_loss(loss, random)]);
+        let references = packets(offers.len());
+        let mut now = Time::ZERO;
+        let (mut queued, mut arrived) = (Vec::new(), Vec::new());
+        let mut collect = |link: &mut Direction, now: Time| {
+            while let Some(at) = link.next_arrival().filter(|at| *at <= now) {
+                match link.arrive(at) {
+                    Some(Arrival::Delivered(packet) | Arrival::Lost(packet)) => arrived.push(packet),
+                    None => unreachable!("its time has come"),
+                }
+            }
+        };
+        for (reference, (gap, length)) in references.iter().zip(&offers) {
+            now += Span::from_millis(*gap);
+            collect(&mut link, now);
+            if link.enqueue(now, *reference, Bytes::new(*length)) == Verdict::Queued {
+                queued.push(*reference);
+            }
+            prop_assert!(link.waiting_packets() <= limit);
+            prop_assert_eq!(link.waiting_packets() == 0, link.waiting_bytes() == 0);
+        }
+        collect(&mut link, now + Span::from_millis(until));
+        let counters = *link.counters();
+        prop_assert_eq!(counters.offered, offers.len() as u64);
+        prop_assert_eq!(
+            counters.offered,
+            counters.dropped + counters.lost + counters.delivered + link.in_transit() as u64
+        );
+        prop_assert_eq!(&arrived[..], &queued[..arrived.len()]);
+    }
+}

@@ -1,0 +1,65 @@
+//! Independent bit errors.
+
+use bentpipe_types::{Bytes, RandomStream};
+
+/// Bits go wrong independently, each with the same probability.
+///
+/// A packet of L bits survives with probability (1 - rate)^L. Instead of drawing for every packet,
+/// the model draws how many good bits come before the next bad one (geometric), and counts down:
+/// the same distribution, one draw per loss.
+#[derive(Clone, Debug)]
+pub struct BitErrors {
+    rate: f64,
+    good_bits: u64,
+    random: RandomStream,
+}
+
+impl BitErrors {
+    /// Bit errors at `rate`, in [0, 1].
+    #[must_use]
+    pub fn new(rate: f64, mut random: RandomStream) -> Self {
+        let good_bits = random.failures_before_success(rate);
+        Self {
+            rate,
+            good_bits,
+            random,
+        }
+    }
+
+    /// Does the next packet meet a bit error?
+    pub fn loses(&mut self, length: Bytes) -> bool {
+        let bits = length.bits();
+        if self.good_bits >= bits {
+            // `u64::MAX` means never.
+            if self.good_bits != u64::MAX {
+                self.good_bits -= bits;
+            }
+            return false;
+        }
+        // The process has no memory: the bits after this packet start afresh.
+        self.good_bits = self.random.failures_before_success(self.rate);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss_rate(rate: f64, length: u64, packets: u32) -> f64 {
+        let mut model = BitErrors::new(rate, RandomStream::new(3, "test", "bit errors"));
+        let lost = (0..packets)
+            .filter(|_| model.loses(Bytes::new(length)))
+            .count();
+        lost as f64 / f64::from(packets)
+    }
+
+    #[test]
+    fn the_loss_rate_follows_from_the_length() {
+        // 1 - (1 - 1e-5)^12000 = 0.11308; the standard error of 400,000 packets is 0.0005.
+        assert!((loss_rate(1e-5, 1500, 400_000) - 0.113_08).abs() < 0.002);
+        assert!((loss_rate(1e-5, 40, 400_000) - 0.003_195).abs() < 0.000_4);
+        assert_eq!(loss_rate(0.0, 1500, 1_000), 0.0);
+        assert_eq!(loss_rate(1.0, 40, 1_000), 1.0);
+    }
+}

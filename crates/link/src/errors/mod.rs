@@ -1,0 +1,51 @@
+//! Error models: which packets a link corrupts, and so loses.
+
+mod bit_errors;
+mod listed;
+mod packet_loss;
+
+pub use bit_errors::BitErrors;
+pub use listed::Listed;
+pub use packet_loss::PacketLoss;
+
+use bentpipe_types::{Bytes, RandomStream};
+
+/// One cause of loss on a link.
+#[derive(Clone, Debug)]
+pub enum ErrorModel {
+    /// Independent bit errors.
+    BitErrors(BitErrors),
+    /// Independent packet losses.
+    PacketLoss(PacketLoss),
+    /// Just these packets.
+    Listed(Listed),
+}
+
+impl ErrorModel {
+    /// Each bit is wrong with probability `rate`; a packet with a wrong bit is lost.
+    #[must_use]
+    pub fn bit_errors(rate: f64, random: RandomStream) -> Self {
+        Self::BitErrors(BitErrors::new(rate, random))
+    }
+
+    /// Each packet is lost with probability `rate`, whatever its length.
+    #[must_use]
+    pub fn packet_loss(rate: f64, random: RandomStream) -> Self {
+        Self::PacketLoss(PacketLoss::new(rate, random))
+    }
+
+    /// The packets with these numbers, counted from 1, are lost.
+    #[must_use]
+    pub fn listed(packets: impl IntoIterator<Item = u64>) -> Self {
+        Self::Listed(Listed::new(packets))
+    }
+
+    /// Is the next packet, of this length on the air, lost? Called once per packet, in order.
+    pub fn loses(&mut self, length: Bytes) -> bool {
+        match self {
+            Self::BitErrors(model) => model.loses(length),
+            Self::PacketLoss(model) => model.loses(),
+            Self::Listed(model) => model.loses(),
+        }
+    }
+}

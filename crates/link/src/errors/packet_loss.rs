@@ -1,0 +1,51 @@
+//! Independent packet losses.
+
+use bentpipe_types::RandomStream;
+
+/// Packets are lost independently, each with the same probability, whatever their length.
+#[derive(Clone, Debug)]
+pub struct PacketLoss {
+    rate: f64,
+    good_packets: u64,
+    random: RandomStream,
+}
+
+impl PacketLoss {
+    /// Packet losses at `rate`, in [0, 1].
+    #[must_use]
+    pub fn new(rate: f64, mut random: RandomStream) -> Self {
+        let good_packets = random.failures_before_success(rate);
+        Self {
+            rate,
+            good_packets,
+            random,
+        }
+    }
+
+    /// Is the next packet lost?
+    pub fn loses(&mut self) -> bool {
+        if self.good_packets > 0 {
+            if self.good_packets != u64::MAX {
+                self.good_packets -= 1;
+            }
+            return false;
+        }
+        self.good_packets = self.random.failures_before_success(self.rate);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loss_rate_is_the_rate() {
+        let mut model = PacketLoss::new(0.02, RandomStream::new(5, "test", "packet loss"));
+        let lost = (0..500_000).filter(|_| model.loses()).count();
+        // 10,000 expected, standard deviation 99.
+        assert!((9_600..10_400).contains(&lost), "{lost}");
+        let mut always = PacketLoss::new(1.0, RandomStream::new(5, "test", "packet loss"));
+        assert!((0..100).all(|_| always.loses()));
+    }
+}
