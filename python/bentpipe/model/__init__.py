@@ -1,13 +1,16 @@
 """Closed-form models of TCP on an asymmetric path, vectorised on numpy arrays.
 
-=================  ==================================================  =======================
-module             what it predicts                                    loss
-=================  ==================================================  =======================
-`obata2000`        transfer time and throughput, as printed            none
-`mathis`           long-run throughput                                 light, no timeouts
-`padhye`           long-run throughput                                 with timeouts
-`limits`           which of four limits binds, and each one's value    none
-=================  ==================================================  =======================
+=============  ====================================================  =====================
+module         what it predicts                                      loss
+=============  ====================================================  =====================
+`obata2000`    transfer time and throughput, as the paper prints it  none
+`delayed_ack`  the same, corrected: exact round by round             none
+`lakshman`     average over one congestion-window cycle              buffer overflow only
+`mathis`       long-run throughput                                   light, no timeouts
+`padhye`       long-run throughput (PFTK)                            with timeouts
+`cardwell`     expected time of a short transfer                     with timeouts
+`limits`       which of four limits binds, and each one's value      none
+=============  ====================================================  =====================
 
 Every function takes keyword arguments only, with the unit in the name, broadcasts them against
 each other, and returns float64 arrays or a frozen dataclass of them. `AsymmetricPath` describes
@@ -16,15 +19,24 @@ the two links. No throughput exceeds `AsymmetricPath.capacity_bps`.
 
 from __future__ import annotations
 
-from . import mathis, obata2000, padhye
+from . import cardwell, delayed_ack, lakshman, mathis, obata2000, padhye
+from .cardwell import CardwellPrediction
+from .delayed_ack import DelayedAckPrediction
+from .lakshman import LakshmanPrediction
 from .limits import Limits, limits
 from .obata2000 import Obata2000Prediction
 from .path import AsymmetricPath
 
 __all__ = [
     "AsymmetricPath",
+    "CardwellPrediction",
+    "DelayedAckPrediction",
+    "LakshmanPrediction",
     "Limits",
     "Obata2000Prediction",
+    "cardwell",
+    "delayed_ack",
+    "lakshman",
     "limits",
     "mathis",
     "obata2000",
