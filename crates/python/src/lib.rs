@@ -1,1 +1,83 @@
-//! bentpipe-python.
+//! `bentpipe._native`: the simulator as a Python module. Conversions and errors, nothing else.
+//!
+//! The stub that Python's type checkers read is `python/bentpipe/_native.pyi`; the two change
+//! together.
+
+mod engine;
+mod output;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use engine::{Request, Source};
+use output::RunOutput;
+
+pyo3::create_exception!(
+    bentpipe._native,
+    ScenarioError,
+    PyValueError,
+    "The scenario is wrong: one line with file, line, key and what was expected."
+);
+
+fn scenario_error(message: String) -> PyErr {
+    ScenarioError::new_err(message)
+}
+
+/// Simulate a scenario file, or `text` in its place; the GIL is released meanwhile.
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
+    default_probes = false
+))]
+fn run(
+    py: Python<'_>,
+    path: PathBuf,
+    text: Option<String>,
+    seed: Option<u64>,
+    overrides: Vec<(String, String)>,
+    pcap: Vec<(String, PathBuf)>,
+    default_probes: bool,
+) -> PyResult<RunOutput> {
+    let request = Request { source: Source { path, text, overrides }, seed, pcap, default_probes };
+    py.detach(|| engine::run(&request)).map(RunOutput::from).map_err(scenario_error)
+}
+
+/// Resolve a scenario (defaults filled in, overrides applied) and return it as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, *, text = None, overrides = Vec::new()))]
+fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    text: Option<String>,
+    overrides: Vec<(String, String)>,
+) -> PyResult<String> {
+    let source = Source { path, text, overrides };
+    py.detach(|| engine::load(&source)).map_err(scenario_error)
+}
+
+/// Return the JSON Schema of the scenario file.
+#[pyfunction]
+fn json_schema() -> String {
+    engine::json_schema()
+}
+
+/// Return the names that a scenario file may use, by kind ("congestion-controls", "queues", ...).
+#[pyfunction]
+fn lists() -> BTreeMap<String, Vec<String>> {
+    engine::lists()
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<RunOutput>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(json_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(lists, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+# Every task. CI calls only these.
+# The virtual environment in .venv and the build in target/ are all that they write outside
+# of `reproduce`'s output; nothing global is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+
+# One interpreter for every build, so that cargo doesn't rebuild PyO3 between tasks.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PYTHON_SOURCES := python tests/python benches
+
+.PHONY: help setup reproduce test test-rust test-python lint format bench docs clean check-tools
+
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMPS)/native  ## Make .venv, build the simulator, install both
+	@echo "ready: $(BIN)/bentpipe"
+
+reproduce: setup  ## Reproduce the papers' figures into ./reproduction
+	$(BIN)/bentpipe reproduce --out reproduction
+
+test: test-rust test-python  ## Everything that must pass
+
+test-rust: $(STAMPS)/python
+	cargo test --workspace --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest --quiet
+
+lint: setup  ## Formatting, clippy, ruff, mypy; changes nothing
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/mypy
+
+format: $(STAMPS)/python  ## Format the sources
+	cargo fmt --all
+	$(BIN)/ruff check --fix $(PYTHON_SOURCES)
+	$(BIN)/ruff format $(PYTHON_SOURCES)
+
+bench: setup  ## Measure speed, beside ns-2 where it is installed
+	cargo run --release --quiet --package bentpipe-benches
+
+docs: setup  ## Generate the scenario reference and the Rust documentation
+	$(BIN)/bentpipe schema > docs/scenario.schema.json
+	cargo doc --workspace --no-deps --quiet
+
+clean:  ## Remove everything that these tasks made
+	cargo clean
+	rm -rf $(VENV) reproduction python/bentpipe/_native.*.so
+
+check-tools:
+	@PYTHON='$(PYTHON)' sh tools/check-prerequisites
+
+$(STAMPS)/python: constraints.txt | check-tools
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet maturin
+	mkdir -p $(STAMPS)
+	touch $@
+
+# maturin installs the dependencies that pyproject.toml names, at constraints.txt's versions.
+$(STAMPS)/native: $(STAMPS)/python pyproject.toml $(RUST_SOURCES)
+	$(BIN)/maturin develop --release --extras dev --quiet
+	touch $@

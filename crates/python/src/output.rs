@@ -1,0 +1,53 @@
+//! A finished run, as Python sees it.
+
+use std::sync::{Mutex, PoisonError};
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::engine::{Finished, Series};
+
+/// The result of a run: the summary as JSON, and the probes as numpy columns.
+#[pyclass(frozen, module = "bentpipe._native")]
+pub(crate) struct RunOutput {
+    #[pyo3(get)]
+    summary_json: String,
+    /// Taken by the first read of `series`, so that the columns are moved and never copied, and
+    /// numpy isn't imported by a caller who only wants the summary.
+    pending: Mutex<Vec<Series>>,
+    converted: PyOnceLock<Py<PyDict>>,
+}
+
+impl From<Finished> for RunOutput {
+    fn from(finished: Finished) -> Self {
+        Self {
+            summary_json: finished.summary_json,
+            pending: Mutex::new(finished.series),
+            converted: PyOnceLock::new(),
+        }
+    }
+}
+
+#[pymethods]
+impl RunOutput {
+    /// Probe name -> (times in seconds, values, unit).
+    #[getter]
+    fn series(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let dict = self.converted.get_or_try_init(py, || {
+            let pending = {
+                let mut guard = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::take(&mut *guard)
+            };
+            let dict = PyDict::new(py);
+            for series in pending {
+                let columns =
+                    (series.times_s.into_pyarray(py), series.values.into_pyarray(py), series.unit);
+                dict.set_item(series.name, columns)?;
+            }
+            Ok::<_, PyErr>(dict.unbind())
+        })?;
+        Ok(dict.clone_ref(py))
+    }
+}

@@ -1,0 +1,37 @@
+"""A workbench for TCP over satellite and other long, asymmetric paths.
+
+`Scenario` names a network, `run` simulates it, `predict` evaluates the closed forms on it;
+`bentpipe.model` has the closed forms themselves. Everything loads on first use: a command-line
+start must not pay for numpy or matplotlib.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bentpipe._native import ScenarioError
+    from bentpipe._native import __version__ as __version__
+    from bentpipe.prediction import predict
+    from bentpipe.results import RunResult, run
+    from bentpipe.scenario import Scenario
+
+__all__ = ["RunResult", "Scenario", "ScenarioError", "__version__", "predict", "run"]
+
+_HOMES = {
+    "RunResult": "bentpipe.results",
+    "Scenario": "bentpipe.scenario",
+    "ScenarioError": "bentpipe._native",
+    "__version__": "bentpipe._native",
+    "predict": "bentpipe.prediction",
+    "run": "bentpipe.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

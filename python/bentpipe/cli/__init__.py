@@ -1,0 +1,78 @@
+"""The command line: `bentpipe run`, `predict`, `reproduce`, `list`, `schema`, `doctor`.
+
+This module turns every way of ending into an exit status and at most one line on stderr. The
+commands live beside it and import what they need when they are called: `bentpipe run` answers
+before matplotlib would be loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from bentpipe.cli.application import application
+from bentpipe.errors import RequestError, WorkError
+
+DONE, FAILED, WRONG_REQUEST = 0, 1, 2
+# As a shell reports a process that the signal ended.
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+# typer's own: what it raises for a command line that it can't read.
+_UsageError = typer.BadParameter.__base__ or typer.BadParameter
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        status = application(list(arguments), prog_name="bentpipe", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return _end(INTERRUPTED, "interrupted")
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except BrokenPipeError:
+        # The reader left. Whatever is buffered has nowhere to go: not an error message either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except RequestError as error:
+        return _end(WRONG_REQUEST, str(error))
+    except (WorkError, OSError) as error:
+        return _end(FAILED, _describe(error))
+    except Exception as error:
+        if isinstance(error, _UsageError):
+            return _end(WRONG_REQUEST, error.format_message())  # type: ignore[attr-defined]
+        if _is_scenario_error(error):
+            return _end(WRONG_REQUEST, str(error))
+        if os.environ.get("BENTPIPE_TRACEBACK"):
+            raise
+        message = f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
+        return _end(FAILED, message)
+    return status if isinstance(status, int) else DONE
+
+
+def _is_scenario_error(error: Exception) -> bool:
+    # Not imported at the top: `bentpipe --help` must work in a checkout that isn't built.
+    native = sys.modules.get("bentpipe._native")
+    return native is not None and isinstance(error, native.ScenarioError)
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror.lower()}"
+    return str(error)
+
+
+def _end(status: int, message: str) -> int:
+    line = " ".join(message.split())
+    print(f"bentpipe: {line}", file=sys.stderr)
+    return status

@@ -1,0 +1,140 @@
+"""The commands' names, arguments and help; each calls a module that is imported only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+application = typer.Typer(
+    name="bentpipe",
+    help="A workbench for TCP over satellite and other long, asymmetric paths.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ScenarioFile = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="A scenario file, or the name of a ready-made scenario."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key, such as hosts.server.tcp.congestion_control=reno. Repeatable.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from bentpipe import __version__
+
+        print(f"bentpipe {__version__}")
+        raise typer.Exit
+
+
+@application.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    del version
+
+
+@application.command("run")
+def _run(
+    file: ScenarioFile,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write summary.json, probes.parquet and plots here."),
+    ] = None,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Simulate a scenario, packet by packet."""
+    from bentpipe.cli.run import run
+
+    run(
+        file=file,
+        seed=seed,
+        settings=settings or [],
+        out=out,
+        pcap=pcap or [],
+        as_json=json,
+    )
+
+
+@application.command("predict")
+def _predict(file: ScenarioFile, settings: Settings = None, json: AsJson = False) -> None:
+    """Evaluate the closed-form models that apply to a scenario."""
+    from bentpipe.cli.predict import predict
+
+    predict(file=file, settings=settings or [], as_json=json)
+
+
+@application.command("reproduce")
+def _reproduce(
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[STUDY]...", help="Which papers; all of them by default."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer cells, coarser curves.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path(
+        "reproduction"
+    ),
+    json: AsJson = False,
+) -> None:
+    """Reproduce the papers' figures and check their claims."""
+    from bentpipe.cli.reproduce import reproduce
+
+    reproduce(names=studies or [], quick=quick, out=out, as_json=json)
+
+
+@application.command("list")
+def _list(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="scenarios, studies, congestion-controls, ...; without it, all kinds.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List what there is to choose from."""
+    from bentpipe.cli.listing import print_list
+
+    print_list(kind=kind, as_json=json)
+
+
+@application.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of the scenario file, for editors."""
+    from bentpipe.cli.listing import print_schema
+
+    print_schema()
+
+
+@application.command("doctor")
+def _doctor(json: AsJson = False) -> None:
+    """Say what this machine can do, and what is missing."""
+    from bentpipe.cli.doctor import doctor
+
+    doctor(as_json=json)
