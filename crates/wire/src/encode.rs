@@ -1,0 +1,171 @@
+//! A stored packet as bytes.
+
+use std::net::IpAddr;
+
+use bentpipe_types::{Flags, IpVersion, Packet, PacketRef, PacketStore, SynOptions};
+
+use crate::error::EncodeError;
+use crate::options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions};
+use crate::{Addressing, Ipv4Header, Ipv6Header, TcpHeader, ipv4, ipv6, payload, tcp};
+
+/// Hops a packet may go, as Linux and RFC 1700 have it.
+const HOP_LIMIT: u8 = 64;
+
+/// Writes stored packets as the bytes of IP packets.
+///
+/// All fields that a [`Packet`] has no room for are constant (TTL 64, DSCP, flow label and urgent
+/// pointer 0, don't-fragment set), but for the IPv4 identification, which counts the packets that
+/// this encoder has written.
+#[derive(Clone, Debug)]
+pub struct Encoder<A> {
+    addressing: A,
+    identification: u16,
+}
+
+impl<A: Addressing> Encoder<A> {
+    /// An encoder that asks `addressing` for nodes' IP addresses.
+    pub fn new(addressing: A) -> Self {
+        Self {
+            addressing,
+            identification: 0,
+        }
+    }
+
+    /// Where it looks up nodes' IP addresses.
+    pub fn addressing(&mut self) -> &mut A {
+        &mut self.addressing
+    }
+
+    /// Writes the packet into `bytes`, in place of what was there; its payload is that of a
+    /// simulated stream, from [`payload::fill`]. Once `bytes` has grown, nothing is allocated.
+    ///
+    /// # Errors
+    /// When a node has no IP address or the packet contradicts itself; `bytes` is then empty.
+    pub fn encode(
+        &mut self,
+        packets: &PacketStore,
+        packet: PacketRef,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.encode_with(packets, packet, bytes, |packet, out| {
+            payload::fill(packet.payload_offset, out);
+        })
+    }
+
+    /// [`encode`](Self::encode), the payload's bytes being what `fill` makes of zeros.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn encode_with(
+        &mut self,
+        packets: &PacketStore,
+        packet: PacketRef,
+        bytes: &mut Vec<u8>,
+        fill: impl FnOnce(&Packet, &mut [u8]),
+    ) -> Result<(), EncodeError> {
+        bytes.clear();
+        let mut options = TcpOptions::of(packets, packet);
+        let packet = packets.get(packet);
+        if !packet.flags.has(Flags::SYN) {
+            options.syn = SynOptions::default();
+        }
+        let version = packet.ip_version();
+        let total_length = lengths(packet, &options)?;
+        let source = self.ip_address(packet.source.address, version)?;
+        let destination = self.ip_address(packet.destination.address, version)?;
+
+        self.write_ip(packet, source, destination, total_length, bytes);
+        let segment = bytes.len();
+        let header = TcpHeader {
+            source_port: packet.source.port,
+            destination_port: packet.destination.port,
+            sequence: packet.sequence,
+            acknowledgment: packet.acknowledgment,
+            flags: packet.flags,
+            window: packet.window,
+            urgent_pointer: 0,
+            options,
+        };
+        header.write(bytes);
+        let payload = bytes.len();
+        debug_assert_eq!(payload, usize::from(packet.header_length));
+        bytes.resize(total_length, 0);
+        fill(packet, &mut bytes[payload..]);
+        TcpHeader::seal(&mut bytes[segment..], source, destination);
+        Ok(())
+    }
+
+    fn ip_address(
+        &self,
+        address: bentpipe_types::Address,
+        version: IpVersion,
+    ) -> Result<IpAddr, EncodeError> {
+        self.addressing
+            .ip_address(address, version)
+            .ok_or(EncodeError::NoIpAddress { address, version })
+    }
+
+    fn write_ip(
+        &mut self,
+        packet: &Packet,
+        source: IpAddr,
+        destination: IpAddr,
+        total_length: usize,
+        bytes: &mut Vec<u8>,
+    ) {
+        match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                // RFC 6864 section 4.1: of a packet that is never fragmented, any value will do.
+                self.identification = self.identification.wrapping_add(1);
+                let header = Ipv4Header {
+                    source,
+                    destination,
+                    dscp: 0,
+                    ecn: packet.ecn(),
+                    identification: self.identification,
+                    dont_fragment: true,
+                    time_to_live: HOP_LIMIT,
+                };
+                header.write(total_length as u16, bytes);
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                let header = Ipv6Header {
+                    source,
+                    destination,
+                    dscp: 0,
+                    ecn: packet.ecn(),
+                    flow_label: 0,
+                    hop_limit: HOP_LIMIT,
+                };
+                header.write((total_length - ipv6::LENGTH) as u16, bytes);
+            }
+            _ => debug_assert!(false, "Addressing gave an address of another version"),
+        }
+    }
+}
+
+/// The packet's length, if its headers agree with what it says of them.
+fn lengths(packet: &Packet, options: &TcpOptions) -> Result<usize, EncodeError> {
+    let options = options.length();
+    if options > MAXIMUM_OPTIONS_LENGTH {
+        return Err(EncodeError::OptionsTooLong { length: options });
+    }
+    // An IPv4 header's length counts itself (RFC 791 section 3.1), an IPv6 header's does not (RFC 8200
+    // section 3).
+    let (ip, longest) = match packet.ip_version() {
+        IpVersion::V4 => (ipv4::LENGTH, usize::from(u16::MAX)),
+        IpVersion::V6 => (ipv6::LENGTH, usize::from(u16::MAX) + ipv6::LENGTH),
+    };
+    let headers = ip + tcp::LENGTH + options;
+    if usize::from(packet.header_length) != headers {
+        return Err(EncodeError::HeaderLength {
+            recorded: packet.header_length,
+            encoded: headers,
+        });
+    }
+    let length = headers + usize::from(packet.payload_length);
+    if length > longest {
+        return Err(EncodeError::TooLong { length });
+    }
+    Ok(length)
+}

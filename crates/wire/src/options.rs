@@ -1,0 +1,332 @@
+//! TCP options: RFC 9293 section 3.2, RFC 2018 (SACK), RFC 7323 (window scale, timestamps).
+
+use bentpipe_types::{PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions};
+
+use crate::error::ParseError;
+
+/// Bytes of options that a TCP header can hold: its length, four bits, counts words of 32 bits.
+pub const MAXIMUM_OPTIONS_LENGTH: usize = 40;
+
+// Kinds; with them, lengths where they are fixed.
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MAXIMUM_SEGMENT_SIZE: u8 = 2;
+const MAXIMUM_SEGMENT_SIZE_LENGTH: u8 = 4;
+const WINDOW_SCALE: u8 = 3;
+const WINDOW_SCALE_LENGTH: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK_PERMITTED_LENGTH: u8 = 2;
+const SACK: u8 = 5;
+const SACK_BLOCK_LENGTH: usize = 8;
+const TIMESTAMPS: u8 = 8;
+const TIMESTAMPS_LENGTH: u8 = 10;
+
+/// Bytes that these options take in a header, padding included; no segment can have over
+/// [`MAXIMUM_OPTIONS_LENGTH`].
+///
+/// As Linux lays them out: each option starts so that its fields are aligned to words, NOPs in front
+/// of it, SACK-permitted in the place of the timestamps' NOPs (RFC 7323 appendix A). So a SYN's usual
+/// four take 20 bytes, timestamps 12, `n` SACK blocks 4 + 8n. Where that takes more than there is
+/// (a SYN with SACK blocks), the NOPs go.
+#[must_use]
+pub const fn tcp_options_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) -> usize {
+    let aligned = aligned_length(syn, timestamps, sack_blocks);
+    if aligned <= MAXIMUM_OPTIONS_LENGTH {
+        return aligned;
+    }
+    packed_length(syn, timestamps, sack_blocks).next_multiple_of(4)
+}
+
+const fn aligned_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) -> usize {
+    let mut length = 0;
+    if syn.maximum_segment_size.is_some() {
+        length += 4;
+    }
+    if timestamps {
+        length += 12;
+    } else if syn.sack_permitted {
+        length += 4;
+    }
+    if syn.window_scale.is_some() {
+        length += 4;
+    }
+    if sack_blocks > 0 {
+        length += 4 + SACK_BLOCK_LENGTH * sack_blocks;
+    }
+    length
+}
+
+const fn packed_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) -> usize {
+    let mut length = 0;
+    if syn.maximum_segment_size.is_some() {
+        length += MAXIMUM_SEGMENT_SIZE_LENGTH as usize;
+    }
+    if syn.sack_permitted {
+        length += SACK_PERMITTED_LENGTH as usize;
+    }
+    if timestamps {
+        length += TIMESTAMPS_LENGTH as usize;
+    }
+    if syn.window_scale.is_some() {
+        length += WINDOW_SCALE_LENGTH as usize;
+    }
+    if sack_blocks > 0 {
+        length += 2 + SACK_BLOCK_LENGTH * sack_blocks;
+    }
+    length
+}
+
+/// The options of a segment that this TCP knows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TcpOptions {
+    /// Those that only a SYN may carry.
+    pub syn: SynOptions,
+    /// Timestamps: (value, echo reply).
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, most recent first.
+    pub sack_blocks: SackBlocks,
+}
+
+impl TcpOptions {
+    /// The options of a stored packet.
+    #[must_use]
+    pub fn of(packets: &PacketStore, packet: PacketRef) -> Self {
+        Self {
+            syn: packets.syn_options(packet),
+            timestamps: packets.get(packet).timestamps(),
+            sack_blocks: packets.sack_blocks(packet),
+        }
+    }
+
+    /// Bytes they take in a header, as [`tcp_options_length`] has it.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        tcp_options_length(
+            self.syn,
+            self.timestamps.is_some(),
+            self.sack_blocks.as_slice().len(),
+        )
+    }
+
+    /// Appends the options: [`length`](Self::length) bytes.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        let blocks = self.sack_blocks.as_slice();
+        let aligned = aligned_length(self.syn, self.timestamps.is_some(), blocks.len())
+            <= MAXIMUM_OPTIONS_LENGTH;
+        let start = bytes.len();
+        let pad = |bytes: &mut Vec<u8>, count: usize| {
+            bytes.extend_from_slice(&[NO_OPERATION; 2][..if aligned { count } else { 0 }]);
+        };
+        if let Some(size) = self.syn.maximum_segment_size {
+            let [high, low] = size.to_be_bytes();
+            let option = [MAXIMUM_SEGMENT_SIZE, MAXIMUM_SEGMENT_SIZE_LENGTH, high, low];
+            bytes.extend_from_slice(&option);
+        }
+        if self.syn.sack_permitted {
+            if self.timestamps.is_none() {
+                pad(bytes, 2);
+            }
+            bytes.extend_from_slice(&[SACK_PERMITTED, SACK_PERMITTED_LENGTH]);
+        } else if self.timestamps.is_some() {
+            pad(bytes, 2);
+        }
+        if let Some((value, echo)) = self.timestamps {
+            bytes.extend_from_slice(&[TIMESTAMPS, TIMESTAMPS_LENGTH]);
+            bytes.extend_from_slice(&value.to_be_bytes());
+            bytes.extend_from_slice(&echo.to_be_bytes());
+        }
+        if let Some(shift) = self.syn.window_scale {
+            pad(bytes, 1);
+            bytes.extend_from_slice(&[WINDOW_SCALE, WINDOW_SCALE_LENGTH, shift]);
+        }
+        if !blocks.is_empty() {
+            pad(bytes, 2);
+            bytes.extend_from_slice(&[SACK, (2 + SACK_BLOCK_LENGTH * blocks.len()) as u8]);
+            for block in blocks {
+                bytes.extend_from_slice(&block.start.get().to_be_bytes());
+                bytes.extend_from_slice(&block.end.get().to_be_bytes());
+            }
+        }
+        // RFC 9293 section 3.1: the padding is of zeros, the first of which ends the options.
+        let length = (bytes.len() - start).next_multiple_of(4);
+        bytes.resize(start + length, END);
+    }
+
+    /// Reads the options. Unknown ones are skipped; of one that is there twice, the last counts, as
+    /// in Linux. `at` is where they start in the packet.
+    pub(crate) fn read(options: &[u8], at: usize) -> Result<Self, ParseError> {
+        let mut read = Self::default();
+        let mut rest = options;
+        while let [kind, tail @ ..] = rest {
+            match *kind {
+                END => break,
+                NO_OPERATION => {
+                    rest = tail;
+                    continue;
+                }
+                _ => (),
+            }
+            // RFC 9293 section 3.2: every other option has a length, which counts kind and length.
+            let wrong = |length| ParseError::OptionLength {
+                at: at + options.len() - rest.len(),
+                kind: *kind,
+                length,
+            };
+            let length = *tail.first().ok_or(wrong(None))?;
+            let body = rest
+                .get(2..usize::from(length))
+                .ok_or(wrong(Some(length)))?;
+            read.read_one(*kind, body).ok_or(wrong(Some(length)))?;
+            rest = &rest[usize::from(length)..];
+        }
+        Ok(read)
+    }
+
+    /// Reads one option; none if its length is not the one of its kind.
+    fn read_one(&mut self, kind: u8, body: &[u8]) -> Option<()> {
+        match (kind, body) {
+            (MAXIMUM_SEGMENT_SIZE, &[high, low]) => {
+                self.syn.maximum_segment_size = Some(u16::from_be_bytes([high, low]));
+            }
+            (WINDOW_SCALE, &[shift]) => self.syn.window_scale = Some(shift),
+            (SACK_PERMITTED, []) => self.syn.sack_permitted = true,
+            (TIMESTAMPS, &[v0, v1, v2, v3, e0, e1, e2, e3]) => {
+                let value = u32::from_be_bytes([v0, v1, v2, v3]);
+                let echo = u32::from_be_bytes([e0, e1, e2, e3]);
+                self.timestamps = Some((value, echo));
+            }
+            (SACK, body) if body.len() % SACK_BLOCK_LENGTH == 0 => {
+                let number = |b: &[u8]| Seq::new(u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
+                self.sack_blocks = body
+                    .chunks_exact(SACK_BLOCK_LENGTH)
+                    .map(|block| SackBlock {
+                        start: number(&block[..4]),
+                        end: number(&block[4..]),
+                    })
+                    .collect();
+            }
+            (MAXIMUM_SEGMENT_SIZE | WINDOW_SCALE | SACK_PERMITTED | TIMESTAMPS | SACK, _) => {
+                return None;
+            }
+            _ => (), // unknown
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: SynOptions = SynOptions {
+        maximum_segment_size: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+    };
+    const NONE: SynOptions = SynOptions {
+        maximum_segment_size: None,
+        window_scale: None,
+        sack_permitted: false,
+    };
+
+    fn written(options: &TcpOptions) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        options.write(&mut bytes);
+        assert_eq!(bytes.len(), options.length());
+        bytes
+    }
+
+    fn blocks(count: u32) -> SackBlocks {
+        let block = |i| SackBlock {
+            start: Seq::new(100 * i),
+            end: Seq::new(100 * i + 50),
+        };
+        (0..count).map(block).collect()
+    }
+
+    #[test]
+    fn a_syn_is_laid_out_as_linux_does() {
+        let options = TcpOptions {
+            syn: ALL,
+            timestamps: Some((0x0102_0304, 0)),
+            ..TcpOptions::default()
+        };
+        assert_eq!(
+            written(&options),
+            [
+                2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7
+            ]
+        );
+        let options = TcpOptions {
+            syn: ALL,
+            ..TcpOptions::default()
+        };
+        assert_eq!(
+            written(&options),
+            [2, 4, 0x05, 0xb4, 1, 1, 4, 2, 1, 3, 3, 7]
+        );
+    }
+
+    #[test]
+    fn lengths_are_those_of_everyday_segments() {
+        assert_eq!(tcp_options_length(NONE, false, 0), 0);
+        assert_eq!(tcp_options_length(NONE, true, 0), 12);
+        assert_eq!(tcp_options_length(NONE, false, 1), 12);
+        assert_eq!(tcp_options_length(NONE, false, 4), 36);
+        // RFC 2018 section 3: three blocks beside timestamps.
+        assert_eq!(tcp_options_length(NONE, true, 3), 40);
+        assert!(tcp_options_length(NONE, true, 4) > MAXIMUM_OPTIONS_LENGTH);
+        assert_eq!(tcp_options_length(ALL, true, 0), 20);
+        // No room for NOPs: 4 + 10 + 26.
+        let mss = SynOptions {
+            maximum_segment_size: Some(536),
+            ..NONE
+        };
+        assert_eq!(tcp_options_length(mss, true, 3), 40);
+    }
+
+    #[test]
+    fn every_combination_is_read_back() {
+        for choice in 0..16u8 {
+            for count in 0..=4 {
+                let options = TcpOptions {
+                    syn: SynOptions {
+                        maximum_segment_size: (choice & 1 != 0).then_some(1448),
+                        window_scale: (choice & 2 != 0).then_some(14),
+                        sack_permitted: choice & 4 != 0,
+                    },
+                    timestamps: (choice & 8 != 0).then_some((u32::MAX, 1)),
+                    sack_blocks: blocks(count),
+                };
+                let bytes = written(&options);
+                assert_eq!(bytes.len() % 4, 0);
+                assert_eq!(TcpOptions::read(&bytes, 0), Ok(options));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_options_are_skipped_and_the_end_ends_them() {
+        let bytes = [
+            254, 4, 1, 2, 1, 3, 3, 9, // an unknown one, NOP, window scale
+            253, 2, 0, 4, // an unknown empty one, end, and what is not read
+        ];
+        let read = TcpOptions::read(&bytes, 0).unwrap();
+        assert_eq!(read.syn.window_scale, Some(9));
+        assert!(!read.syn.sack_permitted);
+    }
+
+    #[test]
+    fn wrong_lengths_are_errors_that_say_where() {
+        let wrong = |at, kind, length| Err(ParseError::OptionLength { at, kind, length });
+        assert_eq!(TcpOptions::read(&[1, 8], 40), wrong(41, 8, None));
+        assert_eq!(TcpOptions::read(&[1, 254, 0], 40), wrong(41, 254, Some(0)));
+        assert_eq!(TcpOptions::read(&[1, 254, 1], 40), wrong(41, 254, Some(1)));
+        assert_eq!(TcpOptions::read(&[254, 4, 0], 40), wrong(40, 254, Some(4)));
+        assert_eq!(TcpOptions::read(&[2, 3, 0, 0], 40), wrong(40, 2, Some(3)));
+        assert_eq!(
+            TcpOptions::read(&[5, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 40),
+            wrong(40, 5, Some(11))
+        );
+    }
+}

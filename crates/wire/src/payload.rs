@@ -1,0 +1,88 @@
+//! The bytes of a simulated stream.
+//!
+//! In simulation a payload is a range of its sender's stream. On the wire it is filler: byte `i` of
+//! every stream is byte `i % 8`, little-endian, of the 64-bit block [`block`]`(i / 8)`, which is
+//! splitmix64's finaliser applied to `(i / 8 + 1) * 0x9e3779b97f4a7c15`. So a retransmission carries
+//! the bytes that were sent first, any range is made without those before it, and whoever has the
+//! bytes can tell ([`first_difference`]) whether they are the ones that belong there.
+
+/// Block `index`: the eight bytes from stream offset `8 * index`, as a little-endian number.
+// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", figure 17 with
+// Stafford's Mix13 constants: the `index`th output of splitmix64 seeded with zero.
+#[must_use]
+pub const fn block(index: u64) -> u64 {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Fills `out` with the stream's bytes from `offset`.
+pub fn fill(offset: u64, out: &mut [u8]) {
+    let mut index = offset / 8;
+    // The rest of a block that starts before the range.
+    let skip = (offset % 8) as usize;
+    let head = if skip == 0 {
+        0
+    } else {
+        out.len().min(8 - skip)
+    };
+    let (head, body) = out.split_at_mut(head);
+    if !head.is_empty() {
+        head.copy_from_slice(&block(index).to_le_bytes()[skip..skip + head.len()]);
+        index += 1;
+    }
+    for bytes in body.chunks_mut(8) {
+        bytes.copy_from_slice(&block(index).to_le_bytes()[..bytes.len()]);
+        index += 1;
+    }
+}
+
+/// Index of the first of `bytes` that is not the stream's byte at `offset` plus that index.
+#[must_use]
+pub fn first_difference(offset: u64, bytes: &[u8]) -> Option<usize> {
+    let mut expected = [0; 512];
+    for (i, piece) in bytes.chunks(expected.len()).enumerate() {
+        let start = i * expected.len();
+        let expected = &mut expected[..piece.len()];
+        fill(offset.wrapping_add(start as u64), expected);
+        if let Some(at) = piece.iter().zip(&*expected).position(|(a, b)| a != b) {
+            return Some(start + at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // The first outputs of the published splitmix64 for seed 0.
+        assert_eq!(block(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(block(1), 0x6e78_9e6a_a1b9_65f4);
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_is_part_of_the_same_stream(
+            start in prop_oneof![0u64..64, any::<u64>().prop_map(|n| n >> 1)],
+            length in 0usize..1500,
+            from in any::<prop::sample::Index>(),
+        ) {
+            let mut whole = vec![0; length];
+            fill(start, &mut whole);
+            let from = from.index(length + 1);
+            let mut part = vec![0; length - from];
+            fill(start + from as u64, &mut part);
+            prop_assert_eq!(&part[..], &whole[from..]);
+            prop_assert_eq!(first_difference(start, &whole), None);
+            if let Some(byte) = whole.get_mut(from) {
+                *byte ^= 1;
+                prop_assert_eq!(first_difference(start, &whole), Some(from));
+            }
+        }
+    }
+}
