@@ -7,10 +7,12 @@ padded on the right to the longest round of the block; padding is never read bac
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import BoolArray, FloatArray, IntArray
+if TYPE_CHECKING:
+    from ._arrays import BoolArray, FloatArray, IntArray
 
 SAME_S = 1e-9
 """Two states whose times differ by less than this, in seconds, are one state.

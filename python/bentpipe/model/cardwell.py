@@ -1,5 +1,6 @@
-"""Short transfers with loss: N. Cardwell, S. Savage, T. Anderson, "Modeling TCP Latency",
-INFOCOM 2000.
+"""Short transfers with loss, slow start and handshake included.
+
+N. Cardwell, S. Savage, T. Anderson, "Modeling TCP Latency", INFOCOM 2000.
 
 The expected time of a transfer of d segments is the sum of the handshake (4), the first slow start
 up to the first loss or the end (5, 11, 15), the cost of that loss (16 to 20), the rest at the
@@ -16,9 +17,9 @@ cut to d. The time is never taken below transfer_bytes / capacity, of which the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import (
     BITS_PER_BYTE,
@@ -29,7 +30,11 @@ from ._arrays import (
     probability,
 )
 from .padhye import backoff_factor, expected_window, timeout_probability
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +121,7 @@ def transfer(
     syn_timeout_s: ArrayLike = 3.0,
     round_trip_s: ArrayLike | None = None,
 ) -> CardwellPrediction:
-    """Expected time of a transfer with independent segment losses: equations 4 to 25.
+    """Predict the expected time of a transfer with independent losses: equations 4 to 25.
 
     Parameters
     ----------

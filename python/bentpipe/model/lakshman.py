@@ -32,12 +32,16 @@ are not told apart: we take the one in which the forward buffer holds a burst of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import FloatArray, at_least, common_shape, non_negative
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,10 +8,9 @@ leaves of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import (
     BITS_PER_BYTE,
@@ -23,7 +22,11 @@ from ._arrays import (
     whole_segments,
 )
 from .obata2000 import DELAYED_ACK_S
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from .path import AsymmetricPath
 
 NAMES: Final = ("window", "downlink", "uplink ACKs", "transfer size")
 """The values of `Limits.binding`, in the order that breaks ties."""

@@ -1,5 +1,7 @@
-"""The inverse-square-root law: M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The Macroscopic Behavior
-of the TCP Congestion Avoidance Algorithm", ACM CCR 27(3), 1997, equation 3 and table 1.
+"""The inverse-square-root law of TCP throughput under light loss.
+
+M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
+Algorithm", ACM CCR 27(3), 1997, equation 3 and table 1 (text not at hand; cited from common use).
 
 Periodic loss of one segment in 1/p, window cycling between W/2 and W without timeouts:
 BW = MSS / RTT * C / sqrt(p), with C = sqrt(3/2) when every segment is acknowledged and
@@ -8,11 +10,16 @@ sqrt(3/4) when every second one is; together C = sqrt(3 / (2 b)).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import FloatArray, at_least, positive, probability
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
 
 
 def segment_rate(

@@ -26,9 +26,9 @@ What the formula leaves out is in `delayed_ack`, our corrected formula.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import (
     BITS_PER_BYTE,
@@ -39,7 +39,11 @@ from ._arrays import (
     positive,
     whole_segments,
 )
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
 
 DELAYED_ACK_S = 0.2
 """d, seconds: the longest a receiver holds an ACK back (section 3.2, "200msec")."""

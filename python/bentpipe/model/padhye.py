@@ -1,20 +1,26 @@
-"""PFTK: J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and
-its Empirical Validation", SIGCOMM 1998; journal version IEEE/ACM ToN 8(2), 2000.
+"""PFTK: throughput of a long Reno transfer with fast retransmit and timeouts.
 
-Reno with fast retransmit and timeouts, rounds of one RTT; losses are correlated within a round
-and independent between rounds. Symbols: p loss indication rate, b segments per ACK, T0 first
-retransmission timeout, W_m advertised window. Equation numbers are the journal's.
+J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and its
+Empirical Validation", SIGCOMM 1998; journal version IEEE/ACM ToN 8(2), 2000.
+
+Rounds of one RTT; losses are correlated within a round and independent between rounds. Symbols:
+p loss indication rate, b segments per ACK, T0 first retransmission timeout, W_m advertised window.
+Equation numbers are the journal's, as usually cited; its text was not at hand. The approximate
+form agrees with RFC 5348 section 3.1 where its min(1, 3 sqrt(3bp/8)) is below 1.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import FloatArray, at_least, positive, probability
-from .path import AsymmetricPath
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
 
 Form: TypeAlias = Literal["full", "approximate"]
 

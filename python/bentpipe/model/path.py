@@ -7,9 +7,9 @@ delay tau_sat; the client's ACKs go up a (terrestrial) link of rate Q_ter and de
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._arrays import (
     BITS_PER_BYTE,
@@ -19,6 +19,9 @@ from ._arrays import (
     non_negative,
     positive,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
