@@ -1,1 +1,27 @@
-//! bentpipe-tcp.
+//! A TCP without input or output, per RFC 9293.
+//!
+//! A [`Connection`] is told what arrives and what time it is, and says what it wants to send and
+//! when it next wants to run. It reads no clock, draws no random number, and allocates nothing per
+//! packet. Three axes are separate and each is one file per algorithm:
+//!
+//! * [`recovery`]: what was lost, and what to send again;
+//! * [`congestion`]: how much may be in flight;
+//! * [`slow_start`]: how the window grows below the slow-start threshold.
+
+mod config;
+pub mod congestion;
+mod connection;
+mod options;
+mod reassembly;
+pub mod recovery;
+mod rtt;
+mod send_times;
+pub mod slow_start;
+mod statistics;
+
+pub use config::{AvoidanceKind, Config, IdleRestart, RtoRule};
+pub use congestion::CongestionControlKind;
+pub use connection::{Accepted, Connection, Events, State, reset_reply};
+pub use recovery::RecoveryKind;
+pub use slow_start::SlowStartKind;
+pub use statistics::{RttStatistics, Statistics};

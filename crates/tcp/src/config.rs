@@ -1,0 +1,144 @@
+//! What a connection can be told to do differently.
+
+use bentpipe_types::{IpVersion, Span};
+
+use crate::{CongestionControlKind, RecoveryKind, SlowStartKind};
+
+/// The settings of a connection. The default is today's Linux, as far as it is modelled.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Payload of a full segment, in bytes, when the peer agrees to everything asked for here.
+    ///
+    /// The MSS option announces this plus the 12 bytes that timestamps take in every segment, if
+    /// they are on (RFC 6691: the option counts no options). A segment then carries at most the
+    /// smaller of both ends' announced MSS less the options in it: `mss` when timestamps are in
+    /// use, and 12 bytes more when the peer refuses them, so that full packets keep their length.
+    pub mss: u16,
+    /// Initial congestion window, in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Initial slow-start threshold, in bytes. `None`: arbitrarily high (RFC 5681 section 3.1).
+    pub initial_slow_start_threshold: Option<u64>,
+    /// Bytes written and not yet acknowledged that the connection holds.
+    pub send_buffer: u64,
+    /// Bytes of receive buffer: the advertised window of an idle connection. No auto-tuning.
+    pub receive_buffer: u64,
+    /// Offer the window scale option (RFC 7323 section 2).
+    pub window_scaling: bool,
+    /// Offer the timestamps option (RFC 7323 section 3).
+    pub timestamps: bool,
+    /// Offer SACK (RFC 2018).
+    pub sack: bool,
+    /// The longest an acknowledgment waits for a second segment; at most 500 ms by RFC 9293
+    /// section 3.8.6.3. `None`: every segment is acknowledged at once.
+    pub delayed_ack: Option<Span>,
+    /// The first so many acknowledgments of a connection are not delayed. Linux has 16.
+    pub quick_acks: u32,
+    /// Hold a small segment back while an earlier small one is unacknowledged (Nagle's algorithm
+    /// with Minshall's modification, as Linux has it).
+    pub nagle: bool,
+    /// Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1).
+    pub initial_rto: Span,
+    /// Floor of the retransmission timeout; what it is the floor of, `rto_rule` says.
+    pub minimum_rto: Span,
+    /// Ceiling of the retransmission timeout, backed off or not.
+    pub maximum_rto: Span,
+    /// How the retransmission timeout follows from the round-trip samples.
+    pub rto_rule: RtoRule,
+    /// Retransmissions of one segment by timeout before the connection is given up. Linux has 15.
+    pub maximum_retransmissions: u32,
+    /// The same for the SYN, and for the SYN+ACK.
+    pub maximum_syn_retransmissions: u32,
+    /// Send a new segment for each of the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// The window rule.
+    pub congestion_control: CongestionControlKind,
+    /// Loss recovery.
+    pub recovery: RecoveryKind,
+    /// Restart the retransmission timer on the first partial acknowledgment only ("impatient", RFC
+    /// 6582 section 4), or on each ("slow but steady").
+    pub newreno_impatient: bool,
+    /// Slow start.
+    pub slow_start: SlowStartKind,
+    /// What counts as progress in congestion avoidance.
+    pub avoidance: AvoidanceKind,
+    /// Let the congestion window grow only when it is what limits the sender, as Linux does (and
+    /// RFC 7661 recommends). Off: every acknowledgment of new data grows it, as in ns-2.
+    pub window_validation: bool,
+    /// What becomes of the congestion window after an idle time.
+    pub idle_restart: IdleRestart,
+    /// How long a closed connection stays in TIME-WAIT: twice the maximum segment lifetime.
+    pub time_wait: Span,
+    /// Version of the IP header in front of every segment.
+    pub ip_version: IpVersion,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            initial_window: 10,
+            initial_slow_start_threshold: None,
+            send_buffer: 6 << 20,
+            receive_buffer: 6 << 20,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            delayed_ack: Some(Span::from_millis(40)),
+            quick_acks: 0,
+            nagle: true,
+            initial_rto: Span::from_secs(1),
+            minimum_rto: Span::from_millis(200),
+            maximum_rto: Span::from_secs(120),
+            rto_rule: RtoRule::Linux,
+            maximum_retransmissions: 15,
+            maximum_syn_retransmissions: 6,
+            limited_transmit: true,
+            congestion_control: CongestionControlKind::Reno,
+            recovery: RecoveryKind::NewReno,
+            newreno_impatient: true,
+            slow_start: SlowStartKind::AppropriateByteCounting {
+                limit_segments: u32::MAX,
+            },
+            avoidance: AvoidanceKind::ByteCounting,
+            window_validation: true,
+            idle_restart: IdleRestart::Decay,
+            time_wait: Span::from_secs(60),
+            ip_version: IpVersion::V4,
+        }
+    }
+}
+
+/// How the retransmission timeout follows from round-trip samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RtoRule {
+    /// RFC 6298: one sample per round trip, and max(`minimum_rto`, SRTT + 4 RTTVAR).
+    Rfc6298,
+    /// Linux: a sample per acknowledgment, and SRTT + max(`minimum_rto`, the largest deviation of
+    /// the last round trips).
+    #[default]
+    Linux,
+}
+
+/// What counts as progress in congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AvoidanceKind {
+    /// Each acknowledgment counts for one segment (RFC 5681 equation 3): with delayed
+    /// acknowledgments, one segment every two round trips.
+    PerAcknowledgment,
+    /// Acknowledged bytes count (RFC 3465 section 2.1, and Linux): one segment every round trip.
+    #[default]
+    ByteCounting,
+}
+
+/// What becomes of the congestion window when nothing was sent for longer than a retransmission
+/// timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IdleRestart {
+    /// Nothing.
+    Off,
+    /// It falls to the restart window, min(initial window, window) (RFC 5681 section 4.1).
+    RestartWindow,
+    /// It is halved for every timeout that passed, down to the restart window (RFC 2861, Linux).
+    #[default]
+    Decay,
+}

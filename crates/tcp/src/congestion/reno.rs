@@ -1,0 +1,123 @@
+//! Reno: additive increase, multiplicative decrease (RFC 5681).
+
+use bentpipe_types::Time;
+
+use super::{AckSample, Congestion, CongestionControl, Window};
+use crate::AvoidanceKind;
+
+/// RFC 5681's window rule.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    avoidance: AvoidanceKind,
+    // Bytes that count towards the next segment of growth.
+    credit: u64,
+}
+
+impl Reno {
+    /// With what counts as progress in congestion avoidance.
+    #[must_use]
+    pub const fn new(avoidance: AvoidanceKind) -> Self {
+        Self {
+            avoidance,
+            credit: 0,
+        }
+    }
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) {
+        let segment = u64::from(window.segment);
+        // RFC 5681 section 3.1: a segment per round trip. Equation 3, cwnd += SMSS * SMSS / cwnd,
+        // is gathered here until it makes a whole segment: the same growth, without a division per
+        // acknowledgment and without its rounding, which would stop a large window.
+        self.credit += match self.avoidance {
+            AvoidanceKind::PerAcknowledgment => segment,
+            // RFC 3465 section 2.1
+            AvoidanceKind::ByteCounting => acknowledged,
+        };
+        while self.credit >= window.congestion_window {
+            self.credit -= window.congestion_window;
+            window.congestion_window += segment;
+        }
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        flight_size: u64,
+        _now: Time,
+    ) {
+        let segment = u64::from(window.segment);
+        // RFC 5681 equation 4
+        window.slow_start_threshold = (flight_size / 2).max(2 * segment);
+        window.congestion_window = match event {
+            // RFC 5681 section 3.2 step 3, without its three segments: they are what recovery
+            // takes off the flight.
+            Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
+            // RFC 5681 section 3.1: the loss window
+            Congestion::Timeout => segment,
+        };
+        self.credit = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: AckSample = AckSample {
+        now: Time::ZERO,
+        acknowledged: 0,
+        in_flight: 0,
+        rtt: None,
+        smoothed_rtt: None,
+    };
+
+    fn window(segments: u64) -> Window {
+        Window::new(1000, segments * 1000, 0)
+    }
+
+    #[test]
+    fn one_segment_per_round_trip() {
+        for (avoidance, acknowledgments, bytes) in [
+            (AvoidanceKind::PerAcknowledgment, 20, 2000),
+            (AvoidanceKind::ByteCounting, 10, 2000),
+        ] {
+            let mut reno = Reno::new(avoidance);
+            let mut window = window(20);
+            for n in 0..acknowledgments {
+                assert_eq!(window.congestion_window, 20_000, "{avoidance:?} {n}");
+                reno.on_ack(&mut window, bytes, &SAMPLE);
+            }
+            assert_eq!(window.congestion_window, 21_000);
+        }
+    }
+
+    #[test]
+    fn a_window_of_any_size_grows() {
+        let mut reno = Reno::new(AvoidanceKind::PerAcknowledgment);
+        let mut window = window(1_000_000);
+        for _ in 0..1_000_000 {
+            reno.on_ack(&mut window, 1000, &SAMPLE);
+        }
+        assert_eq!(window.congestion_window, 1_000_001_000);
+    }
+
+    #[test]
+    fn congestion_halves_what_was_in_flight() {
+        let mut reno = Reno::new(AvoidanceKind::ByteCounting);
+        let mut lost = window(20);
+        reno.on_congestion(&mut lost, Congestion::Loss, 12_000, Time::ZERO);
+        assert_eq!(
+            (lost.congestion_window, lost.slow_start_threshold),
+            (6000, 6000)
+        );
+        let mut late = window(20);
+        reno.on_congestion(&mut late, Congestion::Timeout, 3_000, Time::ZERO);
+        assert_eq!(
+            (late.congestion_window, late.slow_start_threshold),
+            (1000, 2000)
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! What has happened since the application last looked.
+
+use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
+
+/// A set of events.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Events(u8);
+
+impl Events {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// The connection is established.
+    pub const ESTABLISHED: Self = Self(1);
+    /// Data can be read.
+    pub const READABLE: Self = Self(1 << 1);
+    /// A write that was cut short can go on.
+    pub const WRITABLE: Self = Self(1 << 2);
+    /// The peer has closed its direction, and all its data has arrived.
+    pub const PEER_CLOSED: Self = Self(1 << 3);
+    /// The connection is in CLOSED; nothing more will come of it.
+    pub const CLOSED: Self = Self(1 << 4);
+    /// The peer has reset, or refused, the connection. Comes with `CLOSED`.
+    pub const RESET: Self = Self(1 << 5);
+    /// The peer no longer answers. Comes with `CLOSED`.
+    pub const TIMED_OUT: Self = Self(1 << 6);
+    /// All that was written has been acknowledged, and the FIN, if there is one.
+    pub const DRAINED: Self = Self(1 << 7);
+
+    /// Is there none?
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Is any of `other`'s events here?
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Events {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Events {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut set = f.debug_set();
+        for (event, name) in [
+            (Self::ESTABLISHED, "established"),
+            (Self::READABLE, "readable"),
+            (Self::WRITABLE, "writable"),
+            (Self::PEER_CLOSED, "peer closed"),
+            (Self::CLOSED, "closed"),
+            (Self::RESET, "reset"),
+            (Self::TIMED_OUT, "timed out"),
+            (Self::DRAINED, "drained"),
+        ] {
+            if self.has(event) {
+                set.entry(&name);
+            }
+        }
+        set.finish()
+    }
+}
