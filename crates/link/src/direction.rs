@@ -69,6 +69,7 @@ pub struct Direction {
     departed: usize,
     waiting_bytes: u64,
     idle_from: Time,
+    last_start: Time,
     delay: Span,
     rate: BitRate,
     last_length: u32,
@@ -88,6 +89,7 @@ impl Direction {
             departed: 0,
             waiting_bytes: 0,
             idle_from: Time::ZERO,
+            last_start: Time::ZERO,
             delay: settings.delay,
             rate: settings.rate,
             last_length: 0,
@@ -123,6 +125,7 @@ impl Direction {
         let transmission = self.transmission_time(length);
         let start = if waits { self.idle_from } else { now };
         let departure = start + transmission;
+        self.last_start = start;
         self.idle_from = departure;
         self.counters.busy += transmission;
         self.ring.push_back(InTransit {
@@ -131,6 +134,12 @@ impl Direction {
             length,
         });
         Verdict::Queued
+    }
+
+    /// When the transmission of the packet last enqueued begins (or began).
+    #[must_use]
+    pub fn last_start(&self) -> Time {
+        self.last_start
     }
 
     /// When the packet at the head of the ring arrives.

@@ -1,1 +1,24 @@
-//! bentpipe-sim.
+//! The engine: a network of hosts, routers and links, driven by a simulated clock.
+//!
+//! [`NetworkBuilder`] describes a network; [`Network`] runs it, and tells what became of every flow
+//! and of every direction of every link. The same seed gives the same run, on every machine.
+
+mod applications;
+mod host;
+mod network;
+mod node;
+mod outcome;
+mod probe;
+mod router;
+mod schedule;
+mod tap;
+mod topology;
+
+pub use applications::Application;
+pub use host::Host;
+pub use network::{Network, Progress};
+pub use outcome::{DirectionOutcome, FlowOutcome, Outcome, Violation};
+pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
+pub use router::{Router, Routes};
+pub use tap::Tap;
+pub use topology::{BuildError, End, FlowSettings, LinkSettings, NetworkBuilder, NodeId};

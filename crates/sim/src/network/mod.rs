@@ -1,0 +1,357 @@
+//! The engine: takes the next event, and does what it says.
+
+mod account;
+mod probing;
+
+use bentpipe_link::{Arrival, Direction, Settings, Verdict};
+use bentpipe_tcp::Connection;
+use bentpipe_types::{
+    Agent, Ctx, Discards, DropReason, Outbox, PacketRef, PacketStore, Port, RandomStream, Time, Trace,
+};
+
+use crate::host::FlowEndIndex;
+use crate::node::Node;
+use crate::schedule::{ComponentId, Schedule};
+use crate::topology::End;
+use crate::{NodeId, Tap};
+use probing::Probes;
+
+/// A node in its place.
+pub(crate) struct NodeSlot {
+    name: String,
+    node: Node,
+    /// The direction behind each port; `u16::MAX` behind one that only receives.
+    ports: Vec<u16>,
+    random: RandomStream,
+    /// The earliest of its entries in the schedule; later ones are stale.
+    scheduled: Option<Time>,
+    /// A probe wants to look after each of its events.
+    watched: bool,
+}
+
+impl NodeSlot {
+    pub(crate) fn new(name: String, node: Node, ports: Vec<u16>, random: RandomStream) -> Self {
+        Self { name, node, ports, random, scheduled: None, watched: false }
+    }
+
+    pub(crate) fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
+    }
+}
+
+/// A link direction in its place.
+pub(crate) struct DirectionSlot {
+    name: String,
+    direction: Direction,
+    to: u16,
+    to_port: Port,
+    /// The tap at its sending end and the one at its receiving end.
+    taps: [Option<u16>; 2],
+    /// A probe wants every change of its queue.
+    watched: bool,
+}
+
+const SENDING: usize = 0;
+const RECEIVING: usize = 1;
+
+impl DirectionSlot {
+    pub(crate) fn new(name: String, to: u16, to_port: Port, settings: Settings) -> Self {
+        let direction = Direction::new(settings);
+        Self { name, direction, to, to_port, taps: [None; 2], watched: false }
+    }
+}
+
+/// A flow: which two flow ends it is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowSlot {
+    pub(crate) name: String,
+    pub(crate) start: Time,
+    pub(crate) size: Option<u64>,
+    /// (node, flow end of its host)
+    pub(crate) sender: (u16, FlowEndIndex),
+    pub(crate) receiver: (u16, FlowEndIndex),
+}
+
+/// Is there more to run?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// The budget is used up; the run goes on.
+    Running,
+    /// The end is reached, or nothing is left to happen.
+    Ended,
+}
+
+/// A network that runs.
+pub struct Network {
+    now: Time,
+    schedule: Schedule,
+    packets: PacketStore,
+    nodes: Vec<NodeSlot>,
+    directions: Vec<DirectionSlot>,
+    flows: Vec<FlowSlot>,
+    outbox: Outbox,
+    trace: Trace,
+    probes: Probes,
+    taps: Vec<Box<dyn Tap + Send>>,
+    discards: Discards,
+    packet_hops: u64,
+    last_arrival: Time,
+    ended: Option<Time>,
+}
+
+impl Network {
+    pub(crate) fn new(
+        nodes: Vec<NodeSlot>,
+        directions: Vec<DirectionSlot>,
+        flows: Vec<FlowSlot>,
+    ) -> Self {
+        let mut network = Self {
+            now: Time::ZERO,
+            schedule: Schedule::default(),
+            packets: PacketStore::default(),
+            nodes,
+            directions,
+            flows,
+            outbox: Outbox::new(),
+            trace: Trace::default(),
+            probes: Probes::default(),
+            taps: Vec::new(),
+            discards: Discards::default(),
+            packet_hops: 0,
+            last_arrival: Time::ZERO,
+            ended: None,
+        };
+        for index in 0..network.nodes.len() {
+            network.reschedule(index as u16);
+        }
+        network
+    }
+
+    /// The index of a link direction: `satellite.forward`.
+    #[must_use]
+    pub fn direction_named(&self, name: &str) -> Option<usize> {
+        self.directions.iter().position(|slot| slot.name == name)
+    }
+
+    /// The index of a flow.
+    #[must_use]
+    pub fn flow_named(&self, name: &str) -> Option<usize> {
+        self.flows.iter().position(|slot| slot.name == name)
+    }
+
+    /// A node's name.
+    #[must_use]
+    pub fn node_name(&self, node: NodeId) -> &str {
+        &self.nodes[usize::from(node.0)].name
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Lets `tap` see what one end of a link sends and receives.
+    pub fn tap(&mut self, link: &str, end: End, tap: Box<dyn Tap + Send>) {
+        let (sent, received) = match end {
+            End::First => ("forward", "return"),
+            End::Second => ("return", "forward"),
+        };
+        let index = self.taps.len() as u16;
+        self.taps.push(tap);
+        for slot in &mut self.directions {
+            if let Some(direction) = slot.name.strip_prefix(link).and_then(|s| s.strip_prefix('.')) {
+                if direction == sent {
+                    slot.taps[SENDING] = Some(index);
+                } else if direction == received {
+                    slot.taps[RECEIVING] = Some(index);
+                }
+            }
+        }
+    }
+
+    /// Takes the taps back, to close what they write.
+    pub fn take_taps(&mut self) -> Vec<Box<dyn Tap + Send>> {
+        for slot in &mut self.directions {
+            slot.taps = [None; 2];
+        }
+        std::mem::take(&mut self.taps)
+    }
+
+    /// Runs up to and including `until`, or `budget` events, whichever comes first.
+    pub fn run(&mut self, until: Time, budget: u64) -> Progress {
+        let sampler = self.sampler();
+        let nodes = self.directions.len() as u16;
+        for _ in 0..budget {
+            let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
+                return self.end(until);
+            };
+            debug_assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            if component.0 < nodes {
+                self.on_arrival(component.0);
+            } else if component != sampler {
+                self.on_deadline(component.0 - nodes);
+            } else if self.is_quiet() {
+                return self.end(until);
+            } else {
+                self.sample();
+            }
+        }
+        Progress::Running
+    }
+
+    /// Runs up to and including `until`.
+    pub fn run_until(&mut self, until: Time) {
+        while self.run(until, u64::MAX) == Progress::Running {}
+    }
+
+    fn end(&mut self, until: Time) -> Progress {
+        // Where nothing is left but timers, the run was over with the last packet.
+        let quiet = self.schedule.first().is_none() || self.is_quiet();
+        let ended = if quiet { self.last_arrival } else { until };
+        self.now = self.now.max(ended);
+        self.ended = Some(ended);
+        self.finish_probes(ended);
+        Progress::Ended
+    }
+
+    /// Has every flow ended, with no packet left anywhere?
+    fn is_quiet(&self) -> bool {
+        self.packets.held() == 0
+            && !self.flows.is_empty()
+            && self.flows.iter().all(|flow| {
+                self.connection(flow.sender).is_some_and(is_over)
+                    && self.connection(flow.receiver).is_none_or(is_over)
+            })
+    }
+
+    fn connection(&self, (node, end): (u16, FlowEndIndex)) -> Option<&Connection> {
+        match &self.nodes[usize::from(node)].node {
+            Node::Host(host) => host.connection(end),
+            Node::Router(_) | Node::Custom(_) => None,
+        }
+    }
+
+    /// The packet at the head of a direction arrives.
+    #[inline]
+    fn on_arrival(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        if slot.watched {
+            self.probe_queue(index);
+        }
+        let slot = &mut self.directions[usize::from(index)];
+        let arrival = slot.direction.arrive(self.now);
+        match slot.direction.next_arrival() {
+            Some(at) => self.schedule.postpone_first(at),
+            None => self.schedule.remove_first(),
+        }
+        match arrival {
+            Some(Arrival::Delivered(packet)) => {
+                let (to, port) = (slot.to, slot.to_port);
+                self.packet_hops += 1;
+                self.last_arrival = self.now;
+                if let Some(tap) = slot.taps[RECEIVING] {
+                    self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
+                }
+                self.call(to, |node, cx| node.on_packet(port, packet, cx));
+            }
+            Some(Arrival::Lost(packet)) => self.packets.release(packet),
+            None => debug_assert!(false, "a direction's entry is the arrival of its head"),
+        }
+    }
+
+    /// A node's entry has come up: its deadline, or an earlier one that has moved to later.
+    fn on_deadline(&mut self, index: u16) {
+        self.schedule.remove_first();
+        let slot = &mut self.nodes[usize::from(index)];
+        if slot.scheduled != Some(self.now) {
+            return;
+        }
+        slot.scheduled = None;
+        match slot.node.next_deadline() {
+            Some(at) if at <= self.now => self.call(index, Node::on_deadline),
+            _ => self.reschedule(index),
+        }
+    }
+
+    /// Lets a node run, sends what it emits, and notes its next deadline.
+    #[inline]
+    fn call(&mut self, index: u16, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
+        let slot = &mut self.nodes[usize::from(index)];
+        let mut cx = Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut slot.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        run(&mut slot.node, &mut cx);
+        if slot.watched {
+            self.probe_node(index);
+        }
+        for position in 0..self.outbox.len() {
+            let (port, packet) = self.outbox[position];
+            let direction = self.nodes[usize::from(index)].ports.get(usize::from(port.0)).copied();
+            self.transmit(direction, packet);
+        }
+        self.outbox.clear();
+        self.reschedule(index);
+    }
+
+    /// Enters the node's next deadline, unless an entry as early is there already.
+    #[inline]
+    fn reschedule(&mut self, index: u16) {
+        let slot = &mut self.nodes[usize::from(index)];
+        let Some(at) = slot.node.next_deadline() else { return };
+        if slot.scheduled.is_none_or(|scheduled| at < scheduled) {
+            let at = at.max(self.now);
+            slot.scheduled = Some(at);
+            self.schedule.push(at, ComponentId(self.directions.len() as u16 + index));
+        }
+    }
+
+    /// Offers a packet to the direction behind a port.
+    #[inline]
+    fn transmit(&mut self, behind: Option<u16>, packet: PacketRef) {
+        let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
+            // A port that only receives, or none.
+            self.discards.count(DropReason::NoRoute);
+            self.packets.release(packet);
+            return;
+        };
+        let watched = self.directions[usize::from(index)].watched;
+        if watched {
+            // The queue as it was, before this packet brings it up to date.
+            self.probe_queue(index);
+        }
+        let slot = &mut self.directions[usize::from(index)];
+        let was_empty = slot.direction.in_transit() == 0;
+        let length = self.packets.get(packet).length();
+        match slot.direction.enqueue(self.now, packet, length) {
+            Verdict::Queued => {
+                if let Some(tap) = slot.taps[SENDING] {
+                    let start = slot.direction.last_start();
+                    self.taps[usize::from(tap)].sent(start, packet, &self.packets);
+                }
+                if was_empty && let Some(at) = slot.direction.next_arrival() {
+                    self.schedule.push(at, ComponentId(index));
+                }
+            }
+            Verdict::Dropped => self.packets.release(packet),
+        }
+        if watched {
+            self.probe_queue(index);
+        }
+    }
+}
+
+/// Has the connection nothing more to do but wait?
+fn is_over(connection: &Connection) -> bool {
+    use bentpipe_tcp::State;
+    matches!(connection.state(), State::Closed | State::TimeWait)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! Probes at work: they look when they are to, and record what they see.
+
+use bentpipe_types::{Endpoint, SeriesId, Span, Time};
+
+use super::Network;
+use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
+use crate::schedule::ComponentId;
+
+/// The probes of a network, by when they look.
+#[derive(Default)]
+pub(super) struct Probes {
+    /// Every so often.
+    interval: Option<Span>,
+    sampled: Vec<ActiveProbe>,
+    /// After each event of a node.
+    at_nodes: Vec<(u16, ActiveProbe)>,
+    /// At each change of a queue: (direction, probe).
+    at_queues: Vec<(u16, ActiveProbe)>,
+    /// For each retransmitted segment.
+    retransmissions: Vec<RetransmissionProbe>,
+}
+
+struct RetransmissionProbe {
+    node: u16,
+    flow: usize,
+    series: SeriesId,
+    /// Who sends the flow, once it is known.
+    source: Option<Endpoint>,
+    highest: u64,
+}
+
+impl Network {
+    /// Adds probes, before the run.
+    pub fn probe(&mut self, probes: Vec<Probe>, sampling: Sampling) {
+        let rates = match sampling {
+            Sampling::Interval(interval) => interval,
+            Sampling::EveryChange { rates } => rates,
+        };
+        let each_change = matches!(sampling, Sampling::EveryChange { .. });
+        for probe in probes {
+            let series = self.trace.open(probe.name, unit(probe.target));
+            let active = ActiveProbe { target: probe.target, series, last: None };
+            match probe.target {
+                ProbeTarget::Flow(flow, FlowQuantity::Retransmitted) => {
+                    let node = self.flows[flow].sender.0;
+                    self.nodes[usize::from(node)].watched = true;
+                    self.probes.retransmissions.push(RetransmissionProbe {
+                        node,
+                        flow,
+                        series,
+                        source: None,
+                        highest: 0,
+                    });
+                }
+                ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_rate() => {
+                    let flow = &self.flows[flow];
+                    let node = if quantity.is_receivers() { flow.receiver.0 } else { flow.sender.0 };
+                    self.nodes[usize::from(node)].watched = true;
+                    self.probes.at_nodes.push((node, active));
+                }
+                ProbeTarget::Direction(direction, quantity) if each_change && !quantity.is_rate() => {
+                    self.directions[direction].watched = true;
+                    self.probes.at_queues.push((direction as u16, active));
+                }
+                _ => self.probes.sampled.push(active),
+            }
+        }
+        if !self.probes.sampled.is_empty() && self.probes.interval.is_none() {
+            // A zero interval would stop the clock.
+            self.probes.interval = Some(rates.max(Span::from_nanos(1)));
+            self.schedule.push(self.now, self.sampler());
+        }
+    }
+
+    /// The sampler's name in the schedule: after all directions and nodes.
+    pub(super) fn sampler(&self) -> ComponentId {
+        ComponentId((self.directions.len() + self.nodes.len()) as u16)
+    }
+
+    /// Every sampled probe looks, and the sampler is entered again.
+    pub(super) fn sample(&mut self) {
+        let Some(interval) = self.probes.interval else { return };
+        self.schedule.postpone_first(self.now + interval);
+        self.look_at_all(interval);
+    }
+
+    /// The last look, at the end of the run.
+    pub(super) fn finish_probes(&mut self, ended: Time) {
+        for index in 0..self.directions.len() {
+            if self.directions[index].watched {
+                self.probe_queue(index as u16);
+            }
+        }
+        let Some(interval) = self.probes.interval else { return };
+        let nanos = ended.as_nanos() % interval.as_nanos();
+        if nanos > 0 {
+            self.now = ended;
+            self.look_at_all(Span::from_nanos(nanos));
+        }
+    }
+
+    fn look_at_all(&mut self, elapsed: Span) {
+        let mut sampled = std::mem::take(&mut self.probes.sampled);
+        for probe in &mut sampled {
+            let value = match probe.target {
+                ProbeTarget::Flow(flow, FlowQuantity::Goodput) => {
+                    let bits = 8.0 * self.flow_value(flow, FlowQuantity::Delivered).unwrap_or(0.0);
+                    Some(rate(probe, bits, elapsed))
+                }
+                ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
+                ProbeTarget::Direction(index, LinkQuantity::Utilization) => {
+                    let busy = self.directions[index].direction.busy(self.now).as_secs_f64();
+                    Some(rate(probe, busy, elapsed))
+                }
+                ProbeTarget::Direction(index, quantity) => {
+                    self.directions[index].direction.advance(self.now, |_, _, _| {});
+                    Some(self.direction_value(index, quantity))
+                }
+            };
+            if let Some(value) = value {
+                self.trace.record(probe.series, self.now, value);
+            }
+        }
+        self.probes.sampled = sampled;
+    }
+
+    /// Probes at a node look after one of its events.
+    #[cold]
+    pub(super) fn probe_node(&mut self, node: u16) {
+        let mut probes = std::mem::take(&mut self.probes.at_nodes);
+        for (_, probe) in probes.iter_mut().filter(|(at, _)| *at == node) {
+            let ProbeTarget::Flow(flow, quantity) = probe.target else { continue };
+            if let Some(value) = self.flow_value(flow, quantity)
+                && probe.last != Some(value)
+            {
+                probe.last = Some(value);
+                self.trace.record(probe.series, self.now, value);
+            }
+        }
+        self.probes.at_nodes = probes;
+        self.probe_retransmissions(node);
+    }
+
+    /// Looks for retransmissions in what a node is about to send.
+    fn probe_retransmissions(&mut self, node: u16) {
+        let mut probes = std::mem::take(&mut self.probes.retransmissions);
+        for probe in probes.iter_mut().filter(|probe| probe.node == node) {
+            if probe.source.is_none() {
+                probe.source =
+                    self.connection(self.flows[probe.flow].sender).map(|sender| sender.local());
+            }
+            for &(_, packet) in &self.outbox {
+                let record = self.packets.get(packet);
+                if Some(record.source) != probe.source || record.payload_length == 0 {
+                    continue;
+                }
+                if record.payload_offset < probe.highest {
+                    self.trace.record(probe.series, self.now, record.payload_offset as f64);
+                }
+                let end = record.payload_offset + u64::from(record.payload_length);
+                probe.highest = probe.highest.max(end);
+            }
+        }
+        self.probes.retransmissions = probes;
+    }
+
+    /// Probes at a queue look at what has changed there since they last looked.
+    #[cold]
+    pub(super) fn probe_queue(&mut self, index: u16) {
+        let mut probes = std::mem::take(&mut self.probes.at_queues);
+        let mut departures = Vec::new();
+        let slot = &mut self.directions[usize::from(index)];
+        slot.direction.advance(self.now, |at, packets, bytes| departures.push((at, packets, bytes)));
+        for (_, probe) in probes.iter_mut().filter(|(at, _)| *at == index) {
+            let ProbeTarget::Direction(direction, quantity) = probe.target else { continue };
+            let mut record = |at, value| {
+                if probe.last != Some(value) {
+                    probe.last = Some(value);
+                    self.trace.record(probe.series, at, value);
+                }
+            };
+            for &(at, packets, bytes) in &departures {
+                match quantity {
+                    LinkQuantity::Queue => record(at, packets as f64),
+                    LinkQuantity::QueueBytes => record(at, bytes as f64),
+                    _ => {}
+                }
+            }
+            record(self.now, direction_value(&self.directions[direction].direction, quantity));
+        }
+        self.probes.at_queues = probes;
+    }
+
+    fn direction_value(&self, index: usize, quantity: LinkQuantity) -> f64 {
+        direction_value(&self.directions[index].direction, quantity)
+    }
+
+    fn flow_value(&self, flow: usize, quantity: FlowQuantity) -> Option<f64> {
+        let flow = &self.flows[flow];
+        let end = if quantity.is_receivers() { flow.receiver } else { flow.sender };
+        let connection = self.connection(end)?;
+        Some(match quantity {
+            FlowQuantity::CongestionWindow => connection.congestion_window() as f64,
+            FlowQuantity::SlowStartThreshold => {
+                // "Infinite" until the first loss: nothing to plot.
+                let threshold = connection.slow_start_threshold();
+                (threshold < u64::from(u32::MAX)).then_some(threshold as f64)?
+            }
+            FlowQuantity::InFlight => connection.in_flight() as f64,
+            FlowQuantity::Sent => connection.sent() as f64,
+            FlowQuantity::Acknowledged => connection.acknowledged() as f64,
+            FlowQuantity::Delivered => connection.statistics().bytes_delivered as f64,
+            FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
+            FlowQuantity::RetransmissionTimeout => connection.retransmission_timeout().as_secs_f64(),
+            FlowQuantity::PeerWindow => connection.peer_window() as f64,
+            FlowQuantity::Goodput | FlowQuantity::Retransmitted => return None,
+        })
+    }
+}
+
+fn direction_value(direction: &bentpipe_link::Direction, quantity: LinkQuantity) -> f64 {
+    match quantity {
+        LinkQuantity::Queue => direction.waiting_packets() as f64,
+        LinkQuantity::QueueBytes => direction.waiting_bytes() as f64,
+        LinkQuantity::Dropped => direction.counters().dropped as f64,
+        LinkQuantity::Lost => direction.counters().lost as f64,
+        LinkQuantity::Utilization => f64::NAN,
+    }
+}
+
+/// How much a total has grown per second since the last look.
+fn rate(probe: &mut ActiveProbe, total: f64, elapsed: Span) -> f64 {
+    let grown = total - probe.last.unwrap_or(0.0);
+    probe.last = Some(total);
+    grown / elapsed.as_secs_f64()
+}
+
+fn unit(target: ProbeTarget) -> &'static str {
+    match target {
+        ProbeTarget::Flow(_, quantity) => {
+            FlowQuantity::ALL.iter().find(|(q, ..)| *q == quantity).map_or("", |(.., unit)| unit)
+        }
+        ProbeTarget::Direction(_, quantity) => {
+            LinkQuantity::ALL.iter().find(|(q, ..)| *q == quantity).map_or("", |(.., unit)| unit)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What became of every flow and every link direction.
+
+use bentpipe_link::Counters;
+use bentpipe_tcp::Statistics;
+use bentpipe_types::{Discards, Series, Time};
+
+/// What became of a flow.
+#[derive(Clone, Debug)]
+pub struct FlowOutcome {
+    /// Its name.
+    pub name: String,
+    /// When it was to start.
+    pub start: Time,
+    /// Bytes to deliver; `None` if it has no end.
+    pub size: Option<u64>,
+    /// When its last byte was delivered, in order, to the receiving application.
+    pub finish: Option<Time>,
+    /// The sending side's counters, if it has begun.
+    pub sender: Option<Statistics>,
+    /// The receiving side's counters, if it was reached.
+    pub receiver: Option<Statistics>,
+}
+
+impl FlowOutcome {
+    /// Bytes delivered in order to the receiving application.
+    #[must_use]
+    pub fn bytes_delivered(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.bytes_delivered)
+    }
+}
+
+/// What became of one direction of a link.
+#[derive(Clone, Debug)]
+pub struct DirectionOutcome {
+    /// `LINK.forward` or `LINK.return`.
+    pub name: String,
+    /// Its counters.
+    pub counters: Counters,
+    /// The share of the run during which it transmitted.
+    pub utilization: f64,
+    /// Packets still waiting, being transmitted or propagating.
+    pub in_transit: u64,
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When the run ended: at its given end, or when nothing was left to happen.
+    pub ended: Time,
+    /// Packets that arrived at a node, hop by hop.
+    pub packet_hops: u64,
+    /// Packets that nodes discarded.
+    pub discards: Discards,
+    /// Flows, in the order they were added.
+    pub flows: Vec<FlowOutcome>,
+    /// Link directions, in the order they were added.
+    pub directions: Vec<DirectionOutcome>,
+    /// The probes' time series.
+    pub series: Vec<Series>,
+}
+
+/// A packet was not accounted for: a fault of the engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// A direction was offered more (or fewer) packets than it delivered, lost, dropped or holds.
+    Direction {
+        /// The direction.
+        name: String,
+        /// Its counters.
+        counters: Counters,
+        /// Packets it holds.
+        in_transit: u64,
+    },
+    /// The store holds other packets than those in transit.
+    Store {
+        /// Packets the store holds.
+        held: u64,
+        /// Packets in transit.
+        in_transit: u64,
+    },
+    /// A receiver was given bytes at another place in the stream than they were sent for.
+    Stream {
+        /// The flow.
+        flow: String,
+    },
+}

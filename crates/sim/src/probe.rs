@@ -1,0 +1,127 @@
+//! Probes: which quantities are recorded as time series, and when.
+
+use bentpipe_types::{SeriesId, Span};
+
+/// A quantity of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowQuantity {
+    /// The sender's congestion window.
+    CongestionWindow,
+    /// The sender's slow start threshold.
+    SlowStartThreshold,
+    /// Bytes sent and not yet acknowledged, as the sender's loss recovery sees it.
+    InFlight,
+    /// Stream offset after the last byte sent for the first time.
+    Sent,
+    /// Stream offset of every retransmitted segment.
+    Retransmitted,
+    /// Stream offset after the last byte acknowledged.
+    Acknowledged,
+    /// Stream offset after the last byte delivered in order to the receiving application.
+    Delivered,
+    /// Rate at which bytes are delivered.
+    Goodput,
+    /// Smoothed round-trip time.
+    SmoothedRtt,
+    /// Retransmission timeout.
+    RetransmissionTimeout,
+    /// The window that the receiver last advertised to the sender.
+    PeerWindow,
+}
+
+impl FlowQuantity {
+    /// Every quantity, with its name in scenario files and its unit.
+    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+        (Self::CongestionWindow, "congestion_window", "B"),
+        (Self::SlowStartThreshold, "slow_start_threshold", "B"),
+        (Self::InFlight, "in_flight", "B"),
+        (Self::Sent, "sent", "B"),
+        (Self::Retransmitted, "retransmitted", "B"),
+        (Self::Acknowledged, "acknowledged", "B"),
+        (Self::Delivered, "delivered", "B"),
+        (Self::Goodput, "goodput", "bit/s"),
+        (Self::SmoothedRtt, "smoothed_rtt", "s"),
+        (Self::RetransmissionTimeout, "retransmission_timeout", "s"),
+        (Self::PeerWindow, "peer_window", "B"),
+    ];
+
+    /// Is it read at the receiving host?
+    pub(crate) fn is_receivers(self) -> bool {
+        matches!(self, Self::Delivered | Self::Goodput)
+    }
+
+    /// A rate has no value at an instant: it is always sampled.
+    pub(crate) fn is_rate(self) -> bool {
+        self == Self::Goodput
+    }
+}
+
+/// A quantity of a link direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkQuantity {
+    /// Packets waiting.
+    Queue,
+    /// Bytes waiting.
+    QueueBytes,
+    /// Share of the time since the last sample during which it transmitted.
+    Utilization,
+    /// Packets dropped by the queue since the start.
+    Dropped,
+    /// Packets lost to errors since the start.
+    Lost,
+}
+
+impl LinkQuantity {
+    /// Every quantity, with its name in scenario files and its unit.
+    pub const ALL: [(Self, &'static str, &'static str); 5] = [
+        (Self::Queue, "queue", "packets"),
+        (Self::QueueBytes, "queue_bytes", "B"),
+        (Self::Utilization, "utilization", "1"),
+        (Self::Dropped, "dropped", "packets"),
+        (Self::Lost, "lost", "packets"),
+    ];
+
+    /// A rate has no value at an instant: it is always sampled.
+    pub(crate) fn is_rate(self) -> bool {
+        self == Self::Utilization
+    }
+}
+
+/// What a probe looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeTarget {
+    /// A flow, by its index.
+    Flow(usize, FlowQuantity),
+    /// A link direction, by its index.
+    Direction(usize, LinkQuantity),
+}
+
+/// A named series of one quantity.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// `download.congestion_window`, `satellite.forward.queue`.
+    pub name: String,
+    /// What it looks at.
+    pub target: ProbeTarget,
+}
+
+/// When probes record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sampling {
+    /// Every so often.
+    Interval(Span),
+    /// At every change; rates every so often.
+    EveryChange {
+        /// How often rates are sampled.
+        rates: Span,
+    },
+}
+
+/// A probe at work.
+#[derive(Clone, Debug)]
+pub(crate) struct ActiveProbe {
+    pub(crate) target: ProbeTarget,
+    pub(crate) series: SeriesId,
+    /// The last value recorded; for rates, the last total.
+    pub(crate) last: Option<f64>,
+}

@@ -1,0 +1,320 @@
+//! From a description of nodes, links and flows to a network that runs.
+
+mod routes;
+
+use std::collections::BTreeMap;
+
+use bentpipe_link::Settings;
+use bentpipe_tcp::Config;
+use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Seq, Span, Time};
+
+use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
+use crate::node::Node;
+use crate::schedule::COMPONENTS;
+use crate::{Application, Host, Router, Routes};
+use routes::{Edge, Map};
+
+/// A node of a network being built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeId(pub(crate) u16);
+
+/// One end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The first node of `between`: it sends `forward` and receives `return`.
+    First,
+    /// The second.
+    Second,
+}
+
+/// A link: two directions, or one.
+#[derive(Debug)]
+pub struct LinkSettings {
+    /// The name; its directions are `NAME.forward` and `NAME.return`.
+    pub name: String,
+    /// From the first node to the second.
+    pub forward: Option<Settings>,
+    /// From the second node to the first.
+    pub backward: Option<Settings>,
+}
+
+/// A flow: an application, and the connection below it.
+#[derive(Debug)]
+pub struct FlowSettings {
+    /// The name.
+    pub name: String,
+    /// The host that sends; it opens the connection.
+    pub from: NodeId,
+    /// The host that receives.
+    pub to: NodeId,
+    /// When it starts.
+    pub start: Span,
+    /// What sends.
+    pub application: Application,
+    /// The sending host's TCP.
+    pub sender: Config,
+    /// The receiving host's TCP.
+    pub receiver: Config,
+}
+
+/// What is wrong with a network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BuildError {
+    /// More nodes and link directions than the scheduler can name.
+    TooLarge,
+    /// No path leads from a flow's one end to its other.
+    NoRoute {
+        /// The flow.
+        flow: String,
+    },
+    /// More flows between two hosts than there are ports.
+    TooManyFlows {
+        /// The flow that found none.
+        flow: String,
+    },
+    /// A flow's end is not a host.
+    NotAHost {
+        /// The flow.
+        flow: String,
+    },
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooLarge => write!(f, "more than {COMPONENTS} nodes and link directions"),
+            Self::NoRoute { flow } => write!(f, "flow {flow}: no path between its ends"),
+            Self::TooManyFlows { flow } => write!(f, "flow {flow}: its host has no port left"),
+            Self::NotAHost { flow } => write!(f, "flow {flow}: both of its ends must be hosts"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+enum NodeKind {
+    Host,
+    Router,
+    Custom(Box<dyn Agent + Send>),
+}
+
+struct NodeDraft {
+    name: String,
+    kind: NodeKind,
+    ports: Vec<u16>,
+}
+
+struct DirectionDraft {
+    name: String,
+    from: u16,
+    to: u16,
+    to_port: Port,
+    settings: Settings,
+}
+
+/// Describes a network, part by part.
+pub struct NetworkBuilder {
+    seed: u64,
+    nodes: Vec<NodeDraft>,
+    directions: Vec<DirectionDraft>,
+    flows: Vec<FlowSettings>,
+}
+
+/// The port on which receivers listen (commplex-link, the one that iperf made known).
+const LISTENING_PORT: u16 = 5001;
+/// Entries of all routing tables together: 128 MiB.
+const ROUTE_ENTRIES: usize = 1 << 26;
+/// Directions looked at to fill them: a few seconds.
+const ROUTE_STEPS: usize = 1 << 28;
+/// The first of the ports from which senders open (RFC 6335 section 6).
+const FIRST_EPHEMERAL_PORT: u16 = 49152;
+
+impl NetworkBuilder {
+    /// An empty network whose random streams grow from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, nodes: Vec::new(), directions: Vec::new(), flows: Vec::new() }
+    }
+
+    /// Adds a host.
+    pub fn host(&mut self, name: &str) -> NodeId {
+        self.node(name, NodeKind::Host)
+    }
+
+    /// Adds a router.
+    pub fn router(&mut self, name: &str) -> NodeId {
+        self.node(name, NodeKind::Router)
+    }
+
+    /// Adds any other agent.
+    pub fn custom(&mut self, name: &str, agent: Box<dyn Agent + Send>) -> NodeId {
+        self.node(name, NodeKind::Custom(agent))
+    }
+
+    fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
+        // Beyond the limit the name wraps; `build` then refuses the network.
+        let id = NodeId(self.nodes.len() as u16);
+        self.nodes.push(NodeDraft { name: name.to_owned(), kind, ports: Vec::new() });
+        id
+    }
+
+    /// Adds a link.
+    pub fn link(&mut self, first: NodeId, second: NodeId, link: LinkSettings) {
+        let ends = [first, second].map(|node| {
+            let ports = &mut self.nodes[usize::from(node.0)].ports;
+            ports.push(u16::MAX);
+            Port((ports.len() - 1) as u16)
+        });
+        if let Some(settings) = link.forward {
+            let name = format!("{}.forward", link.name);
+            self.direction(name, (first, ends[0]), (second, ends[1]), settings);
+        }
+        if let Some(settings) = link.backward {
+            let name = format!("{}.return", link.name);
+            self.direction(name, (second, ends[1]), (first, ends[0]), settings);
+        }
+    }
+
+    fn direction(
+        &mut self,
+        name: String,
+        (from, from_port): (NodeId, Port),
+        (to, to_port): (NodeId, Port),
+        settings: Settings,
+    ) {
+        let index = self.directions.len() as u16;
+        self.nodes[usize::from(from.0)].ports[usize::from(from_port.0)] = index;
+        self.directions.push(DirectionDraft { name, from: from.0, to: to.0, to_port, settings });
+    }
+
+    /// Adds a flow.
+    pub fn flow(&mut self, flow: FlowSettings) {
+        self.flows.push(flow);
+    }
+
+    /// Every node's routes to the nodes at which flows begin and end.
+    fn routes(&self, ports: &[Vec<u16>], edges: &[Edge]) -> Result<Vec<Routes>, BuildError> {
+        let nodes = self.nodes.len();
+        let branching = ports.iter().filter(|ports| ports.len() > 1).count();
+        if branching * nodes > ROUTE_ENTRIES {
+            return Err(BuildError::TooLarge);
+        }
+        // For each node that packets are sent to: who sends there, and for which flow.
+        let mut destinations: BTreeMap<u16, Vec<(u16, &str)>> = BTreeMap::new();
+        for flow in &self.flows {
+            destinations.entry(flow.from.0).or_default().push((flow.to.0, &flow.name));
+            destinations.entry(flow.to.0).or_default().push((flow.from.0, &flow.name));
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            if matches!(node.kind, NodeKind::Custom(_)) {
+                destinations.entry(index as u16).or_default();
+            }
+        }
+        if destinations.len() * edges.len() > ROUTE_STEPS {
+            return Err(BuildError::TooLarge);
+        }
+        let map = Map::new(ports, edges);
+        let mut tables: Vec<Routes> =
+            ports.iter().map(|ports| Routes::new(ports.len(), nodes)).collect();
+        for (destination, senders) in destinations {
+            let towards = map.ports_towards(destination);
+            let cut_off = senders.iter().find(|(sender, _)| towards[usize::from(*sender)].is_none());
+            if let Some((_, flow)) = cut_off {
+                return Err(BuildError::NoRoute { flow: (*flow).to_owned() });
+            }
+            for (table, port) in tables.iter_mut().zip(towards) {
+                if let Some(port) = port {
+                    table.add(Address(destination), port);
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The network, ready to run.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], where the parts don't fit together.
+    pub fn build(self) -> Result<Network, BuildError> {
+        // One more for the sampler of the probes.
+        if self.nodes.len() + self.directions.len() + 1 > COMPONENTS {
+            return Err(BuildError::TooLarge);
+        }
+        let edges: Vec<Edge> = self
+            .directions
+            .iter()
+            .map(|direction| Edge {
+                from: direction.from,
+                to: direction.to,
+                delay: direction.settings.delay,
+            })
+            .collect();
+        let seed = self.seed;
+        let ports: Vec<Vec<u16>> = self.nodes.iter().map(|node| node.ports.clone()).collect();
+        let tables = self.routes(&ports, &edges)?;
+        let mut nodes: Vec<NodeSlot> = self
+            .nodes
+            .into_iter()
+            .zip(tables)
+            .map(|(draft, routes)| {
+                let node = match draft.kind {
+                    NodeKind::Host => Node::Host(Box::new(Host::new(routes))),
+                    NodeKind::Router => Node::Router(Router::new(routes)),
+                    NodeKind::Custom(agent) => Node::Custom(agent),
+                };
+                let random = RandomStream::new(seed, &draft.name, "agent");
+                NodeSlot::new(draft.name, node, draft.ports, random)
+            })
+            .collect();
+        let directions = self
+            .directions
+            .into_iter()
+            .map(|draft| DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings))
+            .collect();
+        let mut ephemeral = vec![FIRST_EPHEMERAL_PORT; nodes.len()];
+        let mut flows = Vec::with_capacity(self.flows.len());
+        for settings in self.flows {
+            flows.push(open_flow(settings, &mut nodes, &mut ephemeral, seed)?);
+        }
+        Ok(Network::new(nodes, directions, flows))
+    }
+}
+
+/// Registers a flow's two ends at their hosts.
+fn open_flow(
+    settings: FlowSettings,
+    nodes: &mut [NodeSlot],
+    ephemeral: &mut [u16],
+    seed: u64,
+) -> Result<FlowSlot, BuildError> {
+    let FlowSettings { name, from, to, start, application, sender, receiver } = settings;
+    let next_port = &mut ephemeral[usize::from(from.0)];
+    let local = Endpoint { address: Address(from.0), port: *next_port };
+    // Through the ephemeral ports first, then the registered ones below them.
+    *next_port = match *next_port {
+        u16::MAX => LISTENING_PORT + 1,
+        port if port + 1 == FIRST_EPHEMERAL_PORT => {
+            return Err(BuildError::TooManyFlows { flow: name });
+        }
+        port => port + 1,
+    };
+    let remote = Endpoint { address: Address(to.0), port: LISTENING_PORT };
+    let mut sequences = RandomStream::new(seed, &name, "initial sequence numbers");
+    let mut initial_sequence = || Seq::new(sequences.bits() as u32);
+    let counterpart = application.counterpart();
+    let size = application.size();
+    let opens = Time::ZERO + start;
+
+    let mut add = |node: NodeId, local, remote, config, application, opens| {
+        let Some(Node::Host(host)) = nodes.get_mut(usize::from(node.0)).map(NodeSlot::node_mut)
+        else {
+            return Err(BuildError::NotAHost { flow: name.clone() });
+        };
+        host.add_flow_end(local, remote, initial_sequence(), config, application, opens)
+            .ok_or_else(|| BuildError::NoRoute { flow: name.clone() })
+    };
+    let sender_end = add(from, local, remote, sender, application, Some(opens))?;
+    let receiver_end = add(to, remote, local, receiver, counterpart, None)?;
+    Ok(FlowSlot { name, start: opens, size, sender: (from.0, sender_end), receiver: (to.0, receiver_end) })
+}
