@@ -29,7 +29,7 @@ from ._arrays import (
     positive,
     probability,
 )
-from .padhye import backoff_factor, expected_window, timeout_probability
+from .padhye import backoff_factor, steady_rate, timeout_probability
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -202,7 +202,14 @@ def transfer(
     q_ss = timeout_probability(loss_rate=safe, window=w_ss)  # (17)
     recovery = (1.0 - no_loss) * (q_ss * timeout_s + (1.0 - q_ss) * rtt)  # (16), (20)
 
-    rate = _steady_rate(p=safe, b=b, rtt=rtt, w_max=w_max, timeout_s=timeout_s)
+    rate = steady_rate(  # (22), (23)
+        loss_rate=safe,
+        round_trip_s=rtt,
+        retransmission_timeout_s=t0,
+        window_segments=w_max,
+        segments_per_ack=b,
+        delivered=True,
+    )
     avoidance = np.where(lossy, (d - d_ss) / rate, 0.0)  # (21), (24)
 
     bits = size * BITS_PER_BYTE
@@ -232,17 +239,3 @@ def _slow_start_rounds(
     climbed = (gamma * cap - w_1) / (gamma - 1.0)
     capped = np.log(cap / w_1) / log_gamma + 1.0 + (d_ss - climbed) / cap
     return np.where(limited, capped, free)
-
-
-def _steady_rate(
-    *, p: FloatArray, b: FloatArray, rtt: FloatArray, w_max: FloatArray, timeout_s: FloatArray
-) -> FloatArray:
-    """R(p, RTT, T0, W_max), segments per second that arrive (equations 22 and 23)."""
-    free = expected_window(loss_rate=p, segments_per_ack=b)
-    limited = free >= w_max
-    window = np.where(limited, w_max, free)
-    q_hat = timeout_probability(loss_rate=p, window=window)
-    rounds = np.where(
-        limited, b / 8.0 * window + (1.0 - p) / (p * window) + 2.0, b / 2.0 * window + 1.0
-    )
-    return ((1.0 - p) / p + window / 2.0 + q_hat) / (rtt * rounds + q_hat * timeout_s)

@@ -174,6 +174,11 @@ def transfer(
     ------
     ValueError
         On an argument outside its range or shapes that do not broadcast.
+
+    Notes
+    -----
+    A round is held in memory: some 150 bytes for each segment of the widest window, or of the
+    transfer where that is smaller.
     """
     arguments = {
         "packet_s": path.packet_time_s,

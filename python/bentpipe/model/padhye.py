@@ -6,7 +6,7 @@ Empirical Validation", SIGCOMM 1998; journal version IEEE/ACM ToN 8(2), 2000.
 Rounds of one RTT; losses are correlated within a round and independent between rounds. Symbols:
 p loss indication rate, b segments per ACK, T0 first retransmission timeout, W_m advertised window.
 Equation numbers are the journal's, as usually cited; its text was not at hand. The approximate
-form agrees with RFC 5348 section 3.1 where its min(1, 3 sqrt(3bp/8)) is below 1.
+form agrees with RFC 3448 section 3.1 where its min(1, 3 sqrt(3bp/8)) is below 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from .path import AsymmetricPath
 
-Form: TypeAlias = Literal["full", "approximate"]
+Form: TypeAlias = Literal["full", "approximate", "delivered"]
+"""B(p), equation 32; B(p), equation 33; T(p), what arrives of B(p)'s segments."""
 
 
 def expected_window(*, loss_rate: FloatArray, segments_per_ack: FloatArray) -> FloatArray:
@@ -70,7 +71,7 @@ def send_rate(
     segments_per_ack: ArrayLike = 2.0,
     form: Form = "full",
 ) -> FloatArray:
-    """Segments sent per second, B(p): the full model (32) or the approximate one (33).
+    """Segments per second: the full model (32), the approximate one (33), or what arrives.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def send_rate(
         W_m, segments, at least 1.
     segments_per_ack : array_like, default 2
         b, at least 1.
-    form : {"full", "approximate"}
+    form : {"full", "approximate", "delivered"}
+        Equation 32, equation 33, or 32 with only what arrives: T(p).
 
     Returns
     -------
@@ -93,7 +95,8 @@ def send_rate(
 
     Notes
     -----
-    B(p) counts retransmissions too. The full form has a small step where E[W_u] crosses W_m.
+    B(p) counts every segment sent, lost ones and repeats too; "delivered" does not. The forms other
+    than the approximate one have a small step where E[W_u] crosses W_m.
     """
     rtt = positive("round_trip_s", round_trip_s)
     p = probability("loss_rate", loss_rate)
@@ -105,22 +108,47 @@ def send_rate(
         timeouts = t0 * np.minimum(1.0, 3.0 * np.sqrt(3.0 * b * p / 8.0)) * p * (1 + 32.0 * p * p)
         with np.errstate(divide="ignore"):
             return np.minimum(limit / rtt, 1.0 / (loss_cost + timeouts))  # (33)
-    if form != "full":
-        raise ValueError(f'form must be "full" or "approximate", got {form!r}')
+    if form not in ("full", "delivered"):
+        raise ValueError(f'form must be "full", "approximate" or "delivered", got {form!r}')
 
     p, rtt, t0, limit, b = np.broadcast_arrays(p, rtt, t0, limit, b)
     safe = np.where(p > 0.0, p, 0.5)
-    free = expected_window(loss_rate=safe, segments_per_ack=b)
-    limited = free >= limit
-    window = np.where(limited, limit, free)
-    q_hat = timeout_probability(loss_rate=safe, window=window)
-    sent = (1.0 - safe) / safe + window + q_hat / (1.0 - safe)
-    rounds = np.where(
-        limited, b / 8.0 * window + (1.0 - safe) / (safe * window) + 2.0, b / 2.0 * window + 1.0
+    rate = steady_rate(
+        loss_rate=safe,
+        round_trip_s=rtt,
+        retransmission_timeout_s=t0,
+        window_segments=limit,
+        segments_per_ack=b,
+        delivered=form == "delivered",
     )
-    timeout_s = q_hat * t0 * backoff_factor(loss_rate=safe) / (1.0 - safe)
-    rate = sent / (rtt * rounds + timeout_s)  # (32)
     return np.where(p > 0.0, rate, limit / rtt)
+
+
+def steady_rate(
+    *,
+    loss_rate: FloatArray,
+    round_trip_s: FloatArray,
+    retransmission_timeout_s: FloatArray,
+    window_segments: FloatArray,
+    segments_per_ack: FloatArray,
+    delivered: bool,
+) -> FloatArray:
+    """B(p) of equation 32, or the rate T(p) at which segments arrive; unchecked, loss above 0.
+
+    T(p) is what Cardwell et al. use (their equation 22). Between a loss and its detection a
+    window's worth is sent, of which half arrives: W becomes W/2, Q/(1-p) becomes Q.
+    """
+    p, b = loss_rate, segments_per_ack
+    free = expected_window(loss_rate=p, segments_per_ack=b)
+    limited = free >= window_segments
+    window = np.where(limited, window_segments, free)
+    q_hat = timeout_probability(loss_rate=p, window=window)
+    after_loss = window / 2.0 + q_hat if delivered else window + q_hat / (1.0 - p)
+    rounds = np.where(
+        limited, b / 8.0 * window + (1.0 - p) / (p * window) + 2.0, b / 2.0 * window + 1.0
+    )
+    backoff_s = backoff_factor(loss_rate=p) * retransmission_timeout_s / (1.0 - p)
+    return ((1.0 - p) / p + after_loss) / (round_trip_s * rounds + q_hat * backoff_s)
 
 
 def throughput_bps(

@@ -19,10 +19,10 @@ import heapq
 import itertools
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """One transfer over one path; defaults are obata2000's table 1."""
 
@@ -41,15 +41,6 @@ class Cell:
     arrival_wins_ties: bool = True
 
 
-@dataclass
-class _Link:
-    """First in, first out: a packet leaves when the one before it has left."""
-
-    delay: int
-    queue: deque[tuple[int, int]] = field(default_factory=deque)
-    busy: bool = False
-
-
 FEMTOSECONDS = 10**15
 
 
@@ -57,77 +48,116 @@ def _ticks(seconds: float) -> int:
     return round(seconds * FEMTOSECONDS)
 
 
-def transfer_time_s(cell: Cell) -> float:
-    """Seconds from the start of the first segment to the arrival of the last byte."""
-    count = math.ceil(cell.transfer_bytes / cell.segment_payload_bytes)
-    last_payload = cell.transfer_bytes - (count - 1) * cell.segment_payload_bytes
+class _Events:
+    """The event queue; events of one instant come by rank, then in the order of scheduling."""
 
-    def segment_ticks(number: int) -> int:
-        payload = last_payload if number == count else cell.segment_payload_bytes
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, str, int]] = []
+        self._order = itertools.count()
+
+    def add(self, time: int, kind: str, value: int, rank: int = 0) -> None:
+        heapq.heappush(self._heap, (time, rank, next(self._order), kind, value))
+
+    def pop(self) -> tuple[int, str, int]:
+        time, _, _, kind, value = heapq.heappop(self._heap)
+        return time, kind, value
+
+
+class _Link:
+    """First in, first out: a packet's bits leave when those of the one before have left."""
+
+    def __init__(self, events: _Events, name: str, delay_s: float) -> None:
+        self.events, self.name, self.delay = events, name, _ticks(delay_s)
+        self.queue: deque[tuple[int, int]] = deque()
+        self.busy = False
+
+    def send(self, now: int, duration: int, value: int) -> None:
+        self.queue.append((duration, value))
+        self._start(now)
+
+    def on_sent(self, now: int, value: int) -> None:
+        self.busy = False
+        self.events.add(now + self.delay, f"{self.name} arrival", value)
+        self._start(now)
+
+    def _start(self, now: int) -> None:
+        if self.queue and not self.busy:
+            self.busy = True
+            duration, value = self.queue.popleft()
+            self.events.add(now + duration, f"{self.name} sent", value)
+
+
+class _Server:
+    def __init__(self, cell: Cell, link: _Link) -> None:
+        self.cell, self.link = cell, link
+        self.count = math.ceil(cell.transfer_bytes / cell.segment_payload_bytes)
+        self.congestion_window = cell.initial_window_segments
+        self.acknowledged, self.sent = 0, 0
+
+    def on_ack(self, now: int, number: int) -> None:
+        self.acknowledged = number
+        self.congestion_window += 1
+        self.send_window(now)
+
+    def send_window(self, now: int) -> None:
+        window = min(self.congestion_window, self.cell.window_segments)
+        while self.sent < min(self.acknowledged + window, self.count):
+            self.sent += 1
+            self.link.send(now, self._segment_ticks(self.sent), self.sent)
+
+    def _segment_ticks(self, number: int) -> int:
+        cell = self.cell
+        before = (number - 1) * cell.segment_payload_bytes
+        payload = min(cell.segment_payload_bytes, cell.transfer_bytes - before)
         bits = (payload + cell.header_bytes) * 8
         return _ticks(cell.redundancy * bits / cell.downlink_rate_bps)
 
-    ack_ticks = _ticks(cell.ack_bytes * 8 / cell.uplink_rate_bps)
-    events: list[tuple[int, int, int, str, int]] = []
-    order = itertools.count()
-    links = {
-        "down": _Link(_ticks(cell.downlink_delay_s)),
-        "up": _Link(_ticks(cell.uplink_delay_s)),
-    }
-    timer_rank = 1 if cell.arrival_wins_ties else -1
 
-    def schedule(time: int, kind: str, value: int) -> None:
-        rank = timer_rank if kind == "timer" else 0
-        heapq.heappush(events, (time, rank, next(order), kind, value))
+class _Client:
+    def __init__(self, cell: Cell, events: _Events, link: _Link) -> None:
+        self.events, self.link = events, link
+        self.ack_ticks = _ticks(cell.ack_bytes * 8 / cell.uplink_rate_bps)
+        self.timer_ticks = _ticks(cell.delayed_ack_s)
+        self.timer_rank = 1 if cell.arrival_wins_ties else -1
+        self.received = 0
+        self.waiting = False
 
-    def start(name: str, now: int) -> None:
-        link = links[name]
-        if link.queue and not link.busy:
-            link.busy = True
-            duration, value = link.queue.popleft()
-            schedule(now + duration, f"{name} sent", value)
-
-    def send_window(now: int) -> None:
-        nonlocal next_segment
-        window = min(congestion_window, cell.window_segments)
-        while next_segment <= min(acknowledged + window, count):
-            links["down"].queue.append((segment_ticks(next_segment), next_segment))
-            next_segment += 1
-        start("down", now)
-
-    def send_ack(now: int) -> None:
-        nonlocal first_unacknowledged_at
-        first_unacknowledged_at = None
-        links["up"].queue.append((ack_ticks, received))
-        start("up", now)
-
-    congestion_window = cell.initial_window_segments
-    acknowledged, received, next_segment = 0, 0, 1
-    first_unacknowledged_at: int | None = None
-    timer_generation = 0
-    send_window(0)
-    while events:
-        now, _, _, kind, value = heapq.heappop(events)
-        if kind.endswith(" sent"):
-            name = kind.removesuffix(" sent")
-            links[name].busy = False
-            schedule(now + links[name].delay, f"{name} arrival", value)
-            start(name, now)
-        elif kind == "down arrival":
-            received = value
-            if received == count:
-                return now / FEMTOSECONDS
-            timer_generation += 1
-            if first_unacknowledged_at is None:
-                first_unacknowledged_at = now
-                schedule(now + _ticks(cell.delayed_ack_s), "timer", timer_generation)
-            else:
-                send_ack(now)
-        elif kind == "timer":
-            if value == timer_generation and first_unacknowledged_at is not None:
-                send_ack(now)
+    def on_segment(self, now: int, number: int) -> None:
+        self.received = number
+        if self.waiting:
+            self._acknowledge(now)
         else:
-            acknowledged = value
-            congestion_window += 1
-            send_window(now)
-    raise AssertionError("the transfer stalled")
+            self.waiting = True
+            self.events.add(now + self.timer_ticks, "timer", number, self.timer_rank)
+
+    def on_timer(self, now: int, number: int) -> None:
+        if self.waiting and self.received == number:
+            self._acknowledge(now)
+
+    def _acknowledge(self, now: int) -> None:
+        self.waiting = False
+        self.link.send(now, self.ack_ticks, self.received)
+
+
+def transfer_time_s(cell: Cell) -> float:
+    """Seconds from the start of the first segment to the arrival of the last byte."""
+    events = _Events()
+    down = _Link(events, "down", cell.downlink_delay_s)
+    up = _Link(events, "up", cell.uplink_delay_s)
+    server, client = _Server(cell, down), _Client(cell, events, up)
+    server.send_window(0)
+    while True:
+        now, kind, value = events.pop()
+        match kind:
+            case "down sent":
+                down.on_sent(now, value)
+            case "up sent":
+                up.on_sent(now, value)
+            case "up arrival":
+                server.on_ack(now, value)
+            case "timer":
+                client.on_timer(now, value)
+            case _:
+                client.on_segment(now, value)
+                if client.received == server.count:
+                    return now / FEMTOSECONDS
