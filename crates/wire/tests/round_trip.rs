@@ -91,7 +91,7 @@ fn encoded(segment: &Segment) -> Vec<u8> {
     let mut bytes = Vec::new();
     Encoder::new(NodeAddresses)
         .encode(&packets, reference, &mut bytes)
-        .unwrap();
+        .expect("a valid packet has bytes");
     bytes
 }
 
@@ -110,16 +110,16 @@ fn kept<'a>(parsed: &Parsed<'a>) -> impl PartialEq + std::fmt::Debug + use<'a> {
 fn assert_survives(parsed: &Parsed<'_>) -> Result<(), TestCaseError> {
     let mut packets = PacketStore::default();
     let mut table = AddressTable::new(2);
-    let reference = parsed.insert(&mut packets, |ip| table.intern(ip)).unwrap();
+    let reference = parsed
+        .insert(&mut packets, |ip| table.intern(ip))
+        .expect("a packet has two addresses");
     let mut bytes = Vec::new();
     Encoder::new(table)
         .encode_with(&packets, reference, &mut bytes, |_, out| {
             out.copy_from_slice(parsed.payload);
         })
-        .unwrap();
-    let again = parse(&bytes);
-    prop_assert!(again.is_ok(), "{again:?} of {bytes:02x?}");
-    let again = again.unwrap();
+        .expect("what was parsed has bytes");
+    let again = parse(&bytes).map_err(|e| TestCaseError::fail(format!("{e}: {bytes:02x?}")))?;
     prop_assert_eq!(kept(parsed), kept(&again));
     prop_assert_eq!(packets.get(reference).length().get(), bytes.len() as u64);
     Ok(())
