@@ -42,10 +42,13 @@ pub fn fill(offset: u64, out: &mut [u8]) {
         head.copy_from_slice(&block(index).to_le_bytes()[skip..skip + head.len()]);
         index += 1;
     }
-    for bytes in body.chunks_mut(8) {
-        bytes.copy_from_slice(&block(index).to_le_bytes()[..bytes.len()]);
+    let mut blocks = body.chunks_exact_mut(8);
+    for bytes in &mut blocks {
+        bytes.copy_from_slice(&block(index).to_le_bytes());
         index += 1;
     }
+    let tail = blocks.into_remainder();
+    tail.copy_from_slice(&block(index).to_le_bytes()[..tail.len()]);
 }
 
 /// Index of the first of `bytes` that is not the stream's byte at `offset` plus that index.
