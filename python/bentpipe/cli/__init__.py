@@ -54,7 +54,9 @@ def run(arguments: Sequence[str]) -> int:
             return _end(WRONG_REQUEST, str(error))
         if os.environ.get("BENTPIPE_TRACEBACK"):
             raise
-        message = f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
+        message = (
+            f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
+        )
         return _end(FAILED, message)
     return status if isinstance(status, int) else DONE
 

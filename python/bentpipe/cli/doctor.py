@@ -1,0 +1,90 @@
+"""`bentpipe doctor`: what this machine can do, and what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+from dataclasses import asdict, dataclass
+
+from bentpipe.cli.output import console, plain_table, print_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked for."""
+
+    name: str
+    found: bool
+    detail: str
+    needed_for: str
+
+
+def doctor(*, as_json: bool) -> None:
+    """Print what was found. It is no failure that something optional is missing."""
+    findings = [*_required(), *_witnesses()]
+    if as_json:
+        print_json({"findings": [asdict(finding) for finding in findings]})
+        return
+    table = plain_table()
+    for finding in findings:
+        mark = "found" if finding.found else "missing"
+        table.add_row(mark, finding.name, finding.detail, f"for {finding.needed_for}")
+    console().print(table)
+
+
+def _required() -> list[Finding]:
+    findings = [
+        Finding(
+            name="Python",
+            found=True,
+            detail=platform.python_version(),
+            needed_for="everything",
+        ),
+        _native(),
+    ]
+    for module, purpose in (
+        ("numpy", "predict, reproduce, run --out"),
+        ("matplotlib", "plots"),
+        ("pyarrow", "Parquet files"),
+        ("jinja2", "reports"),
+    ):
+        found = importlib.util.find_spec(module) is not None
+        detail = _distribution_version(module) if found else "make setup installs it"
+        findings.append(Finding(name=module, found=found, detail=detail, needed_for=purpose))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    findings.append(
+        Finding(name="cores", found=True, detail=str(cores), needed_for="reproduce, in parallel")
+    )
+    return findings
+
+
+def _native() -> Finding:
+    purpose = "run, predict, reproduce"
+    try:
+        from bentpipe import _native
+    except ImportError as error:
+        detail = f"not built ({error}); make setup builds it"
+        return Finding(name="simulator", found=False, detail=detail, needed_for=purpose)
+    return Finding(name="simulator", found=True, detail=_native.__version__, needed_for=purpose)
+
+
+def _witnesses() -> list[Finding]:
+    witnesses = []
+    for name, program, package, purpose in (
+        ("ns-2", "ns", "ns2", "the tests that compare with ns-2, make bench"),
+        ("tshark", "tshark", "tshark", "the tests that let it read our captures"),
+    ):
+        path = shutil.which(program)
+        detail = path or f"on Debian: the package {package}"
+        witnesses.append(
+            Finding(name=name, found=path is not None, detail=detail, needed_for=purpose)
+        )
+    return witnesses
+
+
+def _distribution_version(module: str) -> str:
+    from importlib.metadata import version
+
+    return version(module)

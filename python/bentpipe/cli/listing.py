@@ -1,0 +1,57 @@
+"""`bentpipe list` and `bentpipe schema`."""
+
+from __future__ import annotations
+
+import difflib
+
+from bentpipe.cli.output import print_json
+from bentpipe.errors import RequestError
+
+
+def print_list(*, kind: str | None, as_json: bool) -> None:
+    """Print the names of a kind, one a line; or every kind with its names."""
+    kinds = _kinds()
+    if kind is None:
+        if as_json:
+            print_json(kinds)
+            return
+        for name, members in kinds.items():
+            print(f"{name}: {', '.join(members)}")
+        return
+    if kind not in kinds:
+        close = difflib.get_close_matches(kind, kinds, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(kinds)}"
+        raise RequestError(f"nothing to list under {kind!r}; {hint}")
+    if as_json:
+        print_json({kind: kinds[kind]})
+        return
+    described = _scenario_descriptions() if kind == "scenarios" else {}
+    width = max((len(name) for name in kinds[kind]), default=0)
+    for name in kinds[kind]:
+        print(f"{name:<{width}}  {described.get(name, '')}".rstrip())
+
+
+def print_schema() -> None:
+    """Print the JSON Schema of the scenario file."""
+    from bentpipe import _native
+
+    print_json(_native.json_schema())
+
+
+def _kinds() -> dict[str, list[str]]:
+    from bentpipe import _native, studies
+    from bentpipe.scenario import ready_made
+
+    kinds = {"scenarios": list(ready_made()), "studies": studies.names()}
+    return kinds | {kind: list(names) for kind, names in sorted(_native.lists().items())}
+
+
+def _scenario_descriptions() -> dict[str, str]:
+    """Return each ready-made scenario's first comment line."""
+    from bentpipe.scenario import ready_made
+
+    first = {}
+    for name, path in ready_made().items():
+        with path.open(encoding="utf-8") as file:
+            first[name] = file.readline().removeprefix("#").strip()
+    return first

@@ -1,0 +1,357 @@
+"""Which closed forms apply to a flow, why the others don't, and what each gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bentpipe import model
+from bentpipe.prediction.paths import FlowPath, flow_paths
+from bentpipe.scenario import Scenario
+
+# Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
+MATHIS_HIGHEST_LOSS: Final = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAnswer:
+    """What one model says of one flow; no numbers where it doesn't apply."""
+
+    name: str
+    applies: bool
+    reason: str
+    throughput_bps: float | None = None
+    transfer_time_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowPrediction:
+    """The closed forms' view of one flow.
+
+    Times run from the first data segment's departure to the last byte's arrival: the handshake,
+    one round trip more, isn't in them. Rates are application bits per second.
+    """
+
+    name: str
+    downlink: tuple[str, ...]
+    uplink: tuple[str, ...]
+    downlink_bottleneck: str
+    uplink_bottleneck: str
+    round_trip_s: float
+    capacity_bps: float
+    loss_rate: float
+    window_segments: int
+    window_bytes: int
+    saturation_window_bytes: int | None
+    transfer_bytes: float | None
+    limits_bps: Mapping[str, float]
+    binding: str
+    models: tuple[ModelAnswer, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """The predictions for every flow of a scenario."""
+
+    scenario: str
+    flows: tuple[FlowPrediction, ...]
+
+
+def predict(scenario: Scenario | str | Path) -> Prediction:
+    """Evaluate the closed forms on a scenario.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        There is no such scenario, or it is wrong.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario.find(scenario)
+    resolved = scenario.resolved()
+    return predict_resolved(resolved, name=str(resolved.get("name", scenario.path.stem)))
+
+
+def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
+    """Evaluate the closed forms on a scenario whose defaults are filled in."""
+    flows = tuple(_predict_flow(path) for path in flow_paths(resolved))
+    return Prediction(scenario=name, flows=flows)
+
+
+def _predict_flow(path: FlowPath) -> FlowPrediction:
+    asymmetric = path.asymmetric()
+    answers = tuple(each(path) for each in _MODELS)
+    limits = _limits(path)
+    saturation = None
+    # The equation assumes an uplink that is fast enough for the downlink's ACKs.
+    if float(asymmetric.asymmetry) <= path.segments_per_ack:
+        segments = float(model.obata2000.saturation_window_segments(path=asymmetric))
+        saturation = math.ceil(segments) * path.segment_bytes
+    return FlowPrediction(
+        name=path.flow,
+        downlink=tuple(each.name for each in path.downlink),
+        uplink=tuple(each.name for each in path.uplink),
+        downlink_bottleneck=path.down_bottleneck.name,
+        uplink_bottleneck=path.up_bottleneck.name,
+        round_trip_s=float(asymmetric.round_trip_s),
+        capacity_bps=float(asymmetric.capacity_bps),
+        loss_rate=path.loss_rate,
+        window_segments=path.window_segments,
+        window_bytes=path.window_segments * path.segment_bytes,
+        saturation_window_bytes=saturation,
+        transfer_bytes=path.transfer_bytes,
+        limits_bps=limits,
+        binding=min(limits, key=limits.__getitem__),
+        models=answers,
+    )
+
+
+def _limits(path: FlowPath) -> dict[str, float]:
+    """Return what the flow would reach if nothing but this limited it, by limit."""
+    size = path.transfer_bytes
+    found = model.limits(
+        path=path.asymmetric(),
+        transfer_bytes=size if size is not None else 1e15,
+        window_segments=path.window_segments,
+        delayed_ack_s=path.delayed_ack_s,
+        segments_per_ack=path.segments_per_ack,
+        initial_window_segments=path.initial_window_segments,
+    )
+    limits = {
+        "window": float(found.window_bps),
+        "downlink": float(found.downlink_bps),
+        "uplink ACKs": float(found.uplink_acks_bps),
+    }
+    if size is not None:
+        limits["transfer size"] = float(found.transfer_size_bps)
+    if 0.0 < path.loss_rate < 1.0:
+        limits["loss"] = _padhye_bps(path)
+    return limits
+
+
+def _obata2000(path: FlowPath) -> ModelAnswer:
+    name = "obata2000"
+    obstacle = _lossless_obstacle(path)
+    if obstacle is None and path.initial_window_segments != 1:
+        obstacle = (
+            f"it starts with a window of 1 segment, this flow with {path.initial_window_segments}"
+        )
+    if obstacle is None and path.segments_per_ack == 1:
+        obstacle = "it assumes delayed ACKs"
+    if obstacle is not None:
+        return ModelAnswer(name=name, applies=False, reason=obstacle)
+    answer = model.obata2000.transfer(
+        path=path.asymmetric(),
+        transfer_bytes=_size(path),
+        window_segments=path.window_segments,
+        delayed_ack_s=path.delayed_ack_s,
+    )
+    return ModelAnswer(
+        name=name,
+        applies=True,
+        reason="a loss-free transfer from a window of 1 segment, delayed ACKs",
+        throughput_bps=float(answer.throughput_bps),
+        transfer_time_s=float(answer.transfer_time_s),
+    )
+
+
+def _delayed_ack(path: FlowPath) -> ModelAnswer:
+    name = "delayed_ack"
+    obstacle = _lossless_obstacle(path)
+    if obstacle is not None:
+        return ModelAnswer(name=name, applies=False, reason=obstacle)
+    answer = model.delayed_ack.transfer(
+        path=path.asymmetric(),
+        transfer_bytes=_size(path),
+        window_segments=path.window_segments,
+        delayed_ack_s=path.delayed_ack_s,
+        initial_window_segments=path.initial_window_segments,
+    )
+    return ModelAnswer(
+        name=name,
+        applies=True,
+        reason="a loss-free transfer: obata2000 with the delayed-ACK timer in every round",
+        throughput_bps=float(answer.throughput_bps),
+        transfer_time_s=float(answer.transfer_time_s),
+    )
+
+
+def _lakshman(path: FlowPath) -> ModelAnswer:
+    name = "lakshman"
+    pipe, buffer = _pipe_segments(path), path.buffer_segments
+    obstacle = _alone_obstacle(path)
+    if obstacle is None and path.has_losses:
+        obstacle = "it knows no losses but those of a full buffer"
+    if obstacle is None and path.window_segments <= pipe + buffer:
+        obstacle = "the window never overflows the downlink's buffer, so the window doesn't cycle"
+    if obstacle is None and not _reno_like(path):
+        obstacle = f"it models Reno's window, not {path.congestion_control}'s"
+    if obstacle is not None:
+        return ModelAnswer(name=name, applies=False, reason=obstacle)
+    answer = model.lakshman.throughput(
+        path=path.asymmetric(),
+        buffer_segments=buffer,
+        segments_per_ack=path.segments_per_ack,
+    )
+    return ModelAnswer(
+        name=name,
+        applies=True,
+        reason="the window overflows the downlink's buffer again and again; start-up left out",
+        throughput_bps=float(answer.throughput_bps),
+    )
+
+
+def _mathis(path: FlowPath) -> ModelAnswer:
+    name = "mathis"
+    obstacle = _random_loss_obstacle(path)
+    if obstacle is None and path.loss_rate > MATHIS_HIGHEST_LOSS:
+        obstacle = (
+            f"it has no timeouts, and at {path.loss_rate:.1%} loss they dominate "
+            f"(above {MATHIS_HIGHEST_LOSS:.0%})"
+        )
+    if obstacle is None:
+        unlimited = float(
+            model.mathis.throughput_bps(
+                path=path.asymmetric(),
+                loss_rate=path.loss_rate,
+                segments_per_ack=path.segments_per_ack,
+            )
+        )
+        window_bps = _limits(path)["window"]
+        if unlimited <= window_bps:
+            return ModelAnswer(
+                name=name,
+                applies=True,
+                reason="a long transfer with light random loss",
+                throughput_bps=unlimited,
+            )
+        obstacle = "it has no advertised window, and here the window binds before the loss does"
+    return ModelAnswer(name=name, applies=False, reason=obstacle)
+
+
+def _padhye(path: FlowPath) -> ModelAnswer:
+    name = "padhye"
+    obstacle = _random_loss_obstacle(path)
+    if obstacle is not None:
+        return ModelAnswer(name=name, applies=False, reason=obstacle)
+    return ModelAnswer(
+        name=name,
+        applies=True,
+        reason="a long transfer with random loss and timeouts",
+        throughput_bps=_padhye_bps(path),
+    )
+
+
+def _cardwell(path: FlowPath) -> ModelAnswer:
+    name = "cardwell"
+    obstacle = _random_loss_obstacle(path)
+    if obstacle is None and path.transfer_bytes is None:
+        obstacle = "it predicts the time of a transfer, and this one has no size"
+    if obstacle is None and path.loss_rate >= 0.5:
+        obstacle = "its handshake has no finite mean at half of the packets lost or more"
+    if obstacle is not None or path.transfer_bytes is None:
+        return ModelAnswer(name=name, applies=False, reason=obstacle or "")
+    answer = model.cardwell.transfer(
+        path=path.asymmetric(),
+        transfer_bytes=path.transfer_bytes,
+        loss_rate=path.loss_rate,
+        retransmission_timeout_s=_timeout_s(path),
+        window_segments=path.window_segments,
+        segments_per_ack=path.segments_per_ack,
+        initial_window_segments=path.initial_window_segments,
+        delayed_ack_s=path.delayed_ack_s if path.initial_window_segments == 1 else 0.0,
+        handshake=False,
+    )
+    return ModelAnswer(
+        name=name,
+        applies=True,
+        reason="the expected time of a transfer with random loss, slow start included",
+        throughput_bps=float(answer.throughput_bps),
+        transfer_time_s=float(answer.transfer_time_s),
+    )
+
+
+def _alone_obstacle(path: FlowPath) -> str | None:
+    if path.intervening:
+        return f"{', '.join(path.intervening)} on the way is no plain router"
+    if path.sharing:
+        return f"the path is shared with {_listed(path.sharing)}; the model has one flow"
+    return None
+
+
+def _lossless_obstacle(path: FlowPath) -> str | None:
+    """Say what keeps a model of a loss-free transfer from applying."""
+    obstacle = _alone_obstacle(path)
+    if obstacle is not None:
+        return obstacle
+    if path.has_losses:
+        return "the downlink loses packets; it assumes none"
+    sent = math.ceil(_size(path) / path.segment_bytes)
+    # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
+    highest = min(path.window_segments, sent)
+    if highest > path.initial_threshold_segments:
+        return "slow start ends before the window is fully open; it assumes the contrary"
+    if highest > _pipe_segments(path) + path.buffer_segments:
+        return "the window overflows the downlink's buffer; it assumes no loss"
+    return None
+
+
+def _random_loss_obstacle(path: FlowPath) -> str | None:
+    obstacle = _alone_obstacle(path)
+    if obstacle is None and path.loss_rate <= 0.0:
+        obstacle = "the downlink loses no packets at random"
+    if obstacle is None and path.loss_rate >= 1.0:
+        obstacle = "the downlink loses every packet"
+    if obstacle is None and not _reno_like(path):
+        obstacle = f"it models Reno's answer to loss, not {path.congestion_control}'s"
+    return obstacle
+
+
+def _reno_like(path: FlowPath) -> bool:
+    return path.congestion_control in {"reno", "newreno"}
+
+
+def _pipe_segments(path: FlowPath) -> float:
+    asymmetric = path.asymmetric()
+    return float(asymmetric.round_trip_s / asymmetric.packet_time_s)
+
+
+def _size(path: FlowPath) -> float:
+    """Return the transfer's size; what the link carries until the end where it has none."""
+    if path.transfer_bytes is not None:
+        return path.transfer_bytes
+    capacity_bps = float(path.asymmetric().capacity_bps)
+    return max(path.segment_bytes, capacity_bps * path.duration_s / 8.0)
+
+
+def _timeout_s(path: FlowPath) -> float:
+    # RFC 6298 section 2.3 with a round-trip time that doesn't vary.
+    return max(path.minimum_rto_s, float(path.asymmetric().round_trip_s))
+
+
+def _padhye_bps(path: FlowPath) -> float:
+    return float(
+        model.padhye.throughput_bps(
+            path=path.asymmetric(),
+            loss_rate=path.loss_rate,
+            retransmission_timeout_s=_timeout_s(path),
+            window_segments=path.window_segments,
+            segments_per_ack=path.segments_per_ack,
+        )
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} other flows"
+
+
+_MODELS: Final[tuple[Callable[[FlowPath], ModelAnswer], ...]] = (
+    _obata2000,
+    _delayed_ack,
+    _lakshman,
+    _mathis,
+    _padhye,
+    _cardwell,
+)

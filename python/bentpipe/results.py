@@ -1,0 +1,254 @@
+"""What a run returns: a typed summary, and the probes as columns.
+
+The summary's fields are those of `bentpipe run --json`; fields that a later version adds are kept
+in `extra`, so nothing that the simulator says is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bentpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from bentpipe._native import RunOutput
+
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundTrip:
+    """Round-trip times that a sender measured, in milliseconds."""
+
+    min: float | None
+    mean: float | None
+    p95: float | None
+    max: float | None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowResult:
+    """One flow. Times are seconds since the run began, rates bits per second."""
+
+    name: str
+    bytes_delivered: int
+    start_s: float
+    finish_s: float | None
+    goodput_bps: float
+    segments_sent: int
+    segments_retransmitted: int
+    timeouts: int
+    fast_recoveries: int
+    rtt_ms: RoundTrip
+    first_data_s: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def transfer_time_s(self) -> float | None:
+        """First data segment sent to last byte delivered, seconds: no handshake in it.
+
+        None while unfinished. The time that ns-2 and the closed forms speak of.
+        """
+        if self.finish_s is None or self.first_data_s is None:
+            return None
+        return self.finish_s - self.first_data_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionResult:
+    """One direction of a link; `name` is such as "satellite.forward"."""
+
+    name: str
+    utilization: float
+    packets_delivered: int
+    packets_lost: int
+    packets_dropped: int
+    queue_max_packets: int
+    queue_max_bytes: int
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayResult:
+    """A gateway; what it counts depends on its kind."""
+
+    name: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A run as a whole. `wall_s` is the only field that differs between equal runs."""
+
+    scenario: str
+    seed: int
+    duration_s: float
+    wall_s: float
+    packet_hops: int
+    flows: tuple[FlowResult, ...]
+    links: tuple[DirectionResult, ...]
+    gateways: tuple[GatewayResult, ...]
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, text: str) -> Summary:
+        """Read the object that `bentpipe run --json` prints."""
+        data = dict(json.loads(text))
+        data["flows"] = tuple(_flow(item) for item in data["flows"])
+        data["links"] = tuple(_record(DirectionResult, item) for item in data["links"])
+        data["gateways"] = tuple(_record(GatewayResult, item) for item in data["gateways"])
+        return _record(cls, data)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Series:
+    """A probe's samples: equally long columns, and the values' unit."""
+
+    times_s: NDArray[np.float64]
+    values: NDArray[np.float64]
+    unit: str
+
+
+class RunResult:
+    """A finished run: `summary`, `series`, and the files that they can be written to."""
+
+    def __init__(self, output: RunOutput) -> None:
+        self._output = output
+
+    @property
+    def summary_json(self) -> str:
+        """The summary as the simulator wrote it: one JSON object."""
+        return self._output.summary_json
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary, typed."""
+        return Summary.from_json(self.summary_json)
+
+    @cached_property
+    def series(self) -> Mapping[str, Series]:
+        """The probes, by name such as "download.congestion_window"."""
+        return {
+            name: Series(times_s=times, values=values, unit=unit)
+            for name, (times, values, unit) in self._output.series.items()
+        }
+
+    def flow(self, name: str | None = None) -> FlowResult:
+        """Return the flow of that name, or the only one.
+
+        Raises
+        ------
+        KeyError
+            There is no such flow, or no name was given and there isn't just one.
+        """
+        flows = self.summary.flows
+        if name is None and len(flows) == 1:
+            return flows[0]
+        for flow in flows:
+            if flow.name == name:
+                return flow
+        raise KeyError(f"no flow {name!r}; there are: {', '.join(flow.name for flow in flows)}")
+
+    def write_parquet(self, path: Path) -> None:
+        """Write the probes in tidy form: columns series, time_s, value, unit."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(tidy(self.series), path)
+
+
+def run(
+    scenario: Scenario | str | Path,
+    *,
+    seed: int | None = None,
+    settings: Mapping[str, object] | None = None,
+    pcap: Iterable[tuple[str, Path]] = (),
+    default_probes: bool = False,
+) -> RunResult:
+    """Simulate a scenario.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, a file, or a ready-made scenario's name.
+    seed
+        Instead of the file's.
+    settings
+        Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
+    pcap
+        Links to capture, each with the pcapng file to write.
+    default_probes
+        Whether a scenario that names no probes gets those that the plots need.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        There is no such scenario, or it is wrong.
+    """
+    from bentpipe import _native
+
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario.find(scenario)
+    scenario = scenario.with_settings(settings or {})
+    output = _native.run(
+        scenario.path,
+        text=scenario.text,
+        seed=seed,
+        overrides=list(scenario.settings),
+        pcap=[(link, str(path)) for link, path in pcap],
+        default_probes=default_probes,
+    )
+    return RunResult(output)
+
+
+def tidy(series: Mapping[str, Series]) -> pa.Table:
+    """Put the probes below each other in one table: series, time_s, value, unit."""
+    import pyarrow as pa
+
+    # Names and units repeat for every sample: as dictionaries they cost next to nothing.
+    label = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema(
+        [("series", label), ("time_s", pa.float64()), ("value", pa.float64()), ("unit", label)]
+    )
+    pieces = [
+        pa.table(
+            {
+                "series": _repeated(name, len(each.times_s)),
+                "time_s": pa.array(each.times_s),
+                "value": pa.array(each.values),
+                "unit": _repeated(each.unit, len(each.times_s)),
+            },
+            schema=schema,
+        )
+        for name, each in series.items()
+    ]
+    return pa.concat_tables(pieces).unify_dictionaries() if pieces else schema.empty_table()
+
+
+def _repeated(label: str, count: int) -> pa.DictionaryArray:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [label])
+
+
+def _flow(data: Mapping[str, Any]) -> FlowResult:
+    return _record(FlowResult, {**data, "rtt_ms": _record(RoundTrip, data["rtt_ms"])})
+
+
+def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
+    """Build a record; what it has no field for goes into `extra`."""
+    build: Callable[..., _Record] = kind
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    known = {key: value for key, value in data.items() if key in names}
+    extra = {key: value for key, value in data.items() if key not in names}
+    return build(**known, extra=extra)

@@ -1,0 +1,123 @@
+"""Scenarios by file or by name, with settings changed from Python.
+
+A scenario is a TOML file; what it means is the simulator's business. Here it is only named,
+found, and given other settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bentpipe.errors import RequestError
+
+_PACKAGE = Path(__file__).resolve().parent
+# In an installed wheel, beside this module; in a checkout, at its root.
+_FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A scenario file, or `text` in its place, with settings applied on top in order."""
+
+    path: Path
+    text: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def find(cls, file: str | Path) -> Scenario:
+        """Find a scenario by its file, or a ready-made one by its name.
+
+        Raises
+        ------
+        RequestError
+            There is neither.
+        """
+        path = Path(file)
+        if path.is_file():
+            return cls(path=path)
+        ready = ready_made()
+        name = str(file)
+        if name in ready:
+            return cls(path=ready[name])
+        if path.is_dir():
+            raise RequestError(f"{file} is a folder; expected a scenario file")
+        raise RequestError(_not_found(name, ready))
+
+    def with_settings(self, settings: Mapping[str, object]) -> Scenario:
+        """Return the scenario with more settings: `{"links.satellite.forward.rate": "1 Mbit/s"}`.
+
+        Values are written as TOML values; a string needs no quotes of its own.
+        """
+        pairs = tuple((key, _literal(value)) for key, value in settings.items())
+        return replace(self, settings=self.settings + pairs)
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the scenario with its defaults filled in, as plain data.
+
+        Raises
+        ------
+        ScenarioError
+            The scenario is wrong.
+        """
+        from bentpipe import _native
+
+        text = _native.load(self.path, text=self.text, overrides=list(self.settings))
+        resolved: dict[str, Any] = json.loads(text)
+        return resolved
+
+    def command(self) -> str:
+        """Return the command line that runs this scenario."""
+        import shlex
+
+        words = ["bentpipe", "run", str(self.path)]
+        for key, value in self.settings:
+            words += ["--set", f"{key}={value}"]
+        return shlex.join(words)
+
+
+def ready_made() -> dict[str, Path]:
+    """Return the ready-made scenarios, by name."""
+    for folder in _FOLDERS:
+        if folder.is_dir():
+            return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {}
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, str]:
+    """Split `KEY=VALUE` words, as the command line has them.
+
+    Raises
+    ------
+    RequestError
+        A word has no `=` or no key.
+    """
+    parsed = {}
+    for word in settings:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise RequestError(f"--set {word!r}: expected KEY=VALUE")
+        parsed[key.strip()] = value.strip()
+    return parsed
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    # A list or a table: JSON's lists of numbers and strings are TOML's, too.
+    return json.dumps(value)
+
+
+def _not_found(name: str, ready: Mapping[str, Path]) -> str:
+    close = difflib.get_close_matches(name, ready, n=1)
+    if close:
+        return f"{name}: no such file; did you mean the ready-made scenario {close[0]!r}?"
+    if ready and not name.endswith(".toml"):
+        return f"{name}: no such file, and no ready-made scenario either ({', '.join(ready)})"
+    return f"{name}: no such file"
