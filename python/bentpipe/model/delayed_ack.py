@@ -39,8 +39,10 @@ Ties
 The timer spaces segments out by exactly d, so a later round can bring a second segment in the very
 instant in which the first one's timer expires: not a rare accident of the inputs but a consequence
 of the dynamics, in a few networks of a thousand. Which event comes first then decides every round,
-and the throughput with it (14% in one network we met). The model does not know; it takes
-`arrival_wins_ties` as an argument and reports in `timer_tied` that the answer depends on it.
+and the throughput with it (14% in one network we met; ns-2, left to its rounding and its order of
+events, let the arrival win in three of four such networks and the timer in one). The model does
+not know; it takes `arrival_wins_ties` as an argument and reports in `timer_tied` that the answer
+may depend on it.
 
 The steady state
 ----------------

@@ -109,7 +109,7 @@ def test_small_and_large_data_meet(window: int, kbits_up: int) -> None:
 
 @given(window=st.integers(2, 200))
 def test_long_run_rate_never_falls_from_one_even_window_to_the_next(window: int) -> None:
-    """Even windows only: equation 6 rounds up, so 3 segments to 2 ACKs beat 2 to 1 nowhere."""
+    """Even windows only: equation 6 charges 3 segments two ACKs, so 3 can be slower than 2."""
     windows = np.array([2 * window, 2 * window + 2])
     for uplink_bps in (64e3, 4e3):
         path = AsymmetricPath(
