@@ -1,1 +1,46 @@
-//! bentpipe-scenario.
+//! Scenario files: TOML in, a checked and fully resolved network out.
+//!
+//! ```
+//! let text = r#"
+//!     name = "t1"
+//!     duration = "60 s"
+//!     hosts = { server = {}, client = {} }
+//!     links.satellite = { between = ["server", "client"], rate = "1.536 Mbit/s", delay = "250 ms" }
+//!     flows.download = { from = "server", to = "client", app = { kind = "bulk" } }
+//! "#;
+//! let scenario = bentpipe_scenario::Scenario::parse(text, "t1.toml", &[])?;
+//! assert_eq!(scenario.links[0].forward.rate.bits_per_second(), 1_536_000);
+//!
+//! let wrong = [("hosts.server.tcp.mss", "1448")];
+//! let error = bentpipe_scenario::Scenario::parse(text, "t1.toml", &wrong).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     r#"--set hosts.server.tcp.mss=1448: expected a size such as "64 KiB", got 1448"#
+//! );
+//! # Ok::<(), bentpipe_scenario::ScenarioError>(())
+//! ```
+//!
+//! A [`Scenario`] holds no default that is still to be filled in and no name that is still to be
+//! looked up. What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
+
+mod document;
+mod error;
+mod load;
+pub mod quantity;
+mod resolve;
+mod scenario;
+pub mod schema;
+mod serialize;
+mod suggest;
+
+pub use error::ScenarioError;
+pub use quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
+pub use resolve::limits;
+pub use scenario::{
+    App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
+    Queue, RandomErrors, Scenario, Series, TcpSettings, Way,
+};
+pub use schema::{
+    AppKind, CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind,
+    Recovery, RtoRule, SlowStart, json_schema,
+};

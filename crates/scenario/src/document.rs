@@ -1,0 +1,233 @@
+//! The scenario file as a tree of values, each of which knows where it was written.
+//!
+//! The tree is what `serde` reads ([`read`](Document::read)) and what `--set` changes. It is kept
+//! after reading: a check that fails later names a key, and the tree says on which line it stands.
+
+mod fault;
+mod overrides;
+mod reader;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub(crate) use fault::{Fault, Segment, path};
+
+use crate::ScenarioError;
+use crate::error::{one_line, quoted};
+use fault::display_path;
+use reader::Reader;
+
+/// Where a key or a value was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// On this line of the file, counted from 1.
+    Line(usize),
+    /// In the `--set` with this index.
+    Override(usize),
+}
+
+/// A value and where it starts; for a table with a header of its own, where the header is.
+#[derive(Debug)]
+struct Node {
+    origin: Origin,
+    value: Value,
+}
+
+#[derive(Debug)]
+enum Value {
+    String(String),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    Date,
+    Array(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: String,
+    origin: Origin,
+    node: Node,
+}
+
+impl Node {
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Table(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+}
+
+/// A scenario file with the overrides applied.
+#[derive(Debug)]
+pub(crate) struct Document {
+    file: String,
+    overrides: Vec<String>,
+    root: Node,
+}
+
+impl Document {
+    /// Parses the text and applies the overrides in order.
+    pub(crate) fn parse(
+        text: &str,
+        file: &str,
+        overrides: &[(&str, &str)],
+    ) -> Result<Self, ScenarioError> {
+        let lines = Lines::of(text);
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = lines.at(error.span().map_or(text.len(), |span| span.start));
+            ScenarioError::in_file(file, Some(line), "", &format!("{}", Said(error.message())))
+        })?;
+        let origin_of = |offset| Origin::Line(lines.at(offset));
+        let mut document = Self {
+            file: file.to_owned(),
+            overrides: Vec::new(),
+            root: Node {
+                origin: Origin::Line(1),
+                value: Value::Table(Vec::new()),
+            },
+        };
+        match table_of(table.into_inner(), &origin_of) {
+            Ok(value) => document.root.value = value,
+            Err(fault) => return Err(document.explain(fault)),
+        }
+        for (key, value) in overrides {
+            document.set(key, value)?;
+        }
+        Ok(document)
+    }
+
+    /// The whole document as a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
+        T::deserialize(Reader(&self.root)).map_err(|fault| self.explain(fault))
+    }
+
+    /// A fault with the place of its key: the line, or the `--set`.
+    pub(crate) fn explain(&self, fault: Fault) -> ScenarioError {
+        let key = display_path(&fault.path);
+        let origin = fault.origin.unwrap_or_else(|| self.locate(&fault.path));
+        match origin {
+            Origin::Line(line) => {
+                ScenarioError::in_file(&self.file, Some(line), &key, &fault.message)
+            }
+            Origin::Override(index) => {
+                ScenarioError::in_override(&self.overrides[index], &key, &fault.message)
+            }
+        }
+    }
+
+    /// Where the last existing part of the path was written.
+    fn locate(&self, path: &[Segment]) -> Origin {
+        let mut node = &self.root;
+        let mut origin = node.origin;
+        for segment in path {
+            match (segment, &node.value) {
+                (Segment::Key(key), Value::Table(_)) => {
+                    let Some(entry) = node.entry(key) else {
+                        return node.origin;
+                    };
+                    origin = entry.origin;
+                    node = &entry.node;
+                }
+                (Segment::Index(index), Value::Array(items)) => {
+                    let Some(item) = items.get(*index) else {
+                        return origin;
+                    };
+                    origin = item.origin;
+                    node = item;
+                }
+                _ => return origin,
+            }
+        }
+        origin
+    }
+
+    /// `--set` of a key that holds no table, or of a value that TOML knows but cannot hold.
+    fn refuse_override(&self, index: usize, message: &str) -> ScenarioError {
+        ScenarioError::in_override(&self.overrides[index], "", message)
+    }
+}
+
+/// What the TOML parser says of a syntax error, in this crate's words.
+struct Said<'a>(&'a str);
+
+impl std::fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let said = one_line(self.0);
+        match said.as_str() {
+            "string values must be quoted, expected literal string" => f.write_str(
+                "expected a value: a string in quotes, a number, true or false, an array or a table",
+            ),
+            "duplicate key" => f.write_str("this key or table stands twice in the file"),
+            _ => write!(f, "not TOML: {said}"),
+        }
+    }
+}
+
+/// Byte offsets to line numbers.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self(newlines.map(|(offset, _)| offset).collect())
+    }
+
+    /// The line of the byte at `offset`, counted from 1.
+    fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|newline| *newline < offset) + 1
+    }
+}
+
+/// A parsed table in the order of the file, not of the alphabet.
+fn table_of(table: DeTable<'_>, origin_of: &dyn Fn(usize) -> Origin) -> Result<Value, Fault> {
+    let mut entries: Vec<_> = table.into_iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let mut converted = Vec::with_capacity(entries.len());
+    for (key, value) in entries {
+        let origin = origin_of(key.span().start);
+        let key = key.into_inner().into_owned();
+        let node = node_of(value, origin_of).map_err(|fault| fault.within(&key))?;
+        converted.push(Entry { key, origin, node });
+    }
+    Ok(Value::Table(converted))
+}
+
+fn node_of(
+    value: Spanned<DeValue<'_>>,
+    origin_of: &dyn Fn(usize) -> Origin,
+) -> Result<Node, Fault> {
+    let origin = origin_of(value.span().start);
+    let value = match value.into_inner() {
+        DeValue::String(string) => Value::String(string.into_owned()),
+        DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
+            .map(Value::Integer)
+            .map_err(|_| out_of_range(integer.as_str(), origin))?,
+        DeValue::Float(float) => float
+            .as_str()
+            .parse()
+            .map(Value::Float)
+            .map_err(|_| out_of_range(float.as_str(), origin))?,
+        DeValue::Boolean(boolean) => Value::Boolean(boolean),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| node_of(item, origin_of))
+                .collect::<Result<_, _>>()?,
+        ),
+        DeValue::Table(table) => table_of(table, origin_of)?,
+    };
+    Ok(Node { origin, value })
+}
+
+fn out_of_range(number: &str, origin: Origin) -> Fault {
+    Fault::new(
+        Vec::new(),
+        format!("expected a number within range, got {}", quoted(number)),
+    )
+    .at(origin)
+}

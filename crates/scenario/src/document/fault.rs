@@ -1,0 +1,174 @@
+//! What is wrong with a key, before it is known where the key was written.
+
+use std::fmt;
+
+use serde::de::{self, Expected, Unexpected};
+
+use super::Origin;
+use crate::error::{one_line, quoted};
+use crate::schema::hints;
+use crate::suggest::suggest;
+
+/// One step from the root of the document to a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Segment {
+    Key(String),
+    Index(usize),
+}
+
+/// A path of keys.
+pub(crate) fn path(keys: &[&str]) -> Vec<Segment> {
+    keys.iter()
+        .map(|key| Segment::Key((*key).to_owned()))
+        .collect()
+}
+
+/// The keys of a path as TOML writes them. Indices show in the line number only.
+pub(super) fn display_path(path: &[Segment]) -> String {
+    let mut text = String::new();
+    for segment in path {
+        let Segment::Key(key) = segment else { continue };
+        if !text.is_empty() {
+            text.push('.');
+        }
+        let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if key.chars().all(bare) && !key.is_empty() && key.len() <= 64 {
+            text.push_str(key);
+        } else {
+            text.push_str(&quoted(key));
+        }
+    }
+    text
+}
+
+/// A key and what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(super) path: Vec<Segment>,
+    pub(super) origin: Option<Origin>,
+    pub(super) message: String,
+}
+
+impl Fault {
+    /// A fault of the value at `path`; the document knows where that is.
+    pub(crate) fn new(path: Vec<Segment>, message: impl Into<String>) -> Self {
+        Self {
+            path,
+            origin: None,
+            message: message.into(),
+        }
+    }
+
+    /// The fault, one level further out.
+    pub(super) fn within(mut self, key: &str) -> Self {
+        self.path.insert(0, Segment::Key(key.to_owned()));
+        self
+    }
+
+    /// The fault with its place, unless a closer one is known.
+    pub(super) fn at(mut self, origin: Origin) -> Self {
+        self.origin.get_or_insert(origin);
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", display_path(&self.path), self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Vec::new(), one_line(&message.to_string()))
+    }
+
+    fn invalid_type(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = expected.to_string();
+        let expected = in_toml_words(&expected);
+        Self::new(
+            Vec::new(),
+            format!("expected {expected}, got {}", Got(&got)),
+        )
+    }
+
+    fn invalid_value(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(got, expected)
+    }
+
+    fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
+        let expected = expected.to_string();
+        let expected = in_toml_words(&expected);
+        Self::new(Vec::new(), format!("expected {expected}, got {length}"))
+    }
+
+    fn unknown_variant(variant: &str, built: &'static [&'static str]) -> Self {
+        let list = hints::list(built);
+        let message = if hints::is_planned_value(variant, built) {
+            format!("{} is not built yet; built: {list}", quoted(variant))
+        } else if let Some(near) = suggest(variant, built.iter().copied()) {
+            format!(
+                "expected {}, got {}; did you mean {}?",
+                hints::one_of(built),
+                quoted(variant),
+                quoted(near)
+            )
+        } else {
+            format!("expected {}, got {}", hints::one_of(built), quoted(variant))
+        };
+        Self::new(Vec::new(), message)
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        let message = if let Some(near) = suggest(field, known.iter().copied()) {
+            format!("unknown key; did you mean {}?", quoted(near))
+        } else if hints::is_planned_key(field) {
+            "not built yet".to_owned()
+        } else {
+            format!("unknown key; known here: {}", known.join(", "))
+        };
+        Self::new(Vec::new(), message)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        let message = match hints::expected(field) {
+            Some(expected) => format!("missing; expected {expected}"),
+            None => "missing".to_owned(),
+        };
+        Self::new(path(&[field]), message)
+    }
+}
+
+/// serde's words for its own types, as TOML calls them.
+fn in_toml_words(expected: &str) -> &str {
+    match expected {
+        "a boolean" => "true or false",
+        "a sequence" => "an array",
+        "a map" => "a table",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "f64" => "a number",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
+}
+
+/// What stood in the file instead.
+struct Got<'a>(&'a Unexpected<'a>);
+
+impl fmt::Display for Got<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Unexpected::Bool(value) => write!(f, "{value}"),
+            Unexpected::Unsigned(value) => write!(f, "{value}"),
+            Unexpected::Signed(value) => write!(f, "{value}"),
+            Unexpected::Float(value) => write!(f, "{value}"),
+            Unexpected::Str(value) => f.write_str(&quoted(value)),
+            Unexpected::Seq => f.write_str("an array"),
+            Unexpected::Map => f.write_str("a table"),
+            Unexpected::Other(what) => f.write_str(what),
+            other => write!(f, "{other}"),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What is wrong with a scenario, in one line.
+
+use std::fmt;
+
+/// Why a scenario was refused: one line that says where, which key, and what was expected.
+///
+/// ```text
+/// geo.toml:14: links.satellite.forward.rate: expected a rate such as "10 Mbit/s", got 10
+/// --set hosts.server.tcp.mss=fast: expected a size such as "64 KiB", got "fast"
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    place: String,
+    line: Option<usize>,
+    key: String,
+    message: String,
+}
+
+impl ScenarioError {
+    pub(crate) fn in_file(file: &str, line: Option<usize>, key: &str, message: &str) -> Self {
+        Self {
+            place: one_line(file),
+            line,
+            key: key.to_owned(),
+            message: one_line(message),
+        }
+    }
+
+    /// `setting` is `KEY=VALUE`.
+    pub(crate) fn in_override(setting: &str, key: &str, message: &str) -> Self {
+        // The path goes without saying where it is the one that was set.
+        let set = setting.split('=').next().unwrap_or_default();
+        let key = if set == key { "" } else { key };
+        Self {
+            place: format!("--set {}", shortened(&one_line(setting))),
+            line: None,
+            key: key.to_owned(),
+            message: one_line(message),
+        }
+    }
+
+    /// The file as it was named, or `--set KEY=VALUE`.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The line of the file, counted from 1; none for a `--set` or a file that cannot be read.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// The path of the key, dotted; empty where the place says it all.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What was expected, and what stood there.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Longest piece of input that a message repeats, in characters.
+const LONGEST_QUOTE: usize = 80;
+
+/// A piece of input in quotes, on one line, cut if it is long.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(&one_line(text)))
+}
+
+/// Text without line breaks and other control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_QUOTE) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,153 @@
+//! Quantities as a scenario file writes them: strings of a number and a unit.
+//!
+//! A number may have decimals and an exponent (`"1.536 Mbit/s"`, `"1e-3 s"`) and is rounded to the
+//! base unit: bit/s, nanosecond, byte. The space before the unit may be left out.
+
+mod count;
+mod probability;
+mod rate;
+mod redundancy;
+mod size;
+mod time;
+
+pub use count::{QueueLimit, Segments, Window};
+pub use probability::Probability;
+pub use rate::Rate;
+pub use redundancy::Redundancy;
+pub use size::Size;
+pub(crate) use time::LONGEST;
+pub use time::{DelayedAck, Interval, Length};
+
+use std::fmt;
+
+/// A string that is no such quantity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuantityError {
+    expected: String,
+    got: String,
+}
+
+impl QuantityError {
+    fn new(expected: impl Into<String>, got: &str) -> Self {
+        Self {
+            expected: expected.into(),
+            got: got.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let got = crate::error::quoted(&self.got);
+        write!(f, "expected {}, got {got}", self.expected)
+    }
+}
+
+impl std::error::Error for QuantityError {}
+
+/// The number at the start of a quantity, as a regular expression (for the JSON Schema).
+macro_rules! number {
+    () => {
+        r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
+    };
+}
+use number;
+
+/// A unit and what it is worth in the base unit.
+type Unit = (&'static str, u64);
+
+/// Splits `"1.536 Mbit/s"` into number and unit. No sign: nothing here is negative.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let digits = |from: usize| {
+        let rest = &text.as_bytes()[from..];
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let byte = |at: usize| text.as_bytes().get(at).copied();
+    let mut end = digits(0);
+    if end == 0 {
+        return None;
+    }
+    if byte(end) == Some(b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(byte(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(byte(end + 1), Some(b'-' | b'+')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    let number = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+/// The number of base units in `text`, to the nearest; `u64::MAX` for more than that.
+fn in_base_units(text: &str, units: &[Unit]) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let (_, worth) = units.iter().find(|(name, _)| *name == unit)?;
+    // Exact after rounding up to 2^52, which every limit here stays below.
+    Some((number * *worth as f64 + 0.5) as u64)
+}
+
+/// Writes a value in the largest unit that holds it without a fraction.
+fn write_in(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+    let mut best = ("", 1);
+    for (name, worth) in units {
+        if value / worth * worth == value && *worth >= best.1 && (value > 0 || *worth == 1) {
+            best = (name, *worth);
+        }
+    }
+    write!(f, "{} {}", value / best.1, best.0)
+}
+
+/// What `serde` and `schemars` need of a quantity that is a string in the file.
+macro_rules! string_quantity {
+    ($type:ident, $what:literal, pattern: $pattern:expr, examples: [$($example:literal),+]) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Quantity;
+                impl serde::de::Visitor<'_> for Quantity {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($what)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Quantity)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "pattern": $pattern,
+                    "examples": [$($example),+],
+                })
+            }
+        }
+    };
+}
+use string_quantity;
+
+#[cfg(test)]
+mod tests;

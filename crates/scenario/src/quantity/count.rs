@@ -1,0 +1,156 @@
+//! What is counted in packets or segments, or measured in bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bentpipe_types::Bytes;
+
+use super::{QuantityError, Size, number, split, string_quantity};
+
+/// 10 GB of segments, and more than any window.
+const MOST_SEGMENTS: u32 = 10_000_000;
+
+/// A whole number from 1 to `most` of `unit` (or of its singular).
+fn counted(text: &str, unit: &str, most: u32) -> Option<Result<u32, QuantityError>> {
+    let (number, found) = split(text)?;
+    if found != unit && Some(found) != unit.strip_suffix('s') {
+        return None;
+    }
+    let whole = number >= 1.0 && number <= f64::from(most) && number % 1.0 == 0.0;
+    Some(if whole {
+        Ok(number as u32)
+    } else {
+        let expected = format!("a whole number of {unit} from 1 to {most}");
+        Err(QuantityError::new(expected, text))
+    })
+}
+
+/// What a queue holds at most: `"100 packets"` or `"64 KiB"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// So many packets, whatever their length.
+    Packets(u32),
+    /// So many bytes of packets, headers included.
+    Bytes(Bytes),
+}
+
+impl FromStr for QueueLimit {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        if let Some(packets) = counted(text, "packets", 1_000_000_000) {
+            return packets.map(Self::Packets);
+        }
+        match Size::read(text) {
+            Some(Ok(Size(bytes))) if bytes > Bytes::ZERO => Ok(Self::Bytes(bytes)),
+            Some(Err(error)) => Err(error),
+            _ => {
+                let expected = r#"a limit such as "100 packets" or "64 KiB""#;
+                Err(QuantityError::new(expected, text))
+            }
+        }
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(1) => f.write_str("1 packet"),
+            Self::Packets(count) => write!(f, "{count} packets"),
+            Self::Bytes(bytes) => Size(*bytes).fmt(f),
+        }
+    }
+}
+
+string_quantity!(
+    QueueLimit,
+    r#"a limit such as "100 packets" or "64 KiB""#,
+    pattern: concat!("^", number!(), " *(packets?|B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
+    examples: ["100 packets", "64 KiB"]
+);
+
+/// A number of segments: `"10 segments"`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Segments(pub u32);
+
+impl FromStr for Segments {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        counted(text, "segments", MOST_SEGMENTS).map_or_else(
+            || {
+                let expected = r#"a number of segments such as "10 segments""#;
+                Err(QuantityError::new(expected, text))
+            },
+            |count| count.map(Self),
+        )
+    }
+}
+
+impl fmt::Display for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Window::Segments(self.0).fmt(f)
+    }
+}
+
+string_quantity!(
+    Segments,
+    r#"a number of segments such as "10 segments""#,
+    pattern: concat!("^", number!(), " *segments?$"),
+    examples: ["10 segments", "1 segment"]
+);
+
+/// A window of TCP: `"10 segments"` or `"64 KiB"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// So many segments of the size that the connection uses.
+    Segments(u32),
+    /// So many bytes of payload.
+    Bytes(Bytes),
+}
+
+impl Window {
+    /// The window in bytes, on a connection with segments of `segment`.
+    #[must_use]
+    pub fn bytes(self, segment: Bytes) -> Bytes {
+        match self {
+            Self::Segments(count) => Bytes::new(u64::from(count).saturating_mul(segment.get())),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl FromStr for Window {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        if let Some(segments) = counted(text, "segments", MOST_SEGMENTS) {
+            return segments.map(Self::Segments);
+        }
+        match Size::read(text) {
+            Some(Ok(Size(bytes))) if bytes > Bytes::ZERO => Ok(Self::Bytes(bytes)),
+            Some(Err(error)) => Err(error),
+            _ => {
+                let expected = r#"a window such as "10 segments" or "64 KiB""#;
+                Err(QuantityError::new(expected, text))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Segments(1) => f.write_str("1 segment"),
+            Self::Segments(count) => write!(f, "{count} segments"),
+            Self::Bytes(bytes) => Size(*bytes).fmt(f),
+        }
+    }
+}
+
+string_quantity!(
+    Window,
+    r#"a window such as "10 segments" or "64 KiB""#,
+    pattern: concat!("^", number!(), " *(segments?|B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
+    examples: ["10 segments", "64 KiB"]
+);

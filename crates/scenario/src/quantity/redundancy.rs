@@ -1,0 +1,151 @@
+//! What coding and framing add on the air.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::QuantityError;
+
+/// Bits on the air per bit of packet: `"16/15"`, or the number 1.0667. At least 1, at most 100.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redundancy {
+    numerator: u32,
+    denominator: u32,
+}
+
+const EXPECTED: &str = r#"a fraction from 1 to 100 such as "16/15" or 1.0667"#;
+
+/// Decimals of a redundancy that is written as a number.
+const RESOLUTION: u32 = 1_000_000;
+
+impl Redundancy {
+    /// A bit on the air for a bit of packet.
+    pub const NONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
+
+    /// `numerator / denominator` in lowest terms; `None` outside 1 to 100.
+    #[must_use]
+    pub fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        let (n, d) = (u64::from(numerator), u64::from(denominator));
+        if d == 0 || n < d || n > 100 * d {
+            return None;
+        }
+        let divisor = greatest_common_divisor(numerator, denominator);
+        Some(Self {
+            numerator: numerator / divisor,
+            denominator: denominator / divisor,
+        })
+    }
+
+    /// The upper part of the fraction.
+    #[must_use]
+    pub fn numerator(self) -> u32 {
+        self.numerator
+    }
+
+    /// The lower part of the fraction.
+    #[must_use]
+    pub fn denominator(self) -> u32 {
+        self.denominator
+    }
+
+    /// The factor, rounded.
+    #[must_use]
+    pub fn factor(self) -> f64 {
+        f64::from(self.numerator) / f64::from(self.denominator)
+    }
+
+    pub(super) fn from_number(value: f64) -> Option<Self> {
+        if !(1.0..=100.0).contains(&value) {
+            return None;
+        }
+        Self::new((value * f64::from(RESOLUTION) + 0.5) as u32, RESOLUTION)
+    }
+}
+
+fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl FromStr for Redundancy {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let whole = |part: &str| {
+            let part = part.trim();
+            let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse().ok().filter(|_| digits)
+        };
+        text.split_once('/')
+            .and_then(|(upper, lower)| Self::new(whole(upper)?, whole(lower)?))
+            .ok_or_else(|| QuantityError::new(EXPECTED, text))
+    }
+}
+
+impl fmt::Display for Redundancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.numerator, self.denominator)
+    }
+}
+
+impl Serialize for Redundancy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Redundancy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fraction;
+        impl Visitor<'_> for Fraction {
+            type Value = Redundancy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Redundancy, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Redundancy, E> {
+                Redundancy::from_number(value)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Redundancy, E> {
+                Redundancy::from_number(value as f64)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Signed(value), &self))
+            }
+        }
+        deserializer.deserialize_any(Fraction)
+    }
+}
+
+impl JsonSchema for Redundancy {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Redundancy".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "string", "pattern": "^[0-9]+ */ *[0-9]+$" },
+                { "type": "number", "minimum": 1, "maximum": 100 },
+            ],
+            "examples": ["16/15", 1.0667],
+        })
+    }
+}

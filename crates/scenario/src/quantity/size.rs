@@ -1,0 +1,63 @@
+//! Amounts of data.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bentpipe_types::Bytes;
+
+use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+
+/// An amount of data: `"64 KiB"`. Units: B; kB (or KB), MB, GB, powers of 1000; KiB, MiB, GiB,
+/// powers of 1024.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size(pub Bytes);
+
+const UNITS: [Unit; 8] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+];
+
+/// One petabyte.
+const LARGEST: u64 = 1_000_000_000_000_000;
+
+impl Size {
+    /// `None` where this is no number and unit of data at all.
+    pub(super) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
+        let bytes = in_base_units(text, &UNITS)?;
+        Some(if bytes <= LARGEST {
+            Ok(Self(Bytes::new(bytes)))
+        } else {
+            Err(QuantityError::new("a size up to 1000000 GB", text))
+        })
+    }
+}
+
+impl FromStr for Size {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        Self::read(text).unwrap_or_else(|| {
+            let expected = r#"a size such as "64 KiB" (units: B, kB, KiB, MB, MiB, GB, GiB)"#;
+            Err(QuantityError::new(expected, text))
+        })
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_in(f, self.0.get(), &UNITS)
+    }
+}
+
+string_quantity!(
+    Size,
+    r#"a size such as "64 KiB""#,
+    pattern: concat!("^", number!(), " *(B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
+    examples: ["64 KiB", "50 MB", "1448 B"]
+);

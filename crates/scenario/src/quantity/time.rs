@@ -1,0 +1,140 @@
+//! Lengths of time, and two settings that are a length of time or a word.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bentpipe_types::Span;
+
+use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+
+/// A length of time: `"250 ms"`. Units: ns, us, ms, s, min, h.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Length(pub Span);
+
+const UNITS: [Unit; 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Three days: within the scheduler's 48-bit clock (`Time::LAST`, 3.26 days), with room for what is
+/// in flight at the end.
+pub(crate) const LONGEST: Span = Span::from_secs(3 * 24 * 3600);
+
+impl FromStr for Length {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let Some(nanos) = in_base_units(text, &UNITS) else {
+            let expected = r#"a length of time such as "250 ms" (units: ns, us, ms, s, min, h)"#;
+            return Err(QuantityError::new(expected, text));
+        };
+        let span = Span::from_nanos(nanos);
+        if span > LONGEST {
+            return Err(QuantityError::new("a length of time up to 72 h", text));
+        }
+        Ok(Self(span))
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_in(f, self.0.as_nanos(), &UNITS)
+    }
+}
+
+string_quantity!(
+    Length,
+    r#"a length of time such as "250 ms""#,
+    pattern: concat!("^", number!(), " *(ns|us|ms|s|min|h)$"),
+    examples: ["250 ms", "120 s", "1.5 min"]
+);
+
+/// When a receiver acknowledges (RFC 9293 section 3.8.6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayedAck {
+    /// Every second full segment at once, a single one this late.
+    After(Span),
+    /// Every segment at once.
+    Off,
+}
+
+/// RFC 9293 section 3.8.6.3 (MUST-40): the delay is less than half a second.
+const LATEST_ACK: Span = Span::from_millis(500);
+
+impl FromStr for DelayedAck {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        if text.trim() == "off" {
+            return Ok(Self::Off);
+        }
+        let expected = r#"a delay up to 500 ms such as "40 ms", or "off""#;
+        match text.parse::<Length>() {
+            Ok(Length(span)) if span > Span::ZERO && span <= LATEST_ACK => Ok(Self::After(span)),
+            _ => Err(QuantityError::new(expected, text)),
+        }
+    }
+}
+
+impl fmt::Display for DelayedAck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::After(span) => Length(*span).fmt(f),
+            Self::Off => f.write_str("off"),
+        }
+    }
+}
+
+string_quantity!(
+    DelayedAck,
+    r#"a delay such as "40 ms", or "off""#,
+    pattern: concat!("^(off|", number!(), " *(ns|us|ms|s|min|h))$"),
+    examples: ["40 ms", "200 ms", "off"]
+);
+
+/// How often a probe records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interval {
+    /// At 0 and then this often.
+    Every(Span),
+    /// Whenever the value changes.
+    EveryChange,
+}
+
+/// A microsecond: shorter than a packet takes on a 10 Gbit/s link.
+const SHORTEST_INTERVAL: Span = Span::from_micros(1);
+
+impl FromStr for Interval {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        if text.trim() == "every-change" {
+            return Ok(Self::EveryChange);
+        }
+        let expected = r#"an interval of 1 us or more such as "100 ms", or "every-change""#;
+        match text.parse::<Length>() {
+            Ok(Length(span)) if span >= SHORTEST_INTERVAL => Ok(Self::Every(span)),
+            _ => Err(QuantityError::new(expected, text)),
+        }
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(span) => Length(*span).fmt(f),
+            Self::EveryChange => f.write_str("every-change"),
+        }
+    }
+}
+
+string_quantity!(
+    Interval,
+    r#"an interval such as "100 ms", or "every-change""#,
+    pattern: concat!("^(every-change|", number!(), " *(ns|us|ms|s|min|h))$"),
+    examples: ["100 ms", "every-change"]
+);

@@ -1,0 +1,50 @@
+//! From what a file says to what it means: defaults filled in, names looked up, limits kept.
+
+mod directory;
+mod flows;
+pub mod limits;
+mod links;
+mod nodes;
+mod probes;
+mod tcp;
+
+use bentpipe_types::Span;
+
+use crate::Scenario;
+use crate::document::{Fault, path};
+use crate::schema::ScenarioFile;
+use directory::Directory;
+
+/// The scenario that the file describes.
+pub(crate) fn resolve(file: &ScenarioFile) -> Result<Scenario, Fault> {
+    let duration = file.duration.0;
+    if duration == Span::ZERO {
+        return Err(fault(&["duration"], "expected more than 0 s"));
+    }
+    let node_names = nodes::directory(file)?;
+    let link_counts = links::count(&file.links, &node_names)?;
+    let link_names = Directory::of("link", "links", &link_counts)?;
+    let flow_counts = flows::count(&file.flows, &node_names)?;
+    let flow_names = Directory::of("flow", "flows", &flow_counts)?;
+    // Nothing is made before all of it is known to fit.
+    limits::check(&node_names, &link_names, &flow_names)?;
+    let nodes = nodes::resolve(file)?;
+    let links = links::resolve(&file.links, &node_names)?;
+    let flows = flows::resolve(&file.flows, &node_names, duration)?;
+    flows::check_routes(&file.flows, &node_names, &nodes, &links)?;
+    let probes = probes::resolve(&file.probes, &flow_names, &link_names, duration)?;
+    Ok(Scenario {
+        name: file.name.as_str().to_owned(),
+        description: file.description.clone(),
+        duration,
+        seed: file.seed,
+        nodes,
+        links,
+        flows,
+        probes,
+    })
+}
+
+fn fault(keys: &[&str], message: impl Into<String>) -> Fault {
+    Fault::new(path(keys), message)
+}

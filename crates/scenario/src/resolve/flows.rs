@@ -1,0 +1,204 @@
+//! Flows, and whether a route joins their ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bentpipe_types::{Bytes, Span, Time};
+
+use super::directory::{Directory, Members, member_name, pairs};
+use super::fault;
+use crate::document::Fault;
+use crate::error::quoted;
+use crate::quantity::Length;
+use crate::schema::{AppFile, AppKind, FlowFile, Named};
+use crate::{App, Flow, Link, Node, NodeKind};
+
+/// How many flows each table makes.
+pub(super) fn count<'a>(
+    flows: &'a Named<FlowFile>,
+    nodes: &Directory<'_>,
+) -> Result<Vec<(&'a str, Option<usize>)>, Fault> {
+    if flows.0.is_empty() {
+        return Err(fault(&["flows"], "expected at least one flow"));
+    }
+    flows
+        .iter()
+        .map(|(name, flow)| Ok((name, ends_of(name, flow, nodes)?.2)))
+        .collect()
+}
+
+/// Both ends of a table's flows, and how many flows that makes.
+fn ends_of(
+    name: &str,
+    flow: &FlowFile,
+    nodes: &Directory<'_>,
+) -> Result<(Members, Members, Option<usize>), Fault> {
+    let find = |key: &str, end: &str| {
+        nodes
+            .find(end)
+            .ok_or_else(|| fault(&["flows", name, key], nodes.missing(end)))
+    };
+    let (from, to) = (find("from", &flow.from)?, find("to", &flow.to)?);
+    let Some(count) = pairs(from, to) else {
+        let message = format!(
+            "expected the same count at both ends, got {} {} and {} {}",
+            from.len(),
+            flow.from,
+            to.len(),
+            flow.to
+        );
+        return Err(fault(&["flows", name, "to"], message));
+    };
+    if (0..count.unwrap_or(1)).any(|n| from.nth(n) == to.nth(n)) {
+        let message = format!("expected another host than from, got {}", quoted(&flow.to));
+        return Err(fault(&["flows", name, "to"], message));
+    }
+    Ok((from, to, count))
+}
+
+/// The flows in the order of the file.
+pub(super) fn resolve(
+    flows: &Named<FlowFile>,
+    nodes: &Directory<'_>,
+    duration: Span,
+) -> Result<Vec<Flow>, Fault> {
+    let mut resolved = Vec::new();
+    for (name, flow) in flows.iter() {
+        let (from, to, count) = ends_of(name, flow, nodes)?;
+        let Length(start) = flow.start;
+        if start >= duration {
+            let message = format!(
+                r#"expected before the end (duration = "{}"), got "{}""#,
+                Length(duration),
+                flow.start
+            );
+            return Err(fault(&["flows", name, "start"], message));
+        }
+        let app =
+            app_of(&flow.app).map_err(|message| fault(&["flows", name, "app", "size"], message))?;
+        resolved.extend((0..count.unwrap_or(1)).map(|n| Flow {
+            name: member_name(name, count, n),
+            from: from.nth(n),
+            to: to.nth(n),
+            start: Time::ZERO + start,
+            app,
+        }));
+    }
+    Ok(resolved)
+}
+
+fn app_of(file: &AppFile) -> Result<App, &'static str> {
+    match file.kind {
+        AppKind::Bulk => match file.size {
+            Some(size) if size.0 == Bytes::ZERO => Err(r#"expected at least "1 B""#),
+            size => Ok(App::Bulk {
+                size: size.map(|size| size.0),
+            }),
+        },
+    }
+}
+
+/// Every flow joins two hosts that a route joins. Only gateways forward.
+pub(super) fn check_routes(
+    flows: &Named<FlowFile>,
+    names: &Directory<'_>,
+    nodes: &[Node],
+    links: &[Link],
+) -> Result<(), Fault> {
+    let reach = Reach::of(nodes, links);
+    let mut checked = BTreeSet::new();
+    for (name, flow) in flows.iter() {
+        let (from, to, count) = ends_of(name, flow, names)?;
+        for (key, end, members) in [("from", &flow.from, from), ("to", &flow.to, to)] {
+            if reach.forwards(members.first) {
+                let message = format!(
+                    "expected a host, got {}, a gateway: flows begin and end at hosts",
+                    quoted(end)
+                );
+                return Err(fault(&["flows", name, key], message));
+            }
+        }
+        for n in 0..count.unwrap_or(1) {
+            let ends = (from.nth(n), to.nth(n));
+            if checked.insert(ends) && !reach.joins(ends.0, ends.1) {
+                let name_of = |node: usize| quoted(&nodes[node].name);
+                let message = format!(
+                    "no route from {} to {}: links and gateways do not join them",
+                    name_of(ends.0),
+                    name_of(ends.1)
+                );
+                return Err(fault(&["flows", name, "to"], message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who reaches whom through gateways.
+struct Reach {
+    /// Of a gateway: the group of gateways it belongs to.
+    group: BTreeMap<usize, usize>,
+    /// Of a host: the groups and the hosts it is linked to.
+    groups: BTreeMap<usize, BTreeSet<usize>>,
+    hosts: BTreeSet<(usize, usize)>,
+}
+
+impl Reach {
+    fn of(nodes: &[Node], links: &[Link]) -> Self {
+        let is_gateway = |node: usize| matches!(nodes[node].kind, NodeKind::Gateway(_));
+        let mut parents: Vec<usize> = (0..nodes.len()).collect();
+        for [a, b] in links.iter().map(|link| link.between) {
+            if is_gateway(a) && is_gateway(b) {
+                let (a, b) = (root(&mut parents, a), root(&mut parents, b));
+                parents[a] = b;
+            }
+        }
+        let mut reach = Self {
+            group: (0..nodes.len())
+                .filter(|node| is_gateway(*node))
+                .map(|node| (node, root(&mut parents, node)))
+                .collect(),
+            groups: BTreeMap::new(),
+            hosts: BTreeSet::new(),
+        };
+        for [a, b] in links.iter().map(|link| link.between) {
+            for (host, other) in [(a, b), (b, a)] {
+                if is_gateway(host) {
+                    continue;
+                }
+                match reach.group.get(&other) {
+                    Some(group) => {
+                        reach.groups.entry(host).or_default().insert(*group);
+                    }
+                    None => {
+                        reach.hosts.insert((host, other));
+                    }
+                }
+            }
+        }
+        reach
+    }
+
+    fn forwards(&self, node: usize) -> bool {
+        self.group.contains_key(&node)
+    }
+
+    fn joins(&self, from: usize, to: usize) -> bool {
+        if self.hosts.contains(&(from, to)) {
+            return true;
+        }
+        match (self.groups.get(&from), self.groups.get(&to)) {
+            (Some(a), Some(b)) if a.len() <= b.len() => a.iter().any(|group| b.contains(group)),
+            (Some(a), Some(b)) => b.iter().any(|group| a.contains(group)),
+            _ => false,
+        }
+    }
+}
+
+/// The representative of a node's set, with the path to it halved on the way.
+fn root(parents: &mut [usize], mut node: usize) -> usize {
+    while parents[node] != node {
+        parents[node] = parents[parents[node]];
+        node = parents[node];
+    }
+    node
+}

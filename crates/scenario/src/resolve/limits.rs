@@ -1,0 +1,42 @@
+//! What a scenario may ask for at most, so that no file exhausts the machine.
+
+use bentpipe_types::Span;
+
+use super::{Directory, fault};
+use crate::document::Fault;
+
+/// Longest scenario file: 1 MiB.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Longest run: three days, within the scheduler's 48-bit clock.
+pub const MAX_DURATION: Span = crate::quantity::LONGEST;
+/// Longest propagation delay: an hour.
+pub const MAX_DELAY: Span = Span::from_secs(3600);
+/// Most hosts, gateways and link directions together: the scheduler's ids have 16 bits.
+pub const MAX_NODES_AND_DIRECTIONS: usize = 60_000;
+/// Most flows: a host's ports have 16 bits.
+pub const MAX_FLOWS: usize = 60_000;
+/// Most series.
+pub const MAX_SERIES: usize = 10_000;
+/// Most records of all series together, at 16 bytes each.
+pub const MAX_RECORDS: u64 = 20_000_000;
+/// Most listed packets of all link directions together.
+pub const MAX_LOST_PACKETS: usize = 1_000_000;
+
+pub(super) fn check(
+    nodes: &Directory<'_>,
+    links: &Directory<'_>,
+    flows: &Directory<'_>,
+) -> Result<(), Fault> {
+    let asked = nodes.len().saturating_add(links.len().saturating_mul(2));
+    if asked > MAX_NODES_AND_DIRECTIONS {
+        let message = format!(
+            "expected at most {MAX_NODES_AND_DIRECTIONS} nodes and link directions together, got {asked}"
+        );
+        return Err(fault(&["links"], message));
+    }
+    if flows.len() > MAX_FLOWS {
+        let message = format!("expected at most {MAX_FLOWS} flows, got {}", flows.len());
+        return Err(fault(&["flows"], message));
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Links.
+
+use std::sync::Arc;
+
+use bentpipe_types::{BitRate, Bytes, Span};
+
+use super::directory::{Directory, Members, member_name, pairs};
+use super::fault;
+use super::limits::{MAX_DELAY, MAX_LOST_PACKETS};
+use crate::document::{Fault, Segment, path};
+use crate::error::quoted;
+use crate::quantity::{Length, QueueLimit, Redundancy};
+use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named, QueueFile, QueueKind};
+use crate::{Direction, Errors, Link, Queue, RandomErrors, Way};
+
+/// A full packet on most networks, for the default queue.
+const FULL_PACKET: u64 = 1500;
+/// The default queue holds no less.
+const SMALLEST_DEFAULT_QUEUE: u32 = 100;
+
+/// How many links each table makes.
+pub(super) fn count<'a>(
+    links: &'a Named<LinkFile>,
+    nodes: &Directory<'_>,
+) -> Result<Vec<(&'a str, Option<usize>)>, Fault> {
+    if links.0.is_empty() {
+        return Err(fault(&["links"], "expected at least one link"));
+    }
+    links
+        .iter()
+        .map(|(name, link)| Ok((name, ends_of(name, link, nodes)?.2)))
+        .collect()
+}
+
+/// Both ends of a table's links, and how many links that makes.
+fn ends_of(
+    name: &str,
+    link: &LinkFile,
+    nodes: &Directory<'_>,
+) -> Result<(Members, Members, Option<usize>), Fault> {
+    let [first, second] = &link.between.0;
+    let find = |index: usize, end: &str| {
+        let mut keys = path(&["links", name, "between"]);
+        keys.push(Segment::Index(index));
+        nodes
+            .find(end)
+            .ok_or_else(|| Fault::new(keys, nodes.missing(end)))
+    };
+    let (a, b) = (find(0, first)?, find(1, second)?);
+    let between = ["links", name, "between"];
+    let Some(count) = pairs(a, b) else {
+        let message = format!(
+            "expected the same count at both ends, got {} {first} and {} {second}",
+            a.len(),
+            b.len()
+        );
+        return Err(fault(&between, message));
+    };
+    if (0..count.unwrap_or(1)).any(|n| a.nth(n) == b.nth(n)) {
+        let message = format!("expected two different nodes, got {} twice", quoted(first));
+        return Err(fault(&between, message));
+    }
+    Ok((a, b, count))
+}
+
+/// The links in the order of the file.
+pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<Vec<Link>, Fault> {
+    let mut resolved = Vec::new();
+    let mut lost_packets = 0_usize;
+    for (name, link) in links.iter() {
+        let (a, b, count) = ends_of(name, link, nodes)?;
+        let made = count.unwrap_or(1);
+        let table = LinkTable { name, link };
+        table.refuse_what_has_no_effect()?;
+        let [forward, backward] = table.directions()?;
+        for direction in [&forward, &backward] {
+            let listed = direction.errors.lost_packets.len().saturating_mul(made);
+            lost_packets = lost_packets.saturating_add(listed);
+        }
+        if lost_packets > MAX_LOST_PACKETS {
+            let message = format!("expected at most {MAX_LOST_PACKETS} lost_packets in all");
+            return Err(fault(&["links", name], message));
+        }
+        resolved.extend((0..made).map(|n| Link {
+            name: member_name(name, count, n),
+            between: [a.nth(n), b.nth(n)],
+            forward: forward.clone(),
+            backward: backward.clone(),
+        }));
+    }
+    Ok(resolved)
+}
+
+struct LinkTable<'a> {
+    name: &'a str,
+    link: &'a LinkFile,
+}
+
+impl<'a> LinkTable<'a> {
+    fn own(&self, way: Way) -> Option<&'a DirectionFile> {
+        match way {
+            Way::Forward => self.link.forward.as_ref(),
+            Way::Return => self.link.backward.as_ref(),
+        }
+    }
+
+    /// The path of a direction's key: in the direction's table if it is there, else in the link's.
+    fn path(&self, way: Way, in_direction: bool, keys: &[&str]) -> Vec<Segment> {
+        let mut full = vec!["links", self.name];
+        if in_direction {
+            full.push(way.name());
+        }
+        full.extend(keys);
+        path(&full)
+    }
+
+    fn directions(&self) -> Result<[Direction; 2], Fault> {
+        let ways = [Way::Forward, Way::Return];
+        let delays = [self.delay(Way::Forward)?, self.delay(Way::Return)?];
+        let round_trip = delays[0] + delays[1];
+        let make = |index: usize| -> Result<Direction, Fault> {
+            let way = ways[index];
+            let rate = self.rate(way)?;
+            let own = self.own(way);
+            let queue = own.and_then(|own| own.queue).or(self.link.queue);
+            let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
+            Ok(Direction {
+                rate,
+                delay: delays[index],
+                queue: queue_of(queue, rate, round_trip),
+                errors: self.errors(way)?,
+                redundancy: redundancy.unwrap_or(Redundancy::NONE),
+            })
+        };
+        Ok([make(0)?, make(1)?])
+    }
+
+    fn rate(&self, way: Way) -> Result<BitRate, Fault> {
+        let own = self.own(way);
+        match own.and_then(|own| own.rate).or(self.link.rate) {
+            Some(rate) => Ok(rate.0),
+            None => Err(Fault::new(
+                self.path(way, own.is_some(), &["rate"]),
+                r#"missing; expected a rate such as "10 Mbit/s""#,
+            )),
+        }
+    }
+
+    fn delay(&self, way: Way) -> Result<Span, Fault> {
+        let own = self.own(way);
+        let own_delay = own.and_then(|own| own.delay);
+        match own_delay.or(self.link.delay) {
+            Some(Length(delay)) if delay <= MAX_DELAY => Ok(delay),
+            Some(delay) => Err(Fault::new(
+                self.path(way, own_delay.is_some(), &["delay"]),
+                format!(r#"expected at most "1 h", got "{delay}""#),
+            )),
+            None => Err(Fault::new(
+                self.path(way, own.is_some(), &["delay"]),
+                r#"missing; expected a length of time such as "250 ms""#,
+            )),
+        }
+    }
+
+    fn errors(&self, way: Way) -> Result<Errors, Fault> {
+        let own = self.own(way).and_then(|own| own.errors.as_ref());
+        let Some(errors) = own.or(self.link.errors.as_ref()) else {
+            return Ok(Errors {
+                random: RandomErrors::None,
+                lost_packets: Arc::new([]),
+            });
+        };
+        let at = |keys: &[&str]| self.path(way, own.is_some(), keys);
+        let random = random_errors(errors)
+            .map_err(|message| Fault::new(at(&["errors", "packet_loss_rate"]), message))?;
+        let mut lost_packets = errors.lost_packets.clone().unwrap_or_default();
+        if errors.lost_packets.is_some() && own.is_none() {
+            let message = "expected in forward or return: each direction counts its own packets";
+            return Err(Fault::new(at(&["errors", "lost_packets"]), message));
+        }
+        if lost_packets.contains(&0) {
+            let message = "expected numbers from 1: the first packet is 1";
+            return Err(Fault::new(at(&["errors", "lost_packets"]), message));
+        }
+        lost_packets.sort_unstable();
+        lost_packets.dedup();
+        Ok(Errors {
+            random,
+            lost_packets: lost_packets.into(),
+        })
+    }
+
+    /// A key of the link that both directions overrule is a mistake, most of all in a `--set`.
+    fn refuse_what_has_no_effect(&self) -> Result<(), Fault> {
+        let link = self.link;
+        let (Some(forward), Some(backward)) = (&link.forward, &link.backward) else {
+            return Ok(());
+        };
+        let overruled = [
+            (
+                "rate",
+                link.rate.is_some() && forward.rate.is_some() && backward.rate.is_some(),
+            ),
+            (
+                "delay",
+                link.delay.is_some() && forward.delay.is_some() && backward.delay.is_some(),
+            ),
+            (
+                "queue",
+                link.queue.is_some() && forward.queue.is_some() && backward.queue.is_some(),
+            ),
+            (
+                "errors",
+                link.errors.is_some() && forward.errors.is_some() && backward.errors.is_some(),
+            ),
+            (
+                "redundancy",
+                link.redundancy.is_some()
+                    && forward.redundancy.is_some()
+                    && backward.redundancy.is_some(),
+            ),
+        ];
+        match overruled.iter().find(|(_, overruled)| *overruled) {
+            Some((key, _)) => Err(fault(
+                &["links", self.name, key],
+                format!("has no effect: forward.{key} and return.{key} overrule it"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn queue_of(file: Option<QueueFile>, rate: BitRate, round_trip: Span) -> Queue {
+    let limit = file.and_then(|queue| queue.limit);
+    Queue {
+        kind: file.map_or(QueueKind::DropTail, |queue| queue.kind),
+        limit: limit.unwrap_or_else(|| {
+            let product = rate.bytes_in(round_trip);
+            if product > Bytes::new(u64::from(SMALLEST_DEFAULT_QUEUE) * FULL_PACKET) {
+                QueueLimit::Bytes(product)
+            } else {
+                QueueLimit::Packets(SMALLEST_DEFAULT_QUEUE)
+            }
+        }),
+        limit_is_default: limit.is_none(),
+    }
+}
+
+fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, &'static str> {
+    match (file.bit_error_rate, file.packet_loss_rate) {
+        (Some(_), Some(_)) => Err("expected bit_error_rate or packet_loss_rate, got both"),
+        (Some(rate), None) => Ok(RandomErrors::BitErrorRate(rate.get())),
+        (None, Some(rate)) => Ok(RandomErrors::PacketLossRate(rate.get())),
+        (None, None) => Ok(RandomErrors::None),
+    }
+}

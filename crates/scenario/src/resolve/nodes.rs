@@ -1,0 +1,56 @@
+//! Hosts and gateways.
+
+use std::sync::Arc;
+
+use super::directory::{Directory, member_name};
+use super::limits::MAX_NODES_AND_DIRECTIONS;
+use super::{fault, tcp};
+use crate::document::Fault;
+use crate::schema::{HostFile, ScenarioFile};
+use crate::{Node, NodeKind};
+
+/// Every node's name: hosts first.
+pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
+    let hosts: Vec<_> = file
+        .hosts
+        .iter()
+        .map(|(name, host)| Ok((name, count_of(name, host)?)))
+        .collect::<Result<_, Fault>>()?;
+    let mut directory = Directory::of("node", "hosts", &hosts)?;
+    for (name, _) in file.gateways.iter() {
+        if !directory.add(name, None) {
+            let message = "expected another name: a host is called this, too";
+            return Err(fault(&["gateways", name], message));
+        }
+        directory.refuse_twin("gateways", name)?;
+    }
+    Ok(directory)
+}
+
+fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
+    match host.count.map(|count| count as usize) {
+        Some(count) if count == 0 || count > MAX_NODES_AND_DIRECTIONS => {
+            let message = format!("expected 1 to {MAX_NODES_AND_DIRECTIONS} hosts, got {count}");
+            Err(fault(&["hosts", name, "count"], message))
+        }
+        count => Ok(count),
+    }
+}
+
+/// The nodes in the order of the directory.
+pub(super) fn resolve(file: &ScenarioFile) -> Result<Vec<Node>, Fault> {
+    let mut nodes = Vec::new();
+    for (name, host) in file.hosts.iter() {
+        let tcp = Arc::new(tcp::resolve(name, &host.tcp)?);
+        let count = count_of(name, host)?;
+        nodes.extend((0..count.unwrap_or(1)).map(|n| Node {
+            name: member_name(name, count, n),
+            kind: NodeKind::Host(Arc::clone(&tcp)),
+        }));
+    }
+    nodes.extend(file.gateways.iter().map(|(name, gateway)| Node {
+        name: name.to_owned(),
+        kind: NodeKind::Gateway(gateway.kind),
+    }));
+    Ok(nodes)
+}

@@ -1,0 +1,133 @@
+//! A host's TCP.
+
+use bentpipe_types::{Bytes, Span};
+
+use super::fault;
+use crate::TcpSettings;
+use crate::document::Fault;
+use crate::quantity::Size;
+use crate::schema::{SlowStart, TcpFile};
+
+/// Payload of a full segment in a 1500-byte IPv4 packet without options.
+const ETHERNET_MSS: u64 = 1460;
+/// Bytes of the timestamps option, padded (RFC 7323 appendix A).
+const TIMESTAMPS: u64 = 12;
+const MSS: (u64, u64) = (64, 65_000);
+/// Largest window without scaling, and with the largest scale (RFC 7323 section 2.3).
+const UNSCALED: u64 = 65_535;
+const SCALED: u64 = 65_535 << 14;
+const MAX_SEND_BUFFER: u64 = 1 << 30;
+const DEFAULT_RECEIVE_BUFFER: u64 = 6 << 20;
+/// More than a counter in a connection needs to hold.
+const MOST_TIMES: u32 = 1_000;
+/// A shorter retransmission timeout is no timeout but a storm.
+const SHORTEST_RTO: Span = Span::from_millis(1);
+
+pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> {
+    let refuse = |key: &str, message: String| Err(fault(&["hosts", host, "tcp", key], message));
+
+    let default_mss = ETHERNET_MSS - if file.timestamps { TIMESTAMPS } else { 0 };
+    let mss = file.mss.unwrap_or(Size(Bytes::new(default_mss)));
+    if !(MSS.0..=MSS.1).contains(&mss.0.get()) {
+        let message = format!(r#"expected "{} B" to "{} B", got "{mss}""#, MSS.0, MSS.1);
+        return refuse("mss", message);
+    }
+
+    let widest = if file.window_scaling {
+        SCALED
+    } else {
+        UNSCALED
+    };
+    let receive_buffer = file
+        .receive_buffer
+        .unwrap_or(Size(Bytes::new(DEFAULT_RECEIVE_BUFFER.min(widest))));
+    if receive_buffer.0.get() > widest {
+        let without = if file.window_scaling {
+            ""
+        } else {
+            " without window_scaling"
+        };
+        let message = format!(r#"expected at most "{widest} B"{without}, got "{receive_buffer}""#);
+        return refuse("receive_buffer", message);
+    }
+    if file.send_buffer.0.get() > MAX_SEND_BUFFER {
+        let message = format!(r#"expected at most "1 GiB", got "{}""#, file.send_buffer);
+        return refuse("send_buffer", message);
+    }
+    for (key, buffer) in [
+        ("send_buffer", file.send_buffer),
+        ("receive_buffer", receive_buffer),
+    ] {
+        if buffer.0 < mss.0 {
+            let message = format!(r#"expected at least one segment ("{mss}"), got "{buffer}""#);
+            return refuse(key, message);
+        }
+    }
+
+    for (key, rto) in [
+        ("minimum_rto", file.minimum_rto),
+        ("initial_rto", file.initial_rto),
+        ("maximum_rto", file.maximum_rto),
+    ] {
+        if rto.0 < SHORTEST_RTO {
+            return refuse(key, format!(r#"expected at least "1 ms", got "{rto}""#));
+        }
+    }
+    let ceiling = file.maximum_rto;
+    for (key, rto) in [
+        ("minimum_rto", file.minimum_rto),
+        ("initial_rto", file.initial_rto),
+    ] {
+        if rto.0 > ceiling.0 {
+            let message = format!(r#"expected at most maximum_rto ("{ceiling}"), got "{rto}""#);
+            return refuse(key, message);
+        }
+    }
+
+    if file.slow_start_limit.is_some() && file.slow_start != SlowStart::ByteCounting {
+        let message = r#"has no effect: slow_start is not "byte-counting""#;
+        return refuse("slow_start_limit", message.to_owned());
+    }
+    for (key, count) in [
+        ("quick_acks", file.quick_acks),
+        ("maximum_retransmissions", file.maximum_retransmissions),
+        (
+            "maximum_syn_retransmissions",
+            file.maximum_syn_retransmissions,
+        ),
+    ] {
+        if count > MOST_TIMES {
+            return refuse(key, format!("expected at most {MOST_TIMES}, got {count}"));
+        }
+    }
+
+    Ok(TcpSettings {
+        congestion_control: file.congestion_control,
+        recovery: file.recovery,
+        newreno: file.newreno,
+        slow_start: file.slow_start,
+        slow_start_limit: file.slow_start_limit.map(|limit| limit.0),
+        congestion_avoidance: file.congestion_avoidance,
+        window_validation: file.window_validation,
+        idle_restart: file.idle_restart,
+        initial_window: file.initial_window.0,
+        initial_slow_start_threshold: file.initial_slow_start_threshold,
+        mss: mss.0,
+        send_buffer: file.send_buffer.0,
+        receive_buffer: receive_buffer.0,
+        window_scaling: file.window_scaling,
+        timestamps: file.timestamps,
+        sack: file.sack,
+        delayed_ack: file.delayed_ack,
+        quick_acks: file.quick_acks,
+        nagle: file.nagle,
+        limited_transmit: file.limited_transmit,
+        initial_rto: file.initial_rto.0,
+        minimum_rto: file.minimum_rto.0,
+        maximum_rto: file.maximum_rto.0,
+        rto_rule: file.rto_rule,
+        maximum_retransmissions: file.maximum_retransmissions,
+        maximum_syn_retransmissions: file.maximum_syn_retransmissions,
+        time_wait: file.time_wait.0,
+    })
+}

@@ -1,0 +1,183 @@
+//! What a run has come to, as the JSON object that `bentpipe run --json` prints.
+//!
+//! The names are a contract: fields may be added, none renamed.
+
+use bentpipe_link::{DropTail, Limit};
+use bentpipe_sim::{DirectionOutcome, FlowOutcome, Outcome};
+use bentpipe_tcp::{RttStatistics, Statistics};
+use bentpipe_types::{Span, Time};
+use serde::Serialize;
+
+/// A run's summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The seed it ran with.
+    pub seed: u64,
+    /// The duration the scenario asks for, in seconds.
+    pub duration_s: f64,
+    /// When nothing was left to happen, or the duration, in simulated seconds.
+    pub ended_s: f64,
+    /// How long the run took, in seconds of wall time. Zero until whoever drives the run, and has a
+    /// clock, says.
+    pub wall_s: f64,
+    /// Packets that arrived at a node, hop by hop.
+    pub packet_hops: u64,
+    /// Packets that nodes discarded: no route, or no connection.
+    pub packets_discarded: u64,
+    /// Flows.
+    pub flows: Vec<FlowSummary>,
+    /// Link directions.
+    pub links: Vec<LinkSummary>,
+    /// Gateways that do more than route.
+    pub gateways: Vec<GatewaySummary>,
+}
+
+/// A flow's summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// Bytes delivered in order to the receiving application.
+    pub bytes_delivered: u64,
+    /// When it was to start, in seconds.
+    pub start_s: f64,
+    /// When its first segment with payload was sent, in seconds.
+    pub first_data_s: Option<f64>,
+    /// When its last byte was delivered, in seconds; null if it was not.
+    pub finish_s: Option<f64>,
+    /// Bits delivered in order over (finish, or the end of the run, less start).
+    pub goodput_bps: f64,
+    /// Segments with payload sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments with payload sent again.
+    pub segments_retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Times the sender entered fast recovery.
+    pub fast_recoveries: u64,
+    /// Round-trip times that the sender measured, in milliseconds.
+    pub rtt_ms: RttSummary,
+}
+
+/// Round-trip times in milliseconds; null before the first sample.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RttSummary {
+    /// The shortest.
+    pub min: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The 95th percentile, within 1.6%.
+    pub p95: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+/// A link direction's summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// `satellite.forward`.
+    pub name: String,
+    /// Share of the run during which it transmitted.
+    pub utilization: f64,
+    /// Packets that arrived.
+    pub packets_delivered: u64,
+    /// Packets lost to errors.
+    pub packets_lost: u64,
+    /// Packets that the queue dropped.
+    pub packets_dropped: u64,
+    /// Most packets that ever waited.
+    pub queue_max_packets: u64,
+    /// Most bytes that ever waited.
+    pub queue_max_bytes: u64,
+    /// The queue's limit, if it is in packets.
+    pub queue_limit_packets: Option<u64>,
+    /// The queue's limit, if it is in bytes (as the default is).
+    pub queue_limit_bytes: Option<u64>,
+}
+
+/// A gateway's summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct GatewaySummary {
+    /// Its name.
+    pub name: String,
+}
+
+impl Summary {
+    /// Sums up. `queues` are the queues of `outcome.directions`, in the same order.
+    pub(super) fn new(
+        scenario: String,
+        seed: u64,
+        duration: Span,
+        outcome: &Outcome,
+        queues: &[DropTail],
+    ) -> Self {
+        Self {
+            scenario,
+            seed,
+            duration_s: duration.as_secs_f64(),
+            ended_s: outcome.ended.as_secs_f64(),
+            wall_s: 0.0,
+            packet_hops: outcome.packet_hops,
+            packets_discarded: outcome.discards.total(),
+            flows: outcome.flows.iter().map(|flow| FlowSummary::new(flow, outcome.ended)).collect(),
+            links: outcome.directions.iter().zip(queues).map(LinkSummary::new).collect(),
+            gateways: Vec::new(),
+        }
+    }
+}
+
+impl FlowSummary {
+    fn new(flow: &FlowOutcome, ended: Time) -> Self {
+        let sender = |count: fn(&Statistics) -> u64| flow.sender.as_ref().map_or(0, count);
+        let bytes_delivered = flow.bytes_delivered();
+        let elapsed_s = flow.finish.unwrap_or(ended).since(flow.start).as_secs_f64();
+        let bits = 8.0 * bytes_delivered as f64;
+        Self {
+            name: flow.name.clone(),
+            bytes_delivered,
+            start_s: flow.start.as_secs_f64(),
+            first_data_s: flow
+                .sender
+                .as_ref()
+                .and_then(|sender| sender.first_data_at)
+                .map(Time::as_secs_f64),
+            finish_s: flow.finish.map(Time::as_secs_f64),
+            goodput_bps: if elapsed_s > 0.0 { bits / elapsed_s } else { 0.0 },
+            segments_sent: sender(|sender| sender.segments_sent),
+            segments_retransmitted: sender(|sender| sender.segments_retransmitted),
+            timeouts: sender(|sender| sender.timeouts),
+            fast_recoveries: sender(|sender| sender.fast_recoveries),
+            rtt_ms: flow.sender.as_ref().map(|sender| RttSummary::new(&sender.rtt)).unwrap_or_default(),
+        }
+    }
+}
+
+impl RttSummary {
+    fn new(rtt: &RttStatistics) -> Self {
+        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+        Self { min: ms(rtt.min()), mean: ms(rtt.mean()), p95: ms(rtt.p95()), max: ms(rtt.max()) }
+    }
+}
+
+impl LinkSummary {
+    fn new((direction, queue): (&DirectionOutcome, &DropTail)) -> Self {
+        let counters = &direction.counters;
+        let (queue_limit_packets, queue_limit_bytes) = match queue.limit {
+            Limit::Packets(packets) => (Some(packets), None),
+            Limit::Bytes(bytes) => (None, Some(bytes.get())),
+        };
+        Self {
+            name: direction.name.clone(),
+            utilization: direction.utilization,
+            packets_delivered: counters.delivered,
+            packets_lost: counters.lost,
+            packets_dropped: counters.dropped,
+            queue_max_packets: counters.queue_max_packets,
+            queue_max_bytes: counters.queue_max_bytes,
+            queue_limit_packets,
+            queue_limit_bytes,
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A scenario with every default filled in and every name looked up.
+
+use std::sync::Arc;
+
+use bentpipe_types::{BitRate, Bytes, Span, Time};
+
+use crate::quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
+use crate::schema::{
+    CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery,
+    RtoRule, SlowStart, words::words,
+};
+
+/// A network, what flows through it, and what to record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// What the results are called.
+    pub name: String,
+    /// What it shows.
+    pub description: Option<String>,
+    /// When the run ends; above zero, at most three days.
+    pub duration: Span,
+    /// Key of all randomness.
+    pub seed: u64,
+    /// Hosts, then gateways, in the order of the file. Flows and links name them by index.
+    pub nodes: Vec<Node>,
+    /// Links in the order of the file. Probes name them by index.
+    pub links: Vec<Link>,
+    /// Flows in the order of the file; each has a route. Probes name them by index.
+    pub flows: Vec<Flow>,
+    /// What to record over time.
+    pub probes: Probes,
+}
+
+impl Scenario {
+    /// The TCP of the host with this index; none for a gateway.
+    #[must_use]
+    pub fn tcp_of(&self, node: usize) -> Option<&TcpSettings> {
+        match &self.nodes.get(node)?.kind {
+            NodeKind::Host(tcp) => Some(tcp),
+            NodeKind::Gateway(_) => None,
+        }
+    }
+}
+
+/// A host or a gateway.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// Its name: `client-3` for the third of `count`.
+    pub name: String,
+    /// Which of the two.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NodeKind {
+    /// It begins and ends flows, and forwards nothing. Hosts made by one `count` share settings.
+    Host(Arc<TcpSettings>),
+    /// It forwards packets.
+    Gateway(GatewayKind),
+}
+
+/// How a host's TCP behaves. [`TcpFile`](crate::schema::TcpFile) says what each setting does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpSettings {
+    /// The window rule.
+    pub congestion_control: CongestionControl,
+    /// How lost segments are found and sent again.
+    pub recovery: Recovery,
+    /// What restarts NewReno's retransmission timer.
+    pub newreno: NewReno,
+    /// How slow start grows the window.
+    pub slow_start: SlowStart,
+    /// RFC 3465's L, in segments; none: no limit.
+    pub slow_start_limit: Option<u32>,
+    /// How congestion avoidance grows the window.
+    pub congestion_avoidance: CongestionAvoidance,
+    /// Grow the window only while it is what limits the sender.
+    pub window_validation: bool,
+    /// What becomes of the window after an idle time.
+    pub idle_restart: IdleRestart,
+    /// Congestion window of a new connection, in segments.
+    pub initial_window: u32,
+    /// Where slow start first ends; none: nowhere.
+    pub initial_slow_start_threshold: Option<Window>,
+    /// Payload of a full segment; at most 65,000 bytes.
+    pub mss: Bytes,
+    /// Bytes written and not yet acknowledged that a connection holds.
+    pub send_buffer: Bytes,
+    /// The advertised window.
+    pub receive_buffer: Bytes,
+    /// Offer window scaling.
+    pub window_scaling: bool,
+    /// Offer timestamps.
+    pub timestamps: bool,
+    /// Offer selective acknowledgments.
+    pub sack: bool,
+    /// When segments are acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// Acknowledgments at the start of a connection that are not delayed.
+    pub quick_acks: u32,
+    /// Hold back small segments.
+    pub nagle: bool,
+    /// Send a new segment on each of the first two duplicate acknowledgments.
+    pub limited_transmit: bool,
+    /// Retransmission timeout before the first sample.
+    pub initial_rto: Span,
+    /// Its floor.
+    pub minimum_rto: Span,
+    /// Its ceiling; not below the other two.
+    pub maximum_rto: Span,
+    /// How it follows from the samples.
+    pub rto_rule: RtoRule,
+    /// Timeouts in a row before a connection is given up.
+    pub maximum_retransmissions: u32,
+    /// The same while it is being opened.
+    pub maximum_syn_retransmissions: u32,
+    /// Twice the maximum segment lifetime.
+    pub time_wait: Span,
+}
+
+/// A link: two one-way links, one each way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// Its name: `access-3` for the third that a counted host made.
+    pub name: String,
+    /// The two nodes, by index; not the same one.
+    pub between: [usize; 2],
+    /// From the first node to the second.
+    pub forward: Direction,
+    /// From the second node to the first.
+    pub backward: Direction,
+}
+
+impl Link {
+    /// One of its directions.
+    #[must_use]
+    pub fn direction(&self, way: Way) -> &Direction {
+        match way {
+            Way::Forward => &self.forward,
+            Way::Return => &self.backward,
+        }
+    }
+}
+
+words! {
+    /// One of a link's two directions.
+    #[derive(PartialOrd, Ord)]
+    Way {
+        /// From the first node of `between` to the second.
+        Forward = "forward",
+        /// From the second to the first.
+        Return = "return",
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Direction {
+    /// Rate of the transmitter.
+    pub rate: BitRate,
+    /// Propagation delay; at most an hour.
+    pub delay: Span,
+    /// Where packets wait for the transmitter.
+    pub queue: Queue,
+    /// What loses packets on the way.
+    pub errors: Errors,
+    /// Bits on the air per bit of packet.
+    pub redundancy: Redundancy,
+}
+
+/// Where packets wait for the transmitter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    /// What happens when it is full.
+    pub kind: QueueKind,
+    /// Most that waits.
+    pub limit: QueueLimit,
+    /// The file did not say: a bandwidth-delay product, or 100 packets.
+    pub limit_is_default: bool,
+}
+
+/// What loses packets on the way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Errors {
+    /// At random.
+    pub random: RandomErrors,
+    /// These packets, counted from 1 as they enter the link; ascending, each once.
+    pub lost_packets: Arc<[u64]>,
+}
+
+/// What loses packets at random. Rates are from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RandomErrors {
+    /// Nothing.
+    None,
+    /// Wrong bits, independently.
+    BitErrorRate(f64),
+    /// Lost packets, independently.
+    PacketLossRate(f64),
+}
+
+/// One TCP connection and what fills it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flow {
+    /// Its name: `download-3` for the third that a counted host made.
+    pub name: String,
+    /// The host that sends, by index.
+    pub from: usize,
+    /// The host that receives, by index; another one.
+    pub to: usize,
+    /// When it opens the connection; before the end.
+    pub start: Time,
+    /// What it sends.
+    pub app: App,
+}
+
+/// What a flow sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum App {
+    /// As much as TCP takes.
+    Bulk {
+        /// Bytes to transfer, above zero; none: until the end.
+        size: Option<Bytes>,
+    },
+}
+
+/// What to record over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Probes {
+    /// The series, each once, in the order of the file.
+    pub series: Vec<Probe>,
+    /// How often.
+    pub interval: Interval,
+}
+
+/// A series to record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Its name: `download-3.goodput`.
+    pub name: String,
+    /// What it is a series of.
+    pub of: Series,
+}
+
+/// What a series is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Series {
+    /// Something about a flow, by index.
+    Flow(usize, FlowSeries),
+    /// Something about a direction of a link, by index.
+    Link(usize, Way, LinkSeries),
+}
+
+impl Series {
+    /// The unit of its values, as [`Trace`](bentpipe_types::Trace) has it; "1" for a share.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Flow(_, series) => match series {
+                FlowSeries::CongestionWindow
+                | FlowSeries::SlowStartThreshold
+                | FlowSeries::InFlight
+                | FlowSeries::Sent
+                | FlowSeries::Acknowledged
+                | FlowSeries::Delivered => "B",
+                FlowSeries::Goodput => "bit/s",
+                FlowSeries::SmoothedRtt | FlowSeries::RetransmissionTimeout => "s",
+            },
+            Self::Link(_, _, series) => match series {
+                LinkSeries::Queue => "packets",
+                LinkSeries::QueueBytes => "B",
+                LinkSeries::Utilization => "1",
+            },
+        }
+    }
+
+    /// Is each value an average since the last? Such a series needs an interval.
+    #[must_use]
+    pub fn is_average(self) -> bool {
+        matches!(
+            self,
+            Self::Flow(_, FlowSeries::Goodput) | Self::Link(_, _, LinkSeries::Utilization)
+        )
+    }
+}
+
+words! {
+    /// What can be recorded of a flow.
+    #[derive(PartialOrd, Ord)]
+    FlowSeries {
+        /// Congestion window.
+        CongestionWindow = "congestion_window",
+        /// Slow-start threshold.
+        SlowStartThreshold = "slow_start_threshold",
+        /// Bytes sent and not yet acknowledged, as loss recovery counts them.
+        InFlight = "in_flight",
+        /// Bits delivered in order a second.
+        Goodput = "goodput",
+        /// Highest byte of the stream sent so far.
+        Sent = "sent",
+        /// Highest byte of the stream acknowledged so far, at the sender.
+        Acknowledged = "acknowledged",
+        /// Bytes delivered in order so far, at the receiver.
+        Delivered = "delivered",
+        /// Smoothed round-trip time.
+        SmoothedRtt = "smoothed_rtt",
+        /// Retransmission timeout.
+        RetransmissionTimeout = "retransmission_timeout",
+    }
+}
+
+words! {
+    /// What can be recorded of a direction of a link.
+    #[derive(PartialOrd, Ord)]
+    LinkSeries {
+        /// Packets that wait.
+        Queue = "queue",
+        /// Bytes that wait.
+        QueueBytes = "queue_bytes",
+        /// Share of the time that the transmitter works.
+        Utilization = "utilization",
+    }
+}

@@ -1,0 +1,72 @@
+//! The scenario file, key by key.
+//!
+//! The structs are what `serde` reads, and their comments are the scenario reference: the JSON
+//! Schema carries them to editors and to the documentation. They hold what a file says; what it
+//! means, with every default filled in, is a [`Scenario`](crate::Scenario).
+
+mod flow;
+pub(crate) mod hints;
+mod link;
+mod named;
+mod node;
+mod probe;
+mod tcp;
+pub(crate) mod words;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::quantity::Length;
+
+pub use flow::{AppFile, AppKind, FlowFile};
+pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, QueueFile, QueueKind};
+pub use named::{Name, Named};
+pub use node::{GatewayFile, GatewayKind, HostFile};
+pub use probe::ProbesFile;
+pub use tcp::{
+    CongestionAvoidance, CongestionControl, IdleRestart, NewReno, Recovery, RtoRule, SlowStart,
+    TcpFile,
+};
+
+/// A network, what flows through it, and what to record: one scenario of bentpipe.
+///
+/// Quantities are strings with a unit ("1.536 Mbit/s", "250 ms", "64 KiB", "100 packets"); a bare
+/// number is refused where a unit is meant. KB = 1000 B, KiB = 1024 B.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// What the results are called: letters, digits, "-" and "_".
+    pub name: Name,
+    /// What this scenario shows, in a sentence or two. `bentpipe list scenarios` prints it.
+    pub description: Option<String>,
+    /// Simulated time at which the run ends, finished or not. At most 72 h.
+    pub duration: Length,
+    /// Key of all randomness. The same seed and file give the same result, byte for byte.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Where flows begin and end. A host does not forward packets.
+    pub hosts: Named<HostFile>,
+    /// What stands between links and forwards packets on the shortest route.
+    #[serde(default)]
+    pub gateways: Named<GatewayFile>,
+    /// What joins two nodes.
+    pub links: Named<LinkFile>,
+    /// Who sends what to whom.
+    pub flows: Named<FlowFile>,
+    /// What to record over time. Totals are always kept.
+    #[serde(default)]
+    pub probes: ProbesFile,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The JSON Schema (draft 7) of a scenario file, for editors and for the reference.
+#[must_use]
+pub fn json_schema() -> serde_json::Value {
+    schemars::generate::SchemaSettings::draft07()
+        .into_generator()
+        .into_root_schema_for::<ScenarioFile>()
+        .to_value()
+}

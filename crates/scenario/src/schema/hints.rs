@@ -1,0 +1,53 @@
+//! What messages say about keys and values that are not there.
+
+/// What a missing key should hold.
+pub(crate) fn expected(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "name" => r#"a name such as "geo-download""#,
+        "duration" => r#"a length of time such as "120 s""#,
+        "hosts" => "at least two hosts: [hosts.server] and [hosts.client]",
+        "links" => "at least one link: [links.satellite]",
+        "flows" => "at least one flow: [flows.download]",
+        "between" => r#"two nodes such as ["server", "client"]"#,
+        "from" => "the name of the host that sends",
+        "to" => "the name of the host that receives",
+        "app" => r#"an application such as { kind = "bulk" }"#,
+        "series" => r#"an array of series such as ["download.goodput"]"#,
+        _ => return None,
+    })
+}
+
+/// Is this a key of the design that nothing stands behind yet?
+pub(crate) fn is_planned_key(key: &str) -> bool {
+    matches!(
+        key,
+        "ack_timeout" | "acks" | "compression" | "facing" | "pacing" | "tunnel"
+    )
+}
+
+/// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
+pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
+    let planned: &[&str] = match built.first() {
+        Some(&"reno") if built.contains(&"newreno") => &["sack", "fack"],
+        Some(&"reno") => &["westwood", "hybla", "enhanced-hybla", "cubic", "bbr"],
+        Some(&"router") => &["split", "hybrid"],
+        Some(&"drop-tail") => &["red", "fair"],
+        Some(&"bulk") => &["packets", "request-response"],
+        _ => &[],
+    };
+    planned.contains(&value)
+}
+
+/// `"a", "b"`
+pub(crate) fn list(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    quoted.join(", ")
+}
+
+/// `"a"`, or `one of "a", "b"`.
+pub(crate) fn one_of(words: &[&str]) -> String {
+    match words {
+        [word] => format!("\"{word}\""),
+        _ => format!("one of {}", list(words)),
+    }
+}

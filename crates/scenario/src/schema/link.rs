@@ -1,0 +1,141 @@
+//! `[links.NAME]`.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
+
+use super::words::words;
+use crate::quantity::{Length, Probability, QueueLimit, Rate, Redundancy};
+
+/// A link: two one-way links, one each way. What the table itself says holds for both directions;
+/// `forward` and `return` say what differs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkFile {
+    /// The two nodes it joins. Forward is from the first to the second.
+    pub between: Between,
+    /// Rate of the transmitter in bit/s, IP headers included. Required here or in each direction.
+    pub rate: Option<Rate>,
+    /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required
+    /// here or in each direction.
+    pub delay: Option<Length>,
+    /// Where packets wait for the transmitter.
+    pub queue: Option<QueueFile>,
+    /// What loses packets on the way. Default: nothing.
+    pub errors: Option<ErrorsFile>,
+    /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
+    pub redundancy: Option<Redundancy>,
+    /// What the direction from the first node to the second has of its own.
+    pub forward: Option<DirectionFile>,
+    /// What the direction from the second node to the first has of its own.
+    #[serde(rename = "return")]
+    pub backward: Option<DirectionFile>,
+}
+
+/// One direction of a link. What is not said here, the link says for both.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionFile {
+    /// Rate of the transmitter in bit/s, IP headers included.
+    pub rate: Option<Rate>,
+    /// Propagation delay. Up to 1 h.
+    pub delay: Option<Length>,
+    /// Where packets wait for the transmitter.
+    pub queue: Option<QueueFile>,
+    /// What loses packets on the way.
+    pub errors: Option<ErrorsFile>,
+    /// Bits on the air per bit of packet: "16/15", or 1.0667.
+    pub redundancy: Option<Redundancy>,
+}
+
+/// Where packets wait for the transmitter.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueFile {
+    /// What happens when it is full. Default: "drop-tail".
+    #[serde(default = "drop_tail")]
+    pub kind: QueueKind,
+    /// Most that waits, the packet in transmission not counted: packets, or bytes with headers.
+    /// Default: one bandwidth-delay product of the link (rate times the delays of both directions),
+    /// but at least 100 packets.
+    pub limit: Option<QueueLimit>,
+}
+
+words! {
+    /// What happens when a queue is full.
+    QueueKind {
+        /// What arrives is dropped.
+        DropTail = "drop-tail",
+    }
+}
+
+fn drop_tail() -> QueueKind {
+    QueueKind::DropTail
+}
+
+/// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss
+/// rate, and listed packets besides.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorsFile {
+    /// Probability that a bit is wrong, independently of the others; a packet with a wrong bit is
+    /// lost. A packet of n bits then survives with probability (1 - rate)^n: long ones suffer more.
+    pub bit_error_rate: Option<Probability>,
+    /// Probability that a packet is lost, whatever its length.
+    pub packet_loss_rate: Option<Probability>,
+    /// These packets are lost: [20, 21] loses the 20th and 21st that enter the link, counted from
+    /// 1. Only in `forward` or `return`.
+    pub lost_packets: Option<Vec<u64>>,
+}
+
+/// The two nodes that a link joins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Between(pub [String; 2]);
+
+impl<'de> Deserialize<'de> for Between {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Ends;
+        impl<'de> Visitor<'de> for Ends {
+            type Value = Between;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"two nodes such as ["server", "client"]"#)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Between, A::Error> {
+                let mut ends = Vec::with_capacity(2);
+                while let Some(end) = seq.next_element()? {
+                    ends.push(end);
+                }
+                let count = ends.len();
+                <[String; 2]>::try_from(ends).map(Between).map_err(|_| {
+                    let got = format!("an array of {count}");
+                    de::Error::invalid_value(Unexpected::Other(&got), &self)
+                })
+            }
+        }
+        deserializer.deserialize_seq(Ends)
+    }
+}
+
+impl JsonSchema for Between {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Between".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": { "type": "string" },
+            "minItems": 2,
+            "maxItems": 2,
+            "examples": [["server", "client"]],
+        })
+    }
+}

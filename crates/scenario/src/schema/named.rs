@@ -1,0 +1,129 @@
+//! Tables whose keys the author chooses: `[hosts.server]`, `[links.lan]`.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// Longest name, in letters.
+const LONGEST: usize = 64;
+const PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
+
+/// A name: letters, digits, "-" and "_", beginning with a letter or digit, at most 64 in all.
+///
+/// No dot, for it separates the parts of a series (`download.goodput`), and nothing that a file
+/// name cannot hold.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Name(String);
+
+impl Name {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Letters;
+        impl Visitor<'_> for Letters {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(
+                    f,
+                    r#"a name of letters, digits, "-" and "_" (at most {LONGEST})"#
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
+                let valid = text.len() <= LONGEST
+                    && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && text
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+                if valid {
+                    Ok(Name(text.to_owned()))
+                } else {
+                    Err(E::invalid_value(Unexpected::Str(text), &self))
+                }
+            }
+        }
+        deserializer.deserialize_str(Letters)
+    }
+}
+
+impl JsonSchema for Name {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": PATTERN })
+    }
+}
+
+/// Things with a name, in the order of the file.
+#[derive(Clone, Debug)]
+pub struct Named<T>(pub Vec<(Name, T)>);
+
+impl<T> Named<T> {
+    /// Name and thing, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(name, thing)| (name.as_str(), thing))
+    }
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Tables<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Tables<T> {
+            type Value = Named<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of names")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+                let mut named = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    named.push(entry);
+                }
+                Ok(Named(named))
+            }
+        }
+        deserializer.deserialize_map(Tables(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Named<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Named_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<T>();
+        json_schema!({
+            "type": "object",
+            "propertyNames": { "pattern": PATTERN },
+            "additionalProperties": of,
+        })
+    }
+}

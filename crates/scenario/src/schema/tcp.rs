@@ -1,0 +1,194 @@
+//! `[hosts.NAME.tcp]`.
+
+use bentpipe_types::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::words::words;
+use crate::quantity::{DelayedAck, Length, Segments, Size, Window};
+
+/// How a host's TCP behaves. The defaults are today's Linux as far as it is modelled; where they
+/// differ, the key says so. A paper's settings are spelled out.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpFile {
+    /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC, which is not
+    /// built yet.
+    pub congestion_control: CongestionControl,
+    /// How lost segments are found and sent again. Linux: SACK with RACK, which is not built yet.
+    pub recovery: Recovery,
+    /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
+    pub newreno: NewReno,
+    /// How the congestion window grows in slow start.
+    pub slow_start: SlowStart,
+    /// Most segments by which one acknowledgment grows the window in slow start, where `slow_start`
+    /// is "byte-counting". RFC 3465 calls it L and asks for at most 2. Default: no limit, as in
+    /// Linux.
+    pub slow_start_limit: Option<Segments>,
+    /// How the congestion window grows in congestion avoidance.
+    pub congestion_avoidance: CongestionAvoidance,
+    /// Grow the congestion window only while it is what limits the sender, as Linux does and RFC
+    /// 7661 recommends. false: every acknowledgment of new data grows it, as in ns-2.
+    pub window_validation: bool,
+    /// What becomes of the congestion window when nothing was sent for longer than a retransmission
+    /// timeout.
+    pub idle_restart: IdleRestart,
+    /// Congestion window of a new connection (RFC 6928).
+    pub initial_window: Segments,
+    /// Where slow start first ends. Default: nowhere before the first loss (RFC 5681 section 3.1).
+    pub initial_slow_start_threshold: Option<Window>,
+    /// Payload of a full segment. The MSS option announces this plus the 12 bytes of the timestamps
+    /// that every segment then carries: a full IPv4 packet is 1500 B. Default: "1448 B" with
+    /// timestamps, "1460 B" without. From 64 B to 65000 B.
+    pub mss: Option<Size>,
+    /// Bytes written and not yet acknowledged that a connection holds: together with the receive
+    /// buffer, the most that can be in flight. Linux grows it to 4 MiB (tcp_wmem); here it is
+    /// exactly this. Up to 1 GiB.
+    pub send_buffer: Size,
+    /// The advertised window: exactly this, without Linux's auto-tuning. Default: "6 MiB", the most
+    /// that Linux grows to (tcp_rmem); "65535 B", the most that fits, where `window_scaling` is
+    /// off. Up to 1073725440 B.
+    pub receive_buffer: Option<Size>,
+    /// Offer window scaling (RFC 7323 section 2). Without it no window exceeds 65535 B.
+    pub window_scaling: bool,
+    /// Offer timestamps (RFC 7323 section 3): 12 bytes of options in every segment when the other
+    /// side agrees.
+    pub timestamps: bool,
+    /// Offer selective acknowledgments (RFC 2018). The receiver then reports what arrived out of
+    /// order; whether the sender makes use of it is for `recovery` to say.
+    pub sack: bool,
+    /// Longest that an acknowledgment waits for a second segment to acknowledge with it, or "off":
+    /// every segment is acknowledged at once. Linux adapts it between 40 and 200 ms. At most 500 ms
+    /// (RFC 9293 section 3.8.6.3); 200 ms in BSD and in many papers.
+    pub delayed_ack: DelayedAck,
+    /// How many acknowledgments at the start of a connection are not delayed. Linux: up to 16.
+    pub quick_acks: u32,
+    /// Hold back a small segment while an earlier small one is unacknowledged (RFC 9293 section
+    /// 3.7.4, with Minshall's modification as in Linux).
+    pub nagle: bool,
+    /// Send a new segment on each of the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// Retransmission timeout before the round-trip time was ever measured (RFC 6298 section 2.1).
+    pub initial_rto: Length,
+    /// Floor of the retransmission timeout. RFC 6298 asks for 1 s; Linux has 200 ms.
+    pub minimum_rto: Length,
+    /// Ceiling of the retransmission timeout, backed off or not.
+    pub maximum_rto: Length,
+    /// How the retransmission timeout follows from the measured round-trip times.
+    pub rto_rule: RtoRule,
+    /// Timeouts in a row before a connection is given up (Linux: tcp_retries2).
+    pub maximum_retransmissions: u32,
+    /// The same while it is being opened (Linux: tcp_syn_retries).
+    pub maximum_syn_retransmissions: u32,
+    /// How long the side that closes first remembers a connection: twice the maximum segment
+    /// lifetime, 4 min in RFC 9293, 60 s in Linux.
+    pub time_wait: Length,
+}
+
+impl Default for TcpFile {
+    fn default() -> Self {
+        Self {
+            congestion_control: CongestionControl::Reno,
+            recovery: Recovery::NewReno,
+            newreno: NewReno::Impatient,
+            slow_start: SlowStart::ByteCounting,
+            slow_start_limit: None,
+            congestion_avoidance: CongestionAvoidance::ByteCounting,
+            window_validation: true,
+            idle_restart: IdleRestart::Decay,
+            initial_window: Segments(10),
+            initial_slow_start_threshold: None,
+            mss: None,
+            send_buffer: Size(Bytes::new(6 << 20)),
+            receive_buffer: None,
+            window_scaling: true,
+            timestamps: true,
+            sack: true,
+            delayed_ack: DelayedAck::After(Span::from_millis(40)),
+            quick_acks: 0,
+            nagle: true,
+            limited_transmit: true,
+            initial_rto: Length(Span::from_secs(1)),
+            minimum_rto: Length(Span::from_millis(200)),
+            maximum_rto: Length(Span::from_secs(120)),
+            rto_rule: RtoRule::Linux,
+            maximum_retransmissions: 15,
+            maximum_syn_retransmissions: 6,
+            time_wait: Length(Span::from_secs(60)),
+        }
+    }
+}
+
+words! {
+    /// A window rule.
+    CongestionControl {
+        /// One segment more a round trip, half on a loss (RFC 5681).
+        Reno = "reno",
+    }
+}
+
+words! {
+    /// A way of finding lost segments and sending them again.
+    Recovery {
+        /// Fast retransmit and fast recovery, one loss at a time (RFC 5681 section 3.2).
+        Reno = "reno",
+        /// Stays in recovery until all that was sent before it is acknowledged, one lost segment a
+        /// round trip (RFC 6582).
+        NewReno = "newreno",
+    }
+}
+
+words! {
+    /// What restarts NewReno's retransmission timer (RFC 6582 section 4).
+    NewReno {
+        /// The first partial acknowledgment only: many losses end in a timeout and slow start.
+        Impatient = "impatient",
+        /// Each partial acknowledgment: many losses are repaired one a round trip.
+        SlowButSteady = "slow-but-steady",
+    }
+}
+
+words! {
+    /// What counts as progress in slow start.
+    SlowStart {
+        /// Each acknowledgment counts for one segment (RFC 5681 equation 2): with delayed
+        /// acknowledgments, half as much again every round trip.
+        Standard = "standard",
+        /// Acknowledged bytes count (RFC 3465): twice as much every round trip. Linux.
+        ByteCounting = "byte-counting",
+    }
+}
+
+words! {
+    /// What counts as progress in congestion avoidance.
+    CongestionAvoidance {
+        /// Each acknowledgment counts for one segment (RFC 5681 equation 3): with delayed
+        /// acknowledgments, one segment more every two round trips.
+        PerAcknowledgment = "per-acknowledgment",
+        /// Acknowledged bytes count (RFC 3465): one segment more every round trip. Linux.
+        ByteCounting = "byte-counting",
+    }
+}
+
+words! {
+    /// What becomes of the congestion window after an idle time.
+    IdleRestart {
+        /// Nothing.
+        Off = "off",
+        /// It falls to the initial window, if it was larger (RFC 5681 section 4.1).
+        RestartWindow = "restart-window",
+        /// It is halved for every timeout that passed, down to the initial window (RFC 2861). Linux.
+        Decay = "decay",
+    }
+}
+
+words! {
+    /// How the retransmission timeout follows from the measured round-trip times.
+    RtoRule {
+        /// One sample a round trip; the larger of `minimum_rto` and SRTT + 4 RTTVAR (RFC 6298).
+        Rfc6298 = "rfc6298",
+        /// A sample for every acknowledgment; SRTT plus the larger of `minimum_rto` and the largest
+        /// deviation of the last round trips.
+        Linux = "linux",
+    }
+}

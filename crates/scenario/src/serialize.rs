@@ -1,0 +1,160 @@
+//! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
+
+use serde::ser::{SerializeSeq, SerializeStruct};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
+use crate::{
+    App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, RandomErrors, Scenario, TcpSettings,
+};
+
+impl Serialize for Scenario {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name_of = |index: usize| self.nodes.get(index).map_or("", |node| node.name.as_str());
+        let mut fields = serializer.serialize_struct("Scenario", 8)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("description", &self.description)?;
+        fields.serialize_field("duration_s", &self.duration.as_secs_f64())?;
+        fields.serialize_field("seed", &self.seed)?;
+        fields.serialize_field("nodes", &Each(&self.nodes, node))?;
+        fields.serialize_field(
+            "links",
+            &Each(&self.links, |item: &Link| link(item, name_of)),
+        )?;
+        fields.serialize_field(
+            "flows",
+            &Each(&self.flows, |item: &Flow| flow(item, name_of)),
+        )?;
+        fields.serialize_field("probes", &probes(&self.probes))?;
+        fields.end()
+    }
+}
+
+/// A sequence, one item made at a time.
+struct Each<'a, T, F>(&'a [T], F);
+
+impl<T, F: Fn(&T) -> Value> Serialize for Each<'_, T, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(Some(self.0.len()))?;
+        for item in self.0 {
+            sequence.serialize_element(&(self.1)(item))?;
+        }
+        sequence.end()
+    }
+}
+
+fn node(node: &Node) -> Value {
+    match &node.kind {
+        NodeKind::Host(settings) => {
+            json!({ "name": node.name, "kind": "host", "tcp": tcp(settings) })
+        }
+        NodeKind::Gateway(kind) => json!({ "name": node.name, "kind": kind }),
+    }
+}
+
+fn tcp(tcp: &TcpSettings) -> Value {
+    let threshold = tcp.initial_slow_start_threshold;
+    json!({
+        "congestion_control": tcp.congestion_control,
+        "recovery": tcp.recovery,
+        "newreno": tcp.newreno,
+        "slow_start": tcp.slow_start,
+        "slow_start_limit_segments": tcp.slow_start_limit,
+        "congestion_avoidance": tcp.congestion_avoidance,
+        "window_validation": tcp.window_validation,
+        "idle_restart": tcp.idle_restart,
+        "initial_window_segments": tcp.initial_window,
+        "initial_slow_start_threshold_bytes":
+            threshold.map(|window: Window| window.bytes(tcp.mss).get()),
+        "mss_bytes": tcp.mss.get(),
+        "send_buffer_bytes": tcp.send_buffer.get(),
+        "receive_buffer_bytes": tcp.receive_buffer.get(),
+        "window_scaling": tcp.window_scaling,
+        "timestamps": tcp.timestamps,
+        "sack": tcp.sack,
+        "delayed_ack_s": match tcp.delayed_ack {
+            DelayedAck::After(span) => Some(span.as_secs_f64()),
+            DelayedAck::Off => None,
+        },
+        "quick_acks": tcp.quick_acks,
+        "nagle": tcp.nagle,
+        "limited_transmit": tcp.limited_transmit,
+        "initial_rto_s": tcp.initial_rto.as_secs_f64(),
+        "minimum_rto_s": tcp.minimum_rto.as_secs_f64(),
+        "maximum_rto_s": tcp.maximum_rto.as_secs_f64(),
+        "rto_rule": tcp.rto_rule,
+        "maximum_retransmissions": tcp.maximum_retransmissions,
+        "maximum_syn_retransmissions": tcp.maximum_syn_retransmissions,
+        "time_wait_s": tcp.time_wait.as_secs_f64(),
+    })
+}
+
+fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {
+    json!({
+        "name": link.name,
+        "between": link.between.map(name_of),
+        "forward": direction(&link.forward),
+        "return": direction(&link.backward),
+    })
+}
+
+fn direction(direction: &Direction) -> Value {
+    let (packets, bytes) = match direction.queue.limit {
+        QueueLimit::Packets(packets) => (Some(packets), None),
+        QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
+    };
+    json!({
+        "rate_bps": direction.rate.bits_per_second(),
+        "delay_s": direction.delay.as_secs_f64(),
+        "queue": {
+            "kind": direction.queue.kind,
+            "limit_packets": packets,
+            "limit_bytes": bytes,
+            "limit_is_default": direction.queue.limit_is_default,
+        },
+        "errors": errors(&direction.errors),
+        "redundancy": direction.redundancy.factor(),
+    })
+}
+
+fn errors(errors: &Errors) -> Value {
+    let (bit_error_rate, packet_loss_rate) = match errors.random {
+        RandomErrors::None => (0.0, 0.0),
+        RandomErrors::BitErrorRate(rate) => (rate, 0.0),
+        RandomErrors::PacketLossRate(rate) => (0.0, rate),
+    };
+    json!({
+        "bit_error_rate": bit_error_rate,
+        "packet_loss_rate": packet_loss_rate,
+        "lost_packets": *errors.lost_packets,
+    })
+}
+
+fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
+    let app = match flow.app {
+        App::Bulk { size } => {
+            json!({ "kind": "bulk", "size_bytes": size.map(bentpipe_types::Bytes::get) })
+        }
+    };
+    json!({
+        "name": flow.name,
+        "from": name_of(flow.from),
+        "to": name_of(flow.to),
+        "start_s": flow.start.as_secs_f64(),
+        "app": app,
+    })
+}
+
+fn probes(probes: &Probes) -> Value {
+    let series = probes.series.iter();
+    json!({
+        "series": series
+            .map(|probe| json!({ "name": probe.name, "unit": probe.of.unit() }))
+            .collect::<Vec<_>>(),
+        "interval_s": match probes.interval {
+            Interval::Every(span) => Some(span.as_secs_f64()),
+            Interval::EveryChange => None,
+        },
+    })
+}

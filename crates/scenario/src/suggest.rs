@@ -1,0 +1,48 @@
+//! "Did you mean ...?"
+
+/// Longer words are no misspelling of anything here, and the distance is quadratic.
+const LONGEST: usize = 64;
+
+/// The candidate that `word` most likely misspells; the first of equals.
+pub(crate) fn suggest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let normal = |text: &str| text.to_lowercase().replace('-', "_");
+    let wanted = normal(word);
+    // One slip in a short word, one in every three letters of a longer one.
+    let tolerated = (wanted.chars().count() / 3).max(1);
+    let mut best = None;
+    for candidate in candidates {
+        let distance = strsim::osa_distance(&wanted, &normal(candidate));
+        if distance <= tolerated && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggest;
+
+    #[test]
+    fn a_slip_is_recognised_and_another_word_is_not() {
+        let names = ["congestion_control", "recovery", "mss", "nagle"];
+        assert_eq!(
+            suggest("congestion_controll", names),
+            Some("congestion_control")
+        );
+        assert_eq!(
+            suggest("congestion-control", names),
+            Some("congestion_control")
+        );
+        assert_eq!(suggest("MSS", names), Some("mss"));
+        assert_eq!(suggest("angle", names), Some("nagle"));
+        assert_eq!(suggest("colour", names), None);
+        assert_eq!(suggest(&"n".repeat(100), names), None);
+    }
+}
