@@ -61,11 +61,24 @@ prop_compose! {
     }
 }
 
+/// The options, with as many SACK blocks as there is room for.
+fn fitting(options: TcpOptions) -> TcpOptions {
+    let blocks = options.sack_blocks.as_slice();
+    let with = |count| TcpOptions {
+        sack_blocks: blocks[..count].iter().copied().collect(),
+        ..options
+    };
+    (0..=blocks.len())
+        .rev()
+        .map(with)
+        .find(|options| options.length() <= MAXIMUM_OPTIONS_LENGTH)
+        .expect("all other options fit")
+}
+
 prop_compose! {
     fn segment()(flags in any::<u8>().prop_map(Flags))(
         flags in Just(flags),
-        options in options(flags.has(Flags::SYN))
-            .prop_filter("fits", |options| options.length() <= MAXIMUM_OPTIONS_LENGTH),
+        options in options(flags.has(Flags::SYN)).prop_map(fitting),
         ends in (endpoint(), endpoint()),
         version in prop_oneof![Just(IpVersion::V4), Just(IpVersion::V6)],
         numbers in any::<(u32, u32, u16)>(),
