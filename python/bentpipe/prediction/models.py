@@ -288,6 +288,11 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
         return obstacle
     if path.has_losses:
         return "the downlink loses packets; it assumes none"
+    if path.counts_bytes and path.segments_per_ack > 1:
+        return (
+            "it grows the window by one segment an ACK; here an ACK of two segments grows it "
+            'by two (slow_start = "byte-counting")'
+        )
     sent = math.ceil(_size(path) / path.segment_bytes)
     # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
     highest = min(path.window_segments, sent)

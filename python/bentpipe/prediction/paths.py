@@ -25,6 +25,7 @@ _HEADER_BYTES = 40
 _TIMESTAMP_BYTES = 12
 # Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
 _LARGEST_UNSCALED_WINDOW = 65_535
+_DEFAULT_PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +39,16 @@ class Direction:
     redundancy: float
     bit_error_rate: float
     packet_loss_rate: float
-    # What may wait in front of it; infinite where the scenario sets no limit that is known here.
-    queue_limit: str | None
+    queue_limit: str
     # Packets that are to be lost, by number.
     listed_losses: int
+
+    def buffer_segments(self, packet_bytes: float) -> float:
+        """Full segments that may wait in front of it."""
+        number, _, unit = self.queue_limit.partition(" ")
+        if unit.startswith("packet"):
+            return float(number)
+        return units.amount(self.queue_limit) // packet_bytes
 
     def packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction."""
@@ -78,6 +85,8 @@ class FlowPath:
     sharing: tuple[str, ...]
     congestion_control: str
     initial_threshold_segments: float
+    # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
+    counts_bytes: bool
     duration_s: float
 
     @property
@@ -122,8 +131,8 @@ class FlowPath:
 
     @property
     def buffer_segments(self) -> float:
-        """Full segments that the downlink's bottleneck holds; infinite if it isn't known."""
-        return _queue_segments(self.down_bottleneck, self.packet_bytes)
+        """Full segments that may wait in front of the downlink's bottleneck."""
+        return self.down_bottleneck.buffer_segments(self.packet_bytes)
 
     def asymmetric(self) -> AsymmetricPath:
         """Return the path as the models take it."""
@@ -166,22 +175,17 @@ def _flow_path(
 ) -> FlowPath:
     flow = resolved["flows"][name]
     sender, receiver = (_tcp(resolved, flow[end]) for end in ("from", "to"))
-    timestamps = bool(sender.get("timestamps")) and bool(receiver.get("timestamps"))
-    segment_bytes = round(
-        min(units.amount(each["mss"]) for each in (sender, receiver) if "mss" in each)
-    )
-    scaling = bool(sender.get("window_scaling", True) and receiver.get("window_scaling", True))
+    timestamps = bool(sender["timestamps"] and receiver["timestamps"])
+    segment_bytes = round(min(units.amount(each["mss"]) for each in (sender, receiver)))
+    scaling = bool(sender["window_scaling"] and receiver["window_scaling"])
     window = min(
-        units.amount(sender.get("send_buffer", math.inf), segment_bytes=segment_bytes),
-        units.amount(receiver["receive_buffer"], segment_bytes=segment_bytes),
+        units.amount(sender["send_buffer"]),
+        units.amount(receiver["receive_buffer"]),
         math.inf if scaling else _LARGEST_UNSCALED_WINDOW,
     )
-    delayed_ack = receiver.get("delayed_ack", "off")
+    delayed_ack = receiver["delayed_ack"]
     at_once = delayed_ack == "off"
     gateways = resolved.get("gateways", {})
-    initial = units.amount(sender.get("initial_window", "10 segments"), segment_bytes=1.0)
-    if "segment" not in str(sender.get("initial_window", "segments")):
-        initial /= segment_bytes
     return FlowPath(
         flow=name,
         downlink=tuple(downlink),
@@ -190,10 +194,10 @@ def _flow_path(
         header_bytes=_HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0),
         window_segments=max(1, int(window // segment_bytes)),
         window_bytes=window,
-        initial_window_segments=max(1, int(initial)),
+        initial_window_segments=int(units.amount(sender["initial_window"], segment_bytes=1.0)),
         delayed_ack_s=0.0 if at_once else units.seconds(delayed_ack),
         segments_per_ack=1 if at_once else 2,
-        minimum_rto_s=units.seconds(sender.get("minimum_rto", "1 s")),
+        minimum_rto_s=units.seconds(sender["minimum_rto"]),
         transfer_bytes=_transfer_bytes(flow),
         intervening=tuple(
             each.to
@@ -201,8 +205,9 @@ def _flow_path(
             if gateways.get(each.to, {}).get("kind", "router") != "router"
         ),
         sharing=sharing,
-        congestion_control=str(sender.get("congestion_control", "reno")),
+        congestion_control=str(sender["congestion_control"]),
         initial_threshold_segments=_threshold(sender, segment_bytes),
+        counts_bytes=sender["slow_start"] == "byte-counting",
         duration_s=units.seconds(resolved["duration"]) - units.seconds(flow.get("start", 0.0)),
     )
 
@@ -214,7 +219,7 @@ def _transfer_bytes(flow: Table) -> float | None:
 
 def _threshold(sender: Table, segment_bytes: int) -> float:
     threshold = sender.get("initial_slow_start_threshold")
-    if threshold is None or threshold == "unlimited":
+    if threshold is None:
         return math.inf
     return units.amount(threshold, segment_bytes=segment_bytes) / segment_bytes
 
@@ -232,28 +237,39 @@ def _network(resolved: Table) -> dict[str, list[Direction]]:
     network: dict[str, list[Direction]] = {}
     for name, link in resolved["links"].items():
         first, second = link["between"]
-        for way, source, destination in (("forward", first, second), ("return", second, first)):
-            settings = {**link, **link.get(way, {})}
-            direction = _direction(f"{name}.{way}", destination, settings)
+        ways = (("forward", first, second), ("return", second, first))
+        settings = {way: _own(link) | _own(link.get(way) or {}) for way, _, _ in ways}
+        round_trip_s = sum(units.seconds(each["delay"]) for each in settings.values())
+        for way, source, destination in ways:
+            direction = _direction(f"{name}.{way}", destination, settings[way], round_trip_s)
             network.setdefault(source, []).append(direction)
             network.setdefault(destination, [])
     return network
 
 
-def _direction(name: str, destination: str, settings: Table) -> Direction:
+def _own(table: Table) -> dict[str, Any]:
+    """Return what a table says, without what it leaves open."""
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _direction(name: str, destination: str, settings: Table, round_trip_s: float) -> Direction:
     errors = settings.get("errors") or {}
-    queue = settings.get("queue") or {}
-    limit = queue.get("limit")
+    limit = (settings.get("queue") or {}).get("limit")
+    rate_bps = units.bits_per_second(settings["rate"])
+    if limit is None:
+        # The scenario file's default: a bandwidth-delay product, but at least 100 packets.
+        product = rate_bps * round_trip_s / 8.0
+        limit = f"{product} B" if product > 100 * _DEFAULT_PACKET_BYTES else "100 packets"
     return Direction(
         name=name,
         to=destination,
-        rate_bps=units.bits_per_second(settings["rate"]),
-        delay_s=units.seconds(settings.get("delay", 0.0)),
-        redundancy=units.ratio(settings.get("redundancy", 1.0)),
+        rate_bps=rate_bps,
+        delay_s=units.seconds(settings["delay"]),
+        redundancy=units.ratio(settings.get("redundancy") or 1.0),
         bit_error_rate=float(errors.get("bit_error_rate") or 0.0),
         packet_loss_rate=float(errors.get("packet_loss_rate") or 0.0),
-        queue_limit=None if limit is None else str(limit),
-        listed_losses=len(errors.get("packets") or ()),
+        queue_limit=str(limit),
+        listed_losses=len(errors.get("lost_packets") or ()),
     )
 
 
@@ -302,16 +318,3 @@ def _loss(route: Sequence[Direction], packet_bytes: float) -> float:
         kept *= 1.0 - each.loss_rate(packet_bytes)
     lost = 1.0 - kept
     return lost if lost > 0 else sum(each.loss_rate(packet_bytes) for each in route)
-
-
-def _queue_segments(direction: Direction, packet_bytes: float) -> float:
-    limit = direction.queue_limit
-    if limit is None:
-        return math.inf
-    number, _, unit = limit.partition(" ")
-    if unit.startswith("packet"):
-        return float(number)
-    try:
-        return units.amount(limit) // packet_bytes
-    except ValueError:
-        return math.inf

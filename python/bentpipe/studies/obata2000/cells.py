@@ -1,0 +1,294 @@
+"""The networks and transfers of obata2000, and those that we add."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    from bentpipe.model import AsymmetricPath
+
+TEMPLATE: Final = Path(__file__).parent / "asymmetric.toml"
+FLOW: Final = "transfer"
+
+# Table 1.
+SEGMENT_BYTES: Final = 1448
+HEADER_BYTES: Final = 52
+ACK_BYTES: Final = 52
+# Section 3.2.
+DELAYED_ACK_S: Final = 0.2
+# The paper doesn't say whether its KByte is 1000 or 1024 bytes: both are simulated. The figures
+# have 1024.
+KBYTES: Final = (1024, 1000)
+FILE_KBYTES: Final = 1024
+# Section 4.2.
+WINDOWS_KBYTES: Final = (4, 8, 16, 32, 64, 128, 192)
+# Sections 4.2 and 4.2.2: "between 3KByte and 32KByte"; "2Kbyte, 4Kbyte, 6Kbyte".
+VSAT_WINDOWS_KBYTES: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+# Section 4.2.2: one redundant bit per 15 bits.
+REDUNDANCY: Final = "16/15"
+# Section 4.2: each of the experiment's connections lasted 60 seconds.
+CONNECTION_S: Final = 60.0
+# Section 3.3's case: transfers that end in slow start, or soon after it.
+SHORT_FILES_KBYTES: Final = (2, 4, 8, 16, 32, 64, 128)
+
+RANDOM_NETWORKS: Final = 200
+RANDOM_SEED: Final = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Two one-way links: the satellite's down, the terrestrial one up."""
+
+    downlink_bps: int
+    downlink_delay_s: float
+    uplink_bps: int
+    uplink_delay_s: float
+    redundancy: str = "1/1"
+
+    def path(self) -> AsymmetricPath:
+        """Return the network as the models take it."""
+        from bentpipe.model import AsymmetricPath
+        from bentpipe.units import ratio
+
+        return AsymmetricPath(
+            downlink_rate_bps=self.downlink_bps,
+            uplink_rate_bps=self.uplink_bps,
+            downlink_delay_s=self.downlink_delay_s,
+            uplink_delay_s=self.uplink_delay_s,
+            segment_payload_bytes=SEGMENT_BYTES,
+            header_bytes=HEADER_BYTES,
+            ack_bytes=ACK_BYTES,
+            redundancy=ratio(self.redundancy),
+        )
+
+    def saturation_window(self) -> float:
+        """Return W_sat in segments, not rounded: equation 13."""
+        from bentpipe.model import obata2000
+
+        return float(obata2000.saturation_window_segments(path=self.path()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """One transfer over one network: a cell of the study.
+
+    Without `file_bytes` it goes on until `duration_s`. `lost_segments` are data segments, counted
+    from 0, that the satellite link loses; `traced` records what figure 9 shows.
+    """
+
+    network: Network
+    window_segments: int
+    file_bytes: int | None
+    duration_s: float | None = None
+    lost_segments: tuple[int, ...] = ()
+    traced: bool = False
+
+    def scenario(self) -> Scenario:
+        """Return the transfer as a scenario."""
+        network = self.network
+        settings: dict[str, object] = {
+            "links.asymmetric.forward.rate": f"{network.downlink_bps} bit/s",
+            "links.asymmetric.forward.delay": _time(network.downlink_delay_s),
+            "links.asymmetric.forward.redundancy": network.redundancy,
+            "links.asymmetric.return.rate": f"{network.uplink_bps} bit/s",
+            "links.asymmetric.return.delay": _time(network.uplink_delay_s),
+            "hosts.client.tcp.receive_buffer": f"{self.window_segments * SEGMENT_BYTES} B",
+            # Without a size of its own: more than any link here carries in the time.
+            "flows.transfer.app.size": f"{self.file_bytes or 10**9} B",
+        }
+        if self.duration_s is not None:
+            settings["duration"] = _time(self.duration_s)
+        if self.lost_segments:
+            # The link counts packets from 1; before the data come SYN and the handshake's ACK.
+            packets = [segment + 3 for segment in self.lost_segments]
+            settings["links.asymmetric.forward.errors.lost_packets"] = packets
+        if self.traced:
+            quantities = ("sent", "retransmitted", "acknowledged", "delivered", "congestion_window")
+            settings["probes.series"] = [f"{FLOW}.{quantity}" for quantity in quantities]
+            settings["probes.interval"] = "every-change"
+        return Scenario(path=TEMPLATE).with_settings(settings)
+
+
+FIGURE_5: Final = {
+    f"{round(delay_s * 1e3)} ms": Network(
+        downlink_bps=2_048_000, downlink_delay_s=0.25, uplink_bps=64_000, uplink_delay_s=delay_s
+    )
+    # Table 1 has 25 ms, section 4.2.1 has 30 ms.
+    for delay_s in (0.25, 0.125, 0.03, 0.025)
+}
+FIGURE_6: Final = {
+    f"{rate_bps // 1000} kbit/s": Network(
+        downlink_bps=2_048_000, downlink_delay_s=0.25, uplink_bps=rate_bps, uplink_delay_s=0.125
+    )
+    for rate_bps in (64_000, 16_000, 4_000)
+}
+SYMMETRIC: Final = Network(
+    downlink_bps=64_000,
+    downlink_delay_s=0.25,
+    uplink_bps=64_000,
+    uplink_delay_s=0.25,
+    redundancy=REDUNDANCY,
+)
+ASYMMETRIC: Final = Network(
+    downlink_bps=64_000,
+    downlink_delay_s=0.25,
+    uplink_bps=737_000,
+    uplink_delay_s=0.025,
+    redundancy=REDUNDANCY,
+)
+
+# Where equation 13 is put to the test: all have an uplink that keeps up with the downlink.
+SATURATION_DELAYS_S: Final = (0.025, 0.125, 0.25)
+SATURATION_RATES_BPS: Final = (64_000, 128_000, 256_000)
+# Two sizes: their difference is the long-run rate, without slow start.
+SATURATION_FILES: Final = (4_000 * SEGMENT_BYTES, 14_000 * SEGMENT_BYTES)
+
+# Figure 9: 32 KByte of window, two lost segments. Which two, the paper doesn't say: the gap
+# between them is swept. By the first of them the window is fully open.
+FIGURE_9_WINDOW: Final = 32 * 1024 // SEGMENT_BYTES
+FIGURE_9_FIRST_LOSS: Final = 100
+FIGURE_9_GAPS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
+
+
+def window_segments(kbytes: float, kbyte_bytes: int = 1024) -> int:
+    """Return a window in whole segments."""
+    return int(kbytes * kbyte_bytes // SEGMENT_BYTES)
+
+
+def figure_cells(network: Network, kbyte_bytes: int) -> list[Transfer]:
+    """Return the cells of one curve of figures 5 and 6: the windows, and W_sat down and up."""
+    saturation = network.saturation_window()
+    windows = [window_segments(each, kbyte_bytes) for each in WINDOWS_KBYTES]
+    windows += [math.floor(saturation), math.ceil(saturation)]
+    return [
+        Transfer(network=network, window_segments=window, file_bytes=FILE_KBYTES * kbyte_bytes)
+        for window in sorted(windows)
+    ]
+
+
+def figures_5_and_6(kbytes: Iterable[int] = KBYTES) -> list[Transfer]:
+    """Return every cell of figures 5 and 6; the curve that they share, once."""
+    curves = {**FIGURE_5, **FIGURE_6}.values()
+    every = [cell for kbyte in kbytes for curve in curves for cell in figure_cells(curve, kbyte)]
+    return list(dict.fromkeys(every))
+
+
+def vsat_cells(network: Network, *, timed: bool) -> list[Transfer]:
+    """Return the cells of figures 7, 8 and 10: table 1's file, or a minute as in the experiment."""
+    return [
+        Transfer(
+            network=network,
+            window_segments=window_segments(kbytes),
+            file_bytes=None if timed else FILE_KBYTES * 1024,
+            duration_s=CONNECTION_S if timed else None,
+        )
+        for kbytes in VSAT_WINDOWS_KBYTES
+    ]
+
+
+def short_cells() -> list[Transfer]:
+    """Return short transfers over both kinds of network, with a window that doesn't bind."""
+    return [
+        Transfer(
+            network=network,
+            window_segments=window_segments(192),
+            file_bytes=kbytes * 1024,
+        )
+        for network in (ASYMMETRIC, FIGURE_5["125 ms"])
+        for kbytes in SHORT_FILES_KBYTES
+    ]
+
+
+def saturation_networks() -> dict[str, Network]:
+    """Return the networks on which equation 13 is put to the test."""
+    base = FIGURE_5["125 ms"]
+    delays = {
+        f"{round(each * 1e3)} ms": replace(base, uplink_delay_s=each)
+        for each in SATURATION_DELAYS_S
+    }
+    rates = {
+        f"{each // 1000} kbit/s": replace(base, uplink_bps=each) for each in SATURATION_RATES_BPS
+    }
+    return delays | rates
+
+
+def saturation_cells(network: Network) -> dict[int, tuple[Transfer, Transfer]]:
+    """Return a short and a long transfer for every even window around W_sat.
+
+    Even windows only: with an odd one, the delayed-ACK timer and not the window decides.
+    """
+    expected = network.saturation_window()
+    lowest, highest = (2 * round(factor * expected / 2.0) for factor in (0.85, 1.15))
+    shorter, longer = SATURATION_FILES
+    return {
+        window: (
+            Transfer(network=network, window_segments=window, file_bytes=shorter),
+            Transfer(network=network, window_segments=window, file_bytes=longer),
+        )
+        for window in range(lowest, highest + 1, 2)
+    }
+
+
+def lossy_cells() -> dict[int, Transfer]:
+    """Return figure 9's connection, by the gap between the two lost segments."""
+    return {
+        gap: Transfer(
+            network=ASYMMETRIC,
+            window_segments=FIGURE_9_WINDOW,
+            file_bytes=None,
+            duration_s=CONNECTION_S,
+            lost_segments=(FIGURE_9_FIRST_LOSS, FIGURE_9_FIRST_LOSS + gap),
+            traced=gap == FIGURE_9_GAPS[0],
+        )
+        for gap in FIGURE_9_GAPS
+    }
+
+
+def random_cells(count: int = RANDOM_NETWORKS) -> list[Transfer]:
+    """Return asymmetric networks that no formula was fitted on, the same ones every time."""
+    draw = random.Random(RANDOM_SEED)
+
+    def decades(low: float, high: float) -> int:
+        return round(math.exp(draw.uniform(math.log(low), math.log(high))))
+
+    return [
+        Transfer(
+            network=Network(
+                downlink_bps=decades(64e3, 50e6),
+                # Whole microseconds, as the scenario file has them.
+                downlink_delay_s=draw.randrange(5_000, 400_000) / 1e6,
+                uplink_bps=decades(4e3, 1e6),
+                uplink_delay_s=draw.randrange(5_000, 400_000) / 1e6,
+            ),
+            window_segments=draw.randint(1, 300),
+            file_bytes=decades(10e3, 20e6),
+        )
+        for _ in range(count)
+    ]
+
+
+def cells(quick: bool) -> Sequence[Transfer]:
+    """Return everything that is simulated; `quick` has one KByte and a fifth of the networks."""
+    chosen = [
+        *figures_5_and_6(KBYTES[:1] if quick else KBYTES),
+        *short_cells(),
+        *lossy_cells().values(),
+        *random_cells(RANDOM_NETWORKS // 5 if quick else RANDOM_NETWORKS),
+    ]
+    for network in (SYMMETRIC, ASYMMETRIC):
+        chosen += vsat_cells(network, timed=False) + vsat_cells(network, timed=True)
+    for network in saturation_networks().values():
+        chosen += [each for pair in saturation_cells(network).values() for each in pair]
+    return list(dict.fromkeys(chosen))
+
+
+def _time(seconds: float) -> str:
+    # Whole microseconds: no decimal of a float gets into the file.
+    return f"{round(seconds * 1e6)} us"

@@ -1,0 +1,338 @@
+"""Each claim's measurement: a function by the claim's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bentpipe.studies.obata2000 import cells
+from bentpipe.studies.obata2000.cells import ASYMMETRIC, FIGURE_5, FIGURE_6, SYMMETRIC, Transfer
+from bentpipe.studies.obata2000.evidence import (
+    EXISTING_READINGS,
+    Comparison,
+    Evidence,
+    Floats,
+    existing_bps,
+)
+from bentpipe.studies.study import Claim, Measurement, read_claims
+
+Measure = Callable[[Evidence, Claim], Measurement]
+
+
+def measure(evidence: Evidence) -> dict[str, Measurement]:
+    """Measure every claim."""
+    claims = read_claims(Path(__file__).parent / "claims.toml")
+    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+
+
+def _consistent(evidence: Evidence, claim: Claim) -> Measurement:
+    comparison = evidence.figures_5_and_6
+    return _within(comparison, comparison.formula_error, claim)
+
+
+def _corrected_figures(evidence: Evidence, claim: Claim) -> Measurement:
+    comparison = evidence.figures_5_and_6
+    return _within(comparison, comparison.corrected_error, claim)
+
+
+def _corrected_random(evidence: Evidence, claim: Claim) -> Measurement:
+    comparison = evidence.random
+    return _within(comparison, comparison.corrected_error, claim)
+
+
+def _within(comparison: Comparison, errors: Floats, claim: Claim) -> Measurement:
+    """Judge that every error is within the claim's tolerance, and say where the largest is."""
+    sizes = np.abs(errors)
+    inside = int(np.sum(sizes <= claim.tolerance))
+    worst = int(np.argmax(sizes))
+    where = _place(comparison.transfers[worst])
+    measured = (
+        f"{inside} of {len(sizes)} cells within {claim.tolerance:.0%}; "
+        f"median error {np.median(sizes):.2%}, largest {errors[worst]:+.2%} ({where})"
+    )
+    return Measurement(measured=measured, holds=inside == len(sizes))
+
+
+def _place(transfer: Transfer) -> str:
+    network = transfer.network
+    return (
+        f"window of {transfer.window_segments} segments, "
+        f"{network.uplink_bps / 1e3:g} kbit/s and {network.uplink_delay_s * 1e3:g} ms up"
+    )
+
+
+def _delay_order(evidence: Evidence, _: Claim) -> Measurement:
+    return _ordered_curves(evidence, ["250 ms", "125 ms", "30 ms", "25 ms"], FIGURE_5)
+
+
+def _narrow_uplink(evidence: Evidence, _: Claim) -> Measurement:
+    return _ordered_curves(evidence, ["4 kbit/s", "16 kbit/s", "64 kbit/s"], FIGURE_6)
+
+
+def _ordered_curves(
+    evidence: Evidence, names: Sequence[str], networks: Mapping[str, cells.Network]
+) -> Measurement:
+    """Judge that the curves ascend in this order, at each of the paper's windows."""
+    right: list[int] = []
+    wrong: list[int] = []
+    last = ""
+    for kbytes in cells.WINDOWS_KBYTES:
+        rates = [
+            evidence.simulated_bps(
+                Transfer(
+                    network=networks[name],
+                    window_segments=cells.window_segments(kbytes),
+                    file_bytes=cells.FILE_KBYTES * 1024,
+                )
+            )
+            for name in names
+        ]
+        in_order = all(low < high for low, high in pairwise(rates))
+        (right if in_order else wrong).append(kbytes)
+        last = f"{kbytes} KByte: {_kbits(rates)} kbit/s"
+    measured = f"in order at {len(right)} of {len(right) + len(wrong)} windows"
+    if wrong:
+        measured += f", not at {', '.join(str(each) for each in wrong)} KByte"
+    return Measurement(measured=f"{measured}; at {last}", holds=not wrong)
+
+
+def _saturates(evidence: Evidence, claim: Claim) -> Measurement:
+    changes = {}
+    for name, network in FIGURE_5.items():
+        before, after = (
+            evidence.simulated_bps(
+                Transfer(
+                    network=network,
+                    window_segments=cells.window_segments(kbytes),
+                    file_bytes=cells.FILE_KBYTES * 1024,
+                )
+            )
+            for kbytes in (128, 192)
+        )
+        changes[name] = after / before - 1.0
+    listed = ", ".join(f"{change:+.2%} ({name})" for name, change in changes.items())
+    holds = all(abs(change) <= claim.tolerance for change in changes.values())
+    return Measurement(measured=f"from 128 to 192 KByte: {listed}", holds=holds)
+
+
+def _delay_saturation(evidence: Evidence, _: Claim) -> Measurement:
+    names = [f"{round(delay_s * 1e3)} ms" for delay_s in sorted(cells.SATURATION_DELAYS_S)]
+    windows = [evidence.saturation_windows[name] for name in names]
+    found = [window for window in windows if window is not None]
+    holds = len(found) == len(windows) and found == sorted(set(found))
+    return Measurement(measured=_windows(evidence, names), holds=holds)
+
+
+def _saturation_window(evidence: Evidence, claim: Claim) -> Measurement:
+    parts = []
+    holds = True
+    for name, network in cells.saturation_networks().items():
+        expected = network.saturation_window()
+        found = evidence.saturation_windows[name]
+        holds &= found is not None and abs(found / expected - 1.0) <= claim.tolerance
+        parts.append(f"{'none' if found is None else found} for {expected:.1f} ({name})")
+    measured = "simulated for computed, in segments: " + ", ".join(parts)
+    return Measurement(measured=measured, holds=holds)
+
+
+def _proportional_delay(evidence: Evidence, claim: Claim) -> Measurement:
+    measurement = _ratio(evidence, "250 ms", "125 ms", claim)
+    added = "; it grows linearly, but from the satellite's own delay on"
+    return Measurement(measured=measurement.measured + added, holds=measurement.holds)
+
+
+def _inverse_bandwidth(evidence: Evidence, claim: Claim) -> Measurement:
+    measurement = _ratio(evidence, "64 kbit/s", "128 kbit/s", claim)
+    added = "; the ACK's transmission is the only term that the bandwidth is in, and a small one"
+    return Measurement(measured=measurement.measured + added, holds=measurement.holds)
+
+
+def _ratio(evidence: Evidence, upper: str, lower: str, claim: Claim) -> Measurement:
+    first, second = (evidence.saturation_windows[name] for name in (upper, lower))
+    if first is None or second is None:
+        return Measurement(measured=_windows(evidence, [upper, lower]), holds=False)
+    computed = (
+        cells.saturation_networks()[upper].saturation_window()
+        / cells.saturation_networks()[lower].saturation_window()
+    )
+    found = first / second
+    return Measurement(
+        measured=f"{first} / {second} segments = {found:.2f}; equation 13 gives {computed:.2f}",
+        holds=abs(found / 2.0 - 1.0) <= claim.tolerance,
+    )
+
+
+def _windows(evidence: Evidence, names: Iterable[str]) -> str:
+    return ", ".join(
+        f"{evidence.saturation_windows[name] or 'none found'} segments ({name})" for name in names
+    )
+
+
+def _small_windows(evidence: Evidence, _: Claim) -> Measurement:
+    return _asymmetric_above(evidence, (2, 4, 6))
+
+
+def _asymmetric_raises(evidence: Evidence, _: Claim) -> Measurement:
+    return _asymmetric_above(evidence, cells.VSAT_WINDOWS_KBYTES)
+
+
+def _asymmetric_above(evidence: Evidence, windows_kbytes: Sequence[int]) -> Measurement:
+    gains = {}
+    for kbytes in windows_kbytes:
+        asymmetric, symmetric = (
+            evidence.simulated_bps(
+                Transfer(
+                    network=network,
+                    window_segments=cells.window_segments(kbytes),
+                    file_bytes=cells.FILE_KBYTES * 1024,
+                )
+            )
+            for network in (ASYMMETRIC, SYMMETRIC)
+        )
+        gains[kbytes] = asymmetric / symmetric - 1.0
+    listed = ", ".join(f"{gain:+.1%} ({kbytes} KByte)" for kbytes, gain in gains.items())
+    return Measurement(
+        measured=f"asymmetric against symmetric: {listed}",
+        holds=all(gain > 0 for gain in gains.values()),
+    )
+
+
+def _existing_overestimates(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    holds = False
+    for reading, meaning in EXISTING_READINGS.items():
+        above = total = 0
+        for network in (SYMMETRIC, ASYMMETRIC):
+            comparison = evidence.vsat(network)
+            existing = existing_bps(comparison.transfers, reading=reading)
+            above += int(np.sum(existing > comparison.simulated_bps))
+            total += len(existing)
+        holds |= above == total
+        parts.append(f"above the simulation in {above} of {total} cells with {meaning}")
+    return Measurement(measured="; ".join(parts), holds=holds)
+
+
+def _more_precise(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    holds = True
+    for figure, network in (("7", SYMMETRIC), ("8, 10", ASYMMETRIC)):
+        comparison = evidence.vsat(network)
+        proposed = float(np.mean(np.abs(comparison.formula_error)))
+        existing = {
+            meaning: _mean_error(comparison, existing_bps(comparison.transfers, reading=reading))
+            for reading, meaning in EXISTING_READINGS.items()
+        }
+        holds &= all(proposed < error for error in existing.values())
+        others = ", ".join(f"{error:.1%} ({meaning})" for meaning, error in existing.items())
+        parts.append(f"figure {figure}: proposed {proposed:.1%}, existing {others}")
+    return Measurement(measured="mean errors: " + "; ".join(parts), holds=holds)
+
+
+def _small_data(evidence: Evidence, _: Claim) -> Measurement:
+    short = evidence.short
+    window = cells.window_segments(192)
+    large = evidence.compare(
+        [
+            Transfer(network=FIGURE_5["125 ms"], window_segments=window, file_bytes=1024 * 1024),
+            Transfer(
+                network=ASYMMETRIC,
+                window_segments=cells.window_segments(32),
+                file_bytes=1024 * 1024,
+            ),
+        ]
+    )
+    ratios = []
+    parts = []
+    for name, comparison in (("2 to 128 KByte", short), ("1024 KByte", large)):
+        proposed = float(np.mean(np.abs(comparison.formula_error)))
+        existing = _mean_error(comparison, existing_bps(comparison.transfers, reading="published"))
+        ratios.append(existing / max(proposed, 1e-12))
+        parts.append(f"{name}: proposed {proposed:.1%}, existing {existing:.1%}")
+    return Measurement(
+        measured=f"mean errors: {'; '.join(parts)}; ratios {ratios[0]:.1f} and {ratios[1]:.1f}",
+        holds=ratios[0] > ratios[1],
+    )
+
+
+def _mean_error(comparison: Comparison, existing: Floats) -> float:
+    return float(np.mean(np.abs(existing / comparison.simulated_bps - 1.0)))
+
+
+def _deteriorates_32(evidence: Evidence, _: Claim) -> Measurement:
+    reference_bps = evidence.simulated_bps(
+        Transfer(
+            network=ASYMMETRIC,
+            window_segments=cells.window_segments(24),
+            file_bytes=None,
+            duration_s=cells.CONNECTION_S,
+        )
+    )
+    lossy = {gap: evidence.simulated_bps(cell) for gap, cell in cells.lossy_cells().items()}
+    lower = sum(rate < reference_bps for rate in lossy.values())
+    rates = list(lossy.values())
+    return Measurement(
+        measured=f"{_kbits([min(rates)])} to {_kbits([max(rates)])} kbit/s with losses, "
+        f"{_kbits([reference_bps])} kbit/s at 24 KByte without; lower for {lower} of "
+        f"{len(lossy)} gaps",
+        holds=lower == len(lossy),
+    )
+
+
+def _two_losses(evidence: Evidence, _: Claim) -> Measurement:
+    flows = {gap: evidence.outcomes[cell].flow() for gap, cell in cells.lossy_cells().items()}
+    shown_gap = cells.FIGURE_9_GAPS[0]
+    shown = flows[shown_gap]
+    series = evidence.outcomes[cells.lossy_cells()[shown_gap]].series
+    window = series[f"{cells.FLOW}.congestion_window"].values
+    # The connection itself begins with one segment: the smallest window after the largest.
+    smallest = float(window[int(np.argmax(window)) :].min()) / cells.SEGMENT_BYTES
+    others = sum(flow.timeouts > 0 for flow in flows.values())
+    return Measurement(
+        measured=f"{shown.segments_retransmitted} segments retransmitted, {shown.timeouts} "
+        f"timeouts, then a window of {smallest:.2g} segments; a timeout for {others} of "
+        f"{len(flows)} gaps between the losses",
+        holds=shown.segments_retransmitted >= 2 and shown.timeouts >= 1 and smallest <= 1.0,
+    )
+
+
+def _large_windows(evidence: Evidence, claim: Claim) -> Measurement:
+    transfers = [
+        Transfer(
+            network=ASYMMETRIC,
+            window_segments=cells.window_segments(kbytes),
+            file_bytes=cells.FILE_KBYTES * 1024,
+        )
+        for kbytes in (16, 24, 32)
+    ]
+    comparison = evidence.compare(transfers)
+    return _within(comparison, comparison.formula_error, claim)
+
+
+def _kbits(rates_bps: Iterable[float]) -> str:
+    return " < ".join(f"{rate / 1e3:.4g}" for rate in rates_bps)
+
+
+_MEASURES: Final[Mapping[str, Measure]] = {
+    "consistent": _consistent,
+    "delay-order": _delay_order,
+    "delay-saturation": _delay_saturation,
+    "narrow-uplink": _narrow_uplink,
+    "saturates": _saturates,
+    "saturation-window": _saturation_window,
+    "proportional-delay": _proportional_delay,
+    "inverse-bandwidth": _inverse_bandwidth,
+    "small-windows": _small_windows,
+    "asymmetric-raises": _asymmetric_raises,
+    "existing-overestimates": _existing_overestimates,
+    "more-precise": _more_precise,
+    "small-data": _small_data,
+    "deteriorates-32": _deteriorates_32,
+    "two-losses": _two_losses,
+    "large-windows": _large_windows,
+    "corrected-figures": _corrected_figures,
+    "corrected-random": _corrected_random,
+}

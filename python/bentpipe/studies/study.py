@@ -1,0 +1,134 @@
+"""What a study is made of: cells to simulate, figures to draw, claims to check."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from bentpipe.results import RunResult
+    from bentpipe.scenario import Scenario
+
+
+class Cell(Hashable, Protocol):
+    """One simulation of a study, described by its parameters; equal cells run once."""
+
+    def scenario(self) -> Scenario:
+        """Return what is to be simulated."""
+
+
+CellT = TypeVar("CellT", bound=Cell)
+Outcomes = Mapping[CellT, "RunResult"]
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A statement that a run can check, decided upon before anything was measured.
+
+    `published` is the paper's value or relation. `tolerance` is relative to it: 0.02 is two per
+    cent, 0 means that the relation holds as it stands. `source` is "paper", or "bentpipe" for what
+    we claim ourselves.
+    """
+
+    id: str
+    section: str
+    statement: str
+    published: str
+    tolerance: float
+    reason: str
+    source: str = "paper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What a claim came to: the numbers, and whether it holds."""
+
+    measured: str
+    holds: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A claim and its measurement."""
+
+    study: str
+    claim: Claim
+    measurement: Measurement
+
+    def as_json(self) -> dict[str, Value]:
+        """Return the claim as `claims.json` has it."""
+        return {
+            "study": self.study,
+            "id": self.claim.id,
+            "section": self.claim.section,
+            "source": self.claim.source,
+            "statement": self.claim.statement,
+            "published": self.claim.published,
+            "measured": self.measurement.measured,
+            "tolerance": self.claim.tolerance,
+            "reason": self.claim.reason,
+            "holds": self.measurement.holds,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure and the numbers behind it: columns of equal length."""
+
+    id: str
+    title: str
+    caption: str
+    columns: Mapping[str, Sequence[Value]]
+    draw: Callable[[Canvas], None]
+    width: float = 7.2
+    height: float = 4.4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """What became of the cells: the figures, and a measurement for every claim."""
+
+    figures: Sequence[Figure]
+    measurements: Mapping[str, Measurement]
+    # Paragraphs of what else a reader should know, with the numbers of this run in them.
+    remarks: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(Generic[CellT]):
+    """A paper to reproduce.
+
+    `cells` names what is to be simulated (fewer of them if `quick`), `analyse` turns what came out
+    into figures and measurements.
+    """
+
+    key: str
+    title: str
+    reference: str
+    summary: str
+    claims: Sequence[Claim]
+    cells: Callable[[bool], Sequence[CellT]]
+    analyse: Callable[[Outcomes[CellT]], Analysis]
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """Read a `claims.toml`: a list of `[[claim]]` tables.
+
+    Raises
+    ------
+    ValueError
+        Two claims have the same id.
+    """
+    with path.open("rb") as file:
+        claims = tuple(Claim(**table) for table in tomllib.load(file)["claim"])
+    ids = [claim.id for claim in claims]
+    repeated = {each for each in ids if ids.count(each) > 1}
+    if repeated:
+        raise ValueError(f"{path.name}: more than one claim {', '.join(sorted(repeated))}")
+    return claims
