@@ -1,1 +1,167 @@
-//! To come.
+//! What the two SYNs agree on.
+
+use bentpipe_types::{IpVersion, SynOptions};
+
+use crate::Config;
+
+/// The timestamps option with its padding (RFC 7323 appendix A).
+pub(crate) const TIMESTAMPS_LENGTH: u8 = 12;
+
+/// RFC 7323 section 2.3
+const MAXIMUM_SHIFT: u8 = 14;
+
+/// No peer makes us send smaller segments than this (Linux's TCP_MIN_SND_MSS): a header per byte
+/// would be an attack.
+const MINIMUM_MSS: u16 = 48;
+
+/// What a connection has agreed on with its peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Negotiated {
+    /// Payload of a full segment.
+    pub(crate) segment: u32,
+    /// Shift of the windows that the peer advertises.
+    pub(crate) send_shift: u8,
+    /// Shift of the windows that we advertise.
+    pub(crate) receive_shift: u8,
+    /// Every segment carries timestamps.
+    pub(crate) timestamps: bool,
+    /// SACK blocks may be sent.
+    pub(crate) sack: bool,
+}
+
+/// The options of our SYN. With `peer`, of our SYN+ACK: only what the SYN offered too.
+pub(crate) fn offer(config: &Config, peer: Option<&SynOptions>) -> SynOptions {
+    SynOptions {
+        maximum_segment_size: Some(announced_mss(config)),
+        window_scale: (config.window_scaling && peer.is_none_or(|p| p.window_scale.is_some()))
+            .then(|| receive_shift(config)),
+        sack_permitted: config.sack && peer.is_none_or(|p| p.sack_permitted),
+    }
+}
+
+/// Bytes that a SYN's options take, laid out as Linux does: SACK-permitted shares the timestamps'
+/// padding.
+pub(crate) fn syn_options_length(options: &SynOptions, timestamps: bool) -> u8 {
+    let mss = if options.maximum_segment_size.is_some() {
+        4
+    } else {
+        0
+    };
+    let scale = if options.window_scale.is_some() { 4 } else { 0 };
+    let rest = match (timestamps, options.sack_permitted) {
+        (true, _) => TIMESTAMPS_LENGTH,
+        (false, true) => 4,
+        (false, false) => 0,
+    };
+    mss + scale + rest
+}
+
+/// Bytes that a SACK option takes: two of padding, two of header, eight a block.
+pub(crate) const fn sack_length(blocks: usize) -> u8 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u8 }
+}
+
+/// What both SYNs say together. `peer_timestamps`: the peer's SYN carried the timestamps option.
+pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: bool) -> Negotiated {
+    let timestamps = config.timestamps && peer_timestamps;
+    let scaling = config.window_scaling && peer.window_scale.is_some();
+    // RFC 9293 section 3.7.1: the default, when the option is absent
+    let default = match config.ip_version {
+        IpVersion::V4 => 536,
+        IpVersion::V6 => 1220,
+    };
+    let peer_mss = peer
+        .maximum_segment_size
+        .unwrap_or(default)
+        .max(MINIMUM_MSS);
+    let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
+    // RFC 6691 section 2, RFC 9293 section 3.7.1: Eff.snd.MSS
+    let segment = announced_mss(config)
+        .min(peer_mss)
+        .saturating_sub(u16::from(options))
+        .max(1);
+    Negotiated {
+        segment: u32::from(segment),
+        // RFC 7323 section 2.3: a larger shift than 14 is taken as 14
+        send_shift: match peer.window_scale {
+            Some(shift) if scaling => shift.min(MAXIMUM_SHIFT),
+            _ => 0,
+        },
+        receive_shift: if scaling { receive_shift(config) } else { 0 },
+        timestamps,
+        sack: config.sack && peer.sack_permitted,
+    }
+}
+
+/// The MSS that we announce: the largest payload we take when a segment carries no options.
+fn announced_mss(config: &Config) -> u16 {
+    let options = if config.timestamps {
+        TIMESTAMPS_LENGTH
+    } else {
+        0
+    };
+    config.mss.max(1).saturating_add(u16::from(options))
+}
+
+/// The smallest shift with which the whole receive buffer can be advertised.
+fn receive_shift(config: &Config) -> u8 {
+    (0..MAXIMUM_SHIFT)
+        .find(|shift| config.receive_buffer >> shift <= u64::from(u16::MAX))
+        .unwrap_or(MAXIMUM_SHIFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_come_off_the_announced_mss() {
+        let config = Config::default();
+        let ours = offer(&config, None);
+        assert_eq!(ours.maximum_segment_size, Some(1460));
+        assert_eq!(negotiate(&config, &ours, true).segment, 1448);
+        assert_eq!(negotiate(&config, &ours, false).segment, 1460);
+    }
+
+    #[test]
+    fn the_smaller_mss_counts_and_none_means_536() {
+        let config = Config::default();
+        for (mss, expected) in [
+            (Some(1000), 988),
+            (None, 524),
+            (Some(0), 36),
+            (Some(9000), 1448),
+        ] {
+            let peer = SynOptions {
+                maximum_segment_size: mss,
+                ..SynOptions::default()
+            };
+            assert_eq!(negotiate(&config, &peer, true).segment, expected, "{mss:?}");
+        }
+    }
+
+    #[test]
+    fn scaling_needs_both() {
+        let config = Config::default();
+        let ours = offer(&config, None);
+        // 6 MiB / 65535 is a little more than 96.
+        assert_eq!(ours.window_scale, Some(7));
+        assert_eq!(negotiate(&config, &ours, true).receive_shift, 7);
+        let refuses = SynOptions::default();
+        let agreed = negotiate(&config, &refuses, true);
+        assert_eq!((agreed.send_shift, agreed.receive_shift), (0, 0));
+        assert_eq!(offer(&config, Some(&refuses)).window_scale, None);
+        let absurd = SynOptions {
+            window_scale: Some(255),
+            ..refuses
+        };
+        assert_eq!(negotiate(&config, &absurd, true).send_shift, 14);
+    }
+
+    #[test]
+    fn a_linux_syn_has_twenty_bytes_of_options() {
+        let options = offer(&Config::default(), None);
+        assert_eq!(syn_options_length(&options, true), 20);
+        assert_eq!(syn_options_length(&options, false), 12);
+    }
+}

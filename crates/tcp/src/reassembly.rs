@@ -1,1 +1,186 @@
-//! To come.
+//! What has arrived ahead of a gap.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{SackBlock, Seq};
+
+/// A half-open range of positions (see [`connection`](crate::connection)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// Blocks that are remembered for the SACK option: as many as fit into one (RFC 2018 section 3).
+const REPORTED: usize = 4;
+
+/// The ranges received out of order: disjoint, not adjacent, in ascending order.
+///
+/// Bounded twice: the receive window limits how far ahead a range may be, and `limit` how many
+/// there are, so that a peer that sends every other byte costs no more memory than an honest one.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    ranges: VecDeque<Range>,
+    limit: usize,
+    // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
+    recent: [Range; REPORTED],
+    recent_count: usize,
+}
+
+/// What became of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inserted {
+    /// No byte of it was there.
+    New,
+    /// This part of it was there already.
+    Overlapping(Range),
+    /// There are too many ranges already: it was not kept.
+    Refused,
+}
+
+impl Reassembly {
+    /// Keeps at most `limit` ranges.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            ranges: VecDeque::new(),
+            limit: limit.max(1),
+            recent: [Range { start: 0, end: 0 }; REPORTED],
+            recent_count: 0,
+        }
+    }
+
+    /// Has nothing arrived ahead of a gap?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The end of the last range.
+    pub(crate) fn highest(&self) -> Option<u64> {
+        self.ranges.back().map(|range| range.end)
+    }
+
+    /// The number of ranges.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// A range has arrived.
+    pub(crate) fn insert(&mut self, range: Range) -> Inserted {
+        debug_assert!(range.start < range.end, "an empty range");
+        // Most segments extend the last range.
+        if let Some(last) = self.ranges.back_mut()
+            && last.end == range.start
+        {
+            last.end = range.end;
+            let merged = *last;
+            self.report(merged);
+            return Inserted::New;
+        }
+        // The ranges that touch or overlap this one are [first, after).
+        let first = self.ranges.partition_point(|r| r.end < range.start);
+        let mut after = first;
+        let mut merged = range;
+        let mut overlap: Option<Range> = None;
+        while let Some(&other) = self.ranges.get(after)
+            && other.start <= range.end
+        {
+            if overlap.is_none() {
+                let common = Range {
+                    start: range.start.max(other.start),
+                    end: range.end.min(other.end),
+                };
+                overlap = (common.start < common.end).then_some(common);
+            }
+            merged.start = merged.start.min(other.start);
+            merged.end = merged.end.max(other.end);
+            after += 1;
+        }
+        if first == after {
+            if self.ranges.len() >= self.limit {
+                return Inserted::Refused;
+            }
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            if after - first > 1 {
+                self.ranges.drain(first + 1..after);
+            }
+        }
+        self.report(merged);
+        overlap.map_or(Inserted::New, Inserted::Overlapping)
+    }
+
+    /// Everything up to `position` has arrived in order: removes what that joins, and returns how
+    /// far the stream is in order now.
+    pub(crate) fn advance(&mut self, position: u64) -> u64 {
+        let mut position = position;
+        while let Some(&range) = self.ranges.front()
+            && range.start <= position
+        {
+            position = position.max(range.end);
+            self.ranges.pop_front();
+        }
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if self.recent[index].start > position {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+        position
+    }
+
+    /// The range that holds `position`, if one does.
+    pub(crate) fn containing(&self, position: u64) -> Option<Range> {
+        let index = self.ranges.partition_point(|r| r.end <= position);
+        self.ranges
+            .get(index)
+            .copied()
+            .filter(|range| range.start <= position)
+    }
+
+    /// The ranges to report, that of the latest segment first, as sequence numbers of a stream
+    /// that began with `initial`.
+    pub(crate) fn blocks(&self, initial: Seq) -> impl Iterator<Item = SackBlock> {
+        self.recent[..self.recent_count]
+            .iter()
+            .map(move |range| range.block(initial))
+    }
+
+    // RFC 2018 section 4: the first block is the one with the segment that triggered the
+    // acknowledgment, and the others repeat the most recently reported.
+    fn report(&mut self, merged: Range) {
+        let mut held = merged;
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            let entry = self.recent[index];
+            if entry.start >= merged.start && entry.end <= merged.end {
+                continue; // part of the merged range now
+            }
+            self.recent[kept] = held;
+            kept += 1;
+            held = entry;
+        }
+        if kept < REPORTED {
+            self.recent[kept] = held;
+            kept += 1;
+        }
+        self.recent_count = kept;
+    }
+}
+
+impl Range {
+    /// As a SACK block of a stream that began with `initial`.
+    pub(crate) fn block(self, initial: Seq) -> SackBlock {
+        SackBlock {
+            start: initial + self.start as u32,
+            end: initial + self.end as u32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

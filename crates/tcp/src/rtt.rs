@@ -1,1 +1,256 @@
-//! To come.
+//! Round-trip estimation and the retransmission timeout (RFC 6298).
+
+use bentpipe_types::Span;
+
+use crate::config::{Config, RtoRule};
+
+/// RFC 6298 section 2's G. Timers here are exact to the nanosecond; a millisecond is what a host's
+/// clock would give, and what timestamps count.
+const CLOCK_GRANULARITY: u64 = 1_000_000;
+
+/// RFC 6298 section 5.7: the timeout once data flows, if the SYN had to be sent again.
+const AFTER_LOST_SYN: Span = Span::from_secs(3);
+
+/// Estimates the round-trip time and the timeout of one connection.
+#[derive(Debug)]
+pub(crate) struct RttEstimator {
+    rule: RtoRule,
+    minimum: u64,
+    maximum: u64,
+    // Nanoseconds; 0 before the first sample.
+    smoothed: u64,
+    // RFC 6298: RTTVAR. Linux: four times it, and no less than the floor.
+    variation: u64,
+    // Linux only: four times the mean deviation, and its maximum in this round trip.
+    deviation: u64,
+    deviation_maximum: u64,
+    // The round trip ends when this position is acknowledged.
+    round_end: u64,
+    base: u64,
+    backoff: u32,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(config: &Config) -> Self {
+        // Two days at most, so that doubling never overflows.
+        let maximum = config
+            .maximum_rto
+            .as_nanos()
+            .clamp(CLOCK_GRANULARITY, 1 << 47);
+        Self {
+            rule: config.rto_rule,
+            minimum: config.minimum_rto.as_nanos().min(maximum),
+            maximum,
+            smoothed: 0,
+            variation: 0,
+            deviation: 0,
+            deviation_maximum: 0,
+            round_end: 0,
+            base: config
+                .initial_rto
+                .as_nanos()
+                .clamp(CLOCK_GRANULARITY, maximum),
+            backoff: 0,
+        }
+    }
+
+    /// The retransmission timeout, backed off.
+    #[inline]
+    pub(crate) fn rto(&self) -> Span {
+        // RFC 6298 section 5.5
+        Span::from_nanos((self.base << self.backoff).min(self.maximum))
+    }
+
+    /// The smoothed round-trip time.
+    #[inline]
+    pub(crate) fn smoothed(&self) -> Option<Span> {
+        (self.smoothed > 0).then(|| Span::from_nanos(self.smoothed))
+    }
+
+    /// The timer has expired: the next timeout is twice as long.
+    pub(crate) fn back_off(&mut self) {
+        if self.base << self.backoff < self.maximum {
+            self.backoff += 1;
+        }
+    }
+
+    /// The handshake is over, and the SYN had been sent more than once.
+    pub(crate) fn syn_was_lost(&mut self) {
+        if self.smoothed > 0 {
+            return; // timestamps told which SYN it was that was acknowledged
+        }
+        self.backoff = 0;
+        self.base = self.base.max(AFTER_LOST_SYN.as_nanos()).min(self.maximum);
+    }
+
+    /// An unambiguous sample (Karn's algorithm is the caller's), from an acknowledgment up to
+    /// `acknowledged` while data up to `highest` had been sent.
+    #[inline]
+    pub(crate) fn on_sample(&mut self, rtt: Span, acknowledged: u64, highest: u64) {
+        // Zero means that there is no sample yet.
+        let rtt = rtt.as_nanos().clamp(1, self.maximum);
+        // RFC 6298 section 5, "the retransmission timer is computed anew": Karn's backed-off
+        // value holds until a sample.
+        self.backoff = 0;
+        match self.rule {
+            RtoRule::Linux => self.linux(rtt, acknowledged, highest),
+            RtoRule::Rfc6298 => {
+                if acknowledged >= self.round_end {
+                    self.round_end = highest;
+                    self.rfc6298(rtt);
+                }
+            }
+        }
+    }
+
+    fn rfc6298(&mut self, rtt: u64) {
+        if self.smoothed == 0 {
+            // RFC 6298 section 2.2
+            self.smoothed = rtt;
+            self.variation = rtt / 2;
+        } else {
+            // RFC 6298 section 2.3: alpha = 1/8, beta = 1/4
+            let error = self.smoothed.abs_diff(rtt);
+            self.variation = self.variation - self.variation / 4 + error / 4;
+            self.smoothed = (self.smoothed - self.smoothed / 8 + rtt / 8).max(1);
+        }
+        // RFC 6298 sections 2.3 and 2.4, with a floor that is a setting (the RFC's is a second).
+        let base = self.smoothed + (4 * self.variation).max(CLOCK_GRANULARITY);
+        self.base = base.max(self.minimum).min(self.maximum);
+    }
+
+    /// Linux 6's tcp_rtt_estimator: with a sample per acknowledgment, RFC 6298's gains would forget
+    /// the variation within one round trip, so it is the round trip's maximum that counts.
+    #[inline]
+    fn linux(&mut self, rtt: u64, acknowledged: u64, highest: u64) {
+        if self.smoothed == 0 {
+            self.smoothed = rtt;
+            self.deviation = rtt * 2;
+            self.variation = self.deviation.max(self.minimum);
+            self.deviation_maximum = self.variation;
+            self.round_end = highest;
+        } else {
+            let error = self.smoothed.abs_diff(rtt);
+            if rtt >= self.smoothed {
+                self.smoothed += error / 8;
+                self.deviation = self.deviation - self.deviation / 4 + error;
+            } else {
+                self.smoothed = (self.smoothed - error / 8).max(1);
+                if error > self.deviation / 4 {
+                    // A shorter round trip says little of delays to come: an eighth of the gain.
+                    self.deviation += (error - self.deviation / 4) / 8;
+                } else {
+                    self.deviation = self.deviation - self.deviation / 4 + error;
+                }
+            }
+            if self.deviation > self.deviation_maximum {
+                self.deviation_maximum = self.deviation;
+                self.variation = self.variation.max(self.deviation_maximum);
+            }
+            if acknowledged > self.round_end {
+                if self.deviation_maximum < self.variation {
+                    self.variation -= (self.variation - self.deviation_maximum) / 4;
+                }
+                self.round_end = highest;
+                self.deviation_maximum = self.minimum;
+            }
+        }
+        self.base = (self.smoothed + self.variation).min(self.maximum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator(rule: RtoRule, minimum: Span) -> RttEstimator {
+        RttEstimator::new(&Config {
+            rto_rule: rule,
+            minimum_rto: minimum,
+            maximum_rto: Span::from_secs(60),
+            ..Config::default()
+        })
+    }
+
+    #[test]
+    fn rfc6298_first_and_second_sample() {
+        let mut rtt = estimator(RtoRule::Rfc6298, Span::ZERO);
+        // Section 2.1
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        // Section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR
+        rtt.on_sample(Span::from_millis(400), 1, 1);
+        assert_eq!(rtt.smoothed(), Some(Span::from_millis(400)));
+        assert_eq!(rtt.rto(), Span::from_millis(1200));
+        // Section 2.3: RTTVAR = 3/4 * 200 + 1/4 * 200 = 200, SRTT = 7/8 * 400 + 1/8 * 600 = 425
+        rtt.on_sample(Span::from_millis(600), 2, 2);
+        assert_eq!(rtt.smoothed(), Some(Span::from_millis(425)));
+        assert_eq!(rtt.rto(), Span::from_millis(425 + 4 * 200));
+    }
+
+    #[test]
+    fn rfc6298_samples_once_a_round_trip() {
+        let mut rtt = estimator(RtoRule::Rfc6298, Span::ZERO);
+        rtt.on_sample(Span::from_millis(400), 1, 10);
+        rtt.on_sample(Span::from_millis(800), 5, 12);
+        assert_eq!(rtt.smoothed(), Some(Span::from_millis(400)));
+        rtt.on_sample(Span::from_millis(800), 10, 20);
+        assert_eq!(rtt.smoothed(), Some(Span::from_millis(450)));
+    }
+
+    #[test]
+    fn the_floor_is_of_the_whole_or_of_the_variation() {
+        for (rule, expected) in [
+            (RtoRule::Rfc6298, Span::from_millis(1000)),
+            (RtoRule::Linux, Span::from_millis(1100)),
+        ] {
+            let mut rtt = estimator(rule, Span::from_secs(1));
+            for n in 0..1000 {
+                rtt.on_sample(Span::from_millis(100), n, n);
+            }
+            assert_eq!(rtt.rto(), expected, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn linux_remembers_the_largest_deviation_of_a_round_trip() {
+        let mut rtt = estimator(RtoRule::Linux, Span::from_millis(200));
+        for n in 0..100 {
+            rtt.on_sample(Span::from_millis(100), n, n);
+        }
+        assert_eq!(rtt.rto(), Span::from_millis(300));
+        // One late acknowledgment in a round trip of a hundred.
+        rtt.on_sample(Span::from_millis(500), 101, 200);
+        let high = rtt.rto();
+        assert!(high > Span::from_millis(500));
+        for n in 102..200 {
+            rtt.on_sample(Span::from_millis(100), n, 200);
+        }
+        assert!(rtt.rto() >= Span::from_millis(500), "{:?}", rtt.rto());
+    }
+
+    #[test]
+    fn backing_off_doubles_up_to_the_ceiling_and_ends_with_a_sample() {
+        let mut rtt = estimator(RtoRule::Rfc6298, Span::from_secs(1));
+        let mut previous = rtt.rto();
+        for _ in 0..100 {
+            rtt.back_off();
+            assert!(rtt.rto() >= previous);
+            previous = rtt.rto();
+        }
+        assert_eq!(previous, Span::from_secs(60));
+        rtt.on_sample(Span::from_millis(100), 1, 1);
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+    }
+
+    #[test]
+    fn any_sample_leaves_a_timeout_in_bounds() {
+        for rule in [RtoRule::Linux, RtoRule::Rfc6298] {
+            let mut rtt = estimator(rule, Span::from_millis(200));
+            for n in [0, 1, u64::MAX, 5, 0, u64::MAX / 2, 1_000_000, 0] {
+                rtt.on_sample(Span::from_nanos(n), 0, 0);
+                assert!(rtt.rto() >= Span::from_millis(200));
+                assert!(rtt.rto() <= Span::from_secs(60));
+            }
+        }
+    }
+}

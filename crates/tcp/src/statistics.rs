@@ -141,7 +141,7 @@ fn middle(index: usize) -> Span {
     let within = index & ((1 << BUCKETS_PER_OCTAVE_LOG2) - 1);
     // Twice the value in 1/32 us, to keep the half.
     let twice = (2 * ((1_u64 << BUCKETS_PER_OCTAVE_LOG2) + within as u64) + 1) << octave;
-    Span::from_nanos(twice * 1_000 >> (BUCKETS_PER_OCTAVE_LOG2 + 1))
+    Span::from_nanos((twice * 1_000) >> (BUCKETS_PER_OCTAVE_LOG2 + 1))
 }
 
 #[cfg(test)]

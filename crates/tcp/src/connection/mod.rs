@@ -1,12 +1,49 @@
-//! A connection.
+//! A connection: the state machine of RFC 9293, and what hangs from it.
+//!
+//! Sequence numbers are unwrapped to 64 bits as soon as they come in, and counted from the SYN:
+//! position 0 is the SYN, position 1 + n is byte n of the stream, and the FIN follows the last byte.
+//! Only packets hold 32-bit sequence numbers.
+//!
+//! | file | RFC 9293 |
+//! |---|---|
+//! | `open` | 3.5: the handshake, both sides and at once |
+//! | `input` | 3.10.7: what a segment does, in the order of the RFC |
+//! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
+//! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
+//! | `output` | 3.8: what may be sent |
+//! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
+//! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
+
+mod ack;
+mod close;
 mod events;
+mod input;
+mod open;
+mod output;
+mod receive;
+mod send;
 mod state;
-use crate::{Config, Statistics};
-use bentpipe_types::{Ctx, Endpoint, PacketRef, Port, Seq, Span, Time};
+mod timers;
+
+use bentpipe_types::{Ctx, Endpoint, Packet, PacketRef, Port, Span, SynOptions, Time};
+
+use crate::Config;
+use crate::congestion::Controller;
+use crate::options::Negotiated;
+use crate::recovery::{LossRecovery, Recovery};
+use crate::rtt::RttEstimator;
+use crate::send_times::SendTimes;
+use crate::statistics::Statistics;
+use receive::Receive;
+use send::Send;
+use timers::Timers;
+
+pub use close::reset_reply;
 pub use events::Events;
 pub use state::State;
 
-/// Payload that was accepted: it lies in the window.
+/// Payload of an arriving segment that lies in the window. A host that keeps real bytes copies
+/// `payload[skip..skip + length]` to `offset`; what was there already is the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accepted {
     /// Offset in the peer's stream of the first accepted byte.
@@ -20,125 +57,215 @@ pub struct Accepted {
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Connection {
+    state: State,
+    events: Events,
+    // It came of a SYN that a listening host received.
+    passive: bool,
+    egress: Port,
+    timers: Timers,
+    send: Send,
+    receive: Receive,
+    negotiated: Negotiated,
+    // The options of our SYN.
+    offered: SynOptions,
+    recovery: Recovery,
+    congestion: Controller,
+    rtt: RttEstimator,
+    send_times: SendTimes,
+    // Every segment is a copy of this one, filled in.
+    template: Packet,
     statistics: Statistics,
+    config: Config,
 }
 
-#[allow(unused_variables, missing_docs, clippy::todo)]
 impl Connection {
-    pub fn connect(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        egress: Port,
-        initial_sequence: Seq,
-        cx: &mut Ctx<'_>,
-    ) -> Self {
-        todo!()
-    }
-    pub fn accept(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        egress: Port,
-        initial_sequence: Seq,
-        syn: PacketRef,
-        cx: &mut Ctx<'_>,
-    ) -> Self {
-        todo!()
-    }
+    /// A packet for this connection has arrived. Consumes it.
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        todo!()
+        let _ = self.segment_arrives(packet, cx);
     }
-    /// As on_packet, and says what part of the payload was accepted (live host).
+
+    /// Like [`on_packet`](Self::on_packet), and says which part of the payload was accepted, for a
+    /// host that keeps real bytes.
     pub fn on_packet_accepting(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        todo!()
+        self.segment_arrives(packet, cx)
     }
+
+    /// [`next_deadline`](Self::next_deadline) has come. Too early, or too late, does no harm.
     pub fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
-        todo!()
+        self.timers_expire(cx);
     }
+
+    /// When this connection next wants to run without a packet.
+    #[must_use]
+    #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
-        todo!()
+        self.timers.next()
     }
+
+    /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
+    /// room again, [`Events::WRITABLE`] says so.
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        todo!()
+        let accepted = bytes.min(self.writable());
+        self.send.writer_waits = accepted < bytes && !self.send.fin;
+        if accepted > 0 {
+            self.send.end += accepted;
+            self.output(cx);
+        }
+        accepted
     }
+
+    /// Bytes that [`write`](Self::write) would take now.
+    #[must_use]
     pub fn writable(&self) -> u64 {
-        todo!()
+        if self.send.fin || self.state == State::Closed {
+            return 0;
+        }
+        self.send.buffer_room()
     }
+
+    /// Reads up to `maximum` bytes that have arrived in order, and returns how many. That may open
+    /// the window.
     pub fn read(&mut self, maximum: u64, cx: &mut Ctx<'_>) -> u64 {
-        todo!()
+        let bytes = maximum.min(self.readable());
+        if bytes > 0 {
+            self.receive.read += bytes;
+            self.statistics.bytes_delivered += bytes;
+            self.statistics.last_delivery_at = Some(cx.now);
+            if self.state.can_receive() && self.receive.owes_window_update() {
+                self.receive.acknowledge_now = true;
+                self.output(cx);
+            }
+        }
+        bytes
     }
+
+    /// Bytes that have arrived in order and were not read.
+    #[must_use]
     pub fn readable(&self) -> u64 {
-        todo!()
+        self.receive.in_order_end() - self.receive.read
     }
+
+    /// With `true`, the application reads whatever arrives, the moment it is in order: there is
+    /// never anything left to [`read`](Self::read). What has arrived before waits for the next
+    /// segment.
     pub fn set_sink(&mut self, sink: bool) {
-        todo!()
+        self.receive.sink = sink;
     }
-    pub fn close(&mut self, cx: &mut Ctx<'_>) {
-        todo!()
-    }
-    pub fn abort(&mut self, cx: &mut Ctx<'_>) {
-        todo!()
-    }
+
+    /// The state.
+    #[must_use]
     pub fn state(&self) -> State {
-        todo!()
+        self.state
     }
+
+    /// What has happened since this was last asked.
+    #[inline]
     pub fn take_events(&mut self) -> Events {
-        todo!()
+        std::mem::take(&mut self.events)
     }
+
+    /// Counters.
+    #[must_use]
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
+
+    /// This end.
+    #[must_use]
     pub fn local(&self) -> Endpoint {
-        todo!()
+        self.template.source
     }
+
+    /// The other end.
+    #[must_use]
     pub fn remote(&self) -> Endpoint {
-        todo!()
+        self.template.destination
     }
-    /// Payload of a full segment as negotiated.
+
+    /// Payload of a full segment, as agreed with the peer.
+    #[must_use]
     pub fn segment_size(&self) -> u32 {
-        todo!()
+        self.negotiated.segment
     }
+
+    /// The congestion window, in bytes, without the inflation of fast recovery.
+    #[must_use]
     pub fn congestion_window(&self) -> u64 {
-        todo!()
+        self.congestion.window().congestion_window
     }
+
+    /// The slow-start threshold, in bytes; `u64::MAX` while there is none.
+    #[must_use]
     pub fn slow_start_threshold(&self) -> u64 {
-        todo!()
+        self.congestion.window().slow_start_threshold
     }
+
+    /// Bytes believed to be in the network.
+    #[must_use]
     pub fn in_flight(&self) -> u64 {
-        todo!()
+        self.recovery.in_flight(&self.send.sequence)
     }
+
+    /// Is loss recovery under way?
+    #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        self.recovery.is_recovering()
+    }
+
+    /// The smoothed round-trip time, once there is a sample.
+    #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {
-        todo!()
+        self.rtt.smoothed()
     }
+
+    /// The retransmission timeout, backed off.
+    #[must_use]
     pub fn rto(&self) -> Span {
-        todo!()
+        self.rtt.rto()
     }
+
+    /// Bytes written by the application.
+    #[must_use]
     pub fn written_offset(&self) -> u64 {
-        todo!()
+        self.send.end - 1
     }
+
+    /// Stream offset after the highest byte sent.
+    #[must_use]
     pub fn sent_offset(&self) -> u64 {
-        todo!()
+        self.send.offset(self.send.sequence.highest)
     }
+
+    /// Stream offset up to which the peer has acknowledged.
+    #[must_use]
     pub fn acknowledged_offset(&self) -> u64 {
-        todo!()
+        self.send.offset(self.send.sequence.unacknowledged)
     }
+
+    /// Stream offset up to which the application has read the peer's data.
+    #[must_use]
     pub fn delivered_offset(&self) -> u64 {
-        todo!()
+        self.receive.read - 1
     }
-    /// In-order bytes received, read or not.
+
+    /// Stream offset up to which the peer's data has arrived in order.
+    #[must_use]
     pub fn received_offset(&self) -> u64 {
-        todo!()
+        self.receive.in_order_end() - 1
     }
+
+    /// Bytes of window that we have last advertised and the peer has not yet used.
+    #[must_use]
     pub fn advertised_window(&self) -> u64 {
-        todo!()
+        self.receive.window()
     }
+
+    /// The window that the peer has last advertised, in bytes.
+    #[must_use]
     pub fn peer_window(&self) -> u64 {
-        todo!()
+        self.send.window
     }
 }
 
-/// RFC 9293 3.10.7.1
-pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
-    todo!()
-}
+#[cfg(test)]
+mod tests;

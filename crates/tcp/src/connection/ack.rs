@@ -1,0 +1,189 @@
+//! What an acknowledgment does.
+
+use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
+
+use super::output::timestamp;
+use super::timers::Purpose;
+use super::{Connection, Events};
+use crate::congestion::{AckSample, Congestion};
+use crate::recovery::{Acknowledgment, LossRecovery, Reaction};
+
+impl Connection {
+    /// RFC 9293 section 3.10.7.4 step 5, in the states after SYN-RECEIVED. False: the segment goes
+    /// no further.
+    #[inline]
+    pub(super) fn acknowledgment(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        now: Time,
+    ) -> bool {
+        let before = self.send.sequence.unacknowledged;
+        let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
+        // RFC 5961 section 5.2: SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT, else a challenge
+        if distance > (self.send.sequence.highest - before) as i64
+            || distance < -(self.send.window_maximum as i64)
+        {
+            self.statistics.unacceptable += 1;
+            self.challenge(packet, now);
+            return false;
+        }
+        // The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
+        if self.send.window == 0 {
+            self.send.attempts = 0;
+        }
+        if distance > 0 {
+            self.update_window(packet, before + distance as u64);
+            self.new_data_acknowledged(packet, distance as u64, sack, now);
+        } else if distance == 0 {
+            let window = self.send.window;
+            self.update_window(packet, before);
+            // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
+            let duplicate = !self.send.is_idle()
+                && packet.payload_length == 0
+                && !packet.flags.has(Flags::SYN.with(Flags::FIN))
+                && self.send.window == window
+                && window > 0;
+            if duplicate {
+                self.nothing_new_acknowledged(sack, now);
+            }
+        }
+        true
+    }
+
+    /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
+    /// that said anything of it.
+    #[inline]
+    fn update_window(&mut self, packet: &Packet, acknowledged: u64) {
+        let send = &mut self.send;
+        if send.window_sequence.before(packet.sequence)
+            || send.window_sequence == packet.sequence && send.window_acknowledged <= acknowledged
+        {
+            // RFC 7323 section 2.2: never in a SYN
+            let shift = if packet.flags.has(Flags::SYN) {
+                0
+            } else {
+                self.negotiated.send_shift
+            };
+            send.window = u64::from(packet.window) << shift;
+            if send.window > send.window_maximum {
+                send.window_maximum = send.window;
+            }
+            send.window_sequence = packet.sequence;
+            send.window_acknowledged = acknowledged;
+        }
+    }
+
+    #[inline]
+    fn new_data_acknowledged(
+        &mut self,
+        packet: &Packet,
+        acknowledged: u64,
+        sack: Option<&SackBlocks>,
+        now: Time,
+    ) {
+        let send = &mut self.send;
+        let before = send.sequence.unacknowledged;
+        let position = before + acknowledged;
+        send.sequence.unacknowledged = position;
+        send.sequence.next = send.sequence.next.max(position);
+        send.attempts = 0;
+        self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
+        let rtt = self.measure(packet, before, now);
+
+        let reaction = self.recovery.on_ack(
+            &Acknowledgment {
+                acknowledged,
+                duplicate: false,
+                sack,
+            },
+            &self.send.sequence,
+        );
+        let mut restart_timer = true;
+        match reaction {
+            Reaction::Grow => {
+                if self.window_may_grow() {
+                    let sample = AckSample {
+                        now,
+                        acknowledged,
+                        in_flight: self.recovery.in_flight(&self.send.sequence),
+                        rtt,
+                        smoothed_rtt: self.rtt.smoothed(),
+                    };
+                    self.congestion.on_ack(&sample);
+                }
+            }
+            Reaction::Hold => {}
+            Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),
+            Reaction::Partial {
+                restart_timer: restart,
+            } => restart_timer = restart,
+            Reaction::Exit { limit } => self.congestion.on_recovery_exit(limit, now),
+        }
+
+        // RFC 6298 sections 5.2 and 5.3
+        if self.send.is_idle() {
+            self.timers.stop();
+        } else if restart_timer || !self.timers.runs(Purpose::Retransmit) {
+            self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+        }
+        let send = &self.send;
+        if send.writer_waits
+            && send.buffer_room() >= u64::from(self.negotiated.segment).min(send.buffer)
+        {
+            self.events |= Events::WRITABLE;
+        }
+        if position > 1 && position >= send.end + u64::from(send.fin) {
+            self.events |= Events::DRAINED;
+        }
+    }
+
+    fn nothing_new_acknowledged(&mut self, sack: Option<&SackBlocks>, now: Time) {
+        self.statistics.duplicate_acks += 1;
+        let reaction = self.recovery.on_ack(
+            &Acknowledgment {
+                acknowledged: 0,
+                duplicate: true,
+                sack,
+            },
+            &self.send.sequence,
+        );
+        if let Reaction::Enter { flight_size } = reaction {
+            self.enter_recovery(flight_size, now);
+        }
+    }
+
+    fn enter_recovery(&mut self, flight_size: u64, now: Time) {
+        self.statistics.fast_recoveries += 1;
+        self.congestion
+            .on_congestion(Congestion::Loss, flight_size, now);
+    }
+
+    /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
+    /// returns the round trip without the peer's delaying its acknowledgment.
+    #[inline]
+    fn measure(&mut self, packet: &Packet, before: u64, now: Time) -> Option<Span> {
+        let send = &self.send.sequence;
+        let measured = self.send_times.acknowledge(send.unacknowledged, now);
+        // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
+        let (earliest, latest) = match measured {
+            Some(measured) if before >= self.send.ambiguous_below => {
+                (measured.earliest, measured.latest)
+            }
+            _ => {
+                // RFC 7323 section 4.1: the echo tells which of them it was. As in Linux only
+                // then, because its milliseconds are coarser.
+                let (_, echo) = packet.timestamps().filter(|_| self.negotiated.timestamps)?;
+                let milliseconds = timestamp(now).wrapping_sub(echo);
+                if echo == 0 || milliseconds > i32::MAX as u32 {
+                    return None;
+                }
+                let rtt = Span::from_millis(u64::from(milliseconds));
+                (rtt, rtt)
+            }
+        };
+        self.rtt.on_sample(earliest, send.unacknowledged, send.next);
+        self.statistics.rtt.record(earliest);
+        Some(latest)
+    }
+}

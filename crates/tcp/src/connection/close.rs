@@ -1,0 +1,119 @@
+//! Ending a connection: FIN, RST, TIME-WAIT.
+
+use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq};
+
+use super::output::timestamp;
+use super::{Connection, Events, State};
+use crate::options::TIMESTAMPS_LENGTH;
+
+impl Connection {
+    /// The application has no more to send (RFC 9293 section 3.10.4). What was written is still
+    /// sent, then a FIN; data still comes in until the peer closes too.
+    pub fn close(&mut self, cx: &mut Ctx<'_>) {
+        if self.send.fin {
+            return;
+        }
+        self.send.writer_waits = false;
+        match self.state {
+            State::Closed | State::TimeWait => return,
+            State::SynSent => {
+                self.closed(Events::NONE);
+                return;
+            }
+            // The FIN is queued until the connection is established.
+            State::SynReceived => {}
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck => return,
+        }
+        self.send.fin = true;
+        self.output(cx);
+    }
+
+    /// Ends the connection at once and tells the peer with a RST (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self, cx: &mut Ctx<'_>) {
+        match self.state {
+            State::Closed => return,
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => {
+                let position = self.acceptable_position();
+                self.send_reset(self.send.wire(position), true, cx);
+            }
+            State::SynSent | State::Closing | State::LastAck | State::TimeWait => {}
+        }
+        self.closed(Events::NONE);
+    }
+
+    /// The connection is no more, and `why`.
+    pub(super) fn closed(&mut self, why: Events) {
+        self.state = State::Closed;
+        self.events |= Events::CLOSED | why;
+        self.timers.stop_all();
+        self.receive.acknowledge_now = false;
+        self.send.writer_waits = false;
+    }
+
+    /// A RST with this sequence number; with our acknowledgment, if the peer's SYN has come.
+    pub(super) fn send_reset(&mut self, sequence: Seq, acknowledge: bool, cx: &mut Ctx<'_>) {
+        let mut packet = self.template;
+        packet.sequence = sequence;
+        packet.flags = Flags::RST;
+        if acknowledge {
+            packet.flags = Flags::RST.with(Flags::ACK);
+            packet.acknowledgment = self.receive.wire();
+            // RFC 7323 section 3.2: on a RST too, once negotiated
+            if self.negotiated.timestamps {
+                packet.header_length += TIMESTAMPS_LENGTH;
+                packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+            }
+        }
+        self.statistics.control_segments_sent += 1;
+        let reference = cx.packets.insert(packet);
+        cx.emit(self.egress, reference);
+    }
+
+    /// Our FIN is acknowledged, in the states where that matters (RFC 9293 section 3.10.7.4 step
+    /// 5).
+    pub(super) fn fin_acknowledged(&mut self, cx: &Ctx<'_>) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.wait_for_stragglers(cx.now),
+            State::LastAck => self.closed(Events::NONE),
+            _ => {}
+        }
+    }
+
+    /// The peer's FIN is in order (RFC 9293 section 3.10.7.4 step 8).
+    pub(super) fn peer_closed(&mut self, cx: &Ctx<'_>) {
+        self.events |= Events::PEER_CLOSED;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.wait_for_stragglers(cx.now),
+            _ => {}
+        }
+    }
+}
+
+/// Answers a segment that no connection and no listener takes (RFC 9293 section 3.10.7.1). Consumes
+/// it.
+pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
+    let segment = *cx.packets.get(packet);
+    cx.packets.release(packet);
+    if segment.flags.has(Flags::RST) {
+        return;
+    }
+    let mut reply = Packet::new(segment.destination, segment.source, segment.ip_version());
+    if segment.flags.has(Flags::ACK) {
+        reply.sequence = segment.acknowledgment;
+        reply.flags = Flags::RST;
+    } else {
+        reply.acknowledgment = segment.sequence_end();
+        reply.flags = Flags::RST.with(Flags::ACK);
+    }
+    let reply = cx.packets.insert(reply);
+    cx.emit(egress, reply);
+}

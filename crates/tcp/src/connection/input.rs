@@ -1,0 +1,319 @@
+//! A segment arrives: RFC 9293 section 3.10.7.
+
+use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
+
+use super::receive::NOWHERE;
+use super::{Accepted, Connection, Events, State};
+
+/// Between two acknowledgments of unacceptable segments without payload, at least. Linux's
+/// tcp_invalid_ratelimit: without it, two ends that disagree would acknowledge each other for ever
+/// (RFC 5961 section 7).
+const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
+
+/// RFC 7323 section 5.5: a timestamp older than this says nothing.
+const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
+
+/// What an ordinary segment has no other flag than.
+const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
+
+impl Connection {
+    #[inline]
+    pub(super) fn segment_arrives(
+        &mut self,
+        reference: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
+        self.statistics.segments_received += 1;
+        let packet = *cx.packets.get(reference);
+        if !self.is_ordinary(&packet) {
+            return self.unusual_segment(reference, &packet, cx);
+        }
+        cx.packets.release(reference);
+        self.update_timestamp(&packet, 0, cx.now);
+        if !self.acknowledgment(&packet, None, cx.now) {
+            self.output(cx);
+            return None;
+        }
+        let accepted = if packet.payload_length > 0 {
+            self.text(&packet, 0, cx.now)
+        } else {
+            None
+        };
+        if self.send.fin_acknowledged() {
+            self.fin_acknowledged(cx);
+        }
+        self.output(cx);
+        accepted
+    }
+
+    /// Header prediction: the connection is established, this is the next segment in order, or an
+    /// acknowledgment, and there is nothing else to it. Every check of the long way is passed.
+    #[inline]
+    fn is_ordinary(&self, packet: &Packet) -> bool {
+        let timestamps = match packet.timestamps() {
+            Some((value, _)) => {
+                self.negotiated.timestamps
+                    && value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0
+            }
+            None => !self.negotiated.timestamps,
+        };
+        matches!(self.state, State::Established | State::FinWait1)
+            && !packet.flags.has(UNUSUAL)
+            && packet.flags.has(Flags::ACK)
+            && packet.sequence == self.receive.wire()
+            && u64::from(packet.payload_length) <= self.receive.window()
+            && timestamps
+            && !packet.has_sack_blocks()
+    }
+
+    fn unusual_segment(
+        &mut self,
+        reference: PacketRef,
+        packet: &Packet,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
+        if self.state == State::Closed {
+            super::reset_reply(reference, self.egress, cx);
+            return None;
+        }
+        let options = cx.packets.syn_options(reference);
+        let sack = (packet.has_sack_blocks() && self.negotiated.sack)
+            .then(|| cx.packets.sack_blocks(reference));
+        cx.packets.release(reference);
+        let accepted = if self.state == State::SynSent {
+            self.syn_sent(packet, &options, cx);
+            None
+        } else {
+            self.in_order_of_the_rfc(packet, sack.as_ref(), cx)
+        };
+        self.output(cx);
+        accepted
+    }
+
+    /// RFC 9293 section 3.10.7.4: any state from SYN-RECEIVED on.
+    fn in_order_of_the_rfc(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
+        let mut packet = *packet;
+        let syn_again = self.state == State::SynReceived && self.is_syn_again(&packet);
+        if syn_again {
+            if !packet.flags.has(Flags::ACK) {
+                self.answer_syn(cx);
+                return None;
+            }
+            // Both have opened at once, and this is the other's SYN+ACK: its SYN is old, its
+            // acknowledgment is not (RFC 9293 section 3.10.7.4: trimmed to the window).
+            packet.sequence += 1;
+            packet.payload_length = 0;
+            packet.flags = Flags::SYN.with(Flags::ACK);
+        }
+        let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
+
+        // First: the sequence number, and before it the timestamp (RFC 7323 section 5.3)
+        if !self.timestamp_is_acceptable(&packet, cx.now) || !self.is_acceptable(&packet, start) {
+            self.statistics.unacceptable += 1;
+            self.unacceptable(&packet, start, cx.now);
+            return None;
+        }
+        // Second: RST
+        if packet.flags.has(Flags::RST) {
+            self.reset(&packet, start, cx.now);
+            return None;
+        }
+        // (Third: security. RFC 9293 keeps the number and little else.)
+        // Fourth: SYN. RFC 5961 section 4.2: in any synchronized state, a challenge.
+        if packet.flags.has(Flags::SYN) && !syn_again {
+            self.statistics.unacceptable += 1;
+            self.challenge(&packet, cx.now);
+            return None;
+        }
+        // Fifth: ACK
+        if !packet.flags.has(Flags::ACK) {
+            return None;
+        }
+        self.update_timestamp(&packet, start, cx.now);
+        if self.state == State::SynReceived {
+            // SND.UNA < SEG.ACK =< SND.NXT
+            if packet.acknowledgment != self.send.wire(1) {
+                self.statistics.unacceptable += 1;
+                self.send_reset(packet.acknowledgment, false, cx);
+                return None;
+            }
+            self.established(&packet, cx);
+        } else if !self.acknowledgment(&packet, sack, cx.now) {
+            return None;
+        }
+        if self.send.fin_acknowledged() {
+            self.fin_acknowledged(cx);
+        }
+        // Sixth: URG. The urgent pointer is not carried; urgent data is data (RFC 6093).
+        // Seventh: text
+        let accepted = if packet.payload_length > 0 && self.state.can_receive() {
+            self.text(&packet, start, cx.now)
+        } else {
+            None
+        };
+        // Eighth: FIN
+        if self.state.can_receive() {
+            if packet.flags.has(Flags::FIN) {
+                self.note_fin(&packet, start, accepted);
+            }
+            if self.fin_in_order() {
+                self.peer_closed(cx);
+            }
+        }
+        accepted
+    }
+
+    /// In SYN-RECEIVED: is this the SYN that we have, once more?
+    fn is_syn_again(&self, packet: &Packet) -> bool {
+        packet.flags.has(Flags::SYN)
+            && !packet.flags.has(Flags::RST)
+            && packet.sequence == self.receive.initial
+    }
+
+    /// The peer has not seen our SYN+ACK. RFC 9293 would have its SYN acknowledged like any old
+    /// segment; the SYN+ACK itself, as Linux and BSD send it, tells the peer what it needs. Only so
+    /// often, and it is no timeout: the window doesn't suffer.
+    fn answer_syn(&mut self, cx: &mut Ctx<'_>) {
+        if cx.now >= self.receive.challenge_after {
+            self.receive.challenge_after = cx.now + CHALLENGE_INTERVAL;
+            self.send_syn(cx);
+        }
+    }
+
+    /// RFC 9293 section 3.4's table, for a segment that starts `start` after RCV.NXT.
+    fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
+        let length = i64::from(packet.sequence_length());
+        let window = self.receive.window() as i64;
+        if length == 0 {
+            // The right edge included, as in Linux: a sender that has filled the window
+            // acknowledges from there.
+            return (0..=window).contains(&start);
+        }
+        // Any part in the window; or at its left edge even when it is closed, because valid
+        // acknowledgments and RSTs are then to be accepted (section 3.10.7.4), and, as in Linux, a
+        // FIN that needs no room.
+        start + length > 0 && (start < window || start <= 0)
+    }
+
+    /// RFC 7323 section 5.3, R1: PAWS
+    fn timestamp_is_acceptable(&self, packet: &Packet, now: Time) -> bool {
+        if !self.negotiated.timestamps || packet.flags.has(Flags::RST) {
+            return true;
+        }
+        // RFC 7323 section 3.2: a segment without the option, once it is negotiated, is dropped
+        let Some((value, _)) = packet.timestamps() else {
+            return false;
+        };
+        (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
+            || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
+    }
+
+    /// RFC 7323 section 4.3 (2): TS.Recent, if the segment is at or before what we acknowledged
+    /// last, so that the echo times the earliest segment not acknowledged.
+    #[inline]
+    fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
+        if !self.negotiated.timestamps {
+            return;
+        }
+        let receive = &mut self.receive;
+        let behind = (receive.next - receive.last_acknowledged) as i64;
+        if let Some((value, _)) = packet.timestamps()
+            && start + behind <= 0
+        {
+            receive.timestamp_recent = value;
+            receive.timestamp_recent_at = now;
+        }
+    }
+
+    /// A segment that fails the first check.
+    fn unacceptable(&mut self, packet: &Packet, start: i64, now: Time) {
+        if packet.flags.has(Flags::RST) {
+            return;
+        }
+        // RFC 7323 section 3.2: silently
+        if self.negotiated.timestamps && packet.timestamps().is_none() {
+            return;
+        }
+        // RFC 9293 section 3.10.7.4 step 8: the peer's FIN again, in TIME-WAIT
+        if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
+            self.wait_for_stragglers(now);
+        }
+        if packet.payload_length > 0 && start < 0 {
+            self.statistics.duplicates_received += 1;
+            let position = |after: i64| self.receive.next.saturating_add_signed(after);
+            let end = start + i64::from(packet.payload_length);
+            // RFC 2883 section 4: not beyond a window, where it may be of another connection
+            if start >= -(1 << 30) && end <= 0 && position(start) > 0 {
+                self.receive.duplicate = Some(crate::reassembly::Range {
+                    start: position(start),
+                    end: position(end),
+                });
+            }
+        }
+        self.challenge(packet, now);
+    }
+
+    /// An acknowledgment that says where we stand, to a segment that makes no sense here. At once
+    /// for one with payload, which its sender retransmits; otherwise only so often.
+    pub(super) fn challenge(&mut self, packet: &Packet, now: Time) {
+        let limited = packet.sequence_length() == 0 || packet.flags.has(Flags::SYN);
+        if limited && now < self.receive.challenge_after {
+            return;
+        }
+        if limited {
+            self.receive.challenge_after = now + CHALLENGE_INTERVAL;
+        }
+        self.receive.acknowledge_now = true;
+    }
+
+    /// RFC 9293 section 3.10.7.4 step 2, with RFC 5961 section 3.2: only a RST at exactly RCV.NXT
+    /// resets; another one in the window is challenged.
+    fn reset(&mut self, packet: &Packet, start: i64, now: Time) {
+        if start != 0 {
+            self.challenge(packet, now);
+            return;
+        }
+        let ended = matches!(
+            self.state,
+            State::Closing | State::LastAck | State::TimeWait
+        );
+        // In SYN-RECEIVED after a passive open: back to LISTEN, "the user need not be informed".
+        let unborn = self.passive && self.state == State::SynReceived;
+        let quiet = ended || unborn;
+        self.closed(if quiet { Events::NONE } else { Events::RESET });
+    }
+
+    /// Remembers where the peer's FIN is, if all the text before it was taken.
+    fn note_fin(&mut self, packet: &Packet, start: i64, accepted: Option<Accepted>) {
+        let length = i64::from(packet.payload_length);
+        // `start` was before the text: what is in order now may be more.
+        let position = match accepted {
+            // All that was before the FIN
+            Some(taken) if i64::from(taken.skip + taken.length) == length => {
+                taken.offset + 1 + u64::from(taken.length)
+            }
+            Some(_) => return,
+            // No text to take: the FIN itself may be the next, or lie ahead.
+            None if length == 0 => self.receive.next.saturating_add_signed(start),
+            // Old text and a new FIN
+            None if start + length == 0 => self.receive.next,
+            None => return,
+        };
+        let beyond = self
+            .receive
+            .reassembly
+            .highest()
+            .is_some_and(|h| h > position);
+        if self.receive.fin == NOWHERE && position >= self.receive.next && !beyond {
+            self.receive.fin = position;
+        }
+        // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged; one that is ahead, as any
+        // segment out of order.
+        self.receive.acknowledge_now = true;
+    }
+}

@@ -1,0 +1,354 @@
+//! What may be sent, and sending it.
+
+use bentpipe_types::{Ctx, Flags, Time};
+
+use super::{Connection, State};
+use crate::config::IdleRestart;
+use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
+use crate::recovery::{LossRecovery, Retransmission};
+
+/// What the stream lets us send next.
+enum Next {
+    /// This many bytes from SND.NXT on (none: the FIN alone).
+    Send(u32),
+    /// Nothing is left, or Nagle's algorithm holds it back.
+    Nothing,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The peer's window has no room for a segment worth sending.
+    PeerWindow,
+}
+
+impl Connection {
+    /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
+    #[inline]
+    pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
+        let again = self.recovery.next_retransmit(&self.send.sequence).is_some();
+        if (again || self.send.has_unsent()) && self.state.can_send() {
+            self.transmit(cx);
+        }
+        if self.receive.acknowledge_now && self.state.is_synchronized() {
+            self.send_acknowledgment(cx);
+        }
+    }
+
+    fn transmit(&mut self, cx: &mut Ctx<'_>) {
+        if self.send.is_idle() {
+            self.restart_after_idle(cx.now);
+        }
+        let mut limited = false;
+        let mut sent = false;
+        let segment = u64::from(self.negotiated.segment);
+        loop {
+            let window = self.congestion.window().congestion_window;
+            let room = window.saturating_sub(self.recovery.in_flight(&self.send.sequence));
+            if let Some(again) = self.recovery.next_retransmit(&self.send.sequence)
+                && (again.regardless_of_window || room >= segment)
+            {
+                self.retransmit(again, cx);
+                sent = true;
+                continue;
+            }
+            match self.next_to_send(room) {
+                Next::Send(length) => {
+                    self.send_segment(self.send.sequence.next, length, cx);
+                    sent = true;
+                }
+                Next::CongestionWindow => {
+                    limited = true;
+                    break;
+                }
+                Next::PeerWindow => {
+                    if self.send.sequence.outstanding() == 0 {
+                        self.expect_window(cx.now);
+                    }
+                    break;
+                }
+                Next::Nothing => {
+                    limited = room < segment;
+                    break;
+                }
+            }
+        }
+        if sent || limited {
+            self.validate_window(limited);
+        }
+    }
+
+    #[inline]
+    fn next_to_send(&self, room: u64) -> Next {
+        let send = &self.send;
+        let sequence = &send.sequence;
+        if !send.has_unsent() {
+            return Next::Nothing;
+        }
+        let full = u64::from(self.payload_limit());
+        let unsent = send.end - sequence.next;
+        let usable = (sequence.unacknowledged + send.window).saturating_sub(sequence.next);
+        let length = unsent.min(full);
+        // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
+        if usable < length {
+            // Rule 3: Fs = 1/2
+            if sequence.outstanding() > 0 || usable == 0 || usable < send.window_maximum / 2 {
+                return Next::PeerWindow;
+            }
+            return Next::Send(usable.min(room.max(1)) as u32);
+        }
+        // RFC 5681 section 3.1: only what fits into the congestion window
+        if room < length {
+            return Next::CongestionWindow;
+        }
+        // Nagle (RFC 9293 section 3.7.4) as Minshall has it and Linux does: only a small segment
+        // waits, and only for an earlier small one. Unlike the RFC's, the end of a transfer doesn't
+        // wait for the full segments before it. What was sent before does not wait at all.
+        if length < full
+            && self.config.nagle
+            && send.small_end > sequence.unacknowledged
+            && sequence.next >= sequence.highest
+            && !send.fin
+        {
+            return Next::Nothing;
+        }
+        Next::Send(length as u32)
+    }
+
+    /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
+    #[inline]
+    fn payload_limit(&self) -> u32 {
+        let segment = self.negotiated.segment;
+        if self.receive.reassembly.is_empty() && self.receive.duplicate.is_none() {
+            return segment;
+        }
+        segment - u32::from(self.sack_room_in_data())
+    }
+
+    /// The most that SACK blocks take of a segment with data: nothing, if that would be a good part
+    /// of it.
+    fn sack_room_in_data(&self) -> u8 {
+        let room = sack_length(self.maximum_sack_blocks());
+        if self.negotiated.sack && self.negotiated.segment > 4 * u32::from(room) {
+            room
+        } else {
+            0
+        }
+    }
+
+    /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.
+    fn maximum_sack_blocks(&self) -> usize {
+        if self.negotiated.timestamps { 3 } else { 4 }
+    }
+
+    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) {
+        let send = &self.send;
+        let sent = send.sequence.highest.min(send.end);
+        let length = sent
+            .saturating_sub(again.position)
+            .min(u64::from(self.payload_limit()));
+        self.send_segment(again.position, length as u32, cx);
+        self.recovery.on_retransmitted(again.position + length);
+    }
+
+    /// Sends `length` bytes from `position` on, with a FIN if it follows them.
+    #[inline]
+    pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
+        let send = &mut self.send;
+        let data_end = position + u64::from(length);
+        let mut flags = Flags::ACK;
+        let mut end = data_end;
+        if data_end == send.end {
+            // RFC 9293 section 3.9.1.2: nothing more is queued
+            if length > 0 {
+                flags = flags.with(Flags::PSH);
+            }
+            if send.fin {
+                flags = flags.with(Flags::FIN);
+                end += 1;
+            }
+        }
+        let highest = send.sequence.highest;
+        if position < highest {
+            send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
+        }
+        if end > highest {
+            send.sequence.highest = end;
+            self.send_times.push(end, cx.now);
+        }
+        send.sequence.next = send.sequence.next.max(end);
+        if length > 0 {
+            send.last_sent_at = cx.now;
+            if length < self.negotiated.segment {
+                send.small_end = data_end;
+            }
+            self.statistics.segments_sent += 1;
+            if data_end <= highest {
+                self.statistics.segments_retransmitted += 1;
+            }
+            if self.statistics.first_data_at.is_none() {
+                self.statistics.first_data_at = Some(cx.now);
+            }
+        } else {
+            self.statistics.control_segments_sent += 1;
+        }
+        self.emit(position, length, flags, cx);
+        self.expect_acknowledgment(cx.now);
+    }
+
+    /// An acknowledgment without data.
+    fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
+        self.statistics.control_segments_sent += 1;
+        self.emit(self.acceptable_position(), 0, Flags::ACK, cx);
+    }
+
+    /// A sequence number for segments without text that the peer finds acceptable. RFC 9293 says
+    /// SND.NXT; after a timeout that is below what the peer expects, and a peer that took its window
+    /// back doesn't accept beyond it.
+    pub(super) fn acceptable_position(&self) -> u64 {
+        let sequence = &self.send.sequence;
+        sequence
+            .highest
+            .min(sequence.unacknowledged + self.send.window)
+    }
+
+    /// Sends one segment that is no SYN.
+    #[inline]
+    fn emit(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
+        let mut packet = self.template;
+        packet.sequence = self.send.wire(position);
+        packet.acknowledgment = self.receive.wire();
+        packet.window = self.receive.window_field();
+        packet.flags = flags;
+        if length > 0 {
+            packet.payload_length = length as u16;
+            packet.payload_offset = position - 1;
+        }
+        if self.negotiated.timestamps {
+            packet.header_length += TIMESTAMPS_LENGTH;
+            packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+        }
+        let reference = if self.receive.reassembly.is_empty() && self.receive.duplicate.is_none() {
+            cx.packets.insert(packet)
+        } else {
+            self.insert_with_sack(packet, cx)
+        };
+        self.receive.last_acknowledged = self.receive.next;
+        self.receive.acknowledge_now = false;
+        self.timers.acknowledged();
+        cx.emit(self.egress, reference);
+    }
+
+    fn insert_with_sack(
+        &mut self,
+        mut packet: bentpipe_types::Packet,
+        cx: &mut Ctx<'_>,
+    ) -> bentpipe_types::PacketRef {
+        let fits = packet.payload_length == 0 || self.sack_room_in_data() > 0;
+        if !self.negotiated.sack || !fits {
+            self.receive.duplicate = None;
+            return cx.packets.insert(packet);
+        }
+        let blocks = self.receive.sack_blocks(self.maximum_sack_blocks());
+        packet.header_length += sack_length(blocks.as_slice().len());
+        let reference = cx.packets.insert(packet);
+        cx.packets.set_sack_blocks(reference, &blocks);
+        reference
+    }
+
+    /// Sends our SYN, or SYN+ACK.
+    pub(super) fn send_syn(&mut self, cx: &mut Ctx<'_>) {
+        let received = self.state == State::SynReceived;
+        let timestamps = if received {
+            self.negotiated.timestamps
+        } else {
+            self.config.timestamps
+        };
+        let mut packet = self.template;
+        packet.sequence = self.send.initial;
+        packet.flags = Flags::SYN;
+        packet.window = self.receive.syn_window_field();
+        if received {
+            packet.flags = Flags::SYN.with(Flags::ACK);
+            packet.acknowledgment = self.receive.wire();
+            self.receive.last_acknowledged = self.receive.next;
+        }
+        if timestamps {
+            packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+        }
+        packet.header_length += syn_options_length(&self.offered, timestamps);
+        let reference = cx.packets.insert(packet);
+        cx.packets.set_syn_options(reference, self.offered);
+        if self.send.sequence.highest == 0 {
+            self.send_times.push(1, cx.now);
+        } else {
+            self.send.ambiguous_below = 1;
+        }
+        self.send.sequence.next = 1;
+        self.send.sequence.highest = self.send.sequence.highest.max(1);
+        self.statistics.control_segments_sent += 1;
+        cx.emit(self.egress, reference);
+        self.expect_acknowledgment(cx.now);
+    }
+
+    /// Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661): remembers whether the congestion
+    /// window was what stopped us, and the most that was outstanding, per window of data.
+    #[inline]
+    fn validate_window(&mut self, limited: bool) {
+        let send = &mut self.send;
+        let outstanding = send.sequence.outstanding();
+        if limited
+            || send.sequence.unacknowledged >= send.validation_mark
+            || (!send.window_limited && outstanding > send.outstanding_maximum)
+        {
+            send.window_limited = limited;
+            send.outstanding_maximum = outstanding;
+            send.validation_mark = send.sequence.next;
+        }
+    }
+
+    /// May an acknowledgment grow the congestion window?
+    #[inline]
+    pub(super) fn window_may_grow(&self) -> bool {
+        let window = self.congestion.window();
+        // Linux's tcp_is_cwnd_limited: in slow start, up to twice what was outstanding
+        self.send.window_limited
+            || !self.config.window_validation
+            || window.in_slow_start()
+                && window.congestion_window < 2 * self.send.outstanding_maximum
+    }
+
+    /// RFC 5681 section 4.1: after an idle time, the path may have changed.
+    fn restart_after_idle(&mut self, now: Time) {
+        let rto = self.rtt.rto();
+        let idle = now.since(self.send.last_sent_at);
+        if idle <= rto || self.statistics.first_data_at.is_none() {
+            return;
+        }
+        let window = *self.congestion.window();
+        let restart = window.congestion_window.min(self.initial_window());
+        match self.config.idle_restart {
+            IdleRestart::Off => {}
+            IdleRestart::RestartWindow => {
+                self.congestion
+                    .restart(restart, window.slow_start_threshold);
+            }
+            IdleRestart::Decay => {
+                // Linux's tcp_cwnd_restart: the threshold remembers three quarters of the window.
+                let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
+                let decayed = window
+                    .congestion_window
+                    .checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX))
+                    .unwrap_or(0);
+                let remembered = window.congestion_window / 4 * 3;
+                self.congestion.restart(
+                    decayed.max(restart),
+                    window.slow_start_threshold.max(remembered),
+                );
+            }
+        }
+    }
+}
+
+/// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1, as 0 means none to many.
+#[inline]
+pub(super) fn timestamp(now: Time) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}

@@ -1,0 +1,112 @@
+//! The sending half's variables.
+
+use bentpipe_types::{Seq, Time};
+
+use crate::recovery::SendSequence;
+
+/// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
+#[derive(Debug)]
+pub(super) struct Send {
+    /// SND.UNA, SND.NXT and the highest ever sent.
+    pub(super) sequence: SendSequence,
+    /// The position after the last byte written; the FIN's, if there is one.
+    pub(super) end: u64,
+    /// The application has closed: a FIN follows the data.
+    pub(super) fin: bool,
+    /// SND.WND, in bytes.
+    pub(super) window: u64,
+    /// The largest window the peer has advertised: Max(SND.WND).
+    pub(super) window_maximum: u64,
+    /// SND.WL1: sequence number of the segment that last updated the window.
+    pub(super) window_sequence: Seq,
+    /// SND.WL2: the position that this segment acknowledged.
+    pub(super) window_acknowledged: u64,
+    /// Everything below has been sent twice, or might have been: no round trip is measured by it
+    /// (Karn's algorithm, RFC 6298 section 3).
+    pub(super) ambiguous_below: u64,
+    /// After the last segment smaller than a full one.
+    pub(super) small_end: u64,
+    /// When a segment with payload was last sent.
+    pub(super) last_sent_at: Time,
+    /// Was the congestion window what stopped the sender, in this window of data?
+    pub(super) window_limited: bool,
+    /// The most that was outstanding in it.
+    pub(super) outstanding_maximum: u64,
+    /// It ends when this position is acknowledged.
+    pub(super) validation_mark: u64,
+    /// Timeouts, or unanswered probes, since the peer last acknowledged anything.
+    pub(super) attempts: u32,
+    /// Our SYN was sent again for want of an acknowledgment.
+    pub(super) syn_lost: bool,
+    /// A write was cut short.
+    pub(super) writer_waits: bool,
+    pub(super) buffer: u64,
+    /// ISS.
+    pub(super) initial: Seq,
+}
+
+impl Send {
+    pub(super) fn new(initial: Seq, buffer: u64, segment: u32) -> Self {
+        Self {
+            sequence: SendSequence {
+                unacknowledged: 0,
+                next: 0,
+                highest: 0,
+                segment,
+            },
+            end: 1,
+            fin: false,
+            window: 0,
+            window_maximum: 0,
+            window_sequence: Seq::default(),
+            window_acknowledged: 0,
+            ambiguous_below: 0,
+            small_end: 0,
+            last_sent_at: Time::ZERO,
+            window_limited: false,
+            outstanding_maximum: 0,
+            validation_mark: 0,
+            attempts: 0,
+            syn_lost: false,
+            writer_waits: false,
+            // Positions stay far from the end of 64 bits.
+            buffer: buffer.min(1 << 48),
+            initial,
+        }
+    }
+
+    /// The sequence number of a position.
+    #[inline]
+    pub(super) fn wire(&self, position: u64) -> Seq {
+        self.initial + position as u32
+    }
+
+    /// The stream offset of a position: neither SYN nor FIN counts.
+    pub(super) fn offset(&self, position: u64) -> u64 {
+        position.clamp(1, self.end) - 1
+    }
+
+    /// Bytes that the send buffer has room for.
+    #[inline]
+    pub(super) fn buffer_room(&self) -> u64 {
+        let held = self.end - self.sequence.unacknowledged.clamp(1, self.end);
+        self.buffer.saturating_sub(held)
+    }
+
+    /// Has our FIN been acknowledged?
+    pub(super) fn fin_acknowledged(&self) -> bool {
+        self.fin && self.sequence.unacknowledged > self.end
+    }
+
+    /// Is there anything in the stream that has not been sent, or is to be sent again?
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        self.sequence.next < self.end + u64::from(self.fin)
+    }
+
+    /// Is nothing unacknowledged?
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.sequence.highest == self.sequence.unacknowledged
+    }
+}

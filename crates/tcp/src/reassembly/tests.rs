@@ -1,0 +1,117 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn range(start: u64, end: u64) -> Range {
+    Range { start, end }
+}
+
+fn reported(reassembly: &Reassembly) -> Vec<(u32, u32)> {
+    reassembly
+        .blocks(Seq::new(0))
+        .map(|b| (b.start.get(), b.end.get()))
+        .collect()
+}
+
+#[test]
+fn rfc2018_section_4_case_3_reports_the_latest_first() {
+    // Every other segment of eight is lost, the first among them.
+    let mut reassembly = Reassembly::new(100);
+    for start in [5500, 6500, 7500, 8500] {
+        assert_eq!(reassembly.insert(range(start, start + 500)), Inserted::New);
+    }
+    assert_eq!(
+        reported(&reassembly),
+        [(8500, 9000), (7500, 8000), (6500, 7000), (5500, 6000)]
+    );
+    // A segment that joins two of them makes one of them, which comes first.
+    reassembly.insert(range(7000, 7500));
+    assert_eq!(
+        reported(&reassembly),
+        [(6500, 8000), (8500, 9000), (5500, 6000)]
+    );
+    assert_eq!(reassembly.advance(5500), 6000);
+    assert_eq!(reported(&reassembly), [(6500, 8000), (8500, 9000)]);
+}
+
+#[test]
+fn a_fifth_block_pushes_out_the_oldest_report_and_no_range() {
+    let mut reassembly = Reassembly::new(100);
+    for n in 0..6 {
+        reassembly.insert(range(10 + 10 * n, 15 + 10 * n));
+    }
+    assert_eq!(reported(&reassembly).len(), 4);
+    assert_eq!(reassembly.len(), 6);
+}
+
+#[test]
+fn overlaps_are_told() {
+    let mut reassembly = Reassembly::new(100);
+    reassembly.insert(range(10, 20));
+    assert_eq!(
+        reassembly.insert(range(15, 25)),
+        Inserted::Overlapping(range(15, 20))
+    );
+    assert_eq!(
+        reassembly.insert(range(12, 18)),
+        Inserted::Overlapping(range(12, 18))
+    );
+    assert_eq!(reassembly.containing(24), Some(range(10, 25)));
+    assert_eq!(reassembly.containing(25), None);
+    assert_eq!(reassembly.containing(9), None);
+}
+
+#[test]
+fn every_other_byte_costs_no_more_than_the_limit() {
+    let mut reassembly = Reassembly::new(50);
+    let mut refused = 0;
+    for n in 0..1000 {
+        if reassembly.insert(range(2 * n + 10, 2 * n + 11)) == Inserted::Refused {
+            refused += 1;
+        }
+    }
+    assert_eq!((reassembly.len(), refused), (50, 950));
+    // What joins a range is still taken.
+    assert_eq!(reassembly.insert(range(11, 12)), Inserted::New);
+}
+
+proptest! {
+    /// Against a set of bytes, the obvious way.
+    #[test]
+    fn agrees_with_a_set_of_bytes(segments in proptest::collection::vec((1_u64..200, 1_u64..30, any::<bool>()), 1..80)) {
+        let mut reassembly = Reassembly::new(1000);
+        let mut bytes = [false; 300];
+        let mut next = 1;
+        for (start, length, in_order) in segments {
+            let start = if in_order { next } else { start };
+            let end = start + length;
+            if end <= next || end > 290 {
+                continue;
+            }
+            if start <= next {
+                for byte in &mut bytes[next as usize..end as usize] {
+                    *byte = true;
+                }
+                next = reassembly.advance(end);
+            } else {
+                let some = bytes[start as usize..end as usize].iter().any(|&b| b);
+                let inserted = reassembly.insert(range(start, end));
+                prop_assert_eq!(inserted != Inserted::New, some);
+                for byte in &mut bytes[start as usize..end as usize] {
+                    *byte = true;
+                }
+            }
+            let expected = (next as usize..300).find(|&i| !bytes[i]).unwrap_or(300) as u64;
+            prop_assert_eq!(next, expected);
+            let mut previous = next;
+            for r in &reassembly.ranges {
+                prop_assert!(r.start > previous && r.end > r.start);
+                prop_assert!(bytes[r.start as usize..r.end as usize].iter().all(|&b| b));
+                previous = r.end;
+            }
+            for r in &reassembly.recent[..reassembly.recent_count] {
+                prop_assert!(reassembly.ranges.contains(r), "{:?} is reported and not there", r);
+            }
+        }
+    }
+}
