@@ -15,8 +15,8 @@ pub use probability::Probability;
 pub use rate::Rate;
 pub use redundancy::Redundancy;
 pub use size::Size;
-pub(crate) use time::LONGEST;
 pub use time::{DelayedAck, Interval, Length};
+pub(crate) use time::{LONGEST, SHORTEST_INTERVAL};
 
 use std::fmt;
 
@@ -94,7 +94,7 @@ fn in_base_units(text: &str, units: &[Unit]) -> Option<u64> {
 fn write_in(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
     let mut best = ("", 1);
     for (name, worth) in units {
-        if value / worth * worth == value && *worth >= best.1 && (value > 0 || *worth == 1) {
+        if value.is_multiple_of(*worth) && *worth >= best.1 && (value > 0 || *worth == 1) {
             best = (name, *worth);
         }
     }

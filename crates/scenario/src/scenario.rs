@@ -232,6 +232,8 @@ pub struct Probes {
     pub series: Vec<Probe>,
     /// How often.
     pub interval: Interval,
+    /// How often averages are recorded: the interval, if it is one.
+    pub averages_every: Span,
 }
 
 /// A series to record.
@@ -262,20 +264,22 @@ impl Series {
                 | FlowSeries::SlowStartThreshold
                 | FlowSeries::InFlight
                 | FlowSeries::Sent
+                | FlowSeries::Retransmitted
                 | FlowSeries::Acknowledged
-                | FlowSeries::Delivered => "B",
+                | FlowSeries::Delivered
+                | FlowSeries::PeerWindow => "B",
                 FlowSeries::Goodput => "bit/s",
                 FlowSeries::SmoothedRtt | FlowSeries::RetransmissionTimeout => "s",
             },
             Self::Link(_, _, series) => match series {
-                LinkSeries::Queue => "packets",
+                LinkSeries::Queue | LinkSeries::Dropped | LinkSeries::Lost => "packets",
                 LinkSeries::QueueBytes => "B",
                 LinkSeries::Utilization => "1",
             },
         }
     }
 
-    /// Is each value an average since the last? Such a series needs an interval.
+    /// Is each value an average since the last? Such a series has no value at an instant.
     #[must_use]
     pub fn is_average(self) -> bool {
         matches!(
@@ -299,6 +303,8 @@ words! {
         Goodput = "goodput",
         /// Highest byte of the stream sent so far.
         Sent = "sent",
+        /// Where in the stream each retransmitted segment begins.
+        Retransmitted = "retransmitted",
         /// Highest byte of the stream acknowledged so far, at the sender.
         Acknowledged = "acknowledged",
         /// Bytes delivered in order so far, at the receiver.
@@ -307,6 +313,8 @@ words! {
         SmoothedRtt = "smoothed_rtt",
         /// Retransmission timeout.
         RetransmissionTimeout = "retransmission_timeout",
+        /// The window that the receiver last advertised.
+        PeerWindow = "peer_window",
     }
 }
 
@@ -320,5 +328,9 @@ words! {
         QueueBytes = "queue_bytes",
         /// Share of the time that the transmitter works.
         Utilization = "utilization",
+        /// Packets that the full queue dropped so far.
+        Dropped = "dropped",
+        /// Packets lost to errors so far.
+        Lost = "lost",
     }
 }

@@ -114,7 +114,7 @@ fn direction(direction: &Direction) -> Value {
             "limit_is_default": direction.queue.limit_is_default,
         },
         "errors": errors(&direction.errors),
-        "redundancy": direction.redundancy.factor(),
+        "redundancy": direction.redundancy.get(),
     })
 }
 
@@ -156,5 +156,6 @@ fn probes(probes: &Probes) -> Value {
             Interval::Every(span) => Some(span.as_secs_f64()),
             Interval::EveryChange => None,
         },
+        "averages_every_s": probes.averages_every.as_secs_f64(),
     })
 }

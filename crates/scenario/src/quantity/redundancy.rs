@@ -56,7 +56,7 @@ impl Redundancy {
 
     /// The factor, rounded.
     #[must_use]
-    pub fn factor(self) -> f64 {
+    pub fn get(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 

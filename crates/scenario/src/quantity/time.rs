@@ -42,6 +42,9 @@ impl FromStr for Length {
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Span::ZERO {
+            return f.write_str("0 s");
+        }
         write_in(f, self.0.as_nanos(), &UNITS)
     }
 }
@@ -106,7 +109,7 @@ pub enum Interval {
 }
 
 /// A microsecond: shorter than a packet takes on a 10 Gbit/s link.
-const SHORTEST_INTERVAL: Span = Span::from_micros(1);
+pub(crate) const SHORTEST_INTERVAL: Span = Span::from_micros(1);
 
 impl FromStr for Interval {
     type Err = QuantityError;

@@ -9,7 +9,7 @@ use super::fault;
 use super::limits::{MAX_RECORDS, MAX_SERIES};
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::Interval;
+use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
 use crate::schema::hints::list;
 use crate::suggest::suggest;
@@ -39,12 +39,6 @@ pub(super) fn resolve(
         for n in 0..members.len() {
             let name = member_name(owner, members.count, n);
             let of = rest.of(members.nth(n));
-            if of.is_average() && file.interval == Interval::EveryChange {
-                return refuse(format!(
-                    r#"{} is an average over the interval: expected interval = "100 ms" or the like, got "every-change""#,
-                    quoted(text)
-                ));
-            }
             if !seen.insert(of) {
                 return refuse(format!("{} stands twice in the array", quoted(text)));
             }
@@ -54,26 +48,56 @@ pub(super) fn resolve(
             });
         }
     }
-    check_records(file.interval, duration, series.len())?;
+    let averages_every = averages_every(file)?;
+    check_records(file.interval, averages_every, duration, &series)?;
     Ok(Probes {
         series,
         interval: file.interval,
+        averages_every,
     })
 }
 
-fn check_records(interval: Interval, duration: Span, series: usize) -> Result<(), Fault> {
-    let Interval::Every(span) = interval else {
-        return Ok(());
+fn averages_every(file: &ProbesFile) -> Result<Span, Fault> {
+    let key = ["probes", "averages_every"];
+    match (file.interval, file.averages_every) {
+        (Interval::Every(_), Some(_)) => Err(fault(
+            &key,
+            r#"has no effect: interval is not "every-change""#,
+        )),
+        (Interval::Every(interval), None) => Ok(interval),
+        (Interval::EveryChange, Some(length)) if length.0 < SHORTEST_INTERVAL => {
+            let message = format!(r#"expected at least "1 us", got "{length}""#);
+            Err(fault(&key, message))
+        }
+        (Interval::EveryChange, Some(length)) => Ok(length.0),
+        (Interval::EveryChange, None) => Ok(Span::from_millis(100)),
+    }
+}
+
+/// How much is recorded at every change, only the run tells; all else is known beforehand.
+fn check_records(
+    interval: Interval,
+    averages_every: Span,
+    duration: Span,
+    series: &[Probe],
+) -> Result<(), Fault> {
+    let (key, sampled) = match interval {
+        Interval::Every(_) => ("interval", series.len()),
+        Interval::EveryChange => {
+            let averages = series.iter().filter(|probe| probe.of.is_average());
+            ("averages_every", averages.count())
+        }
     };
-    let each = duration.as_nanos() / span.as_nanos().max(1) + 1;
-    let all = each.saturating_mul(series as u64);
+    let each = duration.as_nanos() / averages_every.as_nanos().max(1) + 1;
+    let all = each.saturating_mul(sampled as u64);
     if all <= MAX_RECORDS {
         return Ok(());
     }
+    let every = Length(averages_every);
     let message = format!(
-        r#"expected a longer interval: {series} series every "{interval}" are {all} records, more than {MAX_RECORDS}"#
+        r#"expected a longer time between records: {sampled} series every "{every}" are {all} records, above {MAX_RECORDS}"#
     );
-    Err(fault(&["probes", "interval"], message))
+    Err(fault(&["probes", key], message))
 }
 
 /// What a series is of, but for whose.

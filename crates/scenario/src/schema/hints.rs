@@ -12,7 +12,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "from" => "the name of the host that sends",
         "to" => "the name of the host that receives",
         "app" => r#"an application such as { kind = "bulk" }"#,
-        "series" => r#"an array of series such as ["download.goodput"]"#,
+        "kind" => r#"an application such as "bulk""#,
         _ => return None,
     })
 }

@@ -4,18 +4,19 @@ use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::quantity::Interval;
+use crate::quantity::{Interval, Length};
 
 /// What to record over time.
 ///
-/// Series of a flow: FLOW.congestion_window (B), FLOW.slow_start_threshold (B), FLOW.in_flight (B),
-/// FLOW.sent, FLOW.acknowledged, FLOW.delivered (bytes of the stream so far: sent and acknowledged
-/// at the sender, delivered in order at the receiver), FLOW.goodput (bit/s delivered since the last
-/// record), FLOW.smoothed_rtt (s), FLOW.retransmission_timeout (s).
+/// Series of a flow, at the sender: FLOW.congestion_window (B), FLOW.slow_start_threshold (B),
+/// FLOW.in_flight (B), FLOW.sent, FLOW.retransmitted and FLOW.acknowledged (B: places in the stream),
+/// FLOW.smoothed_rtt (s), FLOW.retransmission_timeout (s), FLOW.peer_window (B); at the receiver:
+/// FLOW.delivered (B of the stream, in order), FLOW.goodput (bit/s).
 ///
 /// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_bytes (B),
-/// LINK.forward.utilization (share of the time since the last record that the transmitter worked,
-/// 0 to 1); LINK.return likewise.
+/// LINK.forward.utilization (share of the time that the transmitter works, 0 to 1),
+/// LINK.forward.dropped and LINK.forward.lost (packets so far: at the full queue, and to errors);
+/// LINK.return likewise.
 ///
 /// Where a flow or a link was made several times (`count`), FLOW.goodput stands for FLOW-1.goodput,
 /// FLOW-2.goodput and so on.
@@ -25,9 +26,11 @@ pub struct ProbesFile {
     /// The series to record. Default: none.
     #[schemars(example = example())]
     pub series: Vec<String>,
-    /// How often, or "every-change": whenever the value changes (not for goodput and utilization,
-    /// which are averages over the interval). Default: "100 ms".
+    /// How often, or "every-change": whenever the value changes. Default: "100 ms".
     pub interval: Interval,
+    /// With interval = "every-change", how often goodput and utilization are recorded: they are
+    /// averages since the last record, and have no value at an instant. Default: "100 ms".
+    pub averages_every: Option<Length>,
 }
 
 fn example() -> [&'static str; 2] {
@@ -39,6 +42,7 @@ impl Default for ProbesFile {
         Self {
             series: Vec::new(),
             interval: Interval::Every(Span::from_millis(100)),
+            averages_every: None,
         }
     }
 }
