@@ -18,6 +18,8 @@ mod rtt;
 mod send_times;
 pub mod slow_start;
 mod statistics;
+#[cfg(test)]
+mod testing;
 
 pub use config::{AvoidanceKind, Config, IdleRestart, RtoRule};
 pub use congestion::CongestionControlKind;

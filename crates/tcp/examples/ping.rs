@@ -1,0 +1,162 @@
+//! How long the sender and the receiver take per delivered packet, with nothing between them but two
+//! queues: `cargo run --release -p bentpipe-tcp --example ping`.
+
+use std::collections::VecDeque;
+
+use bentpipe_tcp::{Config, Connection};
+use bentpipe_types::{
+    Address, Ctx, Discards, Endpoint, PacketRef, PacketStore, Port, RandomStream, Seq, Span, Time,
+    Trace,
+};
+
+/// Everything a `Ctx` borrows.
+struct World {
+    now: Time,
+    packets: PacketStore,
+    random: RandomStream,
+    trace: Trace,
+    outbox: Vec<(Port, PacketRef)>,
+    discards: Discards,
+}
+
+impl World {
+    fn cx(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+}
+
+/// A link of 100 Mbit/s and some delay, one way: when what arrives.
+#[derive(Default)]
+struct Pipe {
+    ring: VecDeque<(Time, PacketRef)>,
+    free_at: Time,
+}
+
+impl Pipe {
+    fn carry(&mut self, world: &mut World, delay: Span) {
+        for (_, packet) in world.outbox.drain(..) {
+            let bytes = world.packets.get(packet).length().get();
+            self.free_at = self.free_at.max(world.now) + Span::from_nanos(bytes * 80);
+            self.ring.push_back((self.free_at + delay, packet));
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.ring.front().map_or(Time::LAST, |&(at, _)| at)
+    }
+}
+
+fn transfer(window: u64, delay: Span, segments: u64) {
+    let mut world = World {
+        now: Time::ZERO,
+        packets: PacketStore::default(),
+        random: RandomStream::new(1, "ping", "none"),
+        trace: Trace::default(),
+        outbox: Vec::new(),
+        discards: Discards::default(),
+    };
+    let config = Config {
+        receive_buffer: window,
+        send_buffer: 4 * window,
+        ..Config::default()
+    };
+    let end = |node, port| Endpoint {
+        address: Address(node),
+        port,
+    };
+    let (local, remote) = (end(1, 40_000), end(2, 80));
+    let (mut there, mut back) = (Pipe::default(), Pipe::default());
+    let mut sender = Connection::connect(
+        &config,
+        local,
+        remote,
+        Port(0),
+        Seq::new(1),
+        &mut world.cx(),
+    );
+    there.carry(&mut world, delay);
+    let mut receiver: Option<Connection> = None;
+    let total = segments * u64::from(config.mss);
+    let mut written = 0;
+
+    #[allow(clippy::disallowed_methods, reason = "this measures")]
+    let start = std::time::Instant::now();
+    loop {
+        let deadline = [
+            sender.next_deadline(),
+            receiver.as_ref().and_then(Connection::next_deadline),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(Time::LAST);
+        let (forward, backward) = (there.next(), back.next());
+        world.now = forward.min(backward).min(deadline);
+        if forward == world.now
+            && let Some((_, packet)) = there.ring.pop_front()
+        {
+            match &mut receiver {
+                Some(receiver) => receiver.on_packet(packet, &mut world.cx()),
+                None => {
+                    let mut accepted = Connection::accept(
+                        &config,
+                        remote,
+                        local,
+                        Port(0),
+                        Seq::new(9),
+                        packet,
+                        &mut world.cx(),
+                    );
+                    accepted.set_sink(true);
+                    receiver = Some(accepted);
+                }
+            }
+            back.carry(&mut world, delay);
+        } else if backward == world.now
+            && let Some((_, packet)) = back.ring.pop_front()
+        {
+            sender.on_packet(packet, &mut world.cx());
+            if written < total && sender.writable() > 0 {
+                written += sender.write(total - written, &mut world.cx());
+            }
+            there.carry(&mut world, delay);
+        } else {
+            sender.on_deadline(&mut world.cx());
+            there.carry(&mut world, delay);
+            if let Some(receiver) = &mut receiver {
+                receiver.on_deadline(&mut world.cx());
+                back.carry(&mut world, delay);
+            }
+        }
+        let delivered = receiver.as_ref().map_or(0, Connection::delivered_offset);
+        if delivered >= total {
+            break;
+        }
+    }
+    let elapsed = start.elapsed();
+    let sent = sender.statistics().segments_sent;
+    println!(
+        "window {:>9} B, RTT {:>4} ms: {:.1} ns per delivered segment ({} sent, {} packets in all), {:.1} Mbit/s simulated",
+        window,
+        2.0 * delay.as_millis_f64(),
+        elapsed.as_nanos() as f64 / segments as f64,
+        sent,
+        world.packets.inserted(),
+        total as f64 * 8e-6 / world.now.as_secs_f64(),
+    );
+}
+
+fn main() {
+    println!("Connection: {} bytes", size_of::<Connection>());
+    for _ in 0..3 {
+        transfer(64 << 10, Span::from_millis(2), 10_000_000);
+        transfer(16 << 20, Span::from_millis(300), 10_000_000);
+    }
+}

@@ -1,0 +1,596 @@
+//! Two connections and a network between them, for tests.
+
+use std::collections::BinaryHeap;
+
+use bentpipe_types::{
+    Address, Ctx, Discards, Endpoint, Flags, Packet, PacketRef, PacketStore, Port, RandomStream,
+    SackBlock, Seq, Span, SynOptions, Time, Trace,
+};
+
+use crate::{Config, Connection, Events, State};
+
+/// The end that connects.
+pub(crate) const A: usize = 0;
+/// The end that listens.
+pub(crate) const B: usize = 1;
+
+pub(crate) fn endpoint(side: usize) -> Endpoint {
+    Endpoint {
+        address: Address(side as u16 + 1),
+        port: [40_000, 80][side],
+    }
+}
+
+/// Everything a `Ctx` borrows.
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) packets: PacketStore,
+    pub(crate) random: RandomStream,
+    pub(crate) trace: Trace,
+    pub(crate) outbox: Vec<(Port, PacketRef)>,
+    pub(crate) discards: Discards,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            now: Time::ZERO,
+            packets: PacketStore::default(),
+            random: RandomStream::new(seed, "network", "hostility"),
+            trace: Trace::default(),
+            outbox: Vec::new(),
+            discards: Discards::default(),
+        }
+    }
+
+    pub(crate) fn cx(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+}
+
+/// A segment as a test writes it: numbers relative to both ends' initial ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    pub(crate) at: Time,
+    pub(crate) packet: Packet,
+    pub(crate) options: SynOptions,
+    pub(crate) sack: [Option<SackBlock>; 4],
+}
+
+/// One connection, and the test as its peer.
+pub(crate) struct Single {
+    pub(crate) world: World,
+    pub(crate) tcp: Connection,
+    /// ISN of the connection, and of the test.
+    pub(crate) ours: Seq,
+    pub(crate) theirs: Seq,
+    /// The timestamp that the test's segments carry, if any.
+    pub(crate) timestamp: Option<u32>,
+}
+
+pub(crate) const OUR_ISN: Seq = Seq::new(0xffff_fff0);
+pub(crate) const THEIR_ISN: Seq = Seq::new(0xffff_ff00);
+
+impl Single {
+    /// A connection that has sent its SYN, which is still in the outbox.
+    pub(crate) fn connect(config: &Config) -> Self {
+        let mut world = World::new(1);
+        let tcp = Connection::connect(
+            config,
+            endpoint(A),
+            endpoint(B),
+            Port(0),
+            OUR_ISN,
+            &mut world.cx(),
+        );
+        Self {
+            world,
+            tcp,
+            ours: OUR_ISN,
+            theirs: THEIR_ISN,
+            timestamp: None,
+        }
+    }
+
+    /// A connection made of a SYN with these options.
+    pub(crate) fn accept(config: &Config, options: SynOptions) -> Self {
+        let mut world = World::new(1);
+        let mut syn = Packet::new(endpoint(B), endpoint(A), config.ip_version);
+        syn.flags = Flags::SYN;
+        syn.sequence = THEIR_ISN;
+        syn.window = 65_535;
+        let syn = world.packets.insert(syn);
+        world.packets.set_syn_options(syn, options);
+        let tcp = Connection::accept(
+            config,
+            endpoint(A),
+            endpoint(B),
+            Port(0),
+            OUR_ISN,
+            syn,
+            &mut world.cx(),
+        );
+        Self {
+            world,
+            tcp,
+            ours: OUR_ISN,
+            theirs: THEIR_ISN,
+            timestamp: None,
+        }
+    }
+
+    /// A connection, actively opened and established; without timestamps and SACK, a window of
+    /// `window` bytes from the peer.
+    pub(crate) fn established(config: &Config, window: u16) -> Self {
+        let config = Config {
+            timestamps: false,
+            window_scaling: false,
+            ..config.clone()
+        };
+        let mut single = Self::connect(&config);
+        single.sent();
+        single.syn_ack(
+            window,
+            SynOptions {
+                maximum_segment_size: Some(config.mss),
+                sack_permitted: config.sack,
+                ..SynOptions::default()
+            },
+        );
+        assert_eq!(single.tcp.state(), State::Established);
+        assert_eq!(single.tcp.take_events(), Events::ESTABLISHED);
+        let sent = single.sent();
+        assert_eq!(sent.len(), 1, "the third segment of the handshake");
+        assert_eq!(sent[0].packet.flags, Flags::ACK);
+        single
+    }
+
+    pub(crate) fn syn_ack(&mut self, window: u16, options: SynOptions) {
+        let mut packet = self.segment(0, 1, 0, Flags::SYN.with(Flags::ACK));
+        packet.window = window;
+        self.arrives_with(packet, options);
+    }
+
+    /// A segment of the peer's: sequence and acknowledgment relative to the ISNs.
+    pub(crate) fn segment(&self, sequence: u32, ack: u32, length: u16, flags: Flags) -> Packet {
+        let mut packet = Packet::new(
+            endpoint(B),
+            endpoint(A),
+            bentpipe_types::IpVersion::V4,
+        );
+        packet.sequence = self.theirs + sequence;
+        packet.acknowledgment = self.ours + ack;
+        packet.flags = flags;
+        packet.window = 65_535;
+        packet.payload_length = length;
+        packet.payload_offset = u64::from(sequence.wrapping_sub(1));
+        if let Some(value) = self.timestamp {
+            packet.set_timestamps(value, 0);
+            packet.header_length += 12;
+        }
+        packet
+    }
+
+    pub(crate) fn arrives(&mut self, packet: Packet) {
+        let packet = self.world.packets.insert(packet);
+        self.tcp.on_packet(packet, &mut self.world.cx());
+    }
+
+    pub(crate) fn arrives_with(&mut self, packet: Packet, options: SynOptions) {
+        let packet = self.world.packets.insert(packet);
+        self.world.packets.set_syn_options(packet, options);
+        self.tcp.on_packet(packet, &mut self.world.cx());
+    }
+
+    /// An acknowledgment of everything before `ack`, with this window.
+    pub(crate) fn ack(&mut self, ack: u32, window: u16) {
+        let mut packet = self.segment(1, ack, 0, Flags::ACK);
+        packet.window = window;
+        self.arrives(packet);
+    }
+
+    /// Data arrives.
+    pub(crate) fn data(&mut self, sequence: u32, length: u16) {
+        let ack = (self.tcp.sent_offset() + 1) as u32;
+        self.arrives(self.segment(sequence, ack, length, Flags::ACK));
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) -> u64 {
+        self.tcp.write(bytes, &mut self.world.cx())
+    }
+
+    pub(crate) fn read(&mut self, bytes: u64) -> u64 {
+        self.tcp.read(bytes, &mut self.world.cx())
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.tcp.close(&mut self.world.cx());
+    }
+
+    /// Time passes, and the deadlines in it.
+    pub(crate) fn wait(&mut self, span: Span) {
+        let end = self.world.now + span;
+        while let Some(at) = self.tcp.next_deadline()
+            && at <= end
+        {
+            self.world.now = self.world.now.max(at);
+            self.tcp.on_deadline(&mut self.world.cx());
+        }
+        self.world.now = end;
+    }
+
+    /// What was sent since this was last asked.
+    pub(crate) fn sent(&mut self) -> Vec<Seen> {
+        let outbox = std::mem::take(&mut self.world.outbox);
+        let packets = &mut self.world.packets;
+        let mut seen = Vec::new();
+        for (_, reference) in outbox {
+            let blocks = packets.sack_blocks(reference);
+            let mut sack = [None; 4];
+            for (slot, block) in sack.iter_mut().zip(blocks.as_slice()) {
+                *slot = Some(*block);
+            }
+            seen.push(Seen {
+                at: self.world.now,
+                packet: *packets.get(reference),
+                options: packets.syn_options(reference),
+                sack,
+            });
+            packets.release(reference);
+        }
+        seen
+    }
+
+    /// What was sent, as (sequence, length, flags) relative to our ISN.
+    pub(crate) fn sent_ranges(&mut self) -> Vec<(u32, u16)> {
+        let ours = self.ours;
+        self.sent()
+            .iter()
+            .map(|s| (s.packet.sequence - ours, s.packet.payload_length))
+            .collect()
+    }
+
+    /// The acknowledgment numbers that were sent, relative to their ISN.
+    pub(crate) fn sent_acks(&mut self) -> Vec<u32> {
+        let theirs = self.theirs;
+        self.sent()
+            .iter()
+            .map(|s| s.packet.acknowledgment - theirs)
+            .collect()
+    }
+}
+
+/// What a network does to packets. Probabilities are per packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Hostility {
+    pub(crate) delay: Span,
+    /// Up to this much more, drawn for each packet: reorders.
+    pub(crate) jitter: Span,
+    pub(crate) loss: f64,
+    /// Losses come in runs of about this many.
+    pub(crate) burst: f64,
+    pub(crate) duplication: f64,
+    /// A copy with a header field changed at random comes as well.
+    pub(crate) corruption: f64,
+    /// Everything is delivered cleanly from then on, so that both ends can finish.
+    pub(crate) until: Time,
+}
+
+impl Default for Hostility {
+    fn default() -> Self {
+        Self {
+            delay: Span::from_millis(10),
+            jitter: Span::ZERO,
+            loss: 0.0,
+            burst: 1.0,
+            duplication: 0.0,
+            corruption: 0.0,
+            until: Time::LAST,
+        }
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Arrival {
+    // `BinaryHeap` gives the greatest first: reversed.
+    order: std::cmp::Reverse<(Time, u64)>,
+    to: usize,
+    slot: usize,
+}
+
+/// Two connections, A to B, and a network.
+pub(crate) struct Pair {
+    pub(crate) world: World,
+    pub(crate) ends: [Option<Connection>; 2],
+    configs: [Config; 2],
+    initial: [Seq; 2],
+    pub(crate) network: Hostility,
+    /// Asked of every packet, with its sender: does it arrive?
+    pub(crate) filter: Box<dyn FnMut(usize, &Packet) -> bool>,
+    pub(crate) events: [Events; 2],
+    pub(crate) sink: [bool; 2],
+    arrivals: BinaryHeap<Arrival>,
+    slots: Vec<Option<PacketRef>>,
+    free_slots: Vec<usize>,
+    sent: u64,
+    losing: bool,
+    pub(crate) steps: u64,
+    /// Segments with payload sent, per sender: (time, offset, length).
+    pub(crate) log: Option<Vec<(usize, Time, Packet)>>,
+}
+
+impl Pair {
+    pub(crate) fn new(a: &Config, b: &Config, network: Hostility, seed: u64) -> Self {
+        let mut world = World::new(seed);
+        let initial = [
+            Seq::new(world.random.bits() as u32 | 0xffff_f000),
+            Seq::new(world.random.bits() as u32),
+        ];
+        let mut pair = Self {
+            world,
+            ends: [None, None],
+            configs: [a.clone(), b.clone()],
+            initial,
+            network,
+            filter: Box::new(|_, _| true),
+            events: [Events::NONE; 2],
+            sink: [true; 2],
+            arrivals: BinaryHeap::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            sent: 0,
+            losing: false,
+            steps: 0,
+            log: None,
+        };
+        pair.connect(A);
+        pair
+    }
+
+    /// This side opens actively.
+    pub(crate) fn connect(&mut self, side: usize) {
+        let mut connection = Connection::connect(
+            &self.configs[side],
+            endpoint(side),
+            endpoint(1 - side),
+            Port(0),
+            self.initial[side],
+            &mut self.world.cx(),
+        );
+        connection.set_sink(self.sink[side]);
+        self.ends[side] = Some(connection);
+        self.after(side);
+    }
+
+    pub(crate) fn a(&self) -> &Connection {
+        self.ends[A].as_ref().unwrap()
+    }
+
+    pub(crate) fn b(&self) -> &Connection {
+        self.ends[B].as_ref().unwrap()
+    }
+
+    /// Does something with one end, as its application.
+    pub(crate) fn with<R>(
+        &mut self,
+        side: usize,
+        action: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> R,
+    ) -> R {
+        let mut connection = self.ends[side].take().unwrap();
+        let result = action(&mut connection, &mut self.world.cx());
+        self.ends[side] = Some(connection);
+        self.after(side);
+        result
+    }
+
+    /// Carries what this side has sent, and checks what must always hold.
+    fn after(&mut self, side: usize) {
+        if let Some(connection) = &mut self.ends[side] {
+            self.events[side] |= connection.take_events();
+            let window = connection.congestion_window();
+            assert!(window >= u64::from(connection.segment_size()));
+            if let Some(at) = connection.next_deadline() {
+                assert!(at > self.world.now || at >= self.world.now, "{at:?}");
+            }
+        }
+        let outbox = std::mem::take(&mut self.world.outbox);
+        for &(_, packet) in &outbox {
+            self.send(side, packet);
+        }
+        self.world.outbox = outbox;
+        self.world.outbox.clear();
+    }
+
+    fn send(&mut self, from: usize, packet: PacketRef) {
+        let record = *self.world.packets.get(packet);
+        if let Some(log) = &mut self.log {
+            log.push((from, self.world.now, record));
+        }
+        let network = self.network.clone();
+        let hostile = self.world.now < network.until;
+        let random = &mut self.world.random;
+        if hostile && network.loss > 0.0 {
+            // A two-state chain with the given share and mean length of losses.
+            let leave = 1.0 / network.burst.max(1.0);
+            let enter = network.loss * leave / (1.0 - network.loss);
+            let change = if self.losing { leave } else { enter };
+            if random.happens(change.min(1.0)) {
+                self.losing = !self.losing;
+            }
+        }
+        let lost = hostile && self.losing || !(self.filter)(from, &record);
+        if hostile && network.corruption > 0.0 && self.world.random.happens(network.corruption) {
+            let copy = self.world.packets.duplicate(packet);
+            self.corrupt(copy);
+            self.enqueue(1 - from, copy);
+        }
+        if hostile && network.duplication > 0.0 && self.world.random.happens(network.duplication) {
+            let copy = self.world.packets.duplicate(packet);
+            self.enqueue(1 - from, copy);
+        }
+        if lost {
+            self.world.packets.release(packet);
+        } else {
+            self.enqueue(1 - from, packet);
+        }
+    }
+
+    fn enqueue(&mut self, to: usize, packet: PacketRef) {
+        let jitter = self.network.jitter.as_nanos() as f64 * self.world.random.uniform();
+        let jitter = if self.world.now < self.network.until {
+            jitter as u64
+        } else {
+            0
+        };
+        let at = self.world.now + self.network.delay + Span::from_nanos(jitter);
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(packet);
+        self.sent += 1;
+        self.arrivals.push(Arrival {
+            order: std::cmp::Reverse((at, self.sent)),
+            to,
+            slot,
+        });
+    }
+
+    /// Changes a header field: near its value, or to anything. Payload and its range stay true to
+    /// each other, or the segment would not be one that TCP's checksum lets through.
+    fn corrupt(&mut self, packet: PacketRef) {
+        let random = &mut self.world.random;
+        let (choice, bits) = (random.bits() % 6, random.bits());
+        let near = (bits >> 32) as u32 % 4000;
+        let record = self.world.packets.get_mut(packet);
+        match choice {
+            0 => {
+                let by = if bits & 1 == 0 { bits as u32 } else { near };
+                // Without payload: a false sequence number on real data would corrupt the stream,
+                // which no TCP can see.
+                record.payload_length = 0;
+                record.sequence = record.sequence + by;
+            }
+            1 => record.acknowledgment = record.acknowledgment + near,
+            2 => record.acknowledgment = Seq::new(bits as u32),
+            3 => record.window = bits as u16,
+            4 => {
+                // Any flags but those that would rightly end the connection, or add to the stream.
+                let flags = bits as u8 & !(Flags::RST.0 | Flags::FIN.0);
+                record.flags = Flags(flags);
+            }
+            _ => record.set_timestamps(bits as u32, (bits >> 32) as u32),
+        }
+    }
+
+    /// The next thing that happens, if it is before `end`.
+    pub(crate) fn step(&mut self, end: Time) -> bool {
+        let arrival = self.arrivals.peek().map(|a| a.order.0.0);
+        let deadlines = [0, 1].map(|side| {
+            self.ends[side]
+                .as_ref()
+                .and_then(Connection::next_deadline)
+        });
+        let Some(next) = [arrival, deadlines[0], deadlines[1]]
+            .into_iter()
+            .flatten()
+            .min()
+        else {
+            return false;
+        };
+        if next > end {
+            return false;
+        }
+        self.steps += 1;
+        self.world.now = self.world.now.max(next);
+        if arrival == Some(next) {
+            let arrival = self.arrivals.pop().unwrap();
+            let packet = self.slots[arrival.slot].take().unwrap();
+            self.free_slots.push(arrival.slot);
+            self.arrives(arrival.to, packet);
+            return true;
+        }
+        for side in [A, B] {
+            if deadlines[side] == Some(next) {
+                self.with(side, |tcp, cx| tcp.on_deadline(cx));
+            }
+        }
+        true
+    }
+
+    fn arrives(&mut self, to: usize, packet: PacketRef) {
+        if self.ends[to].is_some() {
+            self.with(to, |tcp, cx| tcp.on_packet(packet, cx));
+            return;
+        }
+        let flags = self.world.packets.get(packet).flags;
+        if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
+            crate::reset_reply(packet, Port(0), &mut self.world.cx());
+            self.after(to);
+            return;
+        }
+        let mut connection = Connection::accept(
+            &self.configs[to],
+            endpoint(to),
+            endpoint(1 - to),
+            Port(0),
+            self.initial[to],
+            packet,
+            &mut self.world.cx(),
+        );
+        connection.set_sink(self.sink[to]);
+        self.ends[to] = Some(connection);
+        self.after(to);
+    }
+
+    /// Runs until `end`, or until nothing is left to happen.
+    pub(crate) fn run_until(&mut self, end: Time) {
+        while self.step(end) {}
+        self.world.now = self.world.now.max(end);
+    }
+
+    /// Runs for a while longer.
+    pub(crate) fn run(&mut self, span: Span) {
+        self.run_until(self.world.now + span);
+    }
+
+    /// A sends `bytes` and closes; B closes when it has them. Runs until both are closed, at most
+    /// until `end`.
+    pub(crate) fn transfer(&mut self, bytes: u64, end: Time) {
+        let mut written = 0;
+        loop {
+            if self.a().writable() > 0 && written < bytes {
+                written += self.with(A, |tcp, cx| tcp.write(bytes - written, cx));
+                if written == bytes {
+                    self.with(A, |tcp, cx| tcp.close(cx));
+                }
+            }
+            if self.events[B].has(Events::PEER_CLOSED) {
+                self.events[B] = Events::NONE;
+                self.with(B, |tcp, cx| tcp.close(cx));
+            }
+            if !self.step(end) {
+                break;
+            }
+        }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        for slot in self.slots.iter().flatten() {
+            self.world.packets.release(*slot);
+        }
+        assert_eq!(self.world.packets.held(), 0, "packets lost or kept");
+    }
+}
