@@ -21,8 +21,7 @@ impl Agent for Mirror {
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         self.started = true;
         for _ in 0..self.starts {
-            let mut packet =
-                Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+            let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
             packet.destination.address = Address(1);
             packet.payload_length = 1460;
             let packet = cx.packets.insert(packet);
@@ -42,12 +41,18 @@ pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
         BitRate::new(bits_per_second).map(|rate| Settings {
             rate,
             delay,
-            queue: DropTail { limit: Limit::Packets(1 << 20) },
+            queue: DropTail {
+                limit: Limit::Packets(1 << 20),
+            },
             errors: Vec::new(),
             redundancy: 1.0,
         })
     };
-    LinkSettings { name: name.to_owned(), forward: direction(), backward: direction() }
+    LinkSettings {
+        name: name.to_owned(),
+        forward: direction(),
+        backward: direction(),
+    }
 }
 
 /// `packets` packets that bounce between two mirrors over a 100 Mbit/s link of 300 ms, for ever.
@@ -58,8 +63,24 @@ pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
 #[must_use]
 pub fn mirrors(packets: u32) -> Network {
     let mut builder = NetworkBuilder::new(1);
-    let left = builder.custom("left", Box::new(Mirror { starts: packets, started: false }));
-    let right = builder.custom("right", Box::new(Mirror { starts: 0, started: false }));
-    builder.link(left, right, link("link", 100_000_000, Span::from_millis(300)));
+    let left = builder.custom(
+        "left",
+        Box::new(Mirror {
+            starts: packets,
+            started: false,
+        }),
+    );
+    let right = builder.custom(
+        "right",
+        Box::new(Mirror {
+            starts: 0,
+            started: false,
+        }),
+    );
+    builder.link(
+        left,
+        right,
+        link("link", 100_000_000, Span::from_millis(300)),
+    );
     builder.build().expect("two nodes and a link fit together")
 }

@@ -28,6 +28,7 @@ mod error;
 mod load;
 pub mod quantity;
 mod resolve;
+mod run;
 mod scenario;
 pub mod schema;
 mod serialize;
@@ -36,6 +37,10 @@ mod suggest;
 pub use error::ScenarioError;
 pub use quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
 pub use resolve::limits;
+pub use run::{
+    CaptureRequest, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Run, RunError,
+    RunOptions, RunOutput, Summary,
+};
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
     Queue, RandomErrors, Scenario, Series, TcpSettings, Way,

@@ -14,7 +14,7 @@ mod schedule;
 mod tap;
 mod topology;
 
-pub use applications::Application;
+pub use applications::{Application, Bulk};
 pub use host::Host;
 pub use network::{Network, Progress};
 pub use outcome::{DirectionOutcome, FlowOutcome, Outcome, Violation};

@@ -25,7 +25,9 @@ impl FlowOutcome {
     /// Bytes delivered in order to the receiving application.
     #[must_use]
     pub fn bytes_delivered(&self) -> u64 {
-        self.receiver.as_ref().map_or(0, |receiver| receiver.bytes_delivered)
+        self.receiver
+            .as_ref()
+            .map_or(0, |receiver| receiver.bytes_delivered)
     }
 }
 

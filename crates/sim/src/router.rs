@@ -22,7 +22,11 @@ const NOWHERE: Port = Port(u16::MAX);
 impl Routes {
     /// Routes of a node among `nodes`, with these ports: empty as yet.
     pub(crate) fn new(ports: usize, nodes: usize) -> Self {
-        Self(if ports > 1 { Table::ByAddress(vec![NOWHERE; nodes].into()) } else { Table::None })
+        Self(if ports > 1 {
+            Table::ByAddress(vec![NOWHERE; nodes].into())
+        } else {
+            Table::None
+        })
     }
 
     /// `port` leads to `destination`.
@@ -40,9 +44,10 @@ impl Routes {
         match &self.0 {
             Table::None => None,
             Table::Default(port) => Some(*port),
-            Table::ByAddress(ports) => {
-                ports.get(usize::from(destination.0)).copied().filter(|port| *port != NOWHERE)
-            }
+            Table::ByAddress(ports) => ports
+                .get(usize::from(destination.0))
+                .copied()
+                .filter(|port| *port != NOWHERE),
         }
     }
 }
@@ -61,7 +66,10 @@ impl Router {
 
 impl Agent for Router {
     fn on_packet(&mut self, _from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        match self.routes.port_towards(cx.packets.get(packet).destination.address) {
+        match self
+            .routes
+            .port_towards(cx.packets.get(packet).destination.address)
+        {
             Some(port) => cx.emit(port, packet),
             None => cx.discard(packet, DropReason::NoRoute),
         }

@@ -121,8 +121,17 @@ impl Summary {
             wall_s: 0.0,
             packet_hops: outcome.packet_hops,
             packets_discarded: outcome.discards.total(),
-            flows: outcome.flows.iter().map(|flow| FlowSummary::new(flow, outcome.ended)).collect(),
-            links: outcome.directions.iter().zip(queues).map(LinkSummary::new).collect(),
+            flows: outcome
+                .flows
+                .iter()
+                .map(|flow| FlowSummary::new(flow, outcome.ended))
+                .collect(),
+            links: outcome
+                .directions
+                .iter()
+                .zip(queues)
+                .map(LinkSummary::new)
+                .collect(),
             gateways: Vec::new(),
         }
     }
@@ -144,12 +153,20 @@ impl FlowSummary {
                 .and_then(|sender| sender.first_data_at)
                 .map(Time::as_secs_f64),
             finish_s: flow.finish.map(Time::as_secs_f64),
-            goodput_bps: if elapsed_s > 0.0 { bits / elapsed_s } else { 0.0 },
+            goodput_bps: if elapsed_s > 0.0 {
+                bits / elapsed_s
+            } else {
+                0.0
+            },
             segments_sent: sender(|sender| sender.segments_sent),
             segments_retransmitted: sender(|sender| sender.segments_retransmitted),
             timeouts: sender(|sender| sender.timeouts),
             fast_recoveries: sender(|sender| sender.fast_recoveries),
-            rtt_ms: flow.sender.as_ref().map(|sender| RttSummary::new(&sender.rtt)).unwrap_or_default(),
+            rtt_ms: flow
+                .sender
+                .as_ref()
+                .map(|sender| RttSummary::new(&sender.rtt))
+                .unwrap_or_default(),
         }
     }
 }
@@ -157,7 +174,12 @@ impl FlowSummary {
 impl RttSummary {
     fn new(rtt: &RttStatistics) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
-        Self { min: ms(rtt.min()), mean: ms(rtt.mean()), p95: ms(rtt.p95()), max: ms(rtt.max()) }
+        Self {
+            min: ms(rtt.min()),
+            mean: ms(rtt.mean()),
+            p95: ms(rtt.p95()),
+            max: ms(rtt.max()),
+        }
     }
 }
 

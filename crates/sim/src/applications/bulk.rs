@@ -19,14 +19,19 @@ impl Bulk {
         self.size
     }
 
-    pub(crate) fn on_events(&mut self, events: Events, connection: &mut Connection, cx: &mut Ctx<'_>) {
-        if !(events.established() || events.writable()) {
+    pub(crate) fn on_events(
+        &mut self,
+        events: Events,
+        connection: &mut Connection,
+        cx: &mut Ctx<'_>,
+    ) {
+        if !(events.has(Events::ESTABLISHED) || events.has(Events::WRITABLE)) {
             return;
         }
         let left = self.size.map_or(u64::MAX, |size| size - self.written);
-        let offered = left.min(connection.writable());
-        if offered > 0 {
-            self.written += connection.write(offered, cx);
+        if left > 0 {
+            // What the send buffer doesn't take makes the connection say when it has room again.
+            self.written += connection.write(left, cx);
         }
         if self.size == Some(self.written) {
             connection.close(cx);

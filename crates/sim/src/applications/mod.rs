@@ -40,11 +40,16 @@ impl Application {
     }
 
     /// The connection has news.
-    pub(crate) fn on_events(&mut self, events: Events, connection: &mut Connection, cx: &mut Ctx<'_>) {
+    pub(crate) fn on_events(
+        &mut self,
+        events: Events,
+        connection: &mut Connection,
+        cx: &mut Ctx<'_>,
+    ) {
         match self {
             Self::Bulk(bulk) => bulk.on_events(events, connection, cx),
             Self::Sink => {
-                if events.peer_closed() {
+                if events.has(Events::PEER_CLOSED) {
                     connection.close(cx);
                 }
             }
@@ -60,4 +65,3 @@ impl Application {
         }
     }
 }
-

@@ -3,9 +3,7 @@
 mod deadlines;
 
 use bentpipe_tcp::{Config, Connection, State};
-use bentpipe_types::{
-    Agent, Ctx, DropReason, Endpoint, Flags, PacketRef, Port, Seq, Time,
-};
+use bentpipe_types::{Agent, Ctx, DropReason, Endpoint, Flags, PacketRef, Port, Seq, Time};
 use rustc_hash::FxHashMap;
 
 use crate::{Application, Routes};
@@ -43,7 +41,10 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn new(routes: Routes) -> Self {
-        Self { routes, ..Self::default() }
+        Self {
+            routes,
+            ..Self::default()
+        }
     }
 
     /// Adds one end of a flow. `opens` is when it opens the connection; `None` waits for a SYN.
@@ -98,7 +99,9 @@ impl Host {
     #[inline]
     fn settle(&mut self, index: FlowEndIndex, cx: &mut Ctx<'_>) {
         let end = &mut self.ends[index as usize];
-        let Some(connection) = end.connection.as_deref_mut() else { return };
+        let Some(connection) = end.connection.as_deref_mut() else {
+            return;
+        };
         // An application that writes or closes may cause news; but only so often.
         for _ in 0..4 {
             let events = connection.take_events();
@@ -185,7 +188,10 @@ impl Agent for Host {
             match self.ends[index as usize].connection.as_deref_mut() {
                 None => self.open(index, cx),
                 Some(connection) => {
-                    if connection.next_deadline().is_some_and(|deadline| deadline <= cx.now) {
+                    if connection
+                        .next_deadline()
+                        .is_some_and(|deadline| deadline <= cx.now)
+                    {
                         connection.on_deadline(cx);
                     }
                 }

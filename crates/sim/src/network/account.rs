@@ -27,18 +27,28 @@ impl Network {
             ended,
             packet_hops: self.packet_hops,
             discards: self.discards,
-            flows: self.flows.iter().map(|flow| self.flow_outcome(flow)).collect(),
+            flows: self
+                .flows
+                .iter()
+                .map(|flow| self.flow_outcome(flow))
+                .collect(),
             directions,
             series: std::mem::take(&mut self.trace).into_series(),
         }
     }
 
     fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {
-        let statistics = |end| self.connection(end).map(|connection| connection.statistics().clone());
+        let statistics = |end| {
+            self.connection(end)
+                .map(|connection| connection.statistics().clone())
+        };
         let receiver = statistics(flow.receiver);
         let finish = receiver
             .as_ref()
-            .filter(|receiver| flow.size.is_some_and(|size| receiver.bytes_delivered >= size))
+            .filter(|receiver| {
+                flow.size
+                    .is_some_and(|size| receiver.bytes_delivered >= size)
+            })
             .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)));
         FlowOutcome {
             name: flow.name.clone(),
@@ -61,19 +71,29 @@ impl Network {
             all_in_transit += in_transit;
             let accounted = counters.delivered + counters.lost + counters.dropped + in_transit;
             if counters.offered != accounted {
-                found.push(Violation::Direction { name: slot.name.clone(), counters, in_transit });
+                found.push(Violation::Direction {
+                    name: slot.name.clone(),
+                    counters,
+                    in_transit,
+                });
             }
         }
         let held = self.packets.held() as u64;
         if held != all_in_transit {
-            found.push(Violation::Store { held, in_transit: all_in_transit });
+            found.push(Violation::Store {
+                held,
+                in_transit: all_in_transit,
+            });
         }
         for flow in &self.flows {
             let misplaced = |end| {
-                self.connection(end).is_some_and(|end| end.statistics().payload_mismatches > 0)
+                self.connection(end)
+                    .is_some_and(|end| end.statistics().payload_mismatches > 0)
             };
             if misplaced(flow.receiver) || misplaced(flow.sender) {
-                found.push(Violation::Stream { flow: flow.name.clone() });
+                found.push(Violation::Stream {
+                    flow: flow.name.clone(),
+                });
             }
         }
         found
@@ -81,5 +101,9 @@ impl Network {
 }
 
 fn share(busy_s: f64, ended: Time) -> f64 {
-    if ended == Time::ZERO { 0.0 } else { (busy_s / ended.as_secs_f64()).min(1.0) }
+    if ended == Time::ZERO {
+        0.0
+    } else {
+        (busy_s / ended.as_secs_f64()).min(1.0)
+    }
 }

@@ -6,7 +6,8 @@ mod probing;
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
 use bentpipe_tcp::Connection;
 use bentpipe_types::{
-    Agent, Ctx, Discards, DropReason, Outbox, PacketRef, PacketStore, Port, RandomStream, Time, Trace,
+    Agent, Ctx, Discards, DropReason, Outbox, PacketRef, PacketStore, Port, RandomStream, Time,
+    Trace,
 };
 
 use crate::host::FlowEndIndex;
@@ -31,7 +32,14 @@ pub(crate) struct NodeSlot {
 
 impl NodeSlot {
     pub(crate) fn new(name: String, node: Node, ports: Vec<u16>, random: RandomStream) -> Self {
-        Self { name, node, ports, random, scheduled: None, watched: false }
+        Self {
+            name,
+            node,
+            ports,
+            random,
+            scheduled: None,
+            watched: false,
+        }
     }
 
     pub(crate) fn node_mut(&mut self) -> &mut Node {
@@ -57,7 +65,14 @@ const RECEIVING: usize = 1;
 impl DirectionSlot {
     pub(crate) fn new(name: String, to: u16, to_port: Port, settings: Settings) -> Self {
         let direction = Direction::new(settings);
-        Self { name, direction, to, to_port, taps: [None; 2], watched: false }
+        Self {
+            name,
+            direction,
+            to,
+            to_port,
+            taps: [None; 2],
+            watched: false,
+        }
     }
 }
 
@@ -151,6 +166,12 @@ impl Network {
         self.now
     }
 
+    /// Packets queued, in flight or held by nodes.
+    #[must_use]
+    pub fn packets_held(&self) -> usize {
+        self.packets.held()
+    }
+
     /// Lets `tap` see what one end of a link sends and receives.
     pub fn tap(&mut self, link: &str, end: End, tap: Box<dyn Tap + Send>) {
         let (sent, received) = match end {
@@ -160,7 +181,11 @@ impl Network {
         let index = self.taps.len() as u16;
         self.taps.push(tap);
         for slot in &mut self.directions {
-            if let Some(direction) = slot.name.strip_prefix(link).and_then(|s| s.strip_prefix('.')) {
+            if let Some(direction) = slot
+                .name
+                .strip_prefix(link)
+                .and_then(|s| s.strip_prefix('.'))
+            {
                 if direction == sent {
                     slot.taps[SENDING] = Some(index);
                 } else if direction == received {
@@ -293,7 +318,10 @@ impl Network {
         }
         for position in 0..self.outbox.len() {
             let (port, packet) = self.outbox[position];
-            let direction = self.nodes[usize::from(index)].ports.get(usize::from(port.0)).copied();
+            let direction = self.nodes[usize::from(index)]
+                .ports
+                .get(usize::from(port.0))
+                .copied();
             self.transmit(direction, packet);
         }
         self.outbox.clear();
@@ -304,11 +332,14 @@ impl Network {
     #[inline]
     fn reschedule(&mut self, index: u16) {
         let slot = &mut self.nodes[usize::from(index)];
-        let Some(at) = slot.node.next_deadline() else { return };
+        let Some(at) = slot.node.next_deadline() else {
+            return;
+        };
         if slot.scheduled.is_none_or(|scheduled| at < scheduled) {
             let at = at.max(self.now);
             slot.scheduled = Some(at);
-            self.schedule.push(at, ComponentId(self.directions.len() as u16 + index));
+            self.schedule
+                .push(at, ComponentId(self.directions.len() as u16 + index));
         }
     }
 

@@ -39,7 +39,11 @@ impl Network {
         let each_change = matches!(sampling, Sampling::EveryChange { .. });
         for probe in probes {
             let series = self.trace.open(probe.name, unit(probe.target));
-            let active = ActiveProbe { target: probe.target, series, last: None };
+            let active = ActiveProbe {
+                target: probe.target,
+                series,
+                last: None,
+            };
             match probe.target {
                 ProbeTarget::Flow(flow, FlowQuantity::Retransmitted) => {
                     let node = self.flows[flow].sender.0;
@@ -54,11 +58,17 @@ impl Network {
                 }
                 ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_rate() => {
                     let flow = &self.flows[flow];
-                    let node = if quantity.is_receivers() { flow.receiver.0 } else { flow.sender.0 };
+                    let node = if quantity.is_receivers() {
+                        flow.receiver.0
+                    } else {
+                        flow.sender.0
+                    };
                     self.nodes[usize::from(node)].watched = true;
                     self.probes.at_nodes.push((node, active));
                 }
-                ProbeTarget::Direction(direction, quantity) if each_change && !quantity.is_rate() => {
+                ProbeTarget::Direction(direction, quantity)
+                    if each_change && !quantity.is_rate() =>
+                {
                     self.directions[direction].watched = true;
                     self.probes.at_queues.push((direction as u16, active));
                 }
@@ -79,7 +89,9 @@ impl Network {
 
     /// Every sampled probe looks, and the sampler is entered again.
     pub(super) fn sample(&mut self) {
-        let Some(interval) = self.probes.interval else { return };
+        let Some(interval) = self.probes.interval else {
+            return;
+        };
         self.schedule.postpone_first(self.now + interval);
         self.look_at_all(interval);
     }
@@ -91,7 +103,9 @@ impl Network {
                 self.probe_queue(index as u16);
             }
         }
-        let Some(interval) = self.probes.interval else { return };
+        let Some(interval) = self.probes.interval else {
+            return;
+        };
         let nanos = ended.as_nanos() % interval.as_nanos();
         if nanos > 0 {
             self.now = ended;
@@ -104,16 +118,24 @@ impl Network {
         for probe in &mut sampled {
             let value = match probe.target {
                 ProbeTarget::Flow(flow, FlowQuantity::Goodput) => {
-                    let bits = 8.0 * self.flow_value(flow, FlowQuantity::Delivered).unwrap_or(0.0);
+                    let bits = 8.0
+                        * self
+                            .flow_value(flow, FlowQuantity::Delivered)
+                            .unwrap_or(0.0);
                     Some(rate(probe, bits, elapsed))
                 }
                 ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
                 ProbeTarget::Direction(index, LinkQuantity::Utilization) => {
-                    let busy = self.directions[index].direction.busy(self.now).as_secs_f64();
+                    let busy = self.directions[index]
+                        .direction
+                        .busy(self.now)
+                        .as_secs_f64();
                     Some(rate(probe, busy, elapsed))
                 }
                 ProbeTarget::Direction(index, quantity) => {
-                    self.directions[index].direction.advance(self.now, |_, _, _| {});
+                    self.directions[index]
+                        .direction
+                        .advance(self.now, |_, _, _| {});
                     Some(self.direction_value(index, quantity))
                 }
             };
@@ -129,7 +151,9 @@ impl Network {
     pub(super) fn probe_node(&mut self, node: u16) {
         let mut probes = std::mem::take(&mut self.probes.at_nodes);
         for (_, probe) in probes.iter_mut().filter(|(at, _)| *at == node) {
-            let ProbeTarget::Flow(flow, quantity) = probe.target else { continue };
+            let ProbeTarget::Flow(flow, quantity) = probe.target else {
+                continue;
+            };
             if let Some(value) = self.flow_value(flow, quantity)
                 && probe.last != Some(value)
             {
@@ -146,8 +170,9 @@ impl Network {
         let mut probes = std::mem::take(&mut self.probes.retransmissions);
         for probe in probes.iter_mut().filter(|probe| probe.node == node) {
             if probe.source.is_none() {
-                probe.source =
-                    self.connection(self.flows[probe.flow].sender).map(|sender| sender.local());
+                probe.source = self
+                    .connection(self.flows[probe.flow].sender)
+                    .map(|sender| sender.local());
             }
             for &(_, packet) in &self.outbox {
                 let record = self.packets.get(packet);
@@ -155,7 +180,8 @@ impl Network {
                     continue;
                 }
                 if record.payload_offset < probe.highest {
-                    self.trace.record(probe.series, self.now, record.payload_offset as f64);
+                    self.trace
+                        .record(probe.series, self.now, record.payload_offset as f64);
                 }
                 let end = record.payload_offset + u64::from(record.payload_length);
                 probe.highest = probe.highest.max(end);
@@ -170,9 +196,13 @@ impl Network {
         let mut probes = std::mem::take(&mut self.probes.at_queues);
         let mut departures = Vec::new();
         let slot = &mut self.directions[usize::from(index)];
-        slot.direction.advance(self.now, |at, packets, bytes| departures.push((at, packets, bytes)));
+        slot.direction.advance(self.now, |at, packets, bytes| {
+            departures.push((at, packets, bytes))
+        });
         for (_, probe) in probes.iter_mut().filter(|(at, _)| *at == index) {
-            let ProbeTarget::Direction(direction, quantity) = probe.target else { continue };
+            let ProbeTarget::Direction(direction, quantity) = probe.target else {
+                continue;
+            };
             let mut record = |at, value| {
                 if probe.last != Some(value) {
                     probe.last = Some(value);
@@ -186,7 +216,10 @@ impl Network {
                     _ => {}
                 }
             }
-            record(self.now, direction_value(&self.directions[direction].direction, quantity));
+            record(
+                self.now,
+                direction_value(&self.directions[direction].direction, quantity),
+            );
         }
         self.probes.at_queues = probes;
     }
@@ -197,7 +230,11 @@ impl Network {
 
     fn flow_value(&self, flow: usize, quantity: FlowQuantity) -> Option<f64> {
         let flow = &self.flows[flow];
-        let end = if quantity.is_receivers() { flow.receiver } else { flow.sender };
+        let end = if quantity.is_receivers() {
+            flow.receiver
+        } else {
+            flow.sender
+        };
         let connection = self.connection(end)?;
         Some(match quantity {
             FlowQuantity::CongestionWindow => connection.congestion_window() as f64,
@@ -207,11 +244,11 @@ impl Network {
                 (threshold < u64::from(u32::MAX)).then_some(threshold as f64)?
             }
             FlowQuantity::InFlight => connection.in_flight() as f64,
-            FlowQuantity::Sent => connection.sent() as f64,
-            FlowQuantity::Acknowledged => connection.acknowledged() as f64,
+            FlowQuantity::Sent => connection.sent_offset() as f64,
+            FlowQuantity::Acknowledged => connection.acknowledged_offset() as f64,
             FlowQuantity::Delivered => connection.statistics().bytes_delivered as f64,
             FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
-            FlowQuantity::RetransmissionTimeout => connection.retransmission_timeout().as_secs_f64(),
+            FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
             FlowQuantity::PeerWindow => connection.peer_window() as f64,
             FlowQuantity::Goodput | FlowQuantity::Retransmitted => return None,
         })
@@ -237,11 +274,13 @@ fn rate(probe: &mut ActiveProbe, total: f64, elapsed: Span) -> f64 {
 
 fn unit(target: ProbeTarget) -> &'static str {
     match target {
-        ProbeTarget::Flow(_, quantity) => {
-            FlowQuantity::ALL.iter().find(|(q, ..)| *q == quantity).map_or("", |(.., unit)| unit)
-        }
-        ProbeTarget::Direction(_, quantity) => {
-            LinkQuantity::ALL.iter().find(|(q, ..)| *q == quantity).map_or("", |(.., unit)| unit)
-        }
+        ProbeTarget::Flow(_, quantity) => FlowQuantity::ALL
+            .iter()
+            .find(|(q, ..)| *q == quantity)
+            .map_or("", |(.., unit)| unit),
+        ProbeTarget::Direction(_, quantity) => LinkQuantity::ALL
+            .iter()
+            .find(|(q, ..)| *q == quantity)
+            .map_or("", |(.., unit)| unit),
     }
 }

@@ -19,7 +19,11 @@ fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> S
 }
 
 fn duplex(name: &str, forward: Settings, backward: Settings) -> LinkSettings {
-    LinkSettings { name: name.to_owned(), forward: Some(forward), backward: Some(backward) }
+    LinkSettings {
+        name: name.to_owned(),
+        forward: Some(forward),
+        backward: Some(backward),
+    }
 }
 
 fn bulk(name: &str, from: NodeId, to: NodeId, size: Option<u64>) -> FlowSettings {
@@ -41,7 +45,10 @@ fn satellite(errors: f64, seed: u64, size: Option<u64>) -> Network {
     let mut builder = NetworkBuilder::new(seed);
     let server = builder.host("server");
     let client = builder.host("client");
-    let lossy = ErrorModel::bit_errors(errors, RandomStream::new(seed, "satellite.forward", "errors"));
+    let lossy = ErrorModel::bit_errors(
+        errors,
+        RandomStream::new(seed, "satellite.forward", "errors"),
+    );
     let delay = Span::from_millis(280);
     let link = duplex(
         "satellite",
@@ -67,9 +74,23 @@ fn a_transfer_ends_and_its_link_is_idle() {
     let finish = flow.finish.expect("finished").as_secs_f64();
     // 5 MB at 10 Mbit/s are 4 s; slow start from ten segments over 0.56 s takes some seconds more.
     assert!((4.0..12.0).contains(&finish), "{finish}");
-    assert!(outcome.ended < Time::ZERO + Span::from_secs(20), "{:?}", outcome.ended);
-    assert!(outcome.directions.iter().all(|direction| direction.in_transit == 0));
-    assert_eq!(flow.sender.as_ref().map(|sender| sender.segments_retransmitted), Some(0));
+    assert!(
+        outcome.ended < Time::ZERO + Span::from_secs(20),
+        "{:?}",
+        outcome.ended
+    );
+    assert!(
+        outcome
+            .directions
+            .iter()
+            .all(|direction| direction.in_transit == 0)
+    );
+    assert_eq!(
+        flow.sender
+            .as_ref()
+            .map(|sender| sender.segments_retransmitted),
+        Some(0)
+    );
 }
 
 #[test]
@@ -104,7 +125,11 @@ fn the_windowed_transfer_agrees_with_the_closed_form() {
     let outcome = run(builder.build().expect("it fits together"), 1_000);
     let sender = outcome.flows[0].sender.as_ref().expect("begun");
     let first = sender.first_data_at.expect("data was sent");
-    let took = outcome.flows[0].finish.expect("finished").since(first).as_secs_f64();
+    let took = outcome.flows[0]
+        .finish
+        .expect("finished")
+        .since(first)
+        .as_secs_f64();
     let round_trip = 0.56 + 1500.0 * 8.0 / 10e6 + 52.0 * 8.0 / 1e6;
     // The last of 100 windows needs no acknowledgment: one way, and its ten segments in a row.
     let expected = 99.0 * round_trip + 0.28 + 10.0 * 1500.0 * 8.0 / 10e6;
@@ -137,7 +162,11 @@ fn an_unreachable_end_is_refused() {
     let server = builder.host("server");
     let client = builder.host("client");
     let forward = Some(direction(1_000_000, Span::ZERO, PLENTY, vec![]));
-    let link = LinkSettings { name: "one-way".to_owned(), forward, backward: None };
+    let link = LinkSettings {
+        name: "one-way".to_owned(),
+        forward,
+        backward: None,
+    };
     builder.link(server, client, link);
     builder.flow(bulk("download", server, client, None));
     assert!(builder.build().is_err());
@@ -147,12 +176,21 @@ fn an_unreachable_end_is_refused() {
 fn probes_see_what_happens_and_change_nothing() {
     let plain = run(satellite(0.0, 1, Some(2_000_000)), 1_000);
     let probes = |network: &Network| {
-        let probe = |name: &str, target| Probe { name: name.to_owned(), target };
+        let probe = |name: &str, target| Probe {
+            name: name.to_owned(),
+            target,
+        };
         let forward = network.direction_named("satellite.forward").expect("there");
         vec![
             probe("download.sent", ProbeTarget::Flow(0, FlowQuantity::Sent)),
-            probe("download.goodput", ProbeTarget::Flow(0, FlowQuantity::Goodput)),
-            probe("satellite.forward.queue", ProbeTarget::Direction(forward, LinkQuantity::Queue)),
+            probe(
+                "download.goodput",
+                ProbeTarget::Flow(0, FlowQuantity::Goodput),
+            ),
+            probe(
+                "satellite.forward.queue",
+                ProbeTarget::Direction(forward, LinkQuantity::Queue),
+            ),
         ]
     };
     let rates = Span::from_millis(100);
@@ -164,11 +202,18 @@ fn probes_see_what_happens_and_change_nothing() {
         assert_eq!(plain.flows[0].finish, probed.flows[0].finish);
         assert_eq!(plain.packet_hops, probed.packet_hops);
         assert_eq!(plain.ended, probed.ended);
-        let [sent, goodput, queue] = &probed.series[..] else { panic!("three series") };
+        let [sent, goodput, queue] = &probed.series[..] else {
+            panic!("three series")
+        };
         assert_eq!(sent.values.last(), Some(&2_000_000.0));
         for series in &probed.series {
             assert!(series.times_ns.is_sorted(), "{}", series.name);
-            assert!(series.times_ns.iter().all(|at| *at <= probed.ended.as_nanos()));
+            assert!(
+                series
+                    .times_ns
+                    .iter()
+                    .all(|at| *at <= probed.ended.as_nanos())
+            );
         }
         let bits: f64 = goodput
             .times_ns
@@ -176,7 +221,10 @@ fn probes_see_what_happens_and_change_nothing() {
             .zip(&goodput.values[1..])
             .map(|(pair, rate)| (pair[1] - pair[0]) as f64 * 1e-9 * rate)
             .sum();
-        assert!((bits - 16e6).abs() < 1.0, "{bits} bits under the goodput curve");
+        assert!(
+            (bits - 16e6).abs() < 1.0,
+            "{bits} bits under the goodput curve"
+        );
         let highest = queue.values.iter().copied().fold(0.0, f64::max);
         let counted = probed.directions[0].counters.queue_max_packets as f64;
         match sampling {

@@ -133,7 +133,12 @@ impl NetworkBuilder {
     /// An empty network whose random streams grow from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, nodes: Vec::new(), directions: Vec::new(), flows: Vec::new() }
+        Self {
+            seed,
+            nodes: Vec::new(),
+            directions: Vec::new(),
+            flows: Vec::new(),
+        }
     }
 
     /// Adds a host.
@@ -154,7 +159,11 @@ impl NetworkBuilder {
     fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         // Beyond the limit the name wraps; `build` then refuses the network.
         let id = NodeId(self.nodes.len() as u16);
-        self.nodes.push(NodeDraft { name: name.to_owned(), kind, ports: Vec::new() });
+        self.nodes.push(NodeDraft {
+            name: name.to_owned(),
+            kind,
+            ports: Vec::new(),
+        });
         id
     }
 
@@ -184,7 +193,13 @@ impl NetworkBuilder {
     ) {
         let index = self.directions.len() as u16;
         self.nodes[usize::from(from.0)].ports[usize::from(from_port.0)] = index;
-        self.directions.push(DirectionDraft { name, from: from.0, to: to.0, to_port, settings });
+        self.directions.push(DirectionDraft {
+            name,
+            from: from.0,
+            to: to.0,
+            to_port,
+            settings,
+        });
     }
 
     /// Adds a flow.
@@ -202,8 +217,14 @@ impl NetworkBuilder {
         // For each node that packets are sent to: who sends there, and for which flow.
         let mut destinations: BTreeMap<u16, Vec<(u16, &str)>> = BTreeMap::new();
         for flow in &self.flows {
-            destinations.entry(flow.from.0).or_default().push((flow.to.0, &flow.name));
-            destinations.entry(flow.to.0).or_default().push((flow.from.0, &flow.name));
+            destinations
+                .entry(flow.from.0)
+                .or_default()
+                .push((flow.to.0, &flow.name));
+            destinations
+                .entry(flow.to.0)
+                .or_default()
+                .push((flow.from.0, &flow.name));
         }
         for (index, node) in self.nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Custom(_)) {
@@ -214,13 +235,19 @@ impl NetworkBuilder {
             return Err(BuildError::TooLarge);
         }
         let map = Map::new(ports, edges);
-        let mut tables: Vec<Routes> =
-            ports.iter().map(|ports| Routes::new(ports.len(), nodes)).collect();
+        let mut tables: Vec<Routes> = ports
+            .iter()
+            .map(|ports| Routes::new(ports.len(), nodes))
+            .collect();
         for (destination, senders) in destinations {
             let towards = map.ports_towards(destination);
-            let cut_off = senders.iter().find(|(sender, _)| towards[usize::from(*sender)].is_none());
+            let cut_off = senders
+                .iter()
+                .find(|(sender, _)| towards[usize::from(*sender)].is_none());
             if let Some((_, flow)) = cut_off {
-                return Err(BuildError::NoRoute { flow: (*flow).to_owned() });
+                return Err(BuildError::NoRoute {
+                    flow: (*flow).to_owned(),
+                });
             }
             for (table, port) in tables.iter_mut().zip(towards) {
                 if let Some(port) = port {
@@ -288,9 +315,20 @@ fn open_flow(
     ephemeral: &mut [u16],
     seed: u64,
 ) -> Result<FlowSlot, BuildError> {
-    let FlowSettings { name, from, to, start, application, sender, receiver } = settings;
+    let FlowSettings {
+        name,
+        from,
+        to,
+        start,
+        application,
+        sender,
+        receiver,
+    } = settings;
     let next_port = &mut ephemeral[usize::from(from.0)];
-    let local = Endpoint { address: Address(from.0), port: *next_port };
+    let local = Endpoint {
+        address: Address(from.0),
+        port: *next_port,
+    };
     // Through the ephemeral ports first, then the registered ones below them.
     *next_port = match *next_port {
         u16::MAX => LISTENING_PORT + 1,
@@ -299,7 +337,10 @@ fn open_flow(
         }
         port => port + 1,
     };
-    let remote = Endpoint { address: Address(to.0), port: LISTENING_PORT };
+    let remote = Endpoint {
+        address: Address(to.0),
+        port: LISTENING_PORT,
+    };
     let mut sequences = RandomStream::new(seed, &name, "initial sequence numbers");
     let mut initial_sequence = || Seq::new(sequences.bits() as u32);
     let counterpart = application.counterpart();
@@ -311,10 +352,23 @@ fn open_flow(
         else {
             return Err(BuildError::NotAHost { flow: name.clone() });
         };
-        host.add_flow_end(local, remote, initial_sequence(), config, application, opens)
-            .ok_or_else(|| BuildError::NoRoute { flow: name.clone() })
+        host.add_flow_end(
+            local,
+            remote,
+            initial_sequence(),
+            config,
+            application,
+            opens,
+        )
+        .ok_or_else(|| BuildError::NoRoute { flow: name.clone() })
     };
     let sender_end = add(from, local, remote, sender, application, Some(opens))?;
     let receiver_end = add(to, remote, local, receiver, counterpart, None)?;
-    Ok(FlowSlot { name, start: opens, size, sender: (from.0, sender_end), receiver: (to.0, receiver_end) })
+    Ok(FlowSlot {
+        name,
+        start: opens,
+        size,
+        sender: (from.0, sender_end),
+        receiver: (to.0, receiver_end),
+    })
 }

@@ -32,7 +32,11 @@ impl<'a> Map<'a> {
         for (index, edge) in edges.iter().enumerate() {
             arriving[usize::from(edge.to)].push(index as u16);
         }
-        Self { ports, edges, arriving }
+        Self {
+            ports,
+            edges,
+            arriving,
+        }
     }
 
     /// For every node, the port that leads to `destination`.
@@ -55,8 +59,10 @@ impl<'a> Map<'a> {
                 }
                 best[from] = Some(reached);
                 let ports = &self.ports[from];
-                next[from] =
-                    ports.iter().position(|behind| *behind == index).map(|p| Port(p as u16));
+                next[from] = ports
+                    .iter()
+                    .position(|behind| *behind == index)
+                    .map(|p| Port(p as u16));
                 frontier.push(Reverse((reached, from)));
             }
         }
@@ -69,7 +75,11 @@ mod tests {
     use super::*;
 
     fn edge(from: u16, to: u16, milliseconds: u64) -> Edge {
-        Edge { from, to, delay: Span::from_millis(milliseconds) }
+        Edge {
+            from,
+            to,
+            delay: Span::from_millis(milliseconds),
+        }
     }
 
     #[test]
@@ -84,9 +94,22 @@ mod tests {
 
     #[test]
     fn equal_hops_go_by_delay_and_what_cannot_be_reached_is_not() {
-        let edges = [edge(0, 1, 250), edge(0, 2, 10), edge(1, 3, 10), edge(2, 3, 10)];
-        let ports = [vec![0, 1], vec![u16::MAX, 2], vec![u16::MAX, 3], vec![u16::MAX, u16::MAX]];
+        let edges = [
+            edge(0, 1, 250),
+            edge(0, 2, 10),
+            edge(1, 3, 10),
+            edge(2, 3, 10),
+        ];
+        let ports = [
+            vec![0, 1],
+            vec![u16::MAX, 2],
+            vec![u16::MAX, 3],
+            vec![u16::MAX, u16::MAX],
+        ];
         let map = Map::new(&ports, &edges);
-        assert_eq!(map.ports_towards(3), [Some(Port(1)), Some(Port(1)), Some(Port(1)), None]);
+        assert_eq!(
+            map.ports_towards(3),
+            [Some(Port(1)), Some(Port(1)), Some(Port(1)), None]
+        );
     }
 }

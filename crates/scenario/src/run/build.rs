@@ -1,0 +1,279 @@
+//! A scenario's network.
+
+use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
+use bentpipe_sim::{
+    Application, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder,
+    Probe, ProbeTarget, Sampling,
+};
+use bentpipe_tcp::{
+    AvoidanceKind, Config, CongestionControlKind, IdleRestart as TcpIdleRestart, RecoveryKind,
+    RtoRule as TcpRtoRule, SlowStartKind,
+};
+use bentpipe_types::{IpVersion, RandomStream, Span, Time};
+
+use super::RunError;
+use crate::quantity::{DelayedAck, Interval, QueueLimit};
+use crate::schema::{
+    CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery,
+    RtoRule, SlowStart,
+};
+use crate::{
+    App, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors, Scenario, Series,
+    TcpSettings, Way,
+};
+
+/// The network, without probes.
+pub(super) fn network(scenario: &Scenario, seed: u64) -> Result<Network, RunError> {
+    let mut builder = NetworkBuilder::new(seed);
+    let nodes: Vec<_> = scenario
+        .nodes
+        .iter()
+        .map(|node| match node.kind {
+            NodeKind::Host(_) => builder.host(&node.name),
+            NodeKind::Gateway(GatewayKind::Router) => builder.router(&node.name),
+        })
+        .collect();
+    for link in &scenario.links {
+        let way = |way: Way| {
+            Some(settings(
+                link.direction(way),
+                &format!("{}.{way}", link.name),
+                seed,
+            ))
+        };
+        let [first, second] = link.between.map(|end| nodes[end]);
+        let (forward, backward) = (way(Way::Forward), way(Way::Return));
+        builder.link(
+            first,
+            second,
+            LinkSettings {
+                name: link.name.clone(),
+                forward,
+                backward,
+            },
+        );
+    }
+    for flow in &scenario.flows {
+        let App::Bulk { size } = flow.app;
+        builder.flow(FlowSettings {
+            name: flow.name.clone(),
+            from: nodes[flow.from],
+            to: nodes[flow.to],
+            start: flow.start.since(Time::ZERO),
+            application: Application::bulk(size.map(|size| size.get())),
+            sender: tcp_of(scenario, flow.from),
+            receiver: tcp_of(scenario, flow.to),
+        });
+    }
+    builder
+        .build()
+        .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))
+}
+
+fn settings(direction: &Direction, name: &str, seed: u64) -> Settings {
+    let random = || RandomStream::new(seed, name, "errors");
+    let mut errors = Vec::new();
+    match direction.errors.random {
+        RandomErrors::None => {}
+        RandomErrors::BitErrorRate(rate) => errors.push(ErrorModel::bit_errors(rate, random())),
+        RandomErrors::PacketLossRate(rate) => errors.push(ErrorModel::packet_loss(rate, random())),
+    }
+    if !direction.errors.lost_packets.is_empty() {
+        errors.push(ErrorModel::listed(
+            direction.errors.lost_packets.iter().copied(),
+        ));
+    }
+    Settings {
+        rate: direction.rate,
+        delay: direction.delay,
+        queue: queue(direction.queue),
+        errors,
+        redundancy: direction.redundancy.get(),
+    }
+}
+
+fn queue(queue: Queue) -> DropTail {
+    let QueueKind::DropTail = queue.kind;
+    let limit = match queue.limit {
+        QueueLimit::Packets(packets) => Limit::Packets(u64::from(packets)),
+        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
+    };
+    DropTail { limit }
+}
+
+/// Every direction's queue, in the order in which the network numbers them.
+pub(super) fn queues(scenario: &Scenario) -> Vec<DropTail> {
+    let both = scenario
+        .links
+        .iter()
+        .flat_map(|link| [&link.forward, &link.backward]);
+    both.map(|direction| queue(direction.queue)).collect()
+}
+
+fn tcp_of(scenario: &Scenario, node: usize) -> Config {
+    scenario.tcp_of(node).map(config).unwrap_or_default()
+}
+
+fn config(tcp: &TcpSettings) -> Config {
+    Config {
+        mss: u16::try_from(tcp.mss.get()).unwrap_or(u16::MAX),
+        initial_window: tcp.initial_window,
+        initial_slow_start_threshold: tcp
+            .initial_slow_start_threshold
+            .map(|threshold| threshold.bytes(tcp.mss).get()),
+        send_buffer: tcp.send_buffer.get(),
+        receive_buffer: tcp.receive_buffer.get(),
+        window_scaling: tcp.window_scaling,
+        timestamps: tcp.timestamps,
+        sack: tcp.sack,
+        delayed_ack: match tcp.delayed_ack {
+            DelayedAck::After(span) => Some(span),
+            DelayedAck::Off => None,
+        },
+        quick_acks: tcp.quick_acks,
+        nagle: tcp.nagle,
+        initial_rto: tcp.initial_rto,
+        minimum_rto: tcp.minimum_rto,
+        maximum_rto: tcp.maximum_rto,
+        rto_rule: match tcp.rto_rule {
+            RtoRule::Rfc6298 => TcpRtoRule::Rfc6298,
+            RtoRule::Linux => TcpRtoRule::Linux,
+        },
+        maximum_retransmissions: tcp.maximum_retransmissions,
+        maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,
+        limited_transmit: tcp.limited_transmit,
+        congestion_control: match tcp.congestion_control {
+            CongestionControl::Reno => CongestionControlKind::Reno,
+        },
+        recovery: match tcp.recovery {
+            Recovery::Reno => RecoveryKind::Reno,
+            Recovery::NewReno => RecoveryKind::NewReno,
+        },
+        newreno_impatient: tcp.newreno == NewReno::Impatient,
+        slow_start: match tcp.slow_start {
+            SlowStart::Standard => SlowStartKind::Standard,
+            SlowStart::ByteCounting => SlowStartKind::AppropriateByteCounting {
+                limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
+            },
+        },
+        avoidance: match tcp.congestion_avoidance {
+            CongestionAvoidance::PerAcknowledgment => AvoidanceKind::PerAcknowledgment,
+            CongestionAvoidance::ByteCounting => AvoidanceKind::ByteCounting,
+        },
+        window_validation: tcp.window_validation,
+        idle_restart: match tcp.idle_restart {
+            IdleRestart::Off => TcpIdleRestart::Off,
+            IdleRestart::RestartWindow => TcpIdleRestart::RestartWindow,
+            IdleRestart::Decay => TcpIdleRestart::Decay,
+        },
+        time_wait: tcp.time_wait,
+        ip_version: IpVersion::V4,
+    }
+}
+
+/// Flows and links beyond these get no default probes: nobody reads a hundred plots.
+const DEFAULT_PROBES_OF: usize = 8;
+
+/// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
+pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Network) {
+    let named = &scenario.probes;
+    if !named.series.is_empty() {
+        let probes = named
+            .series
+            .iter()
+            .map(|probe| Probe {
+                name: probe.name.clone(),
+                target: target(probe.of),
+            })
+            .collect();
+        let sampling = match named.interval {
+            Interval::Every(interval) => Sampling::Interval(interval),
+            Interval::EveryChange => Sampling::EveryChange {
+                rates: named.averages_every,
+            },
+        };
+        network.probe(probes, sampling);
+    } else if default_probes {
+        // Two thousand points are more than a plot has pixels.
+        let interval = (scenario.duration / 2_000).max(Span::from_millis(1));
+        network.probe(usual_probes(scenario), Sampling::Interval(interval));
+    }
+}
+
+fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
+    use FlowQuantity as Of;
+    let flow_quantities = [
+        Of::CongestionWindow,
+        Of::SlowStartThreshold,
+        Of::Sent,
+        Of::Retransmitted,
+        Of::Acknowledged,
+        Of::Goodput,
+        Of::SmoothedRtt,
+    ];
+    let flows = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .take(DEFAULT_PROBES_OF)
+        .flat_map(|(index, flow)| {
+            flow_quantities.map(|quantity| Probe {
+                name: format!("{}.{}", flow.name, name_of(quantity)),
+                target: ProbeTarget::Flow(index, quantity),
+            })
+        });
+    let links = scenario
+        .links
+        .iter()
+        .enumerate()
+        .take(DEFAULT_PROBES_OF)
+        .flat_map(|(index, link)| {
+            Way::ALL
+                .iter()
+                .enumerate()
+                .map(move |(way_index, way)| Probe {
+                    name: format!("{}.{way}.queue", link.name),
+                    target: ProbeTarget::Direction(2 * index + way_index, LinkQuantity::Queue),
+                })
+        });
+    flows.chain(links).collect()
+}
+
+fn name_of(quantity: FlowQuantity) -> &'static str {
+    FlowQuantity::ALL
+        .iter()
+        .find(|(q, ..)| *q == quantity)
+        .map_or("", |(_, name, _)| name)
+}
+
+/// What a series looks at. A link's two directions are numbered one after the other.
+fn target(series: Series) -> ProbeTarget {
+    match series {
+        Series::Flow(flow, series) => ProbeTarget::Flow(
+            flow,
+            match series {
+                FlowSeries::CongestionWindow => FlowQuantity::CongestionWindow,
+                FlowSeries::SlowStartThreshold => FlowQuantity::SlowStartThreshold,
+                FlowSeries::InFlight => FlowQuantity::InFlight,
+                FlowSeries::Goodput => FlowQuantity::Goodput,
+                FlowSeries::Sent => FlowQuantity::Sent,
+                FlowSeries::Retransmitted => FlowQuantity::Retransmitted,
+                FlowSeries::Acknowledged => FlowQuantity::Acknowledged,
+                FlowSeries::Delivered => FlowQuantity::Delivered,
+                FlowSeries::SmoothedRtt => FlowQuantity::SmoothedRtt,
+                FlowSeries::RetransmissionTimeout => FlowQuantity::RetransmissionTimeout,
+                FlowSeries::PeerWindow => FlowQuantity::PeerWindow,
+            },
+        ),
+        Series::Link(link, way, series) => ProbeTarget::Direction(
+            2 * link + usize::from(way == Way::Return),
+            match series {
+                LinkSeries::Queue => LinkQuantity::Queue,
+                LinkSeries::QueueBytes => LinkQuantity::QueueBytes,
+                LinkSeries::Utilization => LinkQuantity::Utilization,
+                LinkSeries::Dropped => LinkQuantity::Dropped,
+                LinkSeries::Lost => LinkQuantity::Lost,
+            },
+        ),
+    }
+}

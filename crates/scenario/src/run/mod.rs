@@ -1,0 +1,184 @@
+//! From a scenario to a network that runs, and from there to results.
+
+mod build;
+mod capture;
+mod error;
+mod summary;
+
+use std::path::PathBuf;
+
+use bentpipe_link::DropTail;
+use bentpipe_sim::{End, Network, Progress};
+use bentpipe_types::{Series, Time};
+
+use crate::Scenario;
+use crate::suggest::suggest;
+use capture::{Capture, CaptureFailure};
+
+pub use error::RunError;
+pub use summary::{FlowSummary, GatewaySummary, LinkSummary, RttSummary, Summary};
+
+/// A capture to write during a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureRequest {
+    /// `LINK`: what its first node sends and receives there. `LINK@NODE`: what that node does.
+    pub place: String,
+    /// The pcapng file.
+    pub path: PathBuf,
+}
+
+/// What a run is to do besides running.
+#[derive(Clone, Default, Debug)]
+pub struct RunOptions {
+    /// Another seed than the scenario's.
+    pub seed: Option<u64>,
+    /// Captures to write.
+    pub captures: Vec<CaptureRequest>,
+    /// Record the usual series of every flow and link where the scenario names none.
+    pub default_probes: bool,
+}
+
+/// A run's results.
+#[derive(Clone, Debug)]
+pub struct RunOutput {
+    /// The summary.
+    pub summary: Summary,
+    /// The probes' series.
+    pub series: Vec<Series>,
+}
+
+/// A run in progress.
+pub struct Run {
+    network: Network,
+    end: Time,
+    scenario: String,
+    seed: u64,
+    queues: Vec<DropTail>,
+    captures: Vec<(PathBuf, CaptureFailure)>,
+}
+
+/// Most packets that may be queued, in flight or held at once: 2 GiB of them.
+const MOST_PACKETS: usize = 1 << 25;
+
+impl Run {
+    /// Builds the scenario's network, ready to run.
+    ///
+    /// # Errors
+    ///
+    /// A capture's place that does not exist, a file that cannot be written, a network that does
+    /// not fit together.
+    pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
+        let seed = options.seed.unwrap_or(scenario.seed);
+        let queues = build::queues(scenario);
+        let mut network = build::network(scenario, seed)?;
+        build::probe(scenario, options.default_probes, &mut network);
+        let mut captures = Vec::new();
+        for request in &options.captures {
+            let (link, end) = place(scenario, &request.place)?;
+            let (capture, failure) = Capture::create(&request.path, &request.place)
+                .map_err(|error| RunError::unwritable(&request.path, &error))?;
+            network.tap(link, end, Box::new(capture));
+            captures.push((request.path.clone(), failure));
+        }
+        Ok(Self {
+            network,
+            end: Time::ZERO + scenario.duration,
+            scenario: scenario.name.clone(),
+            seed,
+            queues,
+            captures,
+        })
+    }
+
+    /// Runs for at most `budget` events.
+    ///
+    /// # Errors
+    ///
+    /// More packets at once than fit in memory.
+    pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
+        let progress = self.network.run(self.end, budget);
+        if self.network.packets_held() > MOST_PACKETS {
+            let message = format!(
+                "more than {MOST_PACKETS} packets at once at {:.3} s: windows or queues are too large",
+                self.network.now().as_secs_f64()
+            );
+            return Err(RunError::Failed(message));
+        }
+        Ok(progress)
+    }
+
+    /// The simulated time so far, as a share of the scenario's duration.
+    #[must_use]
+    pub fn share_done(&self) -> f64 {
+        self.network.now().as_secs_f64() / self.end.as_secs_f64()
+    }
+
+    /// The results of a run that has ended.
+    ///
+    /// # Errors
+    ///
+    /// A capture that could not be written.
+    pub fn finish(mut self) -> Result<RunOutput, RunError> {
+        // Dropping a tap closes its file.
+        drop(self.network.take_taps());
+        for (path, failure) in &self.captures {
+            let failure = failure.lock().ok().and_then(|mut failure| failure.take());
+            if let Some(error) = failure {
+                return Err(RunError::unwritable(path, &error));
+            }
+        }
+        let outcome = self.network.outcome();
+        let duration = self.end.since(Time::ZERO);
+        let summary = Summary::new(self.scenario, self.seed, duration, &outcome, &self.queues);
+        Ok(RunOutput {
+            summary,
+            series: outcome.series,
+        })
+    }
+}
+
+impl Scenario {
+    /// Runs to the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Run`].
+    pub fn run(&self, options: &RunOptions) -> Result<RunOutput, RunError> {
+        let mut run = Run::new(self, options)?;
+        while run.advance(EVENTS_AT_ONCE)? == Progress::Running {}
+        run.finish()
+    }
+}
+
+/// Events between two looks at what is held.
+const EVENTS_AT_ONCE: u64 = 100_000;
+
+/// The link and the end that a capture's place names.
+fn place<'s>(scenario: &'s Scenario, place: &str) -> Result<(&'s str, End), RunError> {
+    let (name, node) = match place.split_once('@') {
+        Some((link, node)) => (link, Some(node)),
+        None => (place, None),
+    };
+    let refuse = |message: String| RunError::capture_place(place, &message);
+    let Some(link) = scenario.links.iter().find(|link| link.name == name) else {
+        let names = scenario.links.iter().map(|link| link.name.as_str());
+        let hint = match suggest(name, names.clone()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known: {}", names.take(20).collect::<Vec<_>>().join(", ")),
+        };
+        return Err(refuse(format!("no link is \"{name}\"; {hint}")));
+    };
+    let ends = link.between.map(|end| scenario.nodes[end].name.as_str());
+    match node {
+        None => Ok((&link.name, End::First)),
+        Some(node) if node == ends[0] => Ok((&link.name, End::First)),
+        Some(node) if node == ends[1] => Ok((&link.name, End::Second)),
+        Some(node) => Err(refuse(format!(
+            "expected one of its ends, \"{}\" or \"{}\", got \"{node}\"",
+            ends[0], ends[1]
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

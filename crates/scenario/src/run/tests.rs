@@ -1,0 +1,110 @@
+use super::*;
+
+const NETWORK: &str = r#"
+name = "t1"
+duration = "60 s"
+hosts = { server = {}, client = {} }
+links.satellite = { between = ["server", "client"], rate = "1.536 Mbit/s", delay = "250 ms" }
+flows.download = { from = "server", to = "client", app = { kind = "bulk", size = "500 kB" } }
+"#;
+
+fn scenario(overrides: &[(&str, &str)]) -> Scenario {
+    Scenario::parse(NETWORK, "t1.toml", overrides).expect("it is right")
+}
+
+#[test]
+fn a_run_sums_up() {
+    let output = scenario(&[]).run(&RunOptions::default()).expect("it runs");
+    let summary = output.summary;
+    assert_eq!((summary.scenario.as_str(), summary.seed), ("t1", 1));
+    let flow = &summary.flows[0];
+    assert_eq!(flow.bytes_delivered, 500_000);
+    let finish = flow.finish_s.expect("finished");
+    assert!((flow.goodput_bps - 4e6 / finish).abs() < 1.0);
+    assert!(flow.rtt_ms.min.expect("sampled") >= 500.0);
+    let forward = &summary.links[0];
+    assert_eq!(forward.name, "satellite.forward");
+    // One bandwidth-delay product: 1.536 Mbit/s x 500 ms is 96,000 bytes, less than the least.
+    assert_eq!(
+        (forward.queue_limit_packets, forward.queue_limit_bytes),
+        (Some(100), None)
+    );
+    assert!(output.series.is_empty());
+}
+
+#[test]
+fn options_count_and_the_usual_probes_are_there_when_asked_for() {
+    let options = RunOptions {
+        seed: Some(7),
+        default_probes: true,
+        ..RunOptions::default()
+    };
+    let output = scenario(&[]).run(&options).expect("it runs");
+    assert_eq!(output.summary.seed, 7);
+    let names: Vec<&str> = output
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
+    assert!(names.contains(&"download.congestion_window"), "{names:?}");
+    assert!(names.contains(&"satellite.return.queue"), "{names:?}");
+}
+
+#[test]
+fn queues_and_directions_are_in_the_same_order() {
+    let limits = &[
+        ("links.satellite.forward.queue.limit", "7 packets"),
+        ("links.satellite.return.queue.limit", "9 packets"),
+        (
+            "probes.series",
+            r#"["satellite.forward.dropped", "satellite.return.dropped"]"#,
+        ),
+    ];
+    let output = scenario(limits)
+        .run(&RunOptions::default())
+        .expect("it runs");
+    let limit_of = |name: &str| {
+        let link = output
+            .summary
+            .links
+            .iter()
+            .find(|link| link.name == name)
+            .expect("there");
+        (link.queue_limit_packets, link.packets_dropped)
+    };
+    let (forward, dropped) = limit_of("satellite.forward");
+    assert_eq!(forward, Some(7));
+    assert!(dropped > 0);
+    assert_eq!(limit_of("satellite.return"), (Some(9), 0));
+    assert_eq!(output.series[0].values.last(), Some(&(dropped as f64)));
+    assert_eq!(output.series[1].values.last(), Some(&0.0));
+}
+
+#[test]
+fn a_capture_is_refused_where_there_is_no_such_place() {
+    let error = |place: &str, path: &str| {
+        let captures = vec![CaptureRequest {
+            place: place.to_owned(),
+            path: path.into(),
+        }];
+        let options = RunOptions {
+            captures,
+            ..RunOptions::default()
+        };
+        scenario(&[]).run(&options).expect_err("refused")
+    };
+    assert_eq!(
+        error("satelite", "x.pcapng"),
+        RunError::Request(
+            r#"--pcap satelite: no link is "satelite"; did you mean "satellite"?"#.to_owned()
+        )
+    );
+    assert_eq!(
+        error("satellite@hub", "x.pcapng").to_string(),
+        r#"--pcap satellite@hub: expected one of its ends, "server" or "client", got "hub""#
+    );
+    assert!(matches!(
+        error("satellite", "/nowhere/x.pcapng"),
+        RunError::Failed(_)
+    ));
+}
