@@ -1,8 +1,13 @@
 //! The one place that calls `bentpipe-scenario`: plain Rust types in, plain Rust types out.
-#![expect(dead_code, reason = "until the simulator is wired in")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Instant;
+
+use bentpipe_scenario::{
+    AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart,
+    Progress, QueueKind, Recovery, RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
+};
 
 /// A scenario, before it is read.
 #[derive(Debug)]
@@ -42,24 +47,120 @@ pub(crate) struct Finished {
     pub(crate) series: Vec<Series>,
 }
 
-const NOT_WIRED: &str = "this build has no simulator yet";
+/// Why there is no result; one line each.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The scenario or the request is wrong.
+    Wrong(String),
+    /// The run failed.
+    Failed(String),
+}
 
-/// Run the scenario; the error is one line.
-pub(crate) fn run(request: &Request) -> Result<Finished, String> {
-    Err(format!("{}: {NOT_WIRED}", request.source.path.display()))
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Request(message) => Self::Wrong(message),
+            RunError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+/// A run in progress, driven in slices so that Python can look at its signals in between.
+pub(crate) struct Running {
+    run: Run,
+    started: Instant,
+}
+
+/// Events in a slice: some tens of milliseconds.
+const SLICE: u64 = 500_000;
+
+impl Running {
+    /// Read the scenario and build its network.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the run's wall time, which it never sees"
+    )]
+    pub(crate) fn start(request: Request) -> Result<Self, Stopped> {
+        let started = Instant::now();
+        let scenario = resolve(&request.source).map_err(Stopped::Wrong)?;
+        let captures = request.pcap.into_iter();
+        let options = RunOptions {
+            seed: request.seed,
+            captures: captures
+                .map(|(place, path)| CaptureRequest { place, path })
+                .collect(),
+            default_probes: request.default_probes,
+        };
+        let run = Run::new(&scenario, &options)?;
+        Ok(Self { run, started })
+    }
+
+    /// Run one slice; true when the run has ended.
+    pub(crate) fn advance(&mut self) -> Result<bool, Stopped> {
+        Ok(self.run.advance(SLICE)? == Progress::Ended)
+    }
+
+    /// Sum up.
+    pub(crate) fn finish(self) -> Result<Finished, Stopped> {
+        let mut output = self.run.finish()?;
+        output.summary.wall_s = self.started.elapsed().as_secs_f64();
+        let summary_json = serde_json::to_string(&output.summary)
+            .map_err(|error| Stopped::Failed(error.to_string()))?;
+        let columns = |series: bentpipe_scenario::RecordedSeries| Series {
+            name: series.name,
+            times_s: series.times_ns.iter().map(|ns| *ns as f64 * 1e-9).collect(),
+            values: series.values,
+            unit: series.unit.to_owned(),
+        };
+        Ok(Finished {
+            summary_json,
+            series: output.series.into_iter().map(columns).collect(),
+        })
+    }
 }
 
 /// Resolve the scenario and return it as JSON.
 pub(crate) fn load(source: &Source) -> Result<String, String> {
-    Err(format!("{}: {NOT_WIRED}", source.path.display()))
+    let scenario = resolve(source)?;
+    serde_json::to_string(&scenario).map_err(|error| error.to_string())
 }
 
 /// The JSON Schema of the scenario file.
 pub(crate) fn json_schema() -> String {
-    "{}".to_owned()
+    format!("{:#}", bentpipe_scenario::json_schema())
 }
 
 /// Names a scenario file may use, by kind.
 pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
-    BTreeMap::new()
+    macro_rules! names {
+        ($($kind:literal: $words:ident,)+) => {
+            BTreeMap::from([$(
+                ($kind.to_owned(), $words::ALL.iter().map(ToString::to_string).collect()),
+            )+])
+        };
+    }
+    names! {
+        "applications": AppKind,
+        "congestion-avoidances": CongestionAvoidance,
+        "congestion-controls": CongestionControl,
+        "gateways": GatewayKind,
+        "idle-restarts": IdleRestart,
+        "queues": QueueKind,
+        "recoveries": Recovery,
+        "rto-rules": RtoRule,
+        "slow-starts": SlowStart,
+    }
+}
+
+fn resolve(source: &Source) -> Result<Scenario, String> {
+    let overrides: Vec<(&str, &str)> = source
+        .overrides
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let scenario = match &source.text {
+        Some(text) => Scenario::parse(text, &source.path.to_string_lossy(), &overrides),
+        None => Scenario::load(&source.path, &overrides),
+    };
+    scenario.map_err(|error| error.to_string())
 }

@@ -9,10 +9,10 @@ mod output;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use engine::{Request, Source};
+use engine::{Request, Running, Source, Stopped};
 use output::RunOutput;
 
 pyo3::create_exception!(
@@ -21,6 +21,22 @@ pyo3::create_exception!(
     PyValueError,
     "The scenario is wrong: one line with file, line, key and what was expected."
 );
+
+pyo3::create_exception!(
+    bentpipe._native,
+    RunError,
+    PyRuntimeError,
+    "The run failed: one line that says why."
+);
+
+impl From<Stopped> for PyErr {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Wrong(message) => ScenarioError::new_err(message),
+            Stopped::Failed(message) => RunError::new_err(message),
+        }
+    }
+}
 
 fn scenario_error(message: String) -> PyErr {
     ScenarioError::new_err(message)
@@ -41,8 +57,22 @@ fn run(
     pcap: Vec<(String, PathBuf)>,
     default_probes: bool,
 ) -> PyResult<RunOutput> {
-    let request = Request { source: Source { path, text, overrides }, seed, pcap, default_probes };
-    py.detach(|| engine::run(&request)).map(RunOutput::from).map_err(scenario_error)
+    let request = Request {
+        source: Source {
+            path,
+            text,
+            overrides,
+        },
+        seed,
+        pcap,
+        default_probes,
+    };
+    let mut running = py.detach(|| Running::start(request))?;
+    while !py.detach(|| running.advance())? {
+        // Ctrl-C ends a run that was asked for by mistake.
+        py.check_signals()?;
+    }
+    Ok(py.detach(|| running.finish())?.into())
 }
 
 /// Resolve a scenario (defaults filled in, overrides applied) and return it as JSON.
@@ -54,7 +84,11 @@ fn load(
     text: Option<String>,
     overrides: Vec<(String, String)>,
 ) -> PyResult<String> {
-    let source = Source { path, text, overrides };
+    let source = Source {
+        path,
+        text,
+        overrides,
+    };
     py.detach(|| engine::load(&source)).map_err(scenario_error)
 }
 
@@ -74,6 +108,7 @@ fn lists() -> BTreeMap<String, Vec<String>> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("RunError", module.py().get_type::<RunError>())?;
     module.add_class::<RunOutput>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;

@@ -42,8 +42,11 @@ impl RunOutput {
             };
             let dict = PyDict::new(py);
             for series in pending {
-                let columns =
-                    (series.times_s.into_pyarray(py), series.values.into_pyarray(py), series.unit);
+                let columns = (
+                    series.times_s.into_pyarray(py),
+                    series.values.into_pyarray(py),
+                    series.unit,
+                );
                 dict.set_item(series.name, columns)?;
             }
             Ok::<_, PyErr>(dict.unbind())

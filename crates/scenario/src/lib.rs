@@ -34,6 +34,8 @@ pub mod schema;
 mod serialize;
 mod suggest;
 
+pub use bentpipe_sim::Progress;
+pub use bentpipe_types::Series as RecordedSeries;
 pub use error::ScenarioError;
 pub use quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
 pub use resolve::limits;

@@ -1,0 +1,290 @@
+//! The JSON Schema against real scenario files: what loads, validates.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bentpipe_scenario::{Scenario, json_schema};
+use serde_json::{Value, json};
+
+/// Why the value does not validate, in the part of draft 7 that the schema uses. Any other keyword
+/// is an error: a validator that skips what it does not know proves nothing.
+fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<String> {
+    let keywords = match schema {
+        Value::Bool(true) => return None,
+        Value::Bool(false) => return Some(format!("{path}: not allowed")),
+        schema => schema.as_object().unwrap(),
+    };
+    let wrong = |what: String| Some(format!("{path}: {what}, got {value}"));
+    for (keyword, argument) in keywords {
+        let found = match keyword.as_str() {
+            "$schema" | "title" | "description" | "default" | "examples" | "format"
+            | "definitions" => None,
+            "$ref" => {
+                let pointer = argument.as_str().unwrap().trim_start_matches('#');
+                violation(root, root.pointer(pointer).unwrap(), value, path)
+            }
+            "type" => {
+                let types = argument
+                    .as_array()
+                    .cloned()
+                    .unwrap_or(vec![argument.clone()]);
+                let fits = types.iter().any(|kind| match kind.as_str().unwrap() {
+                    "object" => value.is_object(),
+                    "array" => value.is_array(),
+                    "string" => value.is_string(),
+                    "boolean" => value.is_boolean(),
+                    "integer" => value.is_i64() || value.is_u64(),
+                    "number" => value.is_number(),
+                    "null" => value.is_null(),
+                    other => panic!("type {other}"),
+                });
+                if fits {
+                    None
+                } else {
+                    wrong(format!("expected {argument}"))
+                }
+            }
+            "const" => (argument != value).then(|| format!("{path}: not {argument}")),
+            "enum" => {
+                let fits = argument.as_array().unwrap().contains(value);
+                if fits {
+                    None
+                } else {
+                    wrong(format!("expected one of {argument}"))
+                }
+            }
+            "oneOf" | "anyOf" => {
+                let branches = argument.as_array().unwrap();
+                let fits = branches
+                    .iter()
+                    .filter(|branch| violation(root, branch, value, path).is_none())
+                    .count();
+                if fits == 1 || (fits > 1 && keyword == "anyOf") {
+                    None
+                } else {
+                    wrong(format!("fits {fits} of {argument}"))
+                }
+            }
+            "allOf" => {
+                let mut branches = argument.as_array().unwrap().iter();
+                branches.find_map(|branch| violation(root, branch, value, path))
+            }
+            "pattern" => match value.as_str() {
+                Some(text)
+                    if !regex_lite::Regex::new(argument.as_str().unwrap())
+                        .unwrap()
+                        .is_match(text) =>
+                {
+                    wrong(format!("expected {argument}"))
+                }
+                _ => None,
+            },
+            "minimum" => match value.as_f64() {
+                Some(number) if number < argument.as_f64().unwrap() => wrong("too small".into()),
+                _ => None,
+            },
+            "maximum" => match value.as_f64() {
+                Some(number) if number > argument.as_f64().unwrap() => wrong("too large".into()),
+                _ => None,
+            },
+            "minItems" => match value.as_array() {
+                Some(items) if (items.len() as u64) < argument.as_u64().unwrap() => {
+                    wrong("too short".into())
+                }
+                _ => None,
+            },
+            "maxItems" => match value.as_array() {
+                Some(items) if items.len() as u64 > argument.as_u64().unwrap() => {
+                    wrong("too long".into())
+                }
+                _ => None,
+            },
+            "items" => value.as_array().and_then(|items| {
+                let mut items = items.iter().enumerate();
+                items.find_map(|(i, item)| violation(root, argument, item, &format!("{path}[{i}]")))
+            }),
+            "required" => value.as_object().and_then(|object| {
+                let mut names = argument.as_array().unwrap().iter();
+                let missing = names.find(|name| !object.contains_key(name.as_str().unwrap()))?;
+                Some(format!("{path}: {missing} is missing"))
+            }),
+            "propertyNames" => value.as_object().and_then(|object| {
+                let mut names = object.keys();
+                names.find_map(|name| violation(root, argument, &json!(name), path))
+            }),
+            "properties" | "additionalProperties" => value.as_object().and_then(|object| {
+                let known = keywords.get("properties").and_then(Value::as_object);
+                object.iter().find_map(|(name, value)| {
+                    let own = known.and_then(|known| known.get(name));
+                    let schema = match (keyword.as_str(), own) {
+                        ("properties", Some(own)) => own,
+                        ("additionalProperties", None) => argument,
+                        _ => return None,
+                    };
+                    violation(root, schema, value, &format!("{path}.{name}"))
+                })
+            }),
+            other => panic!("{path}: the validator does not know {other}"),
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn to_json(text: &str) -> Value {
+    serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
+}
+
+fn check(text: &str) -> Option<String> {
+    let schema = json_schema();
+    violation(&schema, &schema, &to_json(text), "")
+}
+
+const EVERY_KEY: &str = r#"
+name = "every-key"
+description = "All that a file can say"
+duration = "1.5 min"
+seed = 12
+[hosts.server.tcp]
+congestion_control = "reno"
+recovery = "newreno"
+newreno = "slow-but-steady"
+slow_start = "byte-counting"
+slow_start_limit = "2 segments"
+congestion_avoidance = "per-acknowledgment"
+window_validation = false
+idle_restart = "restart-window"
+initial_window = "1 segment"
+initial_slow_start_threshold = "64 KiB"
+mss = "536 B"
+send_buffer = "1 MB"
+receive_buffer = "1 MiB"
+window_scaling = true
+timestamps = false
+sack = false
+delayed_ack = "off"
+quick_acks = 16
+nagle = false
+limited_transmit = false
+initial_rto = "3 s"
+minimum_rto = "1 s"
+maximum_rto = "64 s"
+rto_rule = "rfc6298"
+maximum_retransmissions = 12
+maximum_syn_retransmissions = 5
+time_wait = "4 min"
+[hosts.client]
+count = 2
+[gateways.hub]
+kind = "router"
+[links.one]
+between = ["server", "hub"]
+rate = "1e-3 Gbit/s"
+delay = "250 us"
+redundancy = "16/15"
+queue = { kind = "drop-tail", limit = "10 packets" }
+errors = { bit_error_rate = 1e-7 }
+[links.two]
+between = ["hub", "client"]
+forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }
+return = { rate = "1 Mbit/s", delay = "0 s", errors = { packet_loss_rate = 1 } }
+[flows.down]
+from = "server"
+to = "client"
+start = "0.5 s"
+app = { kind = "bulk", size = "10 kB" }
+[probes]
+series = ["down.goodput", "one.forward.queue"]
+interval = "every-change"
+averages_every = "1 s"
+"#;
+
+#[test]
+fn what_loads_validates() {
+    Scenario::parse(EVERY_KEY, "every-key.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(check(EVERY_KEY), None);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert_eq!(check(&text), None);
+    }
+}
+
+#[test]
+fn every_key_is_every_key() {
+    fn known(schema: &Value, keys: &mut BTreeSet<String>) {
+        for (name, part) in schema.as_object().into_iter().flatten() {
+            if name == "properties" {
+                keys.extend(part.as_object().unwrap().keys().cloned());
+            }
+            known(part, keys);
+        }
+    }
+    fn used(value: &Value, keys: &mut BTreeSet<String>) {
+        for (name, part) in value.as_object().into_iter().flatten() {
+            keys.insert(name.clone());
+            used(part, keys);
+        }
+    }
+    let (mut known_keys, mut used_keys) = (BTreeSet::new(), BTreeSet::new());
+    known(&json_schema(), &mut known_keys);
+    used(&to_json(EVERY_KEY), &mut used_keys);
+    let unused: Vec<_> = known_keys.difference(&used_keys).collect();
+    assert_eq!(unused, Vec::<&String>::new());
+}
+
+#[test]
+fn what_is_wrong_does_not_validate() {
+    let wrong = [
+        ("duration = \"1.5 min\"", "duration = 90"),
+        ("\"1e-3 Gbit/s\"", "\"1 Mbps\""),
+        ("newreno = \"slow", "newrenno = \"slow"),
+        ("\"16/15\"", "0.5"),
+        ("packet_loss_rate = 1", "packet_loss_rate = 1.1"),
+        ("[\"server\", \"hub\"]", "[\"server\"]"),
+        ("kind = \"router\"", "kind = \"split\""),
+        ("[gateways.hub]", "[gateways.\"the hub\"]"),
+        ("name = \"every-key\"", ""),
+    ];
+    for (from, to) in wrong {
+        assert!(check(&EVERY_KEY.replace(from, to)).is_some(), "{to}");
+    }
+}
+
+#[test]
+fn everything_is_described() {
+    fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+        let Some(object) = schema.as_object() else {
+            return;
+        };
+        for (name, property) in object
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let path = format!("{path}.{name}");
+            if property
+                .get("description")
+                .and_then(Value::as_str)
+                .is_none_or(|text| text.len() < 10)
+            {
+                found.push(path.clone());
+            }
+            undescribed(property, &path, found);
+        }
+        for (name, definition) in object
+            .get("definitions")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            undescribed(definition, name, found);
+        }
+    }
+    let mut found = Vec::new();
+    undescribed(&json_schema(), "", &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}
