@@ -10,6 +10,9 @@ __version__: str
 class ScenarioError(ValueError):
     """The scenario is wrong: one line with file, line, key and what was expected."""
 
+class RunError(RuntimeError):
+    """The run failed: one line that says why."""
+
 class RunOutput:
     """A finished run."""
 
@@ -33,7 +36,7 @@ def run(
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 
     `pcap` pairs a link's name with the file its packets go to. With `default_probes`, a scenario
-    that names no probes gets those that the plots need. Raises ScenarioError.
+    that names no probes gets those that the plots need. Raises ScenarioError, RunError.
     """
 
 def load(

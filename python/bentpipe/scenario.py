@@ -16,8 +16,9 @@ from typing import Any
 from bentpipe.errors import RequestError
 
 _PACKAGE = Path(__file__).resolve().parent
-# In an installed wheel, beside this module; in a checkout, at its root.
-_FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
+# At a checkout's root (where the build leaves a copy beside this module, too); in an installed
+# wheel, beside this module.
+_FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
 
 
 @dataclass(frozen=True, kw_only=True)

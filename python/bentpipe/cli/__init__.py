@@ -50,8 +50,10 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if isinstance(error, _UsageError):
             return _end(WRONG_REQUEST, error.format_message())  # type: ignore[attr-defined]
-        if _is_scenario_error(error):
+        if _is_native(error, "ScenarioError"):
             return _end(WRONG_REQUEST, str(error))
+        if _is_native(error, "RunError"):
+            return _end(FAILED, str(error))
         if os.environ.get("BENTPIPE_TRACEBACK"):
             raise
         message = (
@@ -61,10 +63,10 @@ def run(arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else DONE
 
 
-def _is_scenario_error(error: Exception) -> bool:
+def _is_native(error: Exception, name: str) -> bool:
     # Not imported at the top: `bentpipe --help` must work in a checkout that isn't built.
     native = sys.modules.get("bentpipe._native")
-    return native is not None and isinstance(error, native.ScenarioError)
+    return native is not None and isinstance(error, getattr(native, name))
 
 
 def _describe(error: Exception) -> str:
@@ -76,5 +78,7 @@ def _describe(error: Exception) -> str:
 
 def _end(status: int, message: str) -> int:
     line = " ".join(message.split())
-    print(f"bentpipe: {line}", file=sys.stderr)
+    # Empty after `bentpipe` alone, which has printed the help.
+    if line:
+        print(f"bentpipe: {line}", file=sys.stderr)
     return status

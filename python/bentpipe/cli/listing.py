@@ -47,11 +47,12 @@ def _kinds() -> dict[str, list[str]]:
 
 
 def _scenario_descriptions() -> dict[str, str]:
-    """Return each ready-made scenario's first comment line."""
+    import tomllib
+
     from bentpipe.scenario import ready_made
 
-    first = {}
+    described = {}
     for name, path in ready_made().items():
-        with path.open(encoding="utf-8") as file:
-            first[name] = file.readline().removeprefix("#").strip()
-    return first
+        with path.open("rb") as file:
+            described[name] = str(tomllib.load(file).get("description", ""))
+    return described

@@ -1,6 +1,6 @@
 """Figures: one style, and the plots of a run."""
 
 from bentpipe.plot.run_plots import write_run_plots
-from bentpipe.plot.style import COLOURS, new_figure, save
+from bentpipe.plot.style import COLOURS, MARKERS, new_axes, write_svg
 
-__all__ = ["COLOURS", "new_figure", "save", "write_run_plots"]
+__all__ = ["COLOURS", "MARKERS", "new_axes", "write_run_plots", "write_svg"]

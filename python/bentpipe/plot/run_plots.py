@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, new_axes, new_figure, save
+from bentpipe.plot.style import COLOURS, new_axes, write_svg
 from bentpipe.plot.thin import thin_line, thin_points
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ def write_run_plots(series: Probes, folder: Path) -> tuple[list[Path], int]:
     drawn = dict(list(subjects.items())[:MOST_SUBJECTS])
     files = []
     for subject, probes in drawn.items():
-        for kind, figure in _plots(subject, probes):
-            file = folder / f"{subject}.{kind}.svg"
-            save(figure, file)
-            files.append(file)
+        for kind in _KINDS:
+            if _KINDS[kind][0] & probes.keys():
+                file = folder / f"{subject}.{kind}.svg"
+                write_svg(partial(_draw, kind=kind, subject=subject, probes=probes), file)
+                files.append(file)
     return files, len(subjects) - len(drawn)
 
 
@@ -51,18 +53,15 @@ def _by_subject(series: Probes) -> dict[str, dict[str, Series]]:
     return {subject: probes for subject, probes in subjects.items() if _PLOTTED & probes.keys()}
 
 
-def _plots(subject: str, probes: Probes) -> Iterator[tuple[str, Figure]]:
-    for kind, (quantities, title, draw) in _KINDS.items():
-        if quantities & probes.keys():
-            figure = new_figure()
-            (axes,) = new_axes(figure)
-            draw(axes, probes)
-            axes.set_title(f"{subject}: {title}")
-            axes.set_xlabel("time (s)")
-            axes.set_xlim(left=0.0)
-            if len(axes.get_legend_handles_labels()[1]) > 1:
-                axes.legend()
-            yield kind, figure
+def _draw(figure: Figure, *, kind: str, subject: str, probes: Probes) -> None:
+    _, title, draw = _KINDS[kind]
+    (axes,) = new_axes(figure)
+    draw(axes, probes)
+    axes.set_title(f"{subject}: {title}")
+    axes.set_xlabel("time (s)")
+    axes.set_xlim(left=0.0)
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend()
 
 
 def draw_time_sequence(
@@ -137,8 +136,8 @@ def _steps(
     axes.step(x, y, where="post", color=color, label=label, linestyle=linestyle)
 
 
-_Draw = Callable[["Axes", Probes], None]
-_KINDS: Final[Mapping[str, tuple[frozenset[str], str, _Draw]]] = {
+_DrawOn = Callable[["Axes", Probes], None]
+_KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
     "time-sequence": (
         frozenset({"sent", "retransmitted", "acknowledged"}),
         "time-sequence graph",

@@ -5,7 +5,7 @@ Figures are made without pyplot, so they can be drawn in any thread and need no 
 
 from __future__ import annotations
 
-import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,26 +49,19 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 
 
-def new_figure(*, width: float = 7.2, height: float = 4.2) -> Figure:
-    """Return an empty figure; width and height in inches."""
+def write_svg(
+    draw: Callable[[Figure], None], path: Path, *, width: float = 7.2, height: float = 4.2
+) -> None:
+    """Have a figure drawn in our style and write it as SVG; equal figures give equal bytes.
+
+    Width and height are in inches.
+    """
     with mpl.rc_context(_STYLE):
-        return Figure(figsize=(width, height))
+        figure = Figure(figsize=(width, height))
+        draw(figure)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "bentpipe"})
 
 
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
-    """Return the figure's axes, in our style, row by row."""
-    with mpl.rc_context(_STYLE):
-        return list(figure.subplots(rows, columns, squeeze=False).flat)
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG; equal figures give equal bytes."""
-    path.write_bytes(svg(figure))
-
-
-def svg(figure: Figure) -> bytes:
-    """Return a figure as SVG."""
-    buffer = io.BytesIO()
-    with mpl.rc_context(_STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "bentpipe"})
-    return buffer.getvalue()
+    """Return the figure's axes, row by row."""
+    return list(figure.subplots(rows, columns, squeeze=False).flat)

@@ -46,7 +46,7 @@ class FlowPrediction:
     window_segments: int
     window_bytes: int
     saturation_window_bytes: int | None
-    transfer_bytes: float | None
+    transfer_bytes: int | None
     limits_bps: Mapping[str, float]
     binding: str
     models: tuple[ModelAnswer, ...]
@@ -71,7 +71,7 @@ def predict(scenario: Scenario | str | Path) -> Prediction:
     if not isinstance(scenario, Scenario):
         scenario = Scenario.find(scenario)
     resolved = scenario.resolved()
-    return predict_resolved(resolved, name=str(resolved.get("name", scenario.path.stem)))
+    return predict_resolved(resolved, name=resolved["name"])
 
 
 def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
@@ -293,6 +293,8 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
             "it grows the window by one segment an ACK; here an ACK of two segments grows it "
             'by two (slow_start = "byte-counting")'
         )
+    if path.quick_acks and path.segments_per_ack > 1:
+        return f"the first {path.quick_acks} ACKs aren't delayed; it delays them all"
     sent = math.ceil(_size(path) / path.segment_bytes)
     # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
     highest = min(path.window_segments, sent)

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bentpipe import units
-
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
 
@@ -25,7 +23,6 @@ _HEADER_BYTES = 40
 _TIMESTAMP_BYTES = 12
 # Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
 _LARGEST_UNSCALED_WINDOW = 65_535
-_DEFAULT_PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +36,17 @@ class Direction:
     redundancy: float
     bit_error_rate: float
     packet_loss_rate: float
-    queue_limit: str
+    # Which of the two a queue counts in is the scenario's choice; the other is None.
+    queue_packets: float | None
+    queue_bytes: float | None
     # Packets that are to be lost, by number.
     listed_losses: int
 
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
-        number, _, unit = self.queue_limit.partition(" ")
-        if unit.startswith("packet"):
-            return float(number)
-        return units.amount(self.queue_limit) // packet_bytes
+        if self.queue_packets is not None:
+            return self.queue_packets
+        return math.inf if self.queue_bytes is None else self.queue_bytes // packet_bytes
 
     def packet_time_s(self, packet_bytes: float) -> float:
         """Seconds that a packet occupies the direction."""
@@ -71,14 +69,15 @@ class FlowPath:
     segment_bytes: int
     header_bytes: int
     window_segments: int
-    window_bytes: float
     initial_window_segments: int
     # 0 and 1 where every segment is acknowledged at once.
     delayed_ack_s: float
     segments_per_ack: int
+    # How many ACKs at the start aren't delayed.
+    quick_acks: int
     minimum_rto_s: float
     # None: until the end of the run.
-    transfer_bytes: float | None
+    transfer_bytes: int | None
     # Gateways on the way that end the connection or change its packets.
     intervening: tuple[str, ...]
     # Other flows that use one of the same directions.
@@ -151,125 +150,96 @@ class FlowPath:
 
 
 def flow_paths(resolved: Table) -> list[FlowPath]:
-    """Return the path of every flow of a resolved scenario that is a bulk transfer."""
-    network = _network(resolved)
+    """Return the path of every flow of a resolved scenario (`Scenario.resolved`)."""
+    network = _network(resolved["links"])
+    nodes = {node["name"]: node for node in resolved["nodes"]}
     routes = {
-        name: (
+        flow["name"]: (
             _route(network, flow["from"], flow["to"]),
             _route(network, flow["to"], flow["from"]),
         )
-        for name, flow in resolved.get("flows", {}).items()
+        for flow in resolved["flows"]
     }
     return [
-        _flow_path(resolved, name, downlink, uplink, _sharing(name, routes))
-        for name, (downlink, uplink) in routes.items()
+        _flow_path(
+            flow,
+            nodes=nodes,
+            downlink=routes[flow["name"]][0],
+            uplink=routes[flow["name"]][1],
+            sharing=_sharing(flow["name"], routes),
+            duration_s=resolved["duration_s"] - flow["start_s"],
+        )
+        for flow in resolved["flows"]
     ]
 
 
 def _flow_path(
-    resolved: Table,
-    name: str,
+    flow: Table,
+    *,
+    nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
     sharing: tuple[str, ...],
+    duration_s: float,
 ) -> FlowPath:
-    flow = resolved["flows"][name]
-    sender, receiver = (_tcp(resolved, flow[end]) for end in ("from", "to"))
-    timestamps = bool(sender["timestamps"] and receiver["timestamps"])
-    segment_bytes = round(min(units.amount(each["mss"]) for each in (sender, receiver)))
-    scaling = bool(sender["window_scaling"] and receiver["window_scaling"])
-    window = min(
-        units.amount(sender["send_buffer"]),
-        units.amount(receiver["receive_buffer"]),
-        math.inf if scaling else _LARGEST_UNSCALED_WINDOW,
-    )
-    delayed_ack = receiver["delayed_ack"]
-    at_once = delayed_ack == "off"
-    gateways = resolved.get("gateways", {})
+    sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
+    segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
+    window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
+    if not (sender["window_scaling"] and receiver["window_scaling"]):
+        window_bytes = min(window_bytes, _LARGEST_UNSCALED_WINDOW)
+    timestamps = sender["timestamps"] and receiver["timestamps"]
+    threshold_bytes = sender["initial_slow_start_threshold_bytes"]
+    delayed_ack_s = receiver["delayed_ack_s"]
     return FlowPath(
-        flow=name,
+        flow=flow["name"],
         downlink=tuple(downlink),
         uplink=tuple(uplink),
         segment_bytes=segment_bytes,
         header_bytes=_HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0),
-        window_segments=max(1, int(window // segment_bytes)),
-        window_bytes=window,
-        initial_window_segments=int(units.amount(sender["initial_window"], segment_bytes=1.0)),
-        delayed_ack_s=0.0 if at_once else units.seconds(delayed_ack),
-        segments_per_ack=1 if at_once else 2,
-        minimum_rto_s=units.seconds(sender["minimum_rto"]),
-        transfer_bytes=_transfer_bytes(flow),
+        window_segments=max(1, window_bytes // segment_bytes),
+        initial_window_segments=sender["initial_window_segments"],
+        delayed_ack_s=0.0 if delayed_ack_s is None else delayed_ack_s,
+        segments_per_ack=1 if delayed_ack_s is None else 2,
+        quick_acks=receiver["quick_acks"],
+        minimum_rto_s=sender["minimum_rto_s"],
+        transfer_bytes=flow["app"]["size_bytes"],
         intervening=tuple(
-            each.to
-            for each in downlink
-            if gateways.get(each.to, {}).get("kind", "router") != "router"
+            each.to for each in downlink if nodes[each.to]["kind"] not in {"host", "router"}
         ),
         sharing=sharing,
-        congestion_control=str(sender["congestion_control"]),
-        initial_threshold_segments=_threshold(sender, segment_bytes),
+        congestion_control=sender["congestion_control"],
+        initial_threshold_segments=(
+            math.inf if threshold_bytes is None else threshold_bytes / segment_bytes
+        ),
         counts_bytes=sender["slow_start"] == "byte-counting",
-        duration_s=units.seconds(resolved["duration"]) - units.seconds(flow.get("start", 0.0)),
+        duration_s=duration_s,
     )
 
 
-def _transfer_bytes(flow: Table) -> float | None:
-    size = flow.get("app", {}).get("size")
-    return None if size is None else units.amount(size)
-
-
-def _threshold(sender: Table, segment_bytes: int) -> float:
-    threshold = sender.get("initial_slow_start_threshold")
-    if threshold is None:
-        return math.inf
-    return units.amount(threshold, segment_bytes=segment_bytes) / segment_bytes
-
-
-def _tcp(resolved: Table, host: str) -> Table:
-    hosts = resolved["hosts"]
-    # client-7 is one of `count` clients.
-    table = hosts.get(host) or hosts.get(host.rpartition("-")[0]) or {}
-    tcp: Table = table.get("tcp", {})
-    return tcp
-
-
-def _network(resolved: Table) -> dict[str, list[Direction]]:
+def _network(links: Sequence[Table]) -> dict[str, list[Direction]]:
     """Return the directions that leave each node, in the file's order."""
     network: dict[str, list[Direction]] = {}
-    for name, link in resolved["links"].items():
+    for link in links:
         first, second = link["between"]
-        ways = (("forward", first, second), ("return", second, first))
-        settings = {way: _own(link) | _own(link.get(way) or {}) for way, _, _ in ways}
-        round_trip_s = sum(units.seconds(each["delay"]) for each in settings.values())
-        for way, source, destination in ways:
-            direction = _direction(f"{name}.{way}", destination, settings[way], round_trip_s)
+        for way, source, destination in (("forward", first, second), ("return", second, first)):
+            direction = _direction(f"{link['name']}.{way}", destination, link[way])
             network.setdefault(source, []).append(direction)
-            network.setdefault(destination, [])
     return network
 
 
-def _own(table: Table) -> dict[str, Any]:
-    """Return what a table says, without what it leaves open."""
-    return {key: value for key, value in table.items() if value is not None}
-
-
-def _direction(name: str, destination: str, settings: Table, round_trip_s: float) -> Direction:
-    errors = settings.get("errors") or {}
-    limit = (settings.get("queue") or {}).get("limit")
-    rate_bps = units.bits_per_second(settings["rate"])
-    if limit is None:
-        # The scenario file's default: a bandwidth-delay product, but at least 100 packets.
-        product = rate_bps * round_trip_s / 8.0
-        limit = f"{product} B" if product > 100 * _DEFAULT_PACKET_BYTES else "100 packets"
+def _direction(name: str, destination: str, settings: Table) -> Direction:
+    errors, queue = settings["errors"], settings["queue"]
     return Direction(
         name=name,
         to=destination,
-        rate_bps=rate_bps,
-        delay_s=units.seconds(settings["delay"]),
-        redundancy=units.ratio(settings.get("redundancy") or 1.0),
-        bit_error_rate=float(errors.get("bit_error_rate") or 0.0),
-        packet_loss_rate=float(errors.get("packet_loss_rate") or 0.0),
-        queue_limit=str(limit),
-        listed_losses=len(errors.get("lost_packets") or ()),
+        rate_bps=settings["rate_bps"],
+        delay_s=settings["delay_s"],
+        redundancy=settings["redundancy"],
+        bit_error_rate=errors["bit_error_rate"],
+        packet_loss_rate=errors["packet_loss_rate"],
+        queue_packets=queue["limit_packets"],
+        queue_bytes=queue["limit_bytes"],
+        listed_losses=len(errors["lost_packets"]),
     )
 
 

@@ -107,7 +107,7 @@ def simulate(
         scenario = cell.scenario()
         try:
             result = run(scenario)
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             raise WorkError(f"{error}; to see it again: {scenario.command()}") from error
         on_done()
         return result
@@ -148,13 +148,11 @@ def _write(figure: Figure, folder: Path) -> DrawnFigure:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from bentpipe.plot.style import new_figure, save
+    from bentpipe.plot.style import write_svg
 
     svg = folder / f"figure-{figure.id}.svg"
     parquet = folder / f"figure-{figure.id}.parquet"
-    canvas = new_figure(width=figure.width, height=figure.height)
-    figure.draw(canvas)
-    save(canvas, svg)
+    write_svg(figure.draw, svg, width=figure.width, height=figure.height)
     pq.write_table(pa.table({name: list(each) for name, each in figure.columns.items()}), parquet)
     return DrawnFigure(figure=figure, svg=svg, parquet=parquet)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.studies.obata2000.analysis import analyse
-from bentpipe.studies.obata2000.cells import Transfer, cells
+from bentpipe.studies.obata2000.cells import Transfer, every_cell
 from bentpipe.studies.study import Study, read_claims
 
 STUDY: Final[Study[Transfer]] = Study(
@@ -19,6 +19,6 @@ STUDY: Final[Study[Transfer]] = Study(
     "it as printed (with the advertised window in whole segments), simulate every cell packet by "
     "packet, and set a corrected formula beside it.",
     claims=read_claims(Path(__file__).parent / "claims.toml"),
-    cells=cells,
+    cells=every_cell,
     analyse=analyse,
 )

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +33,7 @@ WINDOWS_KBYTES: Final = (4, 8, 16, 32, 64, 128, 192)
 # Sections 4.2 and 4.2.2: "between 3KByte and 32KByte"; "2Kbyte, 4Kbyte, 6Kbyte".
 VSAT_WINDOWS_KBYTES: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 # Section 4.2.2: one redundant bit per 15 bits.
-REDUNDANCY: Final = "16/15"
+REDUNDANCY: Final = Fraction(16, 15)
 # Section 4.2: each of the experiment's connections lasted 60 seconds.
 CONNECTION_S: Final = 60.0
 # Section 3.3's case: transfers that end in slow start, or soon after it.
@@ -50,12 +51,11 @@ class Network:
     downlink_delay_s: float
     uplink_bps: int
     uplink_delay_s: float
-    redundancy: str = "1/1"
+    redundancy: Fraction = Fraction(1)
 
     def path(self) -> AsymmetricPath:
         """Return the network as the models take it."""
         from bentpipe.model import AsymmetricPath
-        from bentpipe.units import ratio
 
         return AsymmetricPath(
             downlink_rate_bps=self.downlink_bps,
@@ -65,7 +65,7 @@ class Network:
             segment_payload_bytes=SEGMENT_BYTES,
             header_bytes=HEADER_BYTES,
             ack_bytes=ACK_BYTES,
-            redundancy=ratio(self.redundancy),
+            redundancy=float(self.redundancy),
         )
 
     def saturation_window(self) -> float:
@@ -96,7 +96,9 @@ class Transfer:
         settings: dict[str, object] = {
             "links.asymmetric.forward.rate": f"{network.downlink_bps} bit/s",
             "links.asymmetric.forward.delay": _time(network.downlink_delay_s),
-            "links.asymmetric.forward.redundancy": network.redundancy,
+            "links.asymmetric.forward.redundancy": "{}/{}".format(
+                *network.redundancy.as_integer_ratio()
+            ),
             "links.asymmetric.return.rate": f"{network.uplink_bps} bit/s",
             "links.asymmetric.return.delay": _time(network.uplink_delay_s),
             "hosts.client.tcp.receive_buffer": f"{self.window_segments * SEGMENT_BYTES} B",
@@ -274,7 +276,7 @@ def random_cells(count: int = RANDOM_NETWORKS) -> list[Transfer]:
     ]
 
 
-def cells(quick: bool) -> Sequence[Transfer]:
+def every_cell(quick: bool) -> Sequence[Transfer]:
     """Return everything that is simulated; `quick` has one KByte and a fifth of the networks."""
     chosen = [
         *figures_5_and_6(KBYTES[:1] if quick else KBYTES),

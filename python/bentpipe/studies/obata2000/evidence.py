@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bentpipe import model
 from bentpipe.errors import WorkError
 from bentpipe.studies.obata2000 import cells
-from bentpipe.units import ratio
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -177,7 +176,7 @@ def _path(transfers: Sequence[Transfer]) -> model.AsymmetricPath:
         segment_payload_bytes=cells.SEGMENT_BYTES,
         header_bytes=cells.HEADER_BYTES,
         ack_bytes=cells.ACK_BYTES,
-        redundancy=[ratio(each.redundancy) for each in networks],
+        redundancy=[float(each.redundancy) for each in networks],
     )
 
 

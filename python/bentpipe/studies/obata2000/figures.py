@@ -194,7 +194,7 @@ def _vsat_figure(
                 "o",
                 {"label": "simulation, 1024 KByte"},
             ),
-            (connections, minute_bps, "s", {"label": "simulation, 60 s", "color": COLOURS[2]}),
+            (connections, minute_bps, "s", _CONNECTION),
             (losing, losing_bps, "x", {"label": "the same, two segments lost"}),
         )
         for points, rates, marker, options in symbols:
@@ -285,7 +285,7 @@ def _error_figure(evidence: Evidence) -> Figure:
             axes.set_title(f"{len(comparison.transfers)} cells: {name}")
             axes.set_xlabel("relative error of the throughput, at most")
             axes.set_ylabel("share of the cells")
-            axes.legend(loc="upper left")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
     return Figure(
         id="A1",
@@ -299,6 +299,12 @@ def _error_figure(evidence: Evidence) -> Figure:
 
 
 _CORRECTED: dict[str, Any] = {"linestyle": "--", "linewidth": 1.0}
+_CONNECTION: dict[str, Any] = {
+    "label": "simulation, 60 s",
+    "color": COLOURS[2],
+    "markerfacecolor": "none",
+    "markersize": 9,
+}
 _EXISTING: dict[str, dict[str, str]] = {
     "published": {
         "label": "no maximum window",
