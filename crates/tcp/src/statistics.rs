@@ -1,5 +1,7 @@
 //! What a connection counts.
 
+use std::fmt;
+
 use bentpipe_types::{Span, Time};
 
 /// Counters of one connection, both directions. Plain integers, always on.
@@ -52,7 +54,7 @@ const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
 
 /// The distribution of round-trip samples: exact extremes and mean, and quantiles from a
 /// log-linear histogram of fixed size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct RttStatistics {
     count: u64,
     sum: u64,
@@ -122,6 +124,18 @@ impl RttStatistics {
             }
         }
         None
+    }
+}
+
+impl fmt::Debug for RttStatistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RttStatistics")
+            .field("count", &self.count)
+            .field("min", &self.min())
+            .field("mean", &self.mean())
+            .field("p95", &self.p95())
+            .field("max", &self.max())
+            .finish()
     }
 }
 

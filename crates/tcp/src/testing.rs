@@ -160,11 +160,7 @@ impl Single {
 
     /// A segment of the peer's: sequence and acknowledgment relative to the ISNs.
     pub(crate) fn segment(&self, sequence: u32, ack: u32, length: u16, flags: Flags) -> Packet {
-        let mut packet = Packet::new(
-            endpoint(B),
-            endpoint(A),
-            bentpipe_types::IpVersion::V4,
-        );
+        let mut packet = Packet::new(endpoint(B), endpoint(A), bentpipe_types::IpVersion::V4);
         packet.sequence = self.theirs + sequence;
         packet.acknowledgment = self.ours + ack;
         packet.flags = flags;
@@ -279,6 +275,8 @@ pub(crate) struct Hostility {
     pub(crate) duplication: f64,
     /// A copy with a header field changed at random comes as well.
     pub(crate) corruption: f64,
+    /// Among those, changes that no TCP can make good.
+    pub(crate) lies: bool,
     /// Everything is delivered cleanly from then on, so that both ends can finish.
     pub(crate) until: Time,
 }
@@ -292,6 +290,7 @@ impl Default for Hostility {
             burst: 1.0,
             duplication: 0.0,
             corruption: 0.0,
+            lies: false,
             until: Time::LAST,
         }
     }
@@ -464,40 +463,52 @@ impl Pair {
     }
 
     /// Changes a header field: near its value, or to anything. Payload and its range stay true to
-    /// each other, or the segment would not be one that TCP's checksum lets through.
+    /// each other: a false sequence number on real data would corrupt the stream, and no TCP can
+    /// see that.
+    ///
+    /// What a connection has to survive is told from `lies`: false acknowledgments of what was sent,
+    /// false ends, timestamps from the future and resets, which may rightly end it or stop it.
     fn corrupt(&mut self, packet: PacketRef) {
         let random = &mut self.world.random;
-        let (choice, bits) = (random.bits() % 6, random.bits());
-        let near = (bits >> 32) as u32 % 4000;
+        let lies = self.network.lies;
+        let choice = random.bits() % if lies { 7 } else { 4 };
+        let bits = random.bits();
+        let near = (bits >> 32) as u32 % 8000;
         let record = self.world.packets.get_mut(packet);
+        if !lies {
+            if record.flags.has(Flags::SYN) {
+                return;
+            }
+            record.flags = Flags(record.flags.0 & !Flags::FIN.0);
+        }
         match choice {
             0 => {
                 let by = if bits & 1 == 0 { bits as u32 } else { near };
-                // Without payload: a false sequence number on real data would corrupt the stream,
-                // which no TCP can see.
                 record.payload_length = 0;
-                record.sequence = record.sequence + by;
+                record.sequence = record.sequence + by - 4000;
             }
-            1 => record.acknowledgment = record.acknowledgment + near,
-            2 => record.acknowledgment = Seq::new(bits as u32),
-            3 => record.window = bits as u16,
-            4 => {
-                // Any flags but those that would rightly end the connection, or add to the stream.
-                let flags = bits as u8 & !(Flags::RST.0 | Flags::FIN.0);
-                record.flags = Flags(flags);
+            1 => record.acknowledgment = Seq::new(bits as u32),
+            2 => record.window = bits as u16,
+            3 if lies => record.flags = Flags(bits as u8),
+            3 => {
+                record.flags = Flags(bits as u8 & !(Flags::RST.0 | Flags::FIN.0));
+                record.payload_length = 0;
             }
-            _ => record.set_timestamps(bits as u32, (bits >> 32) as u32),
+            4 => record.acknowledgment = record.acknowledgment + near,
+            5 => record.set_timestamps(bits as u32, (bits >> 32) as u32),
+            _ => {
+                record.payload_length = bits as u16 % 3000;
+                record.payload_offset += u64::from(near);
+                record.sequence += near;
+            }
         }
     }
 
     /// The next thing that happens, if it is before `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let arrival = self.arrivals.peek().map(|a| a.order.0.0);
-        let deadlines = [0, 1].map(|side| {
-            self.ends[side]
-                .as_ref()
-                .and_then(Connection::next_deadline)
-        });
+        let deadlines =
+            [0, 1].map(|side| self.ends[side].as_ref().and_then(Connection::next_deadline));
         let Some(next) = [arrival, deadlines[0], deadlines[1]]
             .into_iter()
             .flatten()

@@ -21,7 +21,7 @@ impl Connection {
         let before = self.send.sequence.unacknowledged;
         let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
         // RFC 5961 section 5.2: SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT, else a challenge
-        if distance > (self.send.sequence.highest - before) as i64
+        if distance > self.send.sequence.outstanding_ever() as i64
             || distance < -(self.send.window_maximum as i64)
         {
             self.statistics.unacceptable += 1;
@@ -33,11 +33,11 @@ impl Connection {
             self.send.attempts = 0;
         }
         if distance > 0 {
-            self.update_window(packet, before + distance as u64);
+            self.update_window(packet, true);
             self.new_data_acknowledged(packet, distance as u64, sack, now);
         } else if distance == 0 {
             let window = self.send.window;
-            self.update_window(packet, before);
+            self.update_window(packet, false);
             // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
             let duplicate = !self.send.is_idle()
                 && packet.payload_length == 0
@@ -52,14 +52,14 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
-    /// that said anything of it.
+    /// that said anything of it. As in Linux also when it acknowledges new data, whatever its
+    /// sequence number: one false segment must not fix the window for ever. SND.WL2 is not kept,
+    /// because here it is never after SEG.ACK.
     #[inline]
-    fn update_window(&mut self, packet: &Packet, acknowledged: u64) {
+    fn update_window(&mut self, packet: &Packet, advances: bool) {
         let send = &mut self.send;
-        if send.window_sequence.before(packet.sequence)
-            || send.window_sequence == packet.sequence && send.window_acknowledged <= acknowledged
-        {
-            // RFC 7323 section 2.2: never in a SYN
+        if advances || send.window_sequence.at_or_before(packet.sequence) {
+            // RFC 7323 section 2.2: never scaled in a SYN
             let shift = if packet.flags.has(Flags::SYN) {
                 0
             } else {
@@ -70,7 +70,6 @@ impl Connection {
                 send.window_maximum = send.window;
             }
             send.window_sequence = packet.sequence;
-            send.window_acknowledged = acknowledged;
         }
     }
 

@@ -16,12 +16,13 @@ impl Connection {
         self.send.writer_waits = false;
         match self.state {
             State::Closed | State::TimeWait => return,
-            State::SynSent => {
+            State::SynSent if self.send.end == 1 => {
                 self.closed(Events::NONE);
                 return;
             }
-            // The FIN is queued until the connection is established.
-            State::SynReceived => {}
+            // The FIN is queued until the connection is established. RFC 9293 would drop what was
+            // written in SYN-SENT; an application that writes all it has and closes wants it sent.
+            State::SynSent | State::SynReceived => {}
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
             State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck => return,

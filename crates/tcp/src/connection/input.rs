@@ -113,9 +113,13 @@ impl Connection {
         let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
 
         // First: the sequence number, and before it the timestamp (RFC 7323 section 5.3)
-        if !self.timestamp_is_acceptable(&packet, cx.now) || !self.is_acceptable(&packet, start) {
+        let timely = self.timestamp_is_acceptable(&packet, cx.now);
+        if !timely || !self.is_acceptable(&packet, start) {
             self.statistics.unacceptable += 1;
             self.unacceptable(&packet, start, cx.now);
+            if timely && start < 0 {
+                self.acknowledgment_of_old(&packet, sack, cx);
+            }
             return None;
         }
         // Second: RST
@@ -256,6 +260,31 @@ impl Connection {
             }
         }
         self.challenge(packet, now);
+    }
+
+    /// The acknowledgment of a segment that is old altogether. RFC 9293 drops it; two ends that both
+    /// send again what the other has would then never hear of it, so that, as in BSD, what it newly
+    /// acknowledges counts.
+    fn acknowledgment_of_old(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let unusual = Flags::SYN.with(Flags::RST);
+        let sequence = &self.send.sequence;
+        let expected = self.send.wire(sequence.unacknowledged);
+        let distance = i64::from(packet.acknowledgment.distance_from(expected));
+        if self.state.is_synchronized()
+            && packet.flags.has(Flags::ACK)
+            && !packet.flags.has(unusual)
+            && (1..=sequence.outstanding_ever() as i64).contains(&distance)
+        {
+            self.acknowledgment(packet, sack, cx.now);
+            if self.send.fin_acknowledged() {
+                self.fin_acknowledged(cx);
+            }
+        }
     }
 
     /// An acknowledgment that says where we stand, to a segment that makes no sense here. At once

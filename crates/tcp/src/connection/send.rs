@@ -19,8 +19,6 @@ pub(super) struct Send {
     pub(super) window_maximum: u64,
     /// SND.WL1: sequence number of the segment that last updated the window.
     pub(super) window_sequence: Seq,
-    /// SND.WL2: the position that this segment acknowledged.
-    pub(super) window_acknowledged: u64,
     /// Everything below has been sent twice, or might have been: no round trip is measured by it
     /// (Karn's algorithm, RFC 6298 section 3).
     pub(super) ambiguous_below: u64,
@@ -59,7 +57,6 @@ impl Send {
             window: 0,
             window_maximum: 0,
             window_sequence: Seq::default(),
-            window_acknowledged: 0,
             ambiguous_below: 0,
             small_end: 0,
             last_sent_at: Time::ZERO,

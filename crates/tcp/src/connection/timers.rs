@@ -11,6 +11,10 @@ use crate::recovery::LossRecovery;
 /// Later than any deadline.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
+/// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
+/// as it is.
+const OVERRIDE: Span = Span::from_millis(500);
+
 /// What the main timer is for: these exclude one another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
@@ -129,7 +133,7 @@ impl Connection {
         if self.send.attempts == 1 {
             // RFC 5681 section 3.1: FlightSize is all that is outstanding, however far a previous
             // timeout's retransmissions have come.
-            let flight_size = self.send.sequence.highest - self.send.sequence.unacknowledged;
+            let flight_size = self.send.sequence.outstanding_ever();
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, cx.now);
         } else {
@@ -142,28 +146,31 @@ impl Connection {
         // `output` sends the first.
     }
 
-    /// RFC 9293 section 3.8.6.1: the peer's window is too small to send; does it still live?
+    /// The peer's window was too small to send for too long.
     fn probe(&mut self, cx: &mut Ctx<'_>) {
-        // As long as the peer answers, this goes on; an answer resets `attempts`.
+        let position = self.send.sequence.unacknowledged;
+        self.send.sequence.next = position;
+        let unsent =
+            (self.send.end.saturating_sub(position)).min(u64::from(self.negotiated.segment));
+        if self.send.window > 0 && self.send.has_unsent() {
+            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is.
+            self.send_segment(position, unsent.min(self.send.window) as u32, cx);
+            return;
+        }
+        // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
+        // `attempts`.
         if self.send.attempts >= self.config.maximum_retransmissions {
             self.closed(Events::TIMED_OUT);
             return;
         }
         self.send.attempts += 1;
         self.rtt.back_off();
-        let position = self.send.sequence.unacknowledged;
-        self.send.sequence.next = position;
+        self.statistics.window_probes += 1;
         if self.send.has_unsent() {
-            self.statistics.window_probes += 1;
-            // At least one byte, and whatever a small window takes: that is also the override
-            // timeout of RFC 9293 section 3.8.6.2.1, rule 4.
-            let length = (self.send.end - position)
-                .min(self.send.window.max(1))
-                .min(u64::from(self.negotiated.segment));
             let small_end = self.send.small_end;
-            self.send_segment(position, length as u32, cx);
-            if length > 0 {
-                // The probe is not a small segment for Nagle to wait for, and its bytes are sent
+            self.send_segment(position, unsent.min(1) as u32, cx);
+            if unsent > 0 {
+                // The probe is not a small segment for Nagle to wait for, and its byte is sent
                 // again with those that follow.
                 self.send.small_end = small_end;
                 self.send.sequence.next = position;
@@ -172,10 +179,19 @@ impl Connection {
         self.timers.set(Purpose::Probe, cx.now + self.rtt.rto());
     }
 
+    /// How long a window that is too small may keep us from sending.
+    fn probe_interval(&self) -> Span {
+        if self.send.window == 0 {
+            return self.rtt.rto();
+        }
+        self.rtt.rto().min(OVERRIDE)
+    }
+
     /// The timer that runs while the peer's window is what keeps us from sending.
     pub(super) fn expect_window(&mut self, now: Time) {
         if !self.timers.runs(Purpose::Probe) {
-            self.timers.set(Purpose::Probe, now + self.rtt.rto());
+            let wait = self.probe_interval();
+            self.timers.set(Purpose::Probe, now + wait);
         }
     }
 

@@ -45,6 +45,12 @@ impl SendSequence {
     pub const fn outstanding(&self) -> u64 {
         self.next.saturating_sub(self.unacknowledged)
     }
+
+    /// The same, with what a timeout has marked to be sent again: all that may be acknowledged.
+    #[must_use]
+    pub const fn outstanding_ever(&self) -> u64 {
+        self.highest.saturating_sub(self.unacknowledged)
+    }
 }
 
 /// An acknowledgment, as loss recovery sees it. [`SendSequence::unacknowledged`] is updated already.

@@ -1,0 +1,241 @@
+//! Any network, any settings: the streams are exact, both ends close, time and memory are bounded.
+
+use bentpipe_types::{Span, Time};
+use proptest::prelude::*;
+
+use crate::testing::{A, B, Hostility, Pair};
+use crate::{
+    AvoidanceKind, Config, Events, IdleRestart, RecoveryKind, RtoRule, SlowStartKind, State,
+};
+
+/// What one end's application does.
+#[derive(Clone, Debug)]
+struct Application {
+    to_write: u64,
+    chunk: u64,
+    sink: bool,
+    read_at_most: u64,
+    /// It stops reading in this time, in milliseconds.
+    asleep: (u64, u64),
+}
+
+fn application() -> impl Strategy<Value = Application> {
+    (
+        0_u64..200_000,
+        prop_oneof![1_u64..300, Just(1_000_000)],
+        any::<bool>(),
+        1_u64..20_000,
+        (0_u64..2_000, 0_u64..20_000),
+    )
+        .prop_map(
+            |(to_write, chunk, sink, read_at_most, asleep)| Application {
+                to_write: if chunk < 1000 {
+                    to_write / 20
+                } else {
+                    to_write
+                },
+                chunk,
+                sink,
+                read_at_most,
+                asleep: (asleep.0, asleep.0 + asleep.1),
+            },
+        )
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let sizes = (
+        prop_oneof![Just(1448_u16), 1_u16..3000],
+        1_u32..20,
+        1_u64..100_000,
+        prop_oneof![200_u64..3000, 200_u64..200_000],
+    );
+    let switches = (any::<[bool; 9]>(), any::<bool>());
+    let delayed = prop_oneof![Just(None), (0_u64..500).prop_map(Some)];
+    (sizes, switches, delayed, 0_u32..4).prop_map(
+        |((mss, window, send, receive), (on, reno), delayed, quick)| Config {
+            // A byte a segment would only make the test slow.
+            mss: mss.max(40),
+            initial_window: window,
+            initial_slow_start_threshold: on[0].then_some(send),
+            send_buffer: send.max(2000),
+            receive_buffer: receive,
+            window_scaling: on[1],
+            timestamps: on[2],
+            sack: on[3],
+            delayed_ack: delayed.map(Span::from_millis),
+            quick_acks: quick,
+            nagle: on[4],
+            limited_transmit: on[5],
+            newreno_impatient: on[6],
+            window_validation: on[7],
+            rto_rule: if on[8] {
+                RtoRule::Linux
+            } else {
+                RtoRule::Rfc6298
+            },
+            recovery: if reno {
+                RecoveryKind::Reno
+            } else {
+                RecoveryKind::NewReno
+            },
+            slow_start: if on[8] {
+                SlowStartKind::Standard
+            } else {
+                SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
+            },
+            avoidance: if on[0] {
+                AvoidanceKind::PerAcknowledgment
+            } else {
+                AvoidanceKind::ByteCounting
+            },
+            idle_restart: if on[1] {
+                IdleRestart::Decay
+            } else {
+                IdleRestart::RestartWindow
+            },
+            maximum_syn_retransmissions: 30,
+            maximum_retransmissions: 30,
+            maximum_rto: Span::from_secs(8),
+            time_wait: Span::from_secs(120),
+            ..Config::default()
+        },
+    )
+}
+
+fn network(lies: bool) -> impl Strategy<Value = Hostility> {
+    (
+        0_u64..300,
+        prop_oneof![Just(0), 0_u64..100],
+        prop_oneof![Just(0.0), 0.0..0.4],
+        1.0..5.0,
+        prop_oneof![Just(0.0), 0.0..0.3],
+        prop_oneof![Just(0.0), 0.0..0.3],
+        1_u64..40,
+    )
+        .prop_map(
+            move |(delay, jitter, loss, burst, duplication, corruption, until)| Hostility {
+                delay: Span::from_millis(delay),
+                jitter: Span::from_millis(jitter),
+                loss,
+                burst,
+                duplication,
+                corruption: if lies { corruption + 0.02 } else { corruption },
+                lies,
+                until: Time::ZERO + Span::from_secs(until),
+            },
+        )
+}
+
+/// Lets both applications do what they can.
+fn act(pair: &mut Pair, applications: &[Application; 2], written: &mut [u64; 2]) {
+    let now = pair.world.now.since(Time::ZERO).as_millis_f64() as u64;
+    for side in [A, B] {
+        let application = &applications[side];
+        let Some(tcp) = &pair.ends[side] else {
+            continue;
+        };
+        let left = application.to_write - written[side];
+        if left > 0 && tcp.writable() > 0 {
+            let chunk = left.min(application.chunk);
+            written[side] += pair.with(side, |tcp, cx| tcp.write(chunk, cx));
+            if written[side] == application.to_write {
+                pair.with(side, |tcp, cx| tcp.close(cx));
+            }
+        } else if left == 0 && application.to_write == 0 && tcp.state() == State::Established {
+            pair.with(side, |tcp, cx| tcp.close(cx));
+        } else if left == 0 && tcp.state() == State::CloseWait {
+            pair.with(side, |tcp, cx| tcp.close(cx));
+        }
+        let asleep = (application.asleep.0..application.asleep.1).contains(&now);
+        if !application.sink && !asleep {
+            pair.with(side, |tcp, cx| tcp.read(application.read_at_most, cx));
+        }
+    }
+}
+
+fn run(
+    configs: [Config; 2],
+    applications: [Application; 2],
+    network: Hostility,
+    seed: u64,
+    both: bool,
+) -> Pair {
+    let mut pair = Pair::new(&configs[0], &configs[1], network, seed);
+    pair.sink = [applications[0].sink, applications[1].sink];
+    let sink = applications[0].sink;
+    pair.with(A, |tcp, _| tcp.set_sink(sink));
+    if both {
+        pair.connect(B);
+    }
+    let mut written = [0; 2];
+    for tick in 0_u64..40_000 {
+        let end = Time::ZERO + Span::from_millis(50 * tick);
+        while pair.step(end) {
+            act(&mut pair, &applications, &mut written);
+            assert!(pair.steps < 2_000_000, "too much work: {:?}", pair.a());
+            assert!(pair.world.packets.held() < 100_000, "too much memory");
+        }
+        pair.run_until(end);
+        act(&mut pair, &applications, &mut written);
+        let closed = |side: usize| {
+            pair.ends[side]
+                .as_ref()
+                .is_some_and(|tcp| tcp.state() == State::Closed && tcp.readable() == 0)
+        };
+        if closed(A) && closed(B) {
+            break;
+        }
+    }
+    pair
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 300, ..ProptestConfig::default() })]
+
+    /// Loss, bursts, reordering, duplication, false headers, tiny and closed windows, applications
+    /// that sleep: what is written is delivered, in order and once, and both ends close.
+    #[test]
+    fn streams_are_exact(
+        configs in [config(), config()],
+        applications in [application(), application()],
+        network in network(false),
+        seed in any::<u64>(),
+        both in prop_oneof![4 => Just(false), 1 => Just(true)],
+    ) {
+        let mut applications = applications;
+        for side in [A, B] {
+            // A small window needs a round trip each time.
+            let limit = 300 * configs[1 - side].receive_buffer;
+            applications[side].to_write = applications[side].to_write.min(limit);
+        }
+        let pair = run(configs, applications.clone(), network, seed, both);
+        for side in [A, B] {
+            let (tcp, peer) = (pair.ends[side].as_ref().unwrap(), pair.ends[1 - side].as_ref().unwrap());
+            let context = || format!("side {side}, {:?} at {:?}\n{tcp:?}\n{peer:?}", tcp.state(), pair.world.now);
+            prop_assert!(!pair.events[side].has(Events::RESET | Events::TIMED_OUT), "{}", context());
+            prop_assert_eq!(tcp.state(), State::Closed, "{}", context());
+            prop_assert_eq!(tcp.written_offset(), applications[side].to_write, "{}", context());
+            prop_assert_eq!(peer.statistics().bytes_delivered, applications[side].to_write, "{}", context());
+            prop_assert_eq!(peer.delivered_offset(), applications[side].to_write);
+            prop_assert_eq!(tcp.statistics().bytes_acknowledged, applications[side].to_write);
+            prop_assert_eq!(peer.statistics().payload_mismatches, 0, "{}", context());
+        }
+    }
+
+    /// A path that lies, with false acknowledgments, resets, ends and timestamps: whatever comes of
+    /// it, nobody panics, works for ever or remembers without bound.
+    #[test]
+    fn lies_do_no_harm_beyond_the_stream(
+        configs in [config(), config()],
+        applications in [application(), application()],
+        network in network(true),
+        seed in any::<u64>(),
+    ) {
+        let pair = run(configs, applications.clone(), network, seed, false);
+        for tcp in pair.ends.iter().flatten() {
+            prop_assert!(tcp.in_flight() <= 1 << 40);
+            prop_assert!(tcp.acknowledged_offset() <= tcp.sent_offset());
+            prop_assert!(tcp.sent_offset() <= tcp.written_offset());
+        }
+    }
+}
