@@ -34,6 +34,18 @@ def plain_table() -> Table:
     return Table(box=None, show_header=False, padding=(0, 2, 0, 0))
 
 
+def new_table(first: str, *others: str) -> Table:
+    """Return a table with a heading; all columns but the first are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table
+
+
 def print_json(value: object) -> None:
     """Print one JSON object; a string is JSON already."""
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

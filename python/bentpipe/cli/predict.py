@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bentpipe.cli.output import console, plain_table, print_json
+from bentpipe.cli.output import console, new_table, plain_table, print_json
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
 from bentpipe.scenario import Scenario, parse_settings
@@ -23,8 +23,6 @@ def predict(*, file: str, settings: Sequence[str], as_json: bool) -> None:
 
 
 def _print_flow(scenario: str, flow: FlowPrediction) -> None:
-    from rich.table import Table
-
     size = "until the end" if flow.transfer_bytes is None else format_bytes(flow.transfer_bytes)
     print(f"{scenario}, flow {flow.name}: {size}")
     facts = plain_table()
@@ -41,19 +39,13 @@ def _print_flow(scenario: str, flow: FlowPrediction) -> None:
         facts.add_row("loss", f"{flow.loss_rate:.3g}", "of the data segments")
     console().print(facts)
 
-    limits = Table(title="Limits", title_justify="left")
-    limits.add_column("limit")
-    limits.add_column("goodput", justify="right")
-    limits.add_column("")
+    limits = new_table("limit", "goodput", "")
     for name, rate in sorted(flow.limits_bps.items(), key=lambda item: item[1]):
         limits.add_row(name, format_rate(rate), "binds" if name == flow.binding else "")
     console().print(limits)
 
-    models = Table(title="Models", title_justify="left")
-    models.add_column("model")
-    models.add_column("goodput", justify="right")
-    models.add_column("transfer time", justify="right")
-    models.add_column("applies")
+    models = new_table("model", "goodput", "transfer time")
+    models.add_column("applies", ratio=1)
     for answer in flow.models:
         goodput = "–" if answer.throughput_bps is None else format_rate(answer.throughput_bps)
         verdict = "yes" if answer.applies else "no"

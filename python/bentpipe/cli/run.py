@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import made_folder, print_json
+from bentpipe.cli.output import console, made_folder, new_table, print_json
 from bentpipe.results import RunResult
 from bentpipe.results import run as simulate
 from bentpipe.scenario import Scenario, parse_settings
+from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.results import Summary
+    from rich.table import Table
+
+    from bentpipe.results import DirectionResult, FlowResult, Summary
+
+# Flows beside each other; more than that go below each other.
+MOST_COLUMNS = 4
 
 
 def run(
@@ -40,7 +46,9 @@ def run(
         return
     print_summary(result.summary)
     if written:
-        print("wrote " + ", ".join(str(path) for path in written))
+        print("wrote")
+        for path in written:
+            print(f"  {path}")
 
 
 def _write(result: RunResult, folder: Path) -> list[Path]:
@@ -61,54 +69,61 @@ def _write(result: RunResult, folder: Path) -> list[Path]:
 
 def print_summary(summary: Summary) -> None:
     """Print the tables that a person reads."""
-    from rich.table import Table
-
-    from bentpipe.cli.output import console
-    from bentpipe.units import format_bytes, format_rate, format_seconds
-
+    ended_s = summary.extra.get("ended_s", summary.duration_s)
     print(
-        f"{summary.scenario}: {format_seconds(summary.duration_s)} simulated in "
+        f"{summary.scenario}: {format_seconds(ended_s)} simulated in "
         f"{format_seconds(summary.wall_s)}, {summary.packet_hops:,} packet-hops, "
         f"seed {summary.seed}"
     )
-    flows = Table(title="Flows", title_justify="left")
-    flows.add_column("flow")
-    for heading in (
-        *("delivered", "start", "finish", "goodput", "segments sent", "retransmitted"),
-        *("timeouts", "fast recoveries", "round trip: min", "mean", "95%", "max"),
-    ):
-        flows.add_column(heading, justify="right")
-    for flow in summary.flows:
-        round_trips = (flow.rtt_ms.min, flow.rtt_ms.mean, flow.rtt_ms.p95, flow.rtt_ms.max)
-        flows.add_row(
-            flow.name,
-            format_bytes(flow.bytes_delivered),
-            format_seconds(flow.start_s),
-            "unfinished" if flow.finish_s is None else format_seconds(flow.finish_s),
-            format_rate(flow.goodput_bps),
-            f"{flow.segments_sent:,}",
-            f"{flow.segments_retransmitted:,}",
-            f"{flow.timeouts:,}",
-            f"{flow.fast_recoveries:,}",
-            *(format_seconds(None if time is None else time / 1e3) for time in round_trips),
-        )
-    links = Table(title="Links", title_justify="left")
-    links.add_column("direction")
-    for heading in (
-        *("utilization", "packets delivered", "lost", "dropped"),
-        *("longest queue", "in bytes"),
-    ):
-        links.add_column(heading, justify="right")
-    for link in summary.links:
-        links.add_row(
+    if summary.flows:
+        console().print(_flow_table(summary.flows))
+    if summary.links:
+        console().print(_link_table(summary.links))
+
+
+def _flow_table(flows: Sequence[FlowResult]) -> Table:
+    """Return a few flows as columns, which fit a terminal; many as rows."""
+    cells = [_flow_cells(flow) for flow in flows]
+    if len(flows) <= MOST_COLUMNS:
+        table = new_table("flow", *(flow.name for flow in flows))
+        for quantity in cells[0]:
+            table.add_row(quantity, *(each[quantity] for each in cells))
+        return table
+    table = new_table("flow", *cells[0])
+    for flow, each in zip(flows, cells, strict=True):
+        table.add_row(flow.name, *each.values())
+    return table
+
+
+def _flow_cells(flow: FlowResult) -> dict[str, str]:
+    rtt = flow.rtt_ms
+    round_trips = [None if each is None else each / 1e3 for each in (rtt.min, rtt.mean, rtt.p95)]
+    shortest, mean, p95 = (format_seconds(each) for each in round_trips)
+    return {
+        "delivered": format_bytes(flow.bytes_delivered),
+        "start": format_seconds(flow.start_s),
+        "finish": "unfinished" if flow.finish_s is None else format_seconds(flow.finish_s),
+        "goodput": format_rate(flow.goodput_bps),
+        "segments sent": f"{flow.segments_sent:,}",
+        "retransmitted": f"{flow.segments_retransmitted:,}",
+        "timeouts": f"{flow.timeouts:,}",
+        "fast recoveries": f"{flow.fast_recoveries:,}",
+        "shortest round trip": shortest,
+        "mean": mean,
+        "95%": p95,
+    }
+
+
+def _link_table(links: Sequence[DirectionResult]) -> Table:
+    table = new_table("link", "used", "delivered", "lost", "dropped", "longest queue")
+    for link in links:
+        queue = f"{link.queue_max_packets:,} packets, {format_bytes(link.queue_max_bytes)}"
+        table.add_row(
             link.name,
             f"{link.utilization:.1%}",
             f"{link.packets_delivered:,}",
             f"{link.packets_lost:,}",
             f"{link.packets_dropped:,}",
-            f"{link.queue_max_packets:,} packets",
-            format_bytes(link.queue_max_bytes),
+            queue if link.queue_max_packets else "none",
         )
-    for table in (flows, links):
-        if table.row_count:
-            console().print(table)
+    return table
