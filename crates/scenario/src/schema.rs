@@ -6,6 +6,7 @@
 
 mod flow;
 pub(crate) mod hints;
+mod json;
 mod link;
 mod named;
 mod node;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 use crate::quantity::Length;
 
 pub use flow::{AppFile, AppKind, FlowFile};
+pub use json::json_schema;
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, QueueFile, QueueKind};
 pub use named::{Name, Named};
 pub use node::{GatewayFile, GatewayKind, HostFile};
@@ -60,13 +62,4 @@ pub struct ScenarioFile {
 
 fn one() -> u64 {
     1
-}
-
-/// The JSON Schema (draft 7) of a scenario file, for editors and for the reference.
-#[must_use]
-pub fn json_schema() -> serde_json::Value {
-    schemars::generate::SchemaSettings::draft07()
-        .into_generator()
-        .into_root_schema_for::<ScenarioFile>()
-        .to_value()
 }

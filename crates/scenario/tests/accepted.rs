@@ -237,8 +237,8 @@ fn it_serializes_with_units_in_the_names() {
 fn ready_made() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("the folder can be read")
+        .map(|entry| entry.expect("the folder can be read").path())
         .filter(|path| {
             path.extension()
                 .is_some_and(|extension| extension == "toml")

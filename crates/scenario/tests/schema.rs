@@ -12,7 +12,7 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
     let keywords = match schema {
         Value::Bool(true) => return None,
         Value::Bool(false) => return Some(format!("{path}: not allowed")),
-        schema => schema.as_object().unwrap(),
+        schema => schema.as_object().expect("a sound schema"),
     };
     let wrong = |what: String| Some(format!("{path}: {what}, got {value}"));
     for (keyword, argument) in keywords {
@@ -20,24 +20,34 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
             "$schema" | "title" | "description" | "default" | "examples" | "format"
             | "definitions" => None,
             "$ref" => {
-                let pointer = argument.as_str().unwrap().trim_start_matches('#');
-                violation(root, root.pointer(pointer).unwrap(), value, path)
+                let pointer = argument
+                    .as_str()
+                    .expect("a sound schema")
+                    .trim_start_matches('#');
+                violation(
+                    root,
+                    root.pointer(pointer).expect("a sound schema"),
+                    value,
+                    path,
+                )
             }
             "type" => {
                 let types = argument
                     .as_array()
                     .cloned()
                     .unwrap_or(vec![argument.clone()]);
-                let fits = types.iter().any(|kind| match kind.as_str().unwrap() {
-                    "object" => value.is_object(),
-                    "array" => value.is_array(),
-                    "string" => value.is_string(),
-                    "boolean" => value.is_boolean(),
-                    "integer" => value.is_i64() || value.is_u64(),
-                    "number" => value.is_number(),
-                    "null" => value.is_null(),
-                    other => panic!("type {other}"),
-                });
+                let fits = types
+                    .iter()
+                    .any(|kind| match kind.as_str().expect("a sound schema") {
+                        "object" => value.is_object(),
+                        "array" => value.is_array(),
+                        "string" => value.is_string(),
+                        "boolean" => value.is_boolean(),
+                        "integer" => value.is_i64() || value.is_u64(),
+                        "number" => value.is_number(),
+                        "null" => value.is_null(),
+                        other => panic!("type {other}"),
+                    });
                 if fits {
                     None
                 } else {
@@ -46,7 +56,7 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
             }
             "const" => (argument != value).then(|| format!("{path}: not {argument}")),
             "enum" => {
-                let fits = argument.as_array().unwrap().contains(value);
+                let fits = argument.as_array().expect("a sound schema").contains(value);
                 if fits {
                     None
                 } else {
@@ -54,7 +64,7 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
                 }
             }
             "oneOf" | "anyOf" => {
-                let branches = argument.as_array().unwrap();
+                let branches = argument.as_array().expect("a sound schema");
                 let fits = branches
                     .iter()
                     .filter(|branch| violation(root, branch, value, path).is_none())
@@ -66,13 +76,13 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
                 }
             }
             "allOf" => {
-                let mut branches = argument.as_array().unwrap().iter();
+                let mut branches = argument.as_array().expect("a sound schema").iter();
                 branches.find_map(|branch| violation(root, branch, value, path))
             }
             "pattern" => match value.as_str() {
                 Some(text)
-                    if !regex_lite::Regex::new(argument.as_str().unwrap())
-                        .unwrap()
+                    if !regex_lite::Regex::new(argument.as_str().expect("a sound schema"))
+                        .expect("a sound schema")
                         .is_match(text) =>
                 {
                     wrong(format!("expected {argument}"))
@@ -80,21 +90,27 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
                 _ => None,
             },
             "minimum" => match value.as_f64() {
-                Some(number) if number < argument.as_f64().unwrap() => wrong("too small".into()),
+                Some(number) if number < argument.as_f64().expect("a sound schema") => {
+                    wrong("too small".into())
+                }
                 _ => None,
             },
             "maximum" => match value.as_f64() {
-                Some(number) if number > argument.as_f64().unwrap() => wrong("too large".into()),
+                Some(number) if number > argument.as_f64().expect("a sound schema") => {
+                    wrong("too large".into())
+                }
                 _ => None,
             },
             "minItems" => match value.as_array() {
-                Some(items) if (items.len() as u64) < argument.as_u64().unwrap() => {
+                Some(items)
+                    if (items.len() as u64) < argument.as_u64().expect("a sound schema") =>
+                {
                     wrong("too short".into())
                 }
                 _ => None,
             },
             "maxItems" => match value.as_array() {
-                Some(items) if items.len() as u64 > argument.as_u64().unwrap() => {
+                Some(items) if items.len() as u64 > argument.as_u64().expect("a sound schema") => {
                     wrong("too long".into())
                 }
                 _ => None,
@@ -104,8 +120,9 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
                 items.find_map(|(i, item)| violation(root, argument, item, &format!("{path}[{i}]")))
             }),
             "required" => value.as_object().and_then(|object| {
-                let mut names = argument.as_array().unwrap().iter();
-                let missing = names.find(|name| !object.contains_key(name.as_str().unwrap()))?;
+                let mut names = argument.as_array().expect("a sound schema").iter();
+                let missing = names
+                    .find(|name| !object.contains_key(name.as_str().expect("a sound schema")))?;
                 Some(format!("{path}: {missing} is missing"))
             }),
             "propertyNames" => value.as_object().and_then(|object| {
@@ -134,7 +151,8 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
 }
 
 fn to_json(text: &str) -> Value {
-    serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
+    serde_json::to_value(toml::from_str::<toml::Table>(text).expect("a sound schema"))
+        .expect("a sound schema")
 }
 
 fn check(text: &str) -> Option<String> {
@@ -251,6 +269,11 @@ fn what_is_wrong_does_not_validate() {
     for (from, to) in wrong {
         assert!(check(&EVERY_KEY.replace(from, to)).is_some(), "{to}");
     }
+}
+
+#[test]
+fn nothing_is_null() {
+    assert!(!json_schema().to_string().contains("null"));
 }
 
 #[test]

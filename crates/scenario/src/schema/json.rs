@@ -1,0 +1,63 @@
+//! The JSON Schema of a scenario file.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::ScenarioFile;
+
+/// The JSON Schema (draft 7) of a scenario file, for editors and for the reference: every key with
+/// its description, default, pattern and examples, in the order in which they are best explained.
+#[must_use]
+pub fn json_schema() -> Value {
+    let generator = SchemaSettings::draft07().into_generator();
+    let mut schema = generator.into_root_schema_for::<ScenarioFile>().to_value();
+    if let Value::Object(keywords) = &mut schema {
+        keywords.insert("title".to_owned(), "bentpipe scenario".into());
+    }
+    tidy(&mut schema);
+    schema
+}
+
+/// Takes out what is Rust's and not TOML's: null for what may be left out, and the line breaks of
+/// comments.
+fn tidy(schema: &mut Value) {
+    let null = Value::from("null");
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Object(keywords) => {
+            // A table's default is that of each of its keys.
+            let says = |value: &Value| !value.is_null() && !value.is_object();
+            keywords.retain(|keyword, value| keyword != "default" || says(value));
+            if let Some(Value::Array(types)) = keywords.get_mut("type") {
+                types.retain(|kind| *kind != null);
+                if let [kind] = &types[..] {
+                    let kind = kind.clone();
+                    keywords.insert("type".to_owned(), kind);
+                }
+            }
+            if let Some(Value::Array(branches)) = keywords.get_mut("anyOf") {
+                branches.retain(|branch| branch.get("type") != Some(&null));
+                if let [Value::Object(only)] = &branches[..] {
+                    let only = only.clone();
+                    keywords.remove("anyOf");
+                    // Beside a $ref, draft 7 ignores the rest.
+                    if only.contains_key("$ref") {
+                        let all = vec![Value::Object(only)];
+                        keywords.insert("allOf".to_owned(), Value::Array(all));
+                    } else {
+                        keywords.extend(only);
+                    }
+                }
+            }
+            if let Some(Value::String(text)) = keywords.get_mut("description") {
+                let paragraphs: Vec<_> = text
+                    .split("\n\n")
+                    .map(|lines| lines.replace('\n', " "))
+                    .collect();
+                *text = paragraphs.join("\n\n");
+            }
+            keywords.values_mut().for_each(tidy);
+        }
+        _ => {}
+    }
+}
