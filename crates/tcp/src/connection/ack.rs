@@ -102,9 +102,18 @@ impl Connection {
         match reaction {
             Reaction::Grow => {
                 if self.window_may_grow() {
+                    let segment = u64::from(self.negotiated.segment);
                     let sample = AckSample {
                         now,
-                        acknowledged,
+                        // RFC 3465 section 2.3: L = 1 until what a timeout sent again is
+                        // acknowledged, because such an acknowledgment covers segments that left
+                        // the network long ago. One that jumps over a thousand of them would open
+                        // the window by as many at once.
+                        acknowledged: if before < self.send.timed_out_below {
+                            acknowledged.min(segment)
+                        } else {
+                            acknowledged
+                        },
                         in_flight: self.recovery.in_flight(&self.send.sequence),
                         rtt,
                         smoothed_rtt: self.rtt.smoothed(),

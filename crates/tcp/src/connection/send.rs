@@ -22,6 +22,8 @@ pub(super) struct Send {
     /// Everything below has been sent twice, or might have been: no round trip is measured by it
     /// (Karn's algorithm, RFC 6298 section 3).
     pub(super) ambiguous_below: u64,
+    /// Everything below this was outstanding at the last timeout.
+    pub(super) timed_out_below: u64,
     /// After the last segment smaller than a full one.
     pub(super) small_end: u64,
     /// When a segment with payload was last sent.
@@ -58,6 +60,7 @@ impl Send {
             window_maximum: 0,
             window_sequence: Seq::default(),
             ambiguous_below: 0,
+            timed_out_below: 0,
             small_end: 0,
             last_sent_at: Time::ZERO,
             window_limited: false,

@@ -130,15 +130,19 @@ impl Connection {
             self.send_syn(cx);
             return;
         }
-        if self.send.attempts == 1 {
-            // RFC 5681 section 3.1: FlightSize is all that is outstanding, however far a previous
-            // timeout's retransmissions have come.
-            let flight_size = self.send.sequence.outstanding_ever();
+        if self.send.attempts == 1 && !self.recovery.is_recovering() {
+            // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
+            // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
+            let flight_size = self.recovery.in_flight(&self.send.sequence);
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, cx.now);
         } else {
+            // Fast recovery has halved the window for this loss already. Its outstanding data would
+            // be a wrong measure: every duplicate has let a segment more go out, so that half of it
+            // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
             self.congestion.on_repeated_timeout();
         }
+        self.send.timed_out_below = self.send.sequence.highest;
         // Go back to the first segment not acknowledged, and send all again as the window opens.
         self.send.sequence.next = self.send.sequence.unacknowledged;
         self.recovery.on_timeout(&self.send.sequence);
