@@ -234,7 +234,12 @@ impl NetworkBuilder {
         if destinations.len() * edges.len() > ROUTE_STEPS {
             return Err(BuildError::TooLarge);
         }
-        let map = Map::new(ports, edges);
+        let forwards: Vec<bool> = self
+            .nodes
+            .iter()
+            .map(|node| !matches!(node.kind, NodeKind::Host))
+            .collect();
+        let map = Map::new(ports, edges, &forwards);
         let mut tables: Vec<Routes> = ports
             .iter()
             .map(|ports| Routes::new(ports.len(), nodes))

@@ -21,13 +21,15 @@ type Distance = (u32, Span);
 pub(super) struct Map<'a> {
     ports: &'a [Vec<u16>],
     edges: &'a [Edge],
+    /// Which nodes send on what is not for them. A host doesn't.
+    forwards: &'a [bool],
     arriving: Vec<Vec<u16>>,
 }
 
 impl<'a> Map<'a> {
     /// `ports[node][port]` is the direction behind that port, or `u16::MAX` for a port that only
     /// receives.
-    pub(super) fn new(ports: &'a [Vec<u16>], edges: &'a [Edge]) -> Self {
+    pub(super) fn new(ports: &'a [Vec<u16>], edges: &'a [Edge], forwards: &'a [bool]) -> Self {
         let mut arriving: Vec<Vec<u16>> = vec![Vec::new(); ports.len()];
         for (index, edge) in edges.iter().enumerate() {
             arriving[usize::from(edge.to)].push(index as u16);
@@ -35,6 +37,7 @@ impl<'a> Map<'a> {
         Self {
             ports,
             edges,
+            forwards,
             arriving,
         }
     }
@@ -48,6 +51,9 @@ impl<'a> Map<'a> {
         best[destination] = Some((0, Span::ZERO));
         while let Some(Reverse((distance, node))) = frontier.pop() {
             if best[node].is_some_and(|known| known < distance) {
+                continue;
+            }
+            if node != destination && !self.forwards[node] {
                 continue;
             }
             for &index in &self.arriving[node] {
@@ -87,7 +93,7 @@ mod tests {
         // Satellite 0 -> 1, modem 1 -> 2 -> 0.
         let edges = [edge(0, 1, 250), edge(1, 2, 20), edge(2, 0, 20)];
         let ports = [vec![0, u16::MAX], vec![u16::MAX, 1], vec![u16::MAX, 2]];
-        let map = Map::new(&ports, &edges);
+        let map = Map::new(&ports, &edges, &[true; 4]);
         assert_eq!(map.ports_towards(1), [Some(Port(0)), None, Some(Port(1))]);
         assert_eq!(map.ports_towards(0), [None, Some(Port(1)), Some(Port(1))]);
     }
@@ -106,10 +112,31 @@ mod tests {
             vec![u16::MAX, 3],
             vec![u16::MAX, u16::MAX],
         ];
-        let map = Map::new(&ports, &edges);
+        let map = Map::new(&ports, &edges, &[true; 4]);
         assert_eq!(
             map.ports_towards(3),
             [Some(Port(1)), Some(Port(1)), Some(Port(1)), None]
         );
+    }
+
+    #[test]
+    fn no_path_leads_through_a_host() {
+        // 0 - 1 - 2 over the host 1; 0 - 3 - 4 - 2 over the routers 3 and 4.
+        let edges = [
+            edge(0, 1, 1),
+            edge(1, 2, 1),
+            edge(0, 3, 1),
+            edge(3, 4, 1),
+            edge(4, 2, 1),
+        ];
+        let ports = [
+            vec![0, 2],
+            vec![u16::MAX, 1],
+            vec![],
+            vec![u16::MAX, 3],
+            vec![u16::MAX, 4],
+        ];
+        let map = Map::new(&ports, &edges, &[false, false, false, true, true]);
+        assert_eq!(map.ports_towards(2)[0], Some(Port(1)));
     }
 }
