@@ -14,12 +14,12 @@ from typing import NoReturn
 
 import typer
 
-from bentpipe.cli.application import application
+from bentpipe.cli.commands import application
 from bentpipe.errors import RequestError, WorkError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
-# As a shell reports a process that the signal ended.
-INTERRUPTED, BROKEN_PIPE = 130, 141
+# As a shell reports a process that Ctrl-C ended.
+INTERRUPTED = 130
 
 # typer's own: what it raises for a command line that it can't read.
 _UsageError = typer.BadParameter.__base__ or typer.BadParameter
@@ -27,22 +27,21 @@ _UsageError = typer.BadParameter.__base__ or typer.BadParameter
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     try:
         status = application(list(arguments), prog_name="bentpipe", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return _end(INTERRUPTED, "interrupted")
-    except typer.Exit as exit_:
-        return exit_.exit_code
     except BrokenPipeError:
-        # The reader left. Whatever is buffered has nowhere to go: not an error message either.
+        # The reader left; typer does the same within a command. Whatever is buffered has nowhere
+        # to go, and neither has a message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return FAILED
     except RequestError as error:
         return _end(WRONG_REQUEST, str(error))
     except (WorkError, OSError) as error:
@@ -60,7 +59,8 @@ def run(arguments: Sequence[str]) -> int:
             f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
         )
         return _end(FAILED, message)
-    return status if isinstance(status, int) else DONE
+    # A command returns nothing; a number is how typer itself ended it.
+    return _end(status or DONE, "interrupted" if status == INTERRUPTED else "")
 
 
 def _is_native(error: Exception, name: str) -> bool:

@@ -300,7 +300,14 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
     highest = min(path.window_segments, sent)
     if highest > path.initial_threshold_segments:
         return "slow start ends before the window is fully open; it assumes the contrary"
-    if highest > _pipe_segments(path) + path.buffer_segments:
+    # What waits at most: what the pipe doesn't hold; in slow start, a third of the window, because
+    # three segments leave for two that are acknowledged; the initial window, sent at once.
+    waiting = max(
+        highest - _pipe_segments(path),
+        highest / 3.0,
+        min(path.initial_window_segments, highest) - 1,
+    )
+    if waiting > path.buffer_segments:
         return "the window overflows the downlink's buffer; it assumes no loss"
     return None
 

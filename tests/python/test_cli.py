@@ -1,0 +1,356 @@
+"""The command line's contract: output, exit statuses, one clear line for what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bentpipe import cli, results
+from bentpipe.cli.commands import application
+
+COMMAND = [sys.executable, "-m", "bentpipe"]
+
+SMALL = """
+name = "small"
+duration = "20 s"
+seed = 7
+hosts = { server = {}, client = {} }
+
+[links.satellite]
+between = ["server", "client"]
+rate = "2 Mbit/s"
+delay = "250 ms"
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "300 kB" }
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+class Said:
+    """What a command line came to."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def bentpipe(capsys: pytest.CaptureFixture[str]) -> Any:
+    def call(*arguments: object) -> Said:
+        status = cli.execute([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Said(status, captured.out, captured.err)
+
+    return call
+
+
+def assert_refused(said: Said, *fragments: str, status: int = 2) -> None:
+    assert said.status == status
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1, said.err
+    assert "Traceback" not in said.err
+    for fragment in fragments:
+        assert fragment in said.err
+
+
+def test_json_is_one_object_with_the_contracts_fields(bentpipe: Any, small: Path) -> None:
+    said = bentpipe("run", small, "--json")
+    assert (said.status, said.err) == (0, "")
+    summary = said.data
+    assert summary.keys() >= {
+        *("scenario", "seed", "duration_s", "wall_s", "packet_hops"),
+        *("flows", "links", "gateways"),
+    }
+    (flow,) = summary["flows"]
+    assert flow.keys() >= {
+        *("name", "bytes_delivered", "start_s", "first_data_s", "finish_s", "goodput_bps"),
+        *("segments_sent", "segments_retransmitted", "timeouts", "fast_recoveries", "rtt_ms"),
+    }
+    assert flow["rtt_ms"].keys() >= {"min", "mean", "p95", "max"}
+    assert flow["bytes_delivered"] == 300_000
+    assert [link["name"] for link in summary["links"]] == ["satellite.forward", "satellite.return"]
+    for link in summary["links"]:
+        assert link.keys() >= {
+            *("utilization", "packets_delivered", "packets_lost", "packets_dropped"),
+            *("queue_max_packets", "queue_max_bytes"),
+        }
+
+
+def test_the_table_has_units(bentpipe: Any, small: Path) -> None:
+    said = bentpipe("run", small)
+    assert (said.status, said.err) == (0, "")
+    assert re.search(r"goodput +\d+ kbit/s", said.out)
+    assert re.search(r"shortest round trip +50\d ms", said.out)
+    assert "satellite.forward" in said.out
+
+
+def test_many_flows_are_rows(bentpipe: Any, small: Path) -> None:
+    more = [
+        f'[flows.more{index}]\nfrom = "server"\nto = "client"\napp = {{ kind = "bulk" }}'
+        for index in range(6)
+    ]
+    small.write_text("\n".join([SMALL, *more]), encoding="utf-8")
+    said = bentpipe("run", small)
+    assert said.status == 0
+    assert re.search(r"^ *more5 +[\d.]+ k?B +", said.out, re.MULTILINE)
+
+
+def test_seed_and_settings_change_the_run(bentpipe: Any, small: Path) -> None:
+    assert bentpipe("run", small, "--json").data["seed"] == 7
+    assert bentpipe("run", small, "--json", "--seed", 11).data["seed"] == 11
+    slow = bentpipe("run", small, "--json", "--set", "links.satellite.rate=200 kbit/s").data
+    assert slow["flows"][0]["goodput_bps"] < 200_000
+
+
+def test_equal_seeds_give_equal_runs(bentpipe: Any, small: Path) -> None:
+    lossy = ("--set", "links.satellite.errors.packet_loss_rate=0.02", "--json")
+    runs = [bentpipe("run", small, *lossy).data for _ in range(2)]
+    for each in runs:
+        del each["wall_s"]
+    assert runs[0] == runs[1]
+
+
+def test_out_writes_summary_probes_and_plots(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made" / "for it"
+    said = bentpipe("run", small, "--out", out, "--pcap", "satellite", "--json")
+    assert said.status == 0
+    assert json.loads((out / "summary.json").read_text()) == said.data
+    assert (out / "satellite.pcapng").stat().st_size > 300_000
+
+    table = pq.read_table(out / "probes.parquet")
+    assert table.column_names == ["series", "time_s", "value", "unit"]
+    names = set(table["series"].to_pylist())
+    assert names >= {"download.congestion_window", "download.sent", "satellite.forward.queue"}
+
+    plots = {path.name for path in out.glob("*.svg")}
+    assert plots >= {
+        "download.time-sequence.svg",
+        "download.congestion-window.svg",
+        "download.goodput.svg",
+        "satellite.forward.queue.svg",
+    }
+    for plot in plots:
+        root = ET.parse(out / plot).getroot()
+        assert root.tag.endswith("svg")
+        # 7.2 by 4.2 inches, in points.
+        assert (root.get("width"), root.get("height")) == ("518.4pt", "302.4pt")
+
+
+def test_equal_runs_give_equal_plots(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert bentpipe("run", small, "--out", tmp_path / name).status == 0
+    for plot in (tmp_path / "one").glob("*.svg"):
+        assert plot.read_bytes() == (tmp_path / "two" / plot.name).read_bytes()
+
+
+def test_a_ready_made_scenario_runs_by_its_name(bentpipe: Any) -> None:
+    names = bentpipe("list", "scenarios", "--json").data["scenarios"]
+    assert len(names) >= 6
+    for name in names:
+        assert bentpipe("run", name, "--json").data["scenario"] == name
+
+
+def test_predict_says_which_limit_binds(bentpipe: Any, small: Path) -> None:
+    settings = ("hosts.client.tcp.delayed_ack=off", "hosts.client.tcp.receive_buffer=64 kB")
+    said = bentpipe("predict", small, "--json", "--set", settings[0], "--set", settings[1])
+    assert (said.status, said.err) == (0, "")
+    (flow,) = said.data["flows"]
+    assert flow["binding"] == min(flow["limits_bps"], key=flow["limits_bps"].get)
+    models = {model["name"]: model for model in flow["models"]}
+    assert models.keys() == {
+        *("obata2000", "delayed_ack", "lakshman", "mathis", "padhye", "cardwell")
+    }
+    assert models["delayed_ack"]["applies"]
+    assert models["delayed_ack"]["throughput_bps"] > 0
+    assert not models["padhye"]["applies"]
+    assert models["padhye"]["throughput_bps"] is None
+
+    table = bentpipe("predict", small)
+    assert "binds" in table.out
+    assert "no: " in table.out
+
+
+def test_lists_schema_and_doctor(bentpipe: Any) -> None:
+    everything = bentpipe("list", "--json").data
+    assert "obata2000" in everything["studies"]
+    assert "reno" in everything["congestion-controls"]
+    for kind, names in everything.items():
+        assert [line.split()[0] for line in bentpipe("list", kind).out.splitlines()] == names
+        assert kind in bentpipe("list").out
+    schema = bentpipe("schema").data
+    assert schema["type"] == "object"
+    found = {each["name"]: each["found"] for each in bentpipe("doctor", "--json").data["findings"]}
+    assert found["simulator"]
+    assert found.keys() >= {"ns-2", "tshark"}
+    assert "simulator" in bentpipe("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["run", "nowhere.toml"], ["nowhere.toml: no such file"]),
+        (["run", "geo-consumr"], ["did you mean", "geo-consumer"]),
+        (["run", "."], ["folder"]),
+        (["run"], ["FILE"]),
+        (["run", "SMALL", "--set", "nonsense"], ["--set", "KEY=VALUE"]),
+        (["run", "SMALL", "--set", "=1"], ["KEY=VALUE"]),
+        (["run", "SMALL", "--seed", "minus one"], ["--seed"]),
+        (["run", "SMALL", "--sede", "1"], ["--sede"]),
+        (["run", "SMALL", "--set", "links.satellite.rat=1 Mbit/s"], ["rat", "rate"]),
+        (["run", "SMALL", "--set", "duration=20"], ["duration"]),
+        (["run", "SMALL", "--pcap", "sattelite"], ["sattelite", "satellite"]),
+        (["run", "SMALL", "--out", "SMALL"], ["--out", "small.toml"]),
+        (["predict", "SMALL", "--set", "flows.download.to=nobody"], ["nobody"]),
+        (["reproduce", "obata200"], ["obata200", "did you mean 'obata2000'"]),
+        (["reproduce", "--out", "SMALL"], ["--out"]),
+        (["list", "scenario"], ["did you mean 'scenarios'"]),
+        (["list", "zebras"], ["expected one of", "scenarios"]),
+        (["frobnicate"], ["frobnicate"]),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_2(
+    bentpipe: Any,
+    small: Path,
+    arguments: Sequence[str],
+    fragments: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(small.parent)
+    words = [str(small) if word == "SMALL" else word for word in arguments]
+    assert_refused(bentpipe(*words), *fragments)
+
+
+def test_a_wrong_scenario_names_file_line_and_key(bentpipe: Any, small: Path) -> None:
+    small.write_text(SMALL.replace('delay = "250 ms"', 'dealy = "250 ms"'), encoding="utf-8")
+    assert_refused(bentpipe("run", small), f"{small}:10", "dealy", "delay")
+
+
+def test_an_unwritable_folder_is_refused_before_the_run(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    forbidding = SimpleNamespace(access=lambda *_: False, W_OK=os.W_OK, X_OK=os.X_OK)
+    monkeypatch.setattr("bentpipe.cli.output.os", forbidding)
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    assert_refused(bentpipe("run", small, "--out", small.parent), "can't be written to")
+
+
+def test_work_that_fails_is_1(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "probes.parquet")
+
+    monkeypatch.setattr(results.RunResult, "write_parquet", full)
+    said = bentpipe("run", small, "--out", tmp_path)
+    assert_refused(said, "probes.parquet: no space left on device", status=1)
+
+
+def test_a_mistake_of_ours_is_one_line_too(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oh\nno")
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", broken)
+    assert_refused(bentpipe("run", small), "internal error: ZeroDivisionError: oh no", status=1)
+
+
+def test_ctrl_c_is_130(bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", interrupted)
+    assert_refused(bentpipe("run", small), "interrupted", status=130)
+
+
+def test_a_reader_that_leaves_is_no_traceback(small: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.run(
+        [*COMMAND, "run", str(small)], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (1, b"")
+
+
+def test_help_and_version(bentpipe: Any) -> None:
+    assert bentpipe("--help").status == 0
+    assert bentpipe("--version").out.startswith("bentpipe ")
+    alone = bentpipe()
+    assert (alone.status, alone.err) == (2, "")
+    for command in ("run", "predict", "reproduce", "list", "schema", "doctor"):
+        assert bentpipe(command, "--help").status == 0
+
+
+def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
+    """Start-up is bounded by what is imported; times would depend on the machine."""
+    script = (
+        "import sys; from bentpipe import cli; status = cli.execute(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    heavy = {"numpy", "matplotlib", "pyarrow", "jinja2", "pydantic"}
+    for options, allowed in ((["--json"], set[str]()), ([], {"rich"})):
+        process = subprocess.run(
+            [sys.executable, "-c", script, "run", str(small), *options],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        loaded = set(process.stderr.split())
+        assert not loaded & heavy
+        if not allowed:
+            assert "rich.table" not in loaded
+
+
+def test_main_exits_with_the_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bentpipe", "list", "zebras"])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 2
+    assert "zebras" in capsys.readouterr().err
+
+
+def test_stdout_that_fails_is_reported(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert cli.execute(["run", str(small), "--json"]) == 1
+    assert capsys.readouterr().err == "bentpipe: no space left on device\n"
+
+
+def test_the_application_has_no_command_that_is_not_documented() -> None:
+    names = {command.name for command in application.registered_commands}
+    assert names == {"run", "predict", "reproduce", "list", "schema", "doctor"}

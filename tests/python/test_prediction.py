@@ -1,0 +1,194 @@
+"""Predictions for scenarios: the path of a flow, and models against the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe.prediction import FlowPrediction
+from bentpipe.prediction.paths import flow_paths
+from bentpipe.scenario import Scenario
+
+# Three links, the middle one the slowest; TCP as the formulas know it.
+TEXT = """
+name = "routed"
+duration = "1000 s"
+
+[hosts.server.tcp]
+slow_start = "standard"
+initial_window = "1 segment"
+nagle = false
+[hosts.client.tcp]
+receive_buffer = "28960 B"
+delayed_ack = "200 ms"
+[gateways.near]
+kind = "router"
+[gateways.far]
+kind = "router"
+
+[links.lan]
+between = ["server", "near"]
+rate = "10 Mbit/s"
+delay = "5 ms"
+[links.satellite]
+between = ["far", "near"]
+forward = { rate = "64 kbit/s", delay = "100 ms" }
+return = { rate = "1 Mbit/s", delay = "250 ms", redundancy = "16/15" }
+[links.home]
+between = ["far", "client"]
+rate = "2 Mbit/s"
+delay = "1 ms"
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "1 MB" }
+"""
+
+
+@pytest.fixture
+def routed(tmp_path: Path) -> Scenario:
+    return Scenario(path=tmp_path / "routed.toml", text=TEXT)
+
+
+def only_flow(scenario: Scenario, settings: dict[str, object] | None = None) -> FlowPrediction:
+    (flow,) = bentpipe.predict(scenario.with_settings(settings or {})).flows
+    return flow
+
+
+def model(flow: FlowPrediction, name: str) -> Any:
+    return next(each for each in flow.models if each.name == name)
+
+
+def test_a_route_becomes_one_link_each_way(routed: Scenario) -> None:
+    (path,) = flow_paths(routed.resolved())
+    assert [each.name for each in path.downlink] == [
+        *("lan.forward", "satellite.return", "home.forward")
+    ]
+    assert [each.name for each in path.uplink] == [
+        *("home.return", "satellite.forward", "lan.return")
+    ]
+    assert path.down_bottleneck.name == "satellite.return"
+    assert path.up_bottleneck.name == "satellite.forward"
+    # Propagation, and a whole packet received before it goes on at the other two links.
+    assert path.down_delay_s == pytest.approx(0.256 + 12_000 / 10e6 + 12_000 / 2e6)
+    assert path.up_delay_s == pytest.approx(0.106 + 416 / 10e6 + 416 / 2e6)
+    assert (path.segment_bytes, path.header_bytes, path.window_segments) == (1448, 52, 20)
+    asymmetric = path.asymmetric()
+    assert float(asymmetric.capacity_bps) == pytest.approx(1e6 * 15 / 16 * 1448 / 1500)
+
+
+@pytest.mark.parametrize("window_segments", [1, 2, 5, 20, 60])
+@pytest.mark.parametrize("size", ["5 kB", "100 kB", "1 MB"])
+def test_the_corrected_formula_meets_the_simulation(
+    routed: Scenario, window_segments: int, size: str
+) -> None:
+    scenario = routed.with_settings(
+        {
+            "hosts.client.tcp.receive_buffer": f"{window_segments * 1448} B",
+            "flows.download.app.size": size,
+        }
+    )
+    predicted = model(only_flow(scenario), "delayed_ack")
+    assert predicted.applies, predicted.reason
+    simulated = bentpipe.run(scenario).flow().transfer_time_s
+    assert predicted.transfer_time_s == pytest.approx(simulated, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "reason"),
+    [
+        ({"hosts.server.tcp.initial_window": "10 segments"}, "obata2000", "1 segment"),
+        ({"hosts.client.tcp.delayed_ack": "off"}, "obata2000", "delayed"),
+        ({"hosts.server.tcp.slow_start": "byte-counting"}, "delayed_ack", "byte-counting"),
+        ({"hosts.client.tcp.quick_acks": 16}, "delayed_ack", "16"),
+        ({"links.home.forward.errors.bit_error_rate": 1e-6}, "delayed_ack", "loses"),
+        ({"links.home.forward.errors.lost_packets": [40]}, "delayed_ack", "loses"),
+        ({"links.satellite.return.queue.limit": "2 packets"}, "delayed_ack", "overflows"),
+        (
+            {"hosts.server.tcp.initial_slow_start_threshold": "8 segments"},
+            "delayed_ack",
+            "slow start ends",
+        ),
+        ({}, "lakshman", "never overflows"),
+        ({}, "mathis", "no packets at random"),
+        ({"links.home.errors.packet_loss_rate": 0.1}, "mathis", "timeouts"),
+        ({"links.home.errors.packet_loss_rate": 1e-6}, "mathis", "window binds"),
+        ({"flows.other": {"from": "server", "to": "client"}}, "delayed_ack", "shared"),
+    ],
+)
+def test_models_that_do_not_apply_say_why(
+    routed: Scenario, settings: dict[str, object], name: str, reason: str
+) -> None:
+    if "flows.other" in settings:
+        settings = {
+            "flows.other.from": "server",
+            "flows.other.to": "client",
+            "flows.other.app.kind": "bulk",
+        }
+    flows = bentpipe.predict(routed.with_settings(settings)).flows
+    answer = model(flows[0], name)
+    assert not answer.applies
+    assert reason in answer.reason
+    assert (answer.throughput_bps, answer.transfer_time_s) == (None, None)
+
+
+def test_with_loss_the_loss_models_apply(routed: Scenario) -> None:
+    flow = only_flow(
+        routed,
+        {
+            "links.home.errors.packet_loss_rate": 0.01,
+            "hosts.client.tcp.receive_buffer": "1 MiB",
+        },
+    )
+    assert flow.loss_rate == pytest.approx(0.01)
+    assert flow.binding == "loss"
+    for name in ("mathis", "padhye", "cardwell"):
+        answer = model(flow, name)
+        assert answer.applies, answer.reason
+        assert 0 < answer.throughput_bps <= flow.capacity_bps
+    assert model(flow, "cardwell").transfer_time_s > 0
+
+
+def test_a_bit_error_rate_becomes_a_loss_rate(routed: Scenario) -> None:
+    flow = only_flow(routed, {"links.home.forward.errors.bit_error_rate": 1e-6})
+    assert flow.loss_rate == pytest.approx(1 - (1 - 1e-6) ** 12_000)
+    tiny = only_flow(routed, {"links.home.forward.errors.bit_error_rate": 1e-18})
+    assert tiny.loss_rate == pytest.approx(1.2e-14, rel=0.01)
+
+
+def test_the_window_binds_where_it_is_small(routed: Scenario) -> None:
+    small = only_flow(routed, {"hosts.client.tcp.receive_buffer": "2896 B"})
+    assert small.binding == "window"
+    large = only_flow(routed, {"hosts.client.tcp.receive_buffer": "1 MiB"})
+    assert large.binding == "downlink"
+    short = only_flow(routed, {"flows.download.app.size": "2 kB"})
+    assert short.binding == "transfer size"
+    narrow = only_flow(
+        routed,
+        {
+            "links.satellite.forward.rate": "1 kbit/s",
+            "hosts.client.tcp.receive_buffer": "1 MiB",
+            "flows.download.app.size": "100 MB",
+        },
+    )
+    assert narrow.binding == "uplink ACKs"
+    assert narrow.saturation_window_bytes is None
+
+
+def test_no_prediction_exceeds_the_capacity(routed: Scenario) -> None:
+    for window in (1, 3, 30, 300):
+        for size in ("1 kB", "1 MB"):
+            flow = only_flow(
+                routed,
+                {
+                    "hosts.client.tcp.receive_buffer": f"{window * 1448} B",
+                    "flows.download.app.size": size,
+                },
+            )
+            for answer in flow.models:
+                if answer.throughput_bps is not None:
+                    assert answer.throughput_bps <= flow.capacity_bps * (1 + 1e-12)

@@ -1,0 +1,104 @@
+"""Results, typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import bentpipe
+from bentpipe.errors import RequestError
+from bentpipe.results import Summary, tidy
+from bentpipe.scenario import Scenario, ready_made
+
+TEXT = """
+name = "two"
+duration = "10 s"
+hosts = { a = {}, b = {} }
+links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms" }
+flows.one = { from = "a", to = "b", app = { kind = "bulk", size = "100 kB" } }
+flows.two = { from = "a", to = "b", start = "1 s", app = { kind = "bulk" } }
+probes = { series = ["one.congestion_window", "l.forward.queue"], interval = "100 ms" }
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Scenario:
+    return Scenario(path=tmp_path / "two.toml", text=TEXT)
+
+
+def test_a_run_is_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> None:
+    result = bentpipe.run(scenario)
+    assert result.summary.scenario == "two"
+    one, two = result.summary.flows
+    assert result.flow("one") == one
+    assert one.finish_s is not None
+    assert one.first_data_s is not None
+    assert one.transfer_time_s == pytest.approx(one.finish_s - one.first_data_s)
+    assert (two.finish_s, two.transfer_time_s) == (None, None)
+    with pytest.raises(KeyError, match="one, two"):
+        result.flow()
+    with pytest.raises(KeyError, match="one, two"):
+        result.flow("three")
+
+    assert result.series.keys() == {"one.congestion_window", "l.forward.queue"}
+    window = result.series["one.congestion_window"]
+    assert window.unit == "B"
+    assert window.times_s.dtype == window.values.dtype == np.float64
+    assert np.all(np.diff(window.times_s) >= 0)
+
+    result.write_parquet(tmp_path / "probes.parquet")
+    table = pq.read_table(tmp_path / "probes.parquet")
+    assert table.num_rows == sum(len(each.times_s) for each in result.series.values())
+    rows = [row for row in table.to_pylist() if row["series"] == "one.congestion_window"]
+    assert [row["value"] for row in rows] == window.values.tolist()
+    assert {row["unit"] for row in rows} == {"B"}
+
+
+def test_no_series_is_an_empty_table() -> None:
+    assert tidy({}).num_rows == 0
+    assert tidy({}).column_names == ["series", "time_s", "value", "unit"]
+
+
+def test_fields_of_later_versions_are_kept(scenario: Scenario) -> None:
+    data = json.loads(bentpipe.run(scenario).summary_json)
+    data["mood"] = "fine"
+    data["flows"][0]["colour"] = "blue"
+    summary = Summary.from_json(json.dumps(data))
+    assert summary.extra["mood"] == "fine"
+    assert summary.flows[0].extra["colour"] == "blue"
+
+
+def test_settings_are_applied_in_order(scenario: Scenario) -> None:
+    seed = scenario.with_settings({"seed": 3}).with_settings({"seed": 4})
+    assert bentpipe.run(seed).summary.seed == 4
+    assert bentpipe.run(seed, settings={"seed": 5}).summary.seed == 5
+    assert bentpipe.run(seed, seed=6).summary.seed == 6
+    listed = scenario.with_settings({"links.l.forward.errors.lost_packets": [5, 6]})
+    assert listed.resolved()["links"][0]["forward"]["errors"]["lost_packets"] == [5, 6]
+    off = scenario.with_settings({"hosts.a.tcp.timestamps": False})
+    assert off.resolved()["nodes"][0]["tcp"]["timestamps"] is False
+    assert "--set seed=4" in seed.command()
+
+
+def test_errors_are_value_errors(scenario: Scenario, tmp_path: Path) -> None:
+    with pytest.raises(bentpipe.ScenarioError, match=r"two\.toml"):
+        bentpipe.run(Scenario(path=scenario.path, text="name = 1"))
+    with pytest.raises(RequestError, match="no such file"):
+        bentpipe.run(tmp_path / "missing.toml")
+
+
+def test_ready_made_scenarios_resolve() -> None:
+    assert len(ready_made()) >= 6
+    for name in ready_made():
+        assert Scenario.find(name).resolved()["name"] == name
+
+
+def test_the_package_has_what_it_says() -> None:
+    for name in bentpipe.__all__:
+        assert getattr(bentpipe, name) is not None
+    with pytest.raises(AttributeError, match="zebra"):
+        _ = bentpipe.zebra

@@ -1,0 +1,174 @@
+"""The study framework, with a study of two cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from bentpipe import studies
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.plot import new_axes
+from bentpipe.scenario import Scenario
+from bentpipe.studies.runner import Progress, judge, reproduce, simulate
+from bentpipe.studies.study import (
+    Analysis,
+    Claim,
+    Figure,
+    Measurement,
+    Outcomes,
+    Study,
+    read_claims,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+TEXT = """
+name = "cell"
+duration = "10 s"
+hosts = { a = {}, b = {} }
+links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms" }
+flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "50 kB" } }
+"""
+
+
+@dataclass(frozen=True)
+class Tiny:
+    rate: str
+
+    def scenario(self) -> Scenario:
+        return Scenario(path=Path("tiny.toml"), text=TEXT).with_settings(
+            {"links.l.rate": self.rate}
+        )
+
+
+SLOW, FAST = Tiny("1 Mbit/s"), Tiny("2 Mbit/s")
+
+
+def claim(id: str) -> Claim:  # noqa: A002
+    return Claim(
+        id=id,
+        section="1",
+        statement=f"<b>{id}</b> & so on",
+        published="fast > slow",
+        tolerance=0.02 if id == "holds" else 0.0,
+        reason="an order",
+    )
+
+
+def analyse(outcomes: Outcomes[Tiny]) -> Analysis:
+    rates = [outcomes[cell].flow().goodput_bps for cell in (SLOW, FAST)]
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        axes.plot([1.0, 2.0], rates)
+
+    figure = Figure(
+        id="1", title="Two rates", caption="A line.", columns={"rate_bps": rates}, draw=draw
+    )
+    return Analysis(
+        figures=[figure],
+        measurements={
+            "holds": Measurement(measured=f"{rates[1] / rates[0]:.1f}", holds=rates[1] > rates[0]),
+            "fails": Measurement(measured="not so", holds=False),
+        },
+        remarks=["A remark."],
+    )
+
+
+TINY: Study[Tiny] = Study(
+    key="tiny",
+    title="Tiny",
+    reference="Nobody, 2000.",
+    summary="Two cells.",
+    claims=(claim("holds"), claim("fails")),
+    cells=lambda quick: [SLOW] if quick else [SLOW, FAST, SLOW],
+    analyse=analyse,
+)
+
+
+class Steps(Progress):
+    def __init__(self) -> None:
+        self.tasks: list[tuple[str, int]] = []
+        self.steps = 0
+
+    def begin(self, task: str, total: int) -> None:
+        self.tasks.append((task, total))
+
+    def step(self) -> None:
+        self.steps += 1
+
+
+def test_a_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
+    steps = Steps()
+    (done,) = reproduce([TINY], out=tmp_path, progress=steps)
+    # The third cell equals the first.
+    assert (done.cells, steps.steps) == (2, 3)
+    assert steps.tasks[0] == ("tiny: simulating", 2)
+
+    assert (tmp_path / "tiny" / "figure-1.svg").read_text().startswith("<?xml")
+    rates = pq.read_table(tmp_path / "tiny" / "figure-1.parquet")["rate_bps"].to_pylist()
+    assert rates[1] > rates[0]
+
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert [each["holds"] for each in claims] == [True, False]
+    for each in claims:
+        assert each.keys() >= {
+            *("study", "id", "statement", "published", "measured", "tolerance", "holds")
+        }
+
+    page = (tmp_path / "report.html").read_text()
+    assert "&lt;b&gt;holds&lt;/b&gt; &amp; so on" in page
+    assert "doesn’t hold" in page
+    assert "A remark." in page
+    assert "1 of 2" in page
+    # Self-contained: nothing is loaded from anywhere.
+    sources = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(each.startswith(("data:image/svg+xml;base64,", "#")) for each in sources)
+
+
+def test_reports_of_equal_runs_are_equal(tmp_path: Path) -> None:
+    pages = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        reproduce([TINY], out=tmp_path / name)
+        pages.append((tmp_path / name / "report.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_a_cell_that_fails_says_how_to_see_it() -> None:
+    with pytest.raises(WorkError, match=r"bentpipe run tiny\.toml --set links\.l\.rate=fast"):
+        simulate([SLOW, Tiny("fast"), FAST])
+
+
+def test_claims_and_measurements_must_match() -> None:
+    analysis = Analysis(figures=[], measurements={"other": Measurement(measured="", holds=True)})
+    with pytest.raises(ValueError, match="fails, holds, other"):
+        judge(TINY, analysis)
+
+
+def test_claims_are_read_from_toml(tmp_path: Path) -> None:
+    path = tmp_path / "claims.toml"
+    one = (
+        '[[claim]]\nid = "a"\nsection = "1"\nstatement = "s"\npublished = "p"\n'
+        'tolerance = 0.02\nreason = "r"\n'
+    )
+    path.write_text(one)
+    (read,) = read_claims(path)
+    assert (read.id, read.tolerance, read.source) == ("a", 0.02, "paper")
+    path.write_text(one + one)
+    with pytest.raises(ValueError, match="more than one claim a"):
+        read_claims(path)
+
+
+def test_studies_are_found_by_name() -> None:
+    for name in studies.names():
+        assert studies.get(name).key == name
+    with pytest.raises(RequestError, match="did you mean 'obata2000'"):
+        studies.get("obata")
