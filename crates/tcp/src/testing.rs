@@ -304,6 +304,8 @@ struct Arrival {
     slot: usize,
 }
 
+type Filter = Box<dyn FnMut(usize, &Packet) -> bool>;
+
 /// Two connections, A to B, and a network.
 pub(crate) struct Pair {
     pub(crate) world: World,
@@ -312,7 +314,7 @@ pub(crate) struct Pair {
     initial: [Seq; 2],
     pub(crate) network: Hostility,
     /// Asked of every packet, with its sender: does it arrive?
-    pub(crate) filter: Box<dyn FnMut(usize, &Packet) -> bool>,
+    pub(crate) filter: Filter,
     pub(crate) events: [Events; 2],
     pub(crate) sink: [bool; 2],
     arrivals: BinaryHeap<Arrival>,
@@ -494,7 +496,7 @@ impl Pair {
                 record.flags = Flags(bits as u8 & !(Flags::RST.0 | Flags::FIN.0));
                 record.payload_length = 0;
             }
-            4 => record.acknowledgment = record.acknowledgment + near,
+            4 => record.acknowledgment += near,
             5 => record.set_timestamps(bits as u32, (bits >> 32) as u32),
             _ => {
                 record.payload_length = bits as u16 % 3000;

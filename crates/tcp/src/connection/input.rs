@@ -62,6 +62,7 @@ impl Connection {
             && packet.flags.has(Flags::ACK)
             && packet.sequence == self.receive.wire()
             && u64::from(packet.payload_length) <= self.receive.window()
+            && self.receive.fin == NOWHERE
             && timestamps
             && !packet.has_sack_blocks()
     }

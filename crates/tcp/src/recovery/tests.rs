@@ -1,1 +1,97 @@
+use proptest::prelude::*;
 
+use super::*;
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Send(u64),
+    Acknowledge(u64),
+    Duplicate,
+    Timeout,
+    Retransmit,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        (1_u64..20_000).prop_map(Operation::Send),
+        (1_u64..20_000).prop_map(Operation::Acknowledge),
+        Just(Operation::Duplicate),
+        Just(Operation::Duplicate),
+        Just(Operation::Timeout),
+        Just(Operation::Retransmit),
+    ]
+}
+
+proptest! {
+    /// Whatever happens, what is in flight is a sane number, recovery begins only with a third
+    /// duplicate, and nothing is asked for again that was acknowledged.
+    #[test]
+    fn any_sequence_of_operations(
+        kind in prop_oneof![Just(RecoveryKind::Reno), Just(RecoveryKind::NewReno)],
+        limited_transmit in any::<bool>(),
+        operations in proptest::collection::vec(operation(), 1..200),
+    ) {
+        let mut recovery = Recovery::new(&Config {
+            recovery: kind,
+            limited_transmit,
+            ..Config::default()
+        });
+        let mut send = SendSequence { unacknowledged: 1, next: 1, highest: 1, segment: 1000 };
+        let mut duplicates = 0;
+        for operation in operations {
+            match operation {
+                Operation::Send(bytes) => {
+                    send.next += bytes;
+                    send.highest = send.highest.max(send.next);
+                }
+                Operation::Acknowledge(bytes) => {
+                    let acknowledged = bytes.min(send.outstanding_ever());
+                    if acknowledged == 0 {
+                        continue;
+                    }
+                    send.unacknowledged += acknowledged;
+                    send.next = send.next.max(send.unacknowledged);
+                    let recovering = recovery.is_recovering();
+                    let ack = Acknowledgment { acknowledged, duplicate: false, sack: None };
+                    let reaction = recovery.on_ack(&ack, &send);
+                    prop_assert_eq!(reaction == Reaction::Grow, !recovering);
+                    let exits = matches!(reaction, Reaction::Exit { .. });
+                    prop_assert_eq!(exits, recovering && !recovery.is_recovering());
+                    if kind == RecoveryKind::Reno {
+                        prop_assert!(!recovery.is_recovering());
+                    }
+                    duplicates = 0;
+                }
+                Operation::Duplicate => {
+                    let ack = Acknowledgment { acknowledged: 0, duplicate: true, sack: None };
+                    duplicates += 1;
+                    match recovery.on_ack(&ack, &send) {
+                        Reaction::Enter { flight_size } => {
+                            prop_assert!(duplicates >= 3 && recovery.is_recovering());
+                            prop_assert!(flight_size <= send.outstanding_ever());
+                            prop_assert!(recovery.next_retransmit(&send).is_some());
+                        }
+                        reaction => prop_assert_eq!(reaction, Reaction::Hold),
+                    }
+                }
+                Operation::Timeout => {
+                    send.next = send.unacknowledged;
+                    recovery.on_timeout(&send);
+                    prop_assert!(!recovery.is_recovering());
+                    prop_assert_eq!(recovery.in_flight(&send), 0);
+                    duplicates = 0;
+                }
+                Operation::Retransmit => {
+                    if let Some(again) = recovery.next_retransmit(&send) {
+                        prop_assert_eq!(again.position, send.unacknowledged);
+                        recovery.on_retransmitted(again.position + 1000);
+                        prop_assert_eq!(recovery.next_retransmit(&send), None);
+                    }
+                }
+            }
+            // Deflation may count what was acknowledged without a duplicate to tell of it, but no
+            // more than all that was ever sent.
+            prop_assert!(recovery.in_flight(&send) <= 2 * send.highest);
+        }
+    }
+}

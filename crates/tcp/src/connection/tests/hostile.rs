@@ -24,7 +24,7 @@ fn application() -> impl Strategy<Value = Application> {
         0_u64..200_000,
         prop_oneof![1_u64..300, Just(1_000_000)],
         any::<bool>(),
-        1_u64..20_000,
+        50_u64..20_000,
         (0_u64..2_000, 0_u64..20_000),
     )
         .prop_map(

@@ -1,2 +1,6 @@
+mod acknowledging;
 mod hostile;
+mod options;
+mod sending;
+mod states;
 mod transfer;

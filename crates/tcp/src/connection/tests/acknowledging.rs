@@ -1,0 +1,183 @@
+//! When the receiver acknowledges, and the window it advertises.
+
+use bentpipe_types::{Flags, Span};
+
+use crate::Config;
+use crate::testing::Single;
+
+fn receiver(config: Config) -> Single {
+    Single::established(&config, 65_535)
+}
+
+#[test]
+fn every_second_full_segment_or_this_late() {
+    let mut tcp = receiver(Config::default());
+    tcp.data(1, 1448);
+    assert!(tcp.sent().is_empty());
+    tcp.data(1449, 1448);
+    assert_eq!(tcp.sent_acks(), [2897]);
+    assert_eq!(tcp.tcp.next_deadline(), None, "the timer went with it");
+    tcp.data(2897, 1448);
+    tcp.wait(Span::from_millis(39));
+    assert!(tcp.sent().is_empty());
+    tcp.wait(Span::from_millis(1));
+    assert_eq!(tcp.sent_acks(), [4345]);
+    assert_eq!(tcp.tcp.next_deadline(), None);
+}
+
+#[test]
+fn the_delay_counts_from_the_first_segment() {
+    let mut tcp = receiver(Config::default());
+    tcp.data(1, 1448);
+    tcp.data(1449, 1448);
+    tcp.sent();
+    tcp.data(2897, 100);
+    tcp.wait(Span::from_millis(30));
+    tcp.data(2997, 100);
+    assert!(tcp.sent().is_empty(), "small ones may wait together");
+    tcp.wait(Span::from_millis(10));
+    assert_eq!(tcp.sent_acks(), [3097]);
+}
+
+#[test]
+fn without_delay_every_segment_is_acknowledged() {
+    let mut tcp = receiver(Config {
+        delayed_ack: None,
+        ..Config::default()
+    });
+    for n in 0..4 {
+        tcp.data(1 + 100 * n, 100);
+        assert_eq!(tcp.sent_acks(), [101 + 100 * n]);
+    }
+}
+
+#[test]
+fn the_first_acknowledgments_may_be_quick() {
+    let mut tcp = receiver(Config {
+        quick_acks: 2,
+        ..Config::default()
+    });
+    tcp.data(1, 1448);
+    assert_eq!(tcp.sent().len(), 1);
+    tcp.data(1449, 1448);
+    assert_eq!(tcp.sent().len(), 1);
+    tcp.data(2897, 1448);
+    assert!(tcp.sent().is_empty());
+}
+
+#[test]
+fn gaps_and_what_fills_them_are_acknowledged_at_once() {
+    let mut tcp = receiver(Config::default());
+    tcp.data(101, 100); // ahead
+    assert_eq!(tcp.sent_acks(), [1]);
+    tcp.data(301, 100); // ahead
+    assert_eq!(tcp.sent_acks(), [1]);
+    tcp.data(1, 100); // fills a part
+    assert_eq!(tcp.sent_acks(), [201]);
+    tcp.data(201, 100); // fills the rest
+    assert_eq!(tcp.sent_acks(), [401]);
+    tcp.data(201, 100); // again
+    assert_eq!(tcp.sent_acks(), [401]);
+}
+
+#[test]
+fn data_carries_the_acknowledgment() {
+    let mut tcp = receiver(Config::default());
+    tcp.data(1, 100);
+    tcp.write(10);
+    assert_eq!(tcp.sent_acks(), [101]);
+    tcp.arrives(tcp.segment(101, 11, 0, Flags::ACK));
+    tcp.wait(Span::from_secs(1));
+    assert!(tcp.sent().is_empty());
+}
+
+#[test]
+fn a_sink_keeps_the_window_open_and_the_rest_closes_it() {
+    for sink in [true, false] {
+        let mut tcp = receiver(Config {
+            receive_buffer: 20_000,
+            ..Config::default()
+        });
+        tcp.tcp.set_sink(sink);
+        for n in 0..4 {
+            tcp.data(1 + 1448 * n, 1448);
+        }
+        let window = tcp.sent().last().unwrap().packet.window;
+        assert_eq!(window, if sink { 20_000 } else { 20_000 - 4 * 1448 });
+        assert_eq!(
+            tcp.tcp.statistics().bytes_delivered,
+            if sink { 4 * 1448 } else { 0 }
+        );
+        assert_eq!(tcp.tcp.readable(), if sink { 0 } else { 4 * 1448 });
+    }
+}
+
+#[test]
+fn rfc1122_the_window_does_not_open_by_crumbs() {
+    let mut tcp = receiver(Config {
+        receive_buffer: 5792,
+        ..Config::default()
+    });
+    for n in 0..4 {
+        tcp.data(1 + 1448 * n, 1448);
+    }
+    let sent = tcp.sent();
+    assert_eq!(sent.last().unwrap().packet.window, 0);
+    assert_eq!(tcp.tcp.advertised_window(), 0);
+    // 100 bytes at a time: nothing, until a segment's worth is free.
+    for n in 1..=14 {
+        tcp.read(100);
+        assert!(tcp.sent().is_empty(), "{n}");
+    }
+    tcp.read(100);
+    let sent = tcp.sent();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].packet.window, 1500);
+    // Then when it doubles.
+    tcp.read(1400);
+    assert!(tcp.sent().is_empty());
+    tcp.read(100);
+    assert_eq!(tcp.sent()[0].packet.window, 3000);
+}
+
+#[test]
+fn the_right_edge_never_moves_back() {
+    let mut tcp = receiver(Config {
+        receive_buffer: 10_000,
+        ..Config::default()
+    });
+    let mut edge = 0;
+    for n in 0..100 {
+        tcp.data(1 + 90 * n, 90);
+        if n % 3 == 0 {
+            tcp.read(70);
+        }
+        for seen in tcp.sent() {
+            let acknowledged = seen.packet.acknowledgment - tcp.theirs;
+            let next = acknowledged + u32::from(seen.packet.window);
+            assert!(next >= edge, "{edge} to {next}");
+            edge = next;
+        }
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_not_taken() {
+    let mut tcp = receiver(Config {
+        receive_buffer: 1000,
+        ..Config::default()
+    });
+    tcp.data(1, 1448);
+    assert_eq!(tcp.tcp.readable(), 1000);
+    assert_eq!(tcp.sent_acks(), [1001]);
+    // The window is closed: a probe is acknowledged and not taken, but what it acknowledges counts.
+    tcp.write(10);
+    tcp.sent();
+    tcp.arrives(tcp.segment(1001, 11, 1, Flags::ACK));
+    assert_eq!(tcp.tcp.acknowledged_offset(), 10);
+    assert_eq!(tcp.sent_acks(), [1001]);
+    assert_eq!(tcp.tcp.readable(), 1000);
+    // Far beyond: acknowledged, dropped.
+    tcp.arrives(tcp.segment(50_000, 11, 100, Flags::ACK));
+    assert_eq!(tcp.sent_acks(), [1001]);
+}

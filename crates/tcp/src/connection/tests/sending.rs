@@ -1,0 +1,470 @@
+//! What the sender sends, and when: windows, Nagle, probes, timeouts, recovery.
+
+use bentpipe_types::{Flags, Span};
+
+use crate::testing::Single;
+use crate::{AvoidanceKind, Config, Events, IdleRestart, RecoveryKind, SlowStartKind, State};
+
+/// A sender with segments of 1000 bytes and a window of `window` of them, that has written plenty.
+fn sender(window: u32, config: Config) -> Single {
+    let mut tcp = Single::established(
+        &Config {
+            mss: 1000,
+            initial_window: window,
+            ..config
+        },
+        65_535,
+    );
+    tcp.write(1_000_000);
+    tcp
+}
+
+fn at(segment: u32) -> (u32, u16) {
+    (1 + 1000 * segment, 1000)
+}
+
+fn segments(range: std::ops::Range<u32>) -> Vec<(u32, u16)> {
+    range.map(at).collect()
+}
+
+/// The peer has everything before this segment.
+fn acknowledge(tcp: &mut Single, segment: u32) {
+    tcp.ack(1 + 1000 * segment, 65_535);
+}
+
+fn duplicate(tcp: &mut Single, segment: u32, times: u32) {
+    for _ in 0..times {
+        acknowledge(tcp, segment);
+    }
+}
+
+#[test]
+fn initial_window_and_slow_start_by_bytes() {
+    let mut tcp = sender(10, Config::default());
+    assert_eq!(tcp.sent_ranges(), segments(0..10));
+    acknowledge(&mut tcp, 2);
+    assert_eq!(tcp.sent_ranges(), segments(10..14));
+    assert_eq!(tcp.tcp.congestion_window(), 12_000);
+    assert_eq!(tcp.tcp.in_flight(), 12_000);
+}
+
+#[test]
+fn slow_start_by_acknowledgments_and_the_threshold() {
+    let mut tcp = sender(
+        2,
+        Config {
+            slow_start: SlowStartKind::Standard,
+            avoidance: AvoidanceKind::PerAcknowledgment,
+            initial_slow_start_threshold: Some(4000),
+            ..Config::default()
+        },
+    );
+    acknowledge(&mut tcp, 2);
+    assert_eq!(tcp.tcp.congestion_window(), 3000);
+    acknowledge(&mut tcp, 4);
+    assert_eq!(tcp.tcp.congestion_window(), 4000);
+    // Congestion avoidance: four acknowledgments for a segment
+    for (ack, window) in [(5, 4000), (6, 4000), (7, 4000), (8, 5000)] {
+        acknowledge(&mut tcp, ack);
+        assert_eq!(tcp.tcp.congestion_window(), window);
+    }
+}
+
+#[test]
+fn the_window_grows_only_when_it_is_the_limit() {
+    for validation in [true, false] {
+        let mut tcp = Single::established(
+            &Config {
+                mss: 1000,
+                initial_window: 10,
+                window_validation: validation,
+                ..Config::default()
+            },
+            20_000,
+        );
+        // The application writes little.
+        for n in 0..100 {
+            tcp.write(1000);
+            tcp.ack(1 + 1000 * (n + 1), 20_000);
+        }
+        let window = tcp.tcp.congestion_window();
+        assert_eq!(window, if validation { 10_000 } else { 110_000 });
+        // The peer's window is the limit: up to twice what is outstanding, in slow start.
+        tcp.write(5_000_000);
+        let mut acknowledged = 100;
+        for _ in 0..200 {
+            acknowledged += 1;
+            tcp.ack(1 + 1000 * acknowledged, 20_000);
+        }
+        let window = tcp.tcp.congestion_window();
+        assert_eq!(tcp.tcp.in_flight(), 20_000);
+        assert_eq!(window, if validation { 40_000 } else { 310_000 });
+    }
+}
+
+#[test]
+fn a_send_buffer_that_is_full_says_when_it_is_not() {
+    let mut tcp = Single::established(
+        &Config {
+            mss: 1000,
+            send_buffer: 5000,
+            ..Config::default()
+        },
+        65_535,
+    );
+    assert_eq!(tcp.write(8000), 5000);
+    assert_eq!(tcp.tcp.writable(), 0);
+    assert_eq!(tcp.tcp.take_events(), Events::NONE);
+    tcp.ack(1001, 65_535);
+    assert!(tcp.tcp.take_events().has(Events::WRITABLE));
+    assert_eq!(tcp.tcp.writable(), 1000);
+    assert_eq!(tcp.write(1000), 1000);
+    tcp.ack(3001, 65_535);
+    assert_eq!(tcp.tcp.take_events(), Events::NONE, "nobody waits");
+}
+
+#[test]
+fn nagle_holds_small_after_small() {
+    for (nagle, after) in [(true, vec![]), (false, vec![(101, 100)])] {
+        let mut tcp = Single::established(
+            &Config {
+                nagle,
+                ..Config::default()
+            },
+            65_535,
+        );
+        tcp.write(100);
+        assert_eq!(tcp.sent_ranges(), [(1, 100)], "nothing before it");
+        tcp.write(100);
+        assert_eq!(tcp.sent_ranges(), after);
+        if nagle {
+            tcp.write(50);
+            tcp.ack(101, 65_535);
+            assert_eq!(tcp.sent_ranges(), [(101, 150)]);
+        }
+    }
+}
+
+#[test]
+fn minshall_does_not_hold_the_end_of_a_transfer() {
+    let mut tcp = Single::established(&Config::default(), 65_535);
+    tcp.write(2000);
+    assert_eq!(tcp.sent_ranges(), [(1, 1448), (1449, 552)]);
+}
+
+#[test]
+fn closing_pushes_what_nagle_holds() {
+    let mut tcp = Single::established(&Config::default(), 65_535);
+    tcp.write(100);
+    tcp.write(100);
+    tcp.sent();
+    tcp.close();
+    let sent = tcp.sent();
+    assert_eq!((sent.len(), sent[0].packet.payload_length), (1, 100));
+    assert!(sent[0].packet.flags.has(Flags::FIN));
+}
+
+#[test]
+fn silly_windows_are_not_filled() {
+    let mut tcp = Single::established(&Config::default(), 8000);
+    tcp.write(100_000);
+    assert_eq!(
+        tcp.sent_ranges().len(),
+        5,
+        "7240 of 8000 bytes: full segments only"
+    );
+    // Everything acknowledged, and a little room.
+    tcp.ack(7241, 600);
+    assert!(tcp.sent().is_empty());
+    // Override: after a while even that is used.
+    tcp.wait(Span::from_millis(210));
+    assert_eq!(tcp.sent_ranges(), [(7241, 600)]);
+    tcp.ack(7841, 8000);
+    assert_eq!(tcp.sent_ranges().len(), 5);
+}
+
+#[test]
+fn half_of_the_largest_window_is_not_silly() {
+    let mut tcp = Single::established(&Config::default(), 1000);
+    tcp.write(10_000);
+    assert_eq!(tcp.sent_ranges(), [(1, 1000)]);
+    tcp.ack(1001, 400);
+    assert!(tcp.sent().is_empty());
+    tcp.ack(1001, 500);
+    assert_eq!(tcp.sent_ranges(), [(1001, 500)]);
+}
+
+#[test]
+fn zero_windows_are_probed_for_as_long_as_there_is_an_answer() {
+    let mut tcp = Single::established(&Config::default(), 2896);
+    tcp.write(10_000);
+    tcp.sent();
+    tcp.ack(2897, 0);
+    assert!(tcp.sent().is_empty());
+    let mut gaps = Vec::new();
+    let mut last = tcp.world.now;
+    for _ in 0..40 {
+        let at = tcp.tcp.next_deadline().expect("a probe");
+        tcp.world.now = at;
+        tcp.tcp.on_deadline(&mut tcp.world.cx());
+        assert_eq!(tcp.sent_ranges(), [(2897, 1)]);
+        gaps.push(at.since(last));
+        last = at;
+        tcp.ack(2897, 0); // still closed
+    }
+    assert!(gaps.windows(2).all(|w| w[1] >= w[0]), "{gaps:?}");
+    assert_eq!(gaps[39], Span::from_secs(120));
+    assert_eq!(tcp.tcp.statistics().window_probes, 40);
+    assert_eq!(tcp.tcp.statistics().timeouts, 0);
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
+    // The probe's byte was taken, and the window opens.
+    tcp.ack(2898, 4000);
+    assert_eq!(tcp.sent_ranges(), [(2898, 1448), (4346, 1448)]);
+}
+
+#[test]
+fn probes_without_answer_are_given_up() {
+    let mut tcp = Single::established(&Config::default(), 1448);
+    tcp.write(10_000);
+    tcp.ack(1449, 0);
+    tcp.wait(Span::from_secs(3600));
+    assert_eq!(tcp.tcp.statistics().window_probes, 15);
+    assert_eq!(tcp.tcp.state(), State::Closed);
+    assert!(tcp.tcp.take_events().has(Events::TIMED_OUT));
+}
+
+#[test]
+fn a_window_that_closes_over_data_is_probed_too() {
+    let mut tcp = Single::established(&Config::default(), 10_000);
+    tcp.write(5000);
+    tcp.sent();
+    tcp.ack(1449, 0); // taken back
+    tcp.wait(Span::from_millis(300));
+    assert_eq!(tcp.sent_ranges(), [(1449, 1)]);
+    assert_eq!(tcp.tcp.statistics().timeouts, 0);
+    tcp.ack(1449, 10_000);
+    assert_eq!(
+        tcp.sent_ranges(),
+        [(1449, 1448), (2897, 1448), (4345, 656)],
+        "and then sent again"
+    );
+}
+
+#[test]
+fn a_window_taken_back_never_makes_anything_negative() {
+    let mut tcp = sender(10, Config::default());
+    tcp.sent();
+    for window in [3, 0, 20_000, 1, 65_535] {
+        tcp.ack(1001, window);
+        tcp.wait(Span::from_millis(1));
+        assert!(tcp.tcp.in_flight() <= 1_000_000);
+    }
+}
+
+#[test]
+fn timeouts_go_back_and_back_off() {
+    let mut tcp = sender(10, Config::default());
+    tcp.sent();
+    tcp.wait(Span::from_millis(250));
+    assert_eq!(tcp.sent_ranges(), segments(0..1));
+    assert_eq!(tcp.tcp.congestion_window(), 1000);
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    assert_eq!(tcp.tcp.rto(), Span::from_nanos(400_000_002));
+    // Again: the threshold stays (RFC 5681 section 3.1).
+    tcp.wait(Span::from_millis(400));
+    assert_eq!(tcp.sent_ranges(), segments(0..1));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    assert_eq!(tcp.tcp.statistics().timeouts, 2);
+    // Go-back-N in slow start, skipping nothing.
+    acknowledge(&mut tcp, 1);
+    assert_eq!(tcp.sent_ranges(), segments(1..3));
+    acknowledge(&mut tcp, 2);
+    assert_eq!(tcp.sent_ranges(), segments(3..5));
+    // What had arrived is acknowledged at once; sending goes on behind it, and the window opens by
+    // one segment only (RFC 3465 section 2.3).
+    acknowledge(&mut tcp, 10);
+    assert_eq!(tcp.sent_ranges(), segments(10..14));
+    assert_eq!(tcp.tcp.statistics().segments_retransmitted, 6);
+    // RFC 6298 section 5.7 and Karn: no sample yet, so the timeout stays backed off.
+    assert!(tcp.tcp.rto() > Span::from_millis(700));
+    acknowledge(&mut tcp, 11);
+    assert!(tcp.tcp.rto() < Span::from_secs(3));
+}
+
+#[test]
+fn a_silent_peer_is_given_up_after_fifteen_timeouts() {
+    let mut tcp = sender(10, Config::default());
+    tcp.wait(Span::from_secs(3600));
+    assert_eq!(tcp.tcp.state(), State::Closed);
+    assert_eq!(tcp.tcp.statistics().timeouts, 15);
+    assert_eq!(tcp.tcp.take_events(), Events::CLOSED | Events::TIMED_OUT);
+    assert_eq!(tcp.tcp.next_deadline(), None);
+}
+
+#[test]
+fn limited_transmit_sends_one_for_each_of_two_duplicates() {
+    for (limited, expected) in [(true, segments(10..12)), (false, vec![])] {
+        let mut tcp = sender(
+            10,
+            Config {
+                limited_transmit: limited,
+                ..Config::default()
+            },
+        );
+        tcp.sent();
+        duplicate(&mut tcp, 0, 2);
+        assert_eq!(tcp.sent_ranges(), expected);
+        assert_eq!(tcp.tcp.congestion_window(), 10_000);
+        // The third: FlightSize doesn't count them.
+        duplicate(&mut tcp, 0, 1);
+        assert_eq!(tcp.sent_ranges(), segments(0..1));
+        assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    }
+}
+
+fn recovering(recovery: RecoveryKind) -> Single {
+    let mut tcp = sender(
+        10,
+        Config {
+            limited_transmit: false,
+            recovery,
+            ..Config::default()
+        },
+    );
+    tcp.sent();
+    duplicate(&mut tcp, 0, 3);
+    assert_eq!(tcp.sent_ranges(), segments(0..1), "fast retransmit");
+    assert_eq!(tcp.tcp.congestion_window(), 5000);
+    // RFC 5681 section 3.2 step 4: inflated to ssthresh + 3, and one for each duplicate more
+    assert_eq!(tcp.tcp.in_flight(), 7000);
+    duplicate(&mut tcp, 0, 3);
+    assert_eq!(tcp.sent_ranges(), segments(10..11), "5 + 6 segments");
+    duplicate(&mut tcp, 0, 2);
+    assert_eq!(tcp.sent_ranges(), segments(11..13));
+    tcp
+}
+
+#[test]
+fn reno_recovery_ends_with_the_first_new_acknowledgment() {
+    let mut tcp = recovering(RecoveryKind::Reno);
+    acknowledge(&mut tcp, 5); // partial: something else is missing
+    assert!(!tcp.tcp.is_recovering());
+    assert_eq!(tcp.tcp.congestion_window(), 5000);
+    assert!(tcp.sent().is_empty(), "eight outstanding, five allowed");
+    // Three more duplicates: another fast retransmit, another halving.
+    duplicate(&mut tcp, 5, 3);
+    assert_eq!(tcp.sent_ranges(), segments(5..6));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 4000);
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+}
+
+#[test]
+fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
+    let mut tcp = recovering(RecoveryKind::NewReno);
+    acknowledge(&mut tcp, 5);
+    assert!(tcp.tcp.is_recovering());
+    assert_eq!(tcp.sent_ranges()[0], at(5));
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    // Full: everything that was outstanding when it began.
+    acknowledge(&mut tcp, 10);
+    assert!(!tcp.tcp.is_recovering());
+    assert!(tcp.tcp.congestion_window() <= 5000);
+    // Not again for the same window of data (RFC 6582 section 3.2 step 2).
+    duplicate(&mut tcp, 10, 3);
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
+    acknowledge(&mut tcp, 11);
+    tcp.sent();
+    duplicate(&mut tcp, 11, 3);
+    assert_eq!(tcp.sent_ranges()[0], at(11));
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+}
+
+#[test]
+fn old_data_sent_again_causes_no_fast_retransmit() {
+    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+        let mut tcp = sender(
+            10,
+            Config {
+                recovery,
+                ..Config::default()
+            },
+        );
+        tcp.wait(Span::from_millis(250));
+        tcp.sent();
+        acknowledge(&mut tcp, 4);
+        tcp.sent();
+        duplicate(&mut tcp, 4, 5);
+        assert!(tcp.sent().is_empty(), "{recovery:?}");
+        assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
+    }
+}
+
+#[test]
+fn impatient_and_slow_but_steady() {
+    for (impatient, timeouts) in [(true, 1), (false, 0)] {
+        let mut tcp = sender(
+            10,
+            Config {
+                newreno_impatient: impatient,
+                ..Config::default()
+            },
+        );
+        duplicate(&mut tcp, 0, 3);
+        for segment in [2, 4, 6] {
+            tcp.wait(Span::from_millis(90));
+            acknowledge(&mut tcp, segment);
+        }
+        tcp.wait(Span::from_millis(120));
+        assert_eq!(tcp.tcp.statistics().timeouts, timeouts);
+    }
+}
+
+#[test]
+fn window_updates_and_data_are_no_duplicates() {
+    let mut tcp = sender(10, Config::default());
+    tcp.sent();
+    for n in 0..10 {
+        tcp.ack(1, 60_000 + n); // another window each time
+    }
+    tcp.data(1, 100);
+    tcp.data(101, 100);
+    tcp.data(201, 100);
+    assert_eq!(tcp.tcp.statistics().duplicate_acks, 0);
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
+}
+
+#[test]
+fn idle_connections_start_again() {
+    for (restart, window, threshold) in [
+        (IdleRestart::Off, 20_000, u64::MAX),
+        (IdleRestart::RestartWindow, 10_000, u64::MAX),
+        (IdleRestart::Decay, 10_000, u64::MAX),
+    ] {
+        let mut tcp = Single::established(
+            &Config {
+                mss: 1000,
+                idle_restart: restart,
+                ..Config::default()
+            },
+            65_535,
+        );
+        tcp.write(10_000);
+        tcp.ack(10_001, 65_535);
+        assert_eq!(tcp.tcp.congestion_window(), 20_000);
+        tcp.wait(Span::from_secs(10));
+        tcp.write(1000);
+        assert_eq!(tcp.tcp.congestion_window(), window, "{restart:?}");
+        assert_eq!(tcp.tcp.slow_start_threshold(), threshold);
+    }
+}
+
+#[test]
+fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
+    let mut tcp = sender(10, Config::default());
+    tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT is back
+    tcp.sent();
+    tcp.data(101, 100); // ahead: acknowledged at once
+    let sent = tcp.sent();
+    assert_eq!(sent[0].packet.sequence - tcp.ours, 10_001);
+}
