@@ -99,8 +99,11 @@ if {$options(bit_error_rate) > 0} {
         + $options(bit_error_rate) ** 2 / 2.0)}]
     set packet_loss_rate [expr {$exponent < 1e-6 ? $exponent : 1.0 - exp(-$exponent)}]
 
+    # A substream for each seed: the first numbers after `seed 1`, `seed 2`, ... are
+    # all close to 0, and would lose the first packets of every run.
     set rng [new RNG]
-    $rng seed $options(seed)
+    $rng seed 12345
+    for {set i 0} {$i < $options(seed)} {incr i} { $rng next-substream }
     set uniform [new RandomVariable/Uniform]
     $uniform use-rng $rng
     set errors [new ErrorModel]
@@ -110,6 +113,13 @@ if {$options(bit_error_rate) > 0} {
     # Behind the link, where a lost packet has taken its time on it.
     $ns link-lossmodel $errors $server $client
     $errors drop-target $snoop(error)
+
+    # Packet 0 stands for the handshake and is spared. TCP-Linux never initialises
+    # snd_una, so that a duplicate ACK before the first real one makes Westwood's
+    # bandwidth sample whatever was in memory.
+    $errors set enable_ 0
+    set packet_time_s [expr {8.0 * $packet_bytes / $options(rate_bps)}]
+    $ns at [expr {$options(round_trip_s) / 2.0 + 1.5 * $packet_time_s}] "$errors set enable_ 1"
 }
 
 # --- the transfer --------------------------------------------------------------

@@ -130,7 +130,7 @@ fn a_count_makes_hosts_links_flows_and_series() {
         links.core = { between = ["server", "hub"], rate = "1 Gbit/s", delay = "1 ms" }
         links.access = { between = ["hub", "client"], rate = "1 Mbit/s", delay = "1 ms" }
         links.direct = { between = ["client", "peer"], rate = "1 Mbit/s", delay = "1 ms" }
-        flows.download = { from = "server", to = "client", app = { kind = "bulk" } }
+        flows.download = { from = "server", to = "client", spacing = "1 s", app = { kind = "bulk" } }
         flows.swap = { from = "client", to = "peer", app = { kind = "bulk" } }
         flows.one = { from = "client-2", to = "server", app = { kind = "bulk" } }
         probes.series = ["download.goodput", "access-3.return.queue", "one.sent"]
@@ -148,6 +148,11 @@ fn a_count_makes_hosts_links_flows_and_series() {
         ]
     );
     assert!(matches!(scenario.nodes[7].kind, NodeKind::Gateway(_)));
+    let starts: Vec<_> = scenario.flows[..4]
+        .iter()
+        .map(|flow| flow.start.as_secs_f64())
+        .collect();
+    assert_eq!(starts, [0.0, 1.0, 2.0, 0.0]);
     let links: Vec<_> = scenario
         .links
         .iter()

@@ -442,6 +442,11 @@ fn sense() {
             r#"geo.toml:28: flows.download.start: expected before the end (duration = "20 s"), got "20 s""#,
         ),
         (
+            r#"start = "1 s""#,
+            r#"spacing = "10 s""#,
+            r#"geo.toml:28: flows.download.spacing: expected the last of them to start before the end (duration = "20 s"), not at "20 s""#,
+        ),
+        (
             "count = 3",
             "count = 0",
             "geo.toml:10: hosts.client.count: expected 1 to 60000 hosts, got 0",

@@ -211,6 +211,7 @@ return = { rate = "1 Mbit/s", delay = "0 s", errors = { packet_loss_rate = 1 } }
 [flows.down]
 from = "server"
 to = "client"
+spacing = "20 ms"
 start = "0.5 s"
 app = { kind = "bulk", size = "10 kB" }
 [probes]

@@ -65,6 +65,12 @@ pub(super) fn resolve(
     for (name, flow) in flows.iter() {
         let (from, to, count) = ends_of(name, flow, nodes)?;
         let Length(start) = flow.start;
+        let Length(spacing) = flow.spacing;
+        if spacing > Span::ZERO && count.is_none() {
+            let message = "has no effect: there is one flow, as neither end has a count";
+            return Err(fault(&["flows", name, "spacing"], message));
+        }
+        let after = |n: usize| start + spacing * n as u64;
         if start >= duration {
             let message = format!(
                 r#"expected before the end (duration = "{}"), got "{}""#,
@@ -73,13 +79,22 @@ pub(super) fn resolve(
             );
             return Err(fault(&["flows", name, "start"], message));
         }
+        let last = after(count.unwrap_or(1).saturating_sub(1));
+        if last >= duration {
+            let message = format!(
+                r#"expected the last of them to start before the end (duration = "{}"), not at "{}""#,
+                Length(duration),
+                Length(last)
+            );
+            return Err(fault(&["flows", name, "spacing"], message));
+        }
         let app =
             app_of(&flow.app).map_err(|message| fault(&["flows", name, "app", "size"], message))?;
         resolved.extend((0..count.unwrap_or(1)).map(|n| Flow {
             name: member_name(name, count, n),
             from: from.nth(n),
             to: to.nth(n),
-            start: Time::ZERO + start,
+            start: Time::ZERO + after(n),
             app,
         }));
     }

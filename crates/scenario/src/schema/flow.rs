@@ -18,6 +18,10 @@ pub struct FlowFile {
     /// When it opens the connection. Default: "0 s".
     #[serde(default = "at_once")]
     pub start: Length,
+    /// Where `count` makes several of this flow: how long after one the next starts. Default: "0 s",
+    /// all at once.
+    #[serde(default = "at_once")]
+    pub spacing: Length,
     /// What it sends.
     pub app: AppFile,
 }

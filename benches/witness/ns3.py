@@ -1,0 +1,146 @@
+"""The benchmarks of ns-3, `ns3_bulk.cc` and `ns3_fleet.cc`: built, run and timed.
+
+As a script, runs each once, for a short while, and prints the delivered packets a
+second of wall and of processor time::
+
+    python3 benches/witness/ns3.py
+
+As a module: `available`, `build`, `run`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+HERE = Path(__file__).parent
+MODULES = ("ns3-point-to-point", "ns3-applications")
+
+Program = Literal["ns3_bulk", "ns3_fleet"]
+PROGRAMS: tuple[Program, ...] = ("ns3_bulk", "ns3_fleet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What a program printed, and the wall and processor time (user) it took, in s."""
+
+    delivered: int
+    queue_drops: int
+    error_drops: int
+    wall_s: float
+    processor_s: float
+
+
+def available() -> bool:
+    """Whether there is a compiler, pkg-config, and ns-3 to build with."""
+    if shutil.which("g++") is None or shutil.which("pkg-config") is None:
+        return False
+    return subprocess.run(["pkg-config", "--exists", *MODULES], check=False).returncode == 0
+
+
+def version() -> str:
+    """Return the version of the installed ns-3, such as "3.37"."""
+    return _pkg_config("--modversion", "ns3-core")[0]
+
+
+def build(program: Program, directory: Path) -> Path:
+    """Compile a program into the directory and return the executable's path.
+
+    Raises
+    ------
+    RuntimeError
+        It did not compile.
+    """
+    executable = directory / program
+    # --libs-only-l: all of --libs would name development files of GSL's, not needed.
+    flags = _pkg_config("--cflags", "--libs-only-l", *MODULES)
+    finished = subprocess.run(
+        ["g++", "-O2", "-std=c++17", str(HERE / f"{program}.cc"), "-o", str(executable), *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if finished.returncode != 0:
+        raise RuntimeError(f"{program} did not compile: {finished.stderr.strip()}")
+    return executable
+
+
+def run(program: Program, *, executable: Path | None = None, **options: float | str) -> Run:
+    """Run a program with its options, such as `duration_s=60`.
+
+    Parameters
+    ----------
+    program
+        Which.
+    executable
+        Where `build` put it; built for this run alone by default, which isn't timed.
+    options
+        As `--help` lists them.
+
+    Raises
+    ------
+    RuntimeError
+        It did not compile, or failed.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [str(executable or build(program, Path(scratch)))]
+        command += [f"--{key}={value}" for key, value in options.items()]
+        start_s, start_processor_s = time.perf_counter(), os.times().children_user
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        wall_s = time.perf_counter() - start_s
+        processor_s = os.times().children_user - start_processor_s
+    if finished.returncode != 0:
+        raise RuntimeError(f"{program} failed: {finished.stderr.strip()}")
+    words = finished.stdout.split()
+    printed = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+    return Run(
+        delivered=printed["delivered"],
+        queue_drops=printed["queue_drops"],
+        error_drops=printed.get("error_drops", 0),
+        wall_s=wall_s,
+        processor_s=processor_s,
+    )
+
+
+def _pkg_config(*arguments: str) -> list[str]:
+    """Return the words pkg-config answers with."""
+    finished = subprocess.run(
+        ["pkg-config", *arguments], capture_output=True, text=True, check=True
+    )
+    return finished.stdout.split()
+
+
+def main() -> int:
+    """Run both programs, the transfer also with errors, and print their speeds."""
+    if not available():
+        print("ns-3 cannot be built with (Debian: libns3-dev, g++, pkg-config)", file=sys.stderr)
+        return 1
+    runs: tuple[tuple[Program, dict[str, float]], ...] = (
+        ("ns3_bulk", {"duration_s": 60}),
+        ("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-6}),
+        ("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-5}),
+        ("ns3_fleet", {"duration_s": 40}),
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        executables = {program: build(program, Path(scratch)) for program in PROGRAMS}
+        for program, options in runs:
+            result = run(program, executable=executables[program], **options)
+            settings = " ".join(f"{key}={value:g}" for key, value in options.items())
+            print(
+                f"{program} {settings}: {result.delivered} delivered, {result.wall_s:.1f} s wall,"
+                f" {result.processor_s:.1f} s processor:"
+                f" {result.delivered / result.wall_s:,.0f} and"
+                f" {result.delivered / result.processor_s:,.0f} a second"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""The independent witness of vanzara2014: its network, simulated by ns-2's TCP-Linux.
+
+As a script, simulates the grid (bit error rates x congestion controls x seeds), prints
+the table and writes it; cells that the file already holds are not simulated again::
+
+    python3 benches/witness/vanzara2014.py [--out benches/witness/vanzara2014.json]
+
+As a module, it is what a test compares bentpipe with: `available`, `simulate`,
+`recorded`, `compare`. `simulate` takes any `Cell`, not only the grid's.
+
+The transfer itself is `vanzara2014.tcl`, beside this file; what TCP-Linux does
+differently from bentpipe, and from Linux, is in `linux_tcp.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_suffix(".tcl")
+RECORD = Path(__file__).with_suffix(".json")
+
+# vanzara2014, section IV.A.
+RATE_BPS = 100e6
+ROUND_TRIP_S = 0.6
+MSS_BYTES = 1448
+HEADER_BYTES = 52
+DURATION_S = 600.0
+# One bandwidth-delay product: 100 Mbit/s x 600 ms / 1500 B.
+PIPE_SEGMENTS = 5000
+
+CONGESTION_CONTROLS = ("hybla", "westwood", "reno", "cubic")
+BIT_ERROR_RATES = (0.0, 1e-8, 1e-7, 1e-6, 1e-5)
+SEEDS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One bulk transfer, but for the seed of its errors; the unit of comparison.
+
+    Rates are in bit/s, times in seconds, sizes in bytes. A data packet is `mss_bytes +
+    header_bytes` on the wire. The queue counts the packet being sent. An
+    `initial_slow_start_threshold` of 0 segments is none, a `delayed_ack_s` of 0
+    acknowledges every packet. `window_segments` is the most that the congestion window
+    grows to; nothing else bounds it.
+    """
+
+    congestion_control: str
+    bit_error_rate: float
+    initial_slow_start_threshold: int = 0
+    rate_bps: float = RATE_BPS
+    round_trip_s: float = ROUND_TRIP_S
+    duration_s: float = DURATION_S
+    mss_bytes: int = MSS_BYTES
+    header_bytes: int = HEADER_BYTES
+    queue_packets: int = 20_000
+    window_segments: int = 65_535
+    initial_window: int = 10
+    delayed_ack_s: float = 0.0
+    minimum_rto_s: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What ns-2 did with a cell and a seed.
+
+    `delivered_packets` counts those delivered in order since the start, every
+    `interval_s`: the last one is the end's.
+    """
+
+    interval_s: float
+    delivered_packets: tuple[int, ...]
+    retransmissions: int
+    timeouts: int
+    recoveries: int
+    queue_drops: int
+    error_drops: int
+
+    def goodput_bps(self, cell: Cell) -> float:
+        """Return application bits delivered over the cell's duration."""
+        return self.curve_bps(cell)[-1][1]
+
+    def curve_bps(self, cell: Cell) -> list[tuple[float, float]]:
+        """Return (time in s, goodput from 0 to then in bit/s), as figures 2-6 plot it."""
+        times_s = [self.interval_s * (i + 1) for i in range(len(self.delivered_packets))]
+        return [
+            (time_s, 8 * cell.mss_bytes * packets / time_s)
+            for time_s, packets in zip(times_s, self.delivered_packets, strict=True)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Our goodputs beside ns-2's, both over seeds; goodputs are in bit/s.
+
+    `relative_difference` is (our mean - ns-2's) / ns-2's. `overlap` is whether the
+    two ranges from least to most have a point in common.
+    """
+
+    our_mean_bps: float
+    witness_mean_bps: float
+    relative_difference: float
+    overlap: bool
+
+
+def available() -> bool:
+    """Whether ns-2 is installed."""
+    return shutil.which("ns") is not None
+
+
+def version() -> str:
+    """Return the version of the installed ns-2, such as "2.35"."""
+    finished = subprocess.run(
+        ["ns"], input="puts [ns-version]\n", capture_output=True, text=True, check=True
+    )
+    return finished.stdout.strip()
+
+
+def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
+    """Run one transfer in ns-2.
+
+    Parameters
+    ----------
+    cell
+        The network and the transfer.
+    seed
+        Which stream of random numbers decides the losses; from 1 on.
+    interval_s
+        How often the delivered packets are counted; it divides the duration.
+
+    Raises
+    ------
+    RuntimeError
+        ns-2 failed.
+    """
+    options: dict[str, object] = {
+        "congestion_control": cell.congestion_control,
+        "bit_error_rate": cell.bit_error_rate,
+        "seed": seed,
+        "slow_start_threshold": cell.initial_slow_start_threshold,
+        "rate_bps": cell.rate_bps,
+        "round_trip_s": cell.round_trip_s,
+        "duration_s": cell.duration_s,
+        "report_every_s": interval_s,
+        "mss": cell.mss_bytes,
+        "header_bytes": cell.header_bytes,
+        "queue_packets": cell.queue_packets,
+        "window_segments": cell.window_segments,
+        "initial_window": cell.initial_window,
+        "delayed_ack_s": cell.delayed_ack_s,
+        "min_rto_s": cell.minimum_rto_s,
+    }
+    # Fixed-point: ns-2 does not read every exponent form.
+    arguments = [
+        f"{part:.15f}" if isinstance(part, float) else str(part)
+        for option in options.items()
+        for part in option
+    ]
+    finished = subprocess.run(
+        ["ns", str(SCRIPT), *arguments], capture_output=True, text=True, check=False
+    )
+    # TCP-Linux has remarks of its own among the lines.
+    lines = [line.split() for line in finished.stdout.splitlines()]
+    delivered = tuple(int(words[3]) for words in lines if words[:1] == ["time_s"])
+    final = next((words[1:] for words in lines if words[:1] == ["final"]), None)
+    if finished.returncode != 0 or final is None:
+        raise RuntimeError(f"ns-2 failed on {cell}, seed {seed}: {finished.stderr.strip()}")
+    printed = dict(zip(final[::2], map(int, final[1::2]), strict=True))
+    return Outcome(
+        interval_s=interval_s,
+        delivered_packets=delivered,
+        retransmissions=printed["retransmissions"],
+        timeouts=printed["timeouts"],
+        recoveries=printed["recoveries"],
+        queue_drops=printed["queue_drops"],
+        error_drops=printed["error_drops"],
+    )
+
+
+def grid() -> Iterator[tuple[Cell, int]]:
+    """Yield the recorded cells, each with a seed; one seed where nothing is random.
+
+    Hybla starts with a threshold of one bandwidth-delay product. The others are run
+    with that threshold and without any.
+    """
+    for congestion_control in CONGESTION_CONTROLS:
+        for threshold in (PIPE_SEGMENTS,) if congestion_control == "hybla" else (0, PIPE_SEGMENTS):
+            for bit_error_rate in BIT_ERROR_RATES:
+                cell = Cell(
+                    congestion_control=congestion_control,
+                    bit_error_rate=bit_error_rate,
+                    initial_slow_start_threshold=threshold,
+                )
+                for seed in SEEDS if bit_error_rate > 0 else SEEDS[:1]:
+                    yield cell, seed
+
+
+def recorded(path: Path = RECORD) -> dict[Cell, dict[int, Outcome]]:
+    """Return the recorded outcomes by cell and seed; empty where there is no file."""
+    outcomes: dict[Cell, dict[int, Outcome]] = {}
+    if not path.exists():
+        return outcomes
+    cell_keys = {field.name for field in fields(Cell)}
+    for row in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        cell = Cell(**{key: row[key] for key in cell_keys})
+        row["delivered_packets"] = tuple(row["delivered_packets"])
+        outcome = Outcome(**{field.name: row[field.name] for field in fields(Outcome)})
+        outcomes.setdefault(cell, {})[row["seed"]] = outcome
+    return outcomes
+
+
+def compare(
+    ours: Mapping[Cell, Sequence[float]],
+    witness: Mapping[Cell, Mapping[int, Outcome]] | None = None,
+) -> dict[Cell, Comparison]:
+    """Compare our goodputs with ns-2's.
+
+    Parameters
+    ----------
+    ours
+        Goodputs in bit/s over the cell's duration, one for each of our seeds, by cell.
+        Seeds do not pair up: the two random streams are different ones.
+    witness
+        ns-2's outcomes by cell and seed, where they are known already, such as
+        `recorded()`; other cells are simulated with `SEEDS`.
+    """
+    known = witness or {}
+    comparisons = {}
+    for cell, our_bps in ours.items():
+        outcomes = known.get(cell) or {
+            seed: simulate(cell, seed=seed)
+            for seed in (SEEDS if cell.bit_error_rate > 0 else SEEDS[:1])
+        }
+        their_bps = [outcome.goodput_bps(cell) for outcome in outcomes.values()]
+        our_mean = statistics.fmean(our_bps)
+        their_mean = statistics.fmean(their_bps)
+        comparisons[cell] = Comparison(
+            our_mean_bps=our_mean,
+            witness_mean_bps=their_mean,
+            relative_difference=(our_mean - their_mean) / their_mean,
+            overlap=min(our_bps) <= max(their_bps) and min(their_bps) <= max(our_bps),
+        )
+    return comparisons
+
+
+def _write(path: Path, outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
+    """Write the outcomes, one cell and seed a line, to read and to diff."""
+    rows = [
+        json.dumps(asdict(cell) | {"seed": seed} | asdict(outcome))
+        for cell, by_seed in outcomes.items()
+        for seed, outcome in by_seed.items()
+    ]
+    head = f'"witness": "ns-2", "version": {json.dumps(version())}'
+    path.write_text(f'{{{head}, "cells": [\n' + ",\n".join(rows) + "\n]}\n", encoding="utf-8")
+
+
+def _print_table(outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
+    """Print a line a cell: goodput in Mbit/s at the end, and means of the counts."""
+    columns = "{:>9} {:>9} {:>6} {:>8} {:>8} {:>8} {:>8} {:>9} {:>8}"
+    print(
+        columns.format(
+            *("control", "threshold", "BER", "mean", "least", "most", "at 100 s"),
+            *("retrans", "timeouts"),
+        )
+    )
+    for cell, by_seed in outcomes.items():
+        goodputs = [outcome.goodput_bps(cell) / 1e6 for outcome in by_seed.values()]
+        early = [
+            dict(outcome.curve_bps(cell)).get(100.0, float("nan")) / 1e6
+            for outcome in by_seed.values()
+        ]
+        retransmissions = [outcome.retransmissions for outcome in by_seed.values()]
+        timeouts = [outcome.timeouts for outcome in by_seed.values()]
+        print(
+            columns.format(
+                cell.congestion_control,
+                cell.initial_slow_start_threshold or "none",
+                f"{cell.bit_error_rate:g}",
+                *(f"{x:.3f}" for x in (statistics.fmean(goodputs), min(goodputs), max(goodputs))),
+                f"{statistics.fmean(early):.3f}",
+                *(round(statistics.fmean(counts)) for counts in (retransmissions, timeouts)),
+            )
+        )
+
+
+def main() -> int:
+    """Simulate what is missing from the grid, print the table, write it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="keep the results here, as JSON")
+    arguments = parser.parse_args()
+    if not available():
+        print("ns-2 is not installed (no `ns` on PATH): nothing to run", file=sys.stderr)
+        return 1
+
+    known = recorded(arguments.out) if arguments.out else {}
+    outcomes: dict[Cell, dict[int, Outcome]] = {}
+    for cell, seed in grid():
+        outcome = known.get(cell, {}).get(seed) or simulate(cell, seed=seed)
+        outcomes.setdefault(cell, {})[seed] = outcome
+        if arguments.out:
+            # As they come: a run that is stopped half-way loses nothing.
+            _write(arguments.out, known | outcomes)
+    _print_table(outcomes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
