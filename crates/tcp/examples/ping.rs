@@ -1,5 +1,5 @@
 //! How long the sender and the receiver take per delivered packet, with nothing between them but two
-//! queues: `cargo run --release -p bentpipe-tcp --example ping`.
+//! queues: `cargo run --release -p bentpipe-tcp --example ping [SEGMENTS]`.
 
 use std::collections::VecDeque;
 
@@ -155,8 +155,10 @@ fn transfer(window: u64, delay: Span, segments: u64) {
 
 fn main() {
     println!("Connection: {} bytes", size_of::<Connection>());
+    let segments = std::env::args().nth(1).and_then(|n| n.parse().ok());
+    let segments = segments.unwrap_or(10_000_000);
     for _ in 0..3 {
-        transfer(64 << 10, Span::from_millis(2), 10_000_000);
-        transfer(16 << 20, Span::from_millis(300), 10_000_000);
+        transfer(64 << 10, Span::from_millis(2), segments);
+        transfer(16 << 20, Span::from_millis(300), segments);
     }
 }

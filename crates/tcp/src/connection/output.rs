@@ -1,6 +1,6 @@
 //! What may be sent, and sending it.
 
-use bentpipe_types::{Ctx, Flags, Time};
+use bentpipe_types::{Ctx, Flags, PacketRef, Time};
 
 use super::{Connection, State};
 use crate::config::IdleRestart;
@@ -39,19 +39,20 @@ impl Connection {
         let mut limited = false;
         let mut sent = false;
         let segment = u64::from(self.negotiated.segment);
+        let window = self.congestion.window().congestion_window;
+        while let Some(again) = self.recovery.next_retransmit(&self.send.sequence)
+            && (again.regardless_of_window || window >= segment + self.in_flight())
+        {
+            self.retransmit(again, cx);
+            sent = true;
+        }
+        let mut room = window.saturating_sub(self.in_flight());
         loop {
-            let window = self.congestion.window().congestion_window;
-            let room = window.saturating_sub(self.recovery.in_flight(&self.send.sequence));
-            if let Some(again) = self.recovery.next_retransmit(&self.send.sequence)
-                && (again.regardless_of_window || room >= segment)
-            {
-                self.retransmit(again, cx);
-                sent = true;
-                continue;
-            }
             match self.next_to_send(room) {
                 Next::Send(length) => {
                     self.send_segment(self.send.sequence.next, length, cx);
+                    // What is sent is in flight.
+                    room = room.saturating_sub(u64::from(length));
                     sent = true;
                 }
                 Next::CongestionWindow => {
@@ -116,7 +117,7 @@ impl Connection {
     #[inline]
     fn payload_limit(&self) -> u32 {
         let segment = self.negotiated.segment;
-        if self.receive.reassembly.is_empty() && self.receive.duplicate.is_none() {
+        if !self.receive.has_blocks() {
             return segment;
         }
         segment - u32::from(self.sack_room_in_data())
@@ -212,7 +213,9 @@ impl Connection {
     /// Sends one segment that is no SYN.
     #[inline]
     fn emit(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
-        let mut packet = self.template;
+        // Filled in where it lies: a record put together elsewhere would be copied field by field.
+        let reference = cx.packets.insert(self.template);
+        let packet = cx.packets.get_mut(reference);
         packet.sequence = self.send.wire(position);
         packet.acknowledgment = self.receive.wire();
         packet.window = self.receive.window_field();
@@ -225,32 +228,25 @@ impl Connection {
             packet.header_length += TIMESTAMPS_LENGTH;
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
-        let reference = if self.receive.reassembly.is_empty() && self.receive.duplicate.is_none() {
-            cx.packets.insert(packet)
-        } else {
-            self.insert_with_sack(packet, cx)
-        };
+        if self.receive.has_blocks() {
+            self.add_sack(reference, length, cx);
+        }
         self.receive.last_acknowledged = self.receive.next;
         self.receive.acknowledge_now = false;
         self.timers.acknowledged();
         cx.emit(self.egress, reference);
     }
 
-    fn insert_with_sack(
-        &mut self,
-        mut packet: bentpipe_types::Packet,
-        cx: &mut Ctx<'_>,
-    ) -> bentpipe_types::PacketRef {
-        let fits = packet.payload_length == 0 || self.sack_room_in_data() > 0;
+    /// Adds the SACK option to a segment with `length` bytes of payload.
+    fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
+        let fits = length == 0 || self.sack_room_in_data() > 0;
         if !self.negotiated.sack || !fits {
             self.receive.duplicate = None;
-            return cx.packets.insert(packet);
+            return;
         }
         let blocks = self.receive.sack_blocks(self.maximum_sack_blocks());
-        packet.header_length += sack_length(blocks.as_slice().len());
-        let reference = cx.packets.insert(packet);
+        cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
         cx.packets.set_sack_blocks(reference, &blocks);
-        reference
     }
 
     /// Sends our SYN, or SYN+ACK.

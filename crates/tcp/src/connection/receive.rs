@@ -134,6 +134,12 @@ impl Receive {
         possible >= now + self.window_step && possible >= 2 * now
     }
 
+    /// Is there anything to report in a SACK option?
+    #[inline]
+    pub(super) fn has_blocks(&self) -> bool {
+        !self.reassembly.is_empty() || self.duplicate.is_some()
+    }
+
     /// The SACK option's blocks: a duplicate first (RFC 2883), then what is out of order.
     pub(super) fn sack_blocks(&mut self, maximum: usize) -> SackBlocks {
         let initial = self.initial;
