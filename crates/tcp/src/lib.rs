@@ -7,6 +7,11 @@
 //! * [`recovery`]: what was lost, and what to send again;
 //! * [`congestion`]: how much may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
+//!
+//! Not modelled: a sender that uses SACK (blocks are negotiated, generated and handed to loss
+//! recovery, and Reno and NewReno ignore them), ECN, pacing, keep-alive, the urgent pointer (urgent
+//! data is data), text on a SYN (it is not acknowledged, so it comes again), TCP Fast Open, receive
+//! window auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;

@@ -1,9 +1,13 @@
 //! What the sender sends, and when: windows, Nagle, probes, timeouts, recovery.
 
-use bentpipe_types::{Flags, Span};
+use bentpipe_types::{Flags, Span, Time};
 
+use crate::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
 use crate::testing::Single;
-use crate::{AvoidanceKind, Config, Events, IdleRestart, RecoveryKind, SlowStartKind, State};
+use crate::{
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, RecoveryKind, SlowStartKind,
+    State,
+};
 
 /// A sender with segments of 1000 bytes and a window of `window` of them, that has written plenty.
 fn sender(window: u32, config: Config) -> Single {
@@ -432,6 +436,52 @@ fn window_updates_and_data_are_no_duplicates() {
     tcp.data(201, 100);
     assert_eq!(tcp.tcp.statistics().duplicate_acks, 0);
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
+}
+
+/// A window rule of a user's own, and a bad one.
+#[derive(Debug)]
+struct Absurd(u32);
+
+impl CongestionControl for Absurd {
+    fn on_ack(&mut self, window: &mut Window, _acknowledged: u64, _sample: &AckSample) {
+        self.0 += 1;
+        window.congestion_window = [0, u64::MAX, 1][self.0 as usize % 3];
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, _: Congestion, _: u64, _: Time) {
+        window.congestion_window = 0;
+        window.slow_start_threshold = 0;
+    }
+
+    fn owns_slow_start(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn whatever_a_custom_rule_says_there_is_a_segment_of_window_and_an_end_to_it() {
+    fn assert_send<T: Send>(_: &T) {}
+    let custom = CustomFactory::new("absurd", || Box::new(Absurd(0)));
+    let mut tcp = sender(
+        10,
+        Config {
+            congestion_control: CongestionControlKind::Custom(custom),
+            ..Config::default()
+        },
+    );
+    assert_send(&tcp.tcp);
+    for segment in 1..300 {
+        tcp.wait(Span::from_millis(if segment % 7 == 0 { 500 } else { 1 }));
+        acknowledge(&mut tcp, segment);
+        duplicate(&mut tcp, segment, segment % 5);
+        assert!(tcp.tcp.congestion_window() >= 1000);
+        assert!(tcp.tcp.congestion_window() <= 1 << 40);
+        assert!(
+            tcp.tcp.next_deadline().is_some(),
+            "never asleep with data to send"
+        );
+    }
+    assert_eq!(tcp.tcp.acknowledged_offset(), 299_000);
 }
 
 #[test]
