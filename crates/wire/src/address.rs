@@ -12,38 +12,37 @@ pub trait Addressing {
     fn ip_address(&self, address: Address, version: IpVersion) -> Option<IpAddr>;
 }
 
-/// The addresses of simulated nodes: node `n` is 10.0.(n / 256).(n % 256) and fd00::(n, in
-/// hexadecimal).
+/// The addresses of simulated nodes: counted from 10.0.0.1 and fd00::1, so that node 0 has a host's
+/// address, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeAddresses;
+
+/// 10.0.0.1: private (RFC 1918 section 3).
+const FIRST_V4: u32 = 0x0a00_0001;
+/// fd00::1: unique local (RFC 4193 section 3.1).
+const FIRST_V6: u128 = (0xfd00 << 112) + 1;
 
 impl NodeAddresses {
     /// The node's IPv4 address.
     #[must_use]
     pub const fn ipv4(address: Address) -> Ipv4Addr {
-        let [high, low] = address.0.to_be_bytes();
-        Ipv4Addr::new(10, 0, high, low) // RFC 1918 section 3: private
+        Ipv4Addr::from_bits(FIRST_V4 + address.0 as u32)
     }
 
     /// The node's IPv6 address.
     #[must_use]
     pub const fn ipv6(address: Address) -> Ipv6Addr {
-        Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, address.0) // RFC 4193 section 3.1: unique local
+        Ipv6Addr::from_bits(FIRST_V6 + address.0 as u128)
     }
 
     /// The node that has this IP address.
     #[must_use]
     pub fn node(ip: IpAddr) -> Option<Address> {
-        match ip {
-            IpAddr::V4(ip) => match ip.octets() {
-                [10, 0, high, low] => Some(Address(u16::from_be_bytes([high, low]))),
-                _ => None,
-            },
-            IpAddr::V6(ip) => match ip.segments() {
-                [0xfd00, 0, 0, 0, 0, 0, 0, node] => Some(Address(node)),
-                _ => None,
-            },
-        }
+        let number = match ip {
+            IpAddr::V4(ip) => u128::from(ip.to_bits().checked_sub(FIRST_V4)?),
+            IpAddr::V6(ip) => ip.to_bits().checked_sub(FIRST_V6)?,
+        };
+        u16::try_from(number).ok().map(Address)
     }
 }
 
@@ -163,9 +162,10 @@ mod tests {
                 Some(address)
             );
         }
-        assert_eq!(NodeAddresses::ipv4(Address(258)).to_string(), "10.0.1.2");
-        assert_eq!(NodeAddresses::ipv6(Address(10)).to_string(), "fd00::a");
-        assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 1, 0, 0).into()), None);
+        assert_eq!(NodeAddresses::ipv4(Address(257)).to_string(), "10.0.1.2");
+        assert_eq!(NodeAddresses::ipv6(Address(9)).to_string(), "fd00::a");
+        assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 1, 0, 1).into()), None);
+        assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 0, 0, 0).into()), None);
     }
 
     #[test]
