@@ -1,0 +1,108 @@
+"""tshark judges what `bentpipe run --pcap` writes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bentpipe import _native
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+CHECKSUMS = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE")
+BROKEN = "_ws.malformed or tcp.checksum.status == 0 or ip.checksum.status == 0"
+REMARKS = (
+    "tcp.analysis.retransmission or tcp.analysis.fast_retransmission"
+    " or tcp.analysis.spurious_retransmission or tcp.analysis.out_of_order"
+    " or tcp.analysis.lost_segment or tcp.analysis.ack_lost_segment"
+)
+
+NETWORK = """
+name = "capture"
+duration = "60 s"
+hosts = { server = {}, client = {} }
+flows.download = { from = "server", to = "client", app = { kind = "bulk", size = "300 kB" } }
+[links.satellite]
+between = ["server", "client"]
+rate = "1.536 Mbit/s"
+delay = "250 ms"
+"""
+
+
+def _capture(
+    tmp_path: Path, overrides: list[tuple[str, str]], place: str
+) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path / "link.pcapng"
+    output = _native.run(
+        "capture.toml", text=NETWORK, overrides=overrides, pcap=[(place, str(path))]
+    )
+    return path, json.loads(output.summary_json)
+
+
+def _frames(path: Path, display_filter: str) -> list[str]:
+    command = ["tshark", "-r", str(path), *CHECKSUMS, "-Y", display_filter]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("place", ["satellite", "satellite@client"])
+@pytest.mark.parametrize("timestamps", ["true", "false"])
+def test_a_loss_free_run_gives_no_cause_for_remark(
+    tmp_path: Path, place: str, timestamps: str
+) -> None:
+    settings = [(f"hosts.{host}.tcp.timestamps", timestamps) for host in ("server", "client")]
+    path, summary = _capture(tmp_path, settings, place)
+    assert summary["flows"][0]["segments_retransmitted"] == 0
+    assert _frames(path, BROKEN) == []
+    assert _frames(path, REMARKS) == []
+    forward, backward = summary["links"]
+    frames = _frames(path, "tcp")
+    assert len(frames) == forward["packets_delivered"] + backward["packets_delivered"]
+
+
+@pytest.mark.parametrize("place", ["satellite", "satellite@client"])
+def test_a_lossy_run_is_well_formed_and_its_retransmissions_are_seen(
+    tmp_path: Path, place: str
+) -> None:
+    losses = [
+        ("links.satellite.forward.errors.packet_loss_rate", "0.03"),
+        ("links.satellite.return.errors.packet_loss_rate", "0.01"),
+    ]
+    path, summary = _capture(tmp_path, losses, place)
+    assert summary["flows"][0]["segments_retransmitted"] > 0
+    assert _frames(path, BROKEN) == []
+    assert _frames(path, REMARKS) != []
+
+
+def test_the_captured_stream_is_the_file(tmp_path: Path) -> None:
+    losses = [("links.satellite.errors.packet_loss_rate", "0.02")]
+    path, summary = _capture(tmp_path, losses, "satellite@client")
+    assert summary["flows"][0]["bytes_delivered"] == 300_000
+    command = ["tshark", "-r", str(path), "-q", "-z", "follow,tcp,raw,0"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    payload = b"".join(bytes.fromhex(line) for line in lines if line and _is_hex(line))
+    # tshark has put the stream together from what the client received, in order, exactly once.
+    assert len(payload) == 300_000
+
+
+def _is_hex(line: str) -> bool:
+    return all(character in "0123456789abcdef" for character in line)
+
+
+def test_times_have_nanoseconds_and_never_run_backwards(tmp_path: Path) -> None:
+    path, _ = _capture(tmp_path, [], "satellite")
+    command = ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.time_epoch"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    times = [Decimal(line) for line in done.stdout.split()]
+    gaps = {later - earlier for earlier, later in pairwise(times)}
+    assert min(gaps) >= 0
+    # A 1500-byte packet takes 7.8125 ms at 1.536 Mbit/s: half a microsecond is not rounded away.
+    assert Decimal("0.007812500") in gaps
