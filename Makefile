@@ -11,6 +11,7 @@ STAMPS := $(VENV)/stamps
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches
@@ -47,9 +48,11 @@ format: $(STAMPS)/python  ## Format the sources
 	$(BIN)/ruff format $(PYTHON_SOURCES)
 
 bench: setup  ## Measure speed, beside ns-2 where it is installed
-	cargo run --release --quiet --package bentpipe-benches
+	cargo build --release --quiet --package bentpipe-benches
+	$(BIN)/python benches/compare.py
 
 docs: setup  ## Generate the scenario reference and the Rust documentation
+	mkdir -p docs
 	$(BIN)/bentpipe schema > docs/scenario.schema.json
 	cargo doc --workspace --no-deps --quiet
 
@@ -62,11 +65,12 @@ check-tools:
 
 $(STAMPS)/python: constraints.txt | check-tools
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet maturin
+	$(BIN)/pip install maturin
 	mkdir -p $(STAMPS)
 	touch $@
 
 # maturin installs the dependencies that pyproject.toml names, at constraints.txt's versions.
 $(STAMPS)/native: $(STAMPS)/python pyproject.toml $(RUST_SOURCES)
+	@echo "building the simulator and installing what it needs: a few minutes the first time"
 	$(BIN)/maturin develop --release --extras dev --quiet
 	touch $@

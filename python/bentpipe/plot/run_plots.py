@@ -67,35 +67,36 @@ def _draw(figure: Figure, *, kind: str, subject: str, probes: Probes) -> None:
 def draw_time_sequence(
     axes: Axes, probes: Probes, *, names: Mapping[str, str] | None = None
 ) -> None:
-    """Draw what was sent, retransmitted, acknowledged and delivered over time, in kB."""
+    """Draw what was sent, retransmitted, acknowledged and delivered over time."""
     names = names or {}
     styles = (
         ("sent", COLOURS[0], "-"),
         ("delivered", COLOURS[3], "-"),
         ("acknowledged", COLOURS[2], "--"),
     )
+    scale, unit = _byte_scale(_largest(probes, "retransmitted", *(name for name, _, _ in styles)))
     for quantity, colour, style in styles:
         if quantity in probes:
             label = names.get(quantity, quantity)
-            _steps(axes, probes[quantity], 1e3, label=label, color=colour, linestyle=style)
+            _steps(axes, probes[quantity], scale, label=label, color=colour, linestyle=style)
     if "retransmitted" in probes:
         again = probes["retransmitted"]
-        x, y = thin_points(again.times_s, again.values / 1e3)
+        x, y = thin_points(again.times_s, again.values / scale)
         label = names.get("retransmitted", "retransmitted")
-        axes.plot(x, y, "x", color=COLOURS[1], label=label, markersize=6, zorder=3)
-    axes.set_ylabel("stream offset (kB)")
+        axes.plot(x, y, "x", color=COLOURS[1], label=label, zorder=3)
+    axes.set_ylabel(f"stream offset ({unit})")
     axes.set_ylim(bottom=0.0)
 
 
 def _draw_window(axes: Axes, probes: Probes) -> None:
-    top = 0.0
+    largest = _largest(probes, "congestion_window")
+    scale, unit = _byte_scale(largest)
     if (window := probes.get("congestion_window")) is not None:
-        _steps(axes, window, 1e3, label="congestion window", color=COLOURS[0])
-        top = float(window.values.max()) / 1e3
+        _steps(axes, window, scale, label="congestion window", color=COLOURS[0])
     if (threshold := probes.get("slow_start_threshold")) is not None:
-        values = threshold.values / 1e3
+        values = threshold.values / scale
         # A threshold starts out as good as infinite: it would flatten everything else.
-        limit = 2.0 * top if top else np.inf
+        limit = 2.0 * largest / scale if largest else np.inf
         shown = np.where(values <= limit, values, np.nan)
         axes.step(
             *(threshold.times_s, shown),
@@ -104,7 +105,7 @@ def _draw_window(axes: Axes, probes: Probes) -> None:
             linestyle="--",
             label="slow start threshold",
         )
-    axes.set_ylabel("window (kB)")
+    axes.set_ylabel(f"window ({unit})")
     axes.set_ylim(bottom=0.0)
 
 
@@ -121,6 +122,15 @@ def _draw_goodput(axes: Axes, probes: Probes) -> None:
     _steps(axes, series, scale, color=COLOURS[0])
     axes.set_ylabel(f"goodput ({unit})")
     axes.set_ylim(bottom=0.0)
+
+
+def _largest(probes: Probes, *quantities: str) -> float:
+    values = [probes[each].values for each in quantities if each in probes]
+    return max((float(each.max()) for each in values if len(each)), default=0.0)
+
+
+def _byte_scale(largest: float) -> tuple[float, str]:
+    return (1e6, "MB") if largest >= 10e6 else (1e3, "kB")
 
 
 def _steps(
