@@ -1,9 +1,8 @@
 //! One direction of a link.
 
-use std::collections::VecDeque;
-
 use bentpipe_types::{BitRate, Bytes, PacketRef, Span, Time};
 
+use crate::ring::{InTransit, Ring};
 use crate::{DropTail, ErrorModel, Verdict};
 
 /// What one direction of a link is made of.
@@ -51,22 +50,13 @@ pub enum Arrival {
     Lost(PacketRef),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct InTransit {
-    departure: Time,
-    packet: PacketRef,
-    length: u32,
-}
-
 /// One direction of a link, first in, first out.
 ///
 /// `departure`, the end of a packet's transmission, is fixed when it is enqueued; the ring holds
-/// waiting, transmitted and propagating packets in that order, and `departed` counts those at its
-/// front whose transmission is over.
+/// propagating, transmitted and waiting packets, in that order.
 #[derive(Debug)]
 pub struct Direction {
-    ring: VecDeque<InTransit>,
-    departed: usize,
+    ring: Ring,
     waiting_bytes: u64,
     idle_from: Time,
     last_start: Time,
@@ -85,8 +75,7 @@ impl Direction {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
-            ring: VecDeque::new(),
-            departed: 0,
+            ring: Ring::default(),
             waiting_bytes: 0,
             idle_from: Time::ZERO,
             last_start: Time::ZERO,
@@ -128,7 +117,7 @@ impl Direction {
         self.last_start = start;
         self.idle_from = departure;
         self.counters.busy += transmission;
-        self.ring.push_back(InTransit {
+        self.ring.push(InTransit {
             departure,
             packet,
             length,
@@ -145,21 +134,20 @@ impl Direction {
     /// When the packet at the head of the ring arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
-        self.ring.front().map(|head| head.departure + self.delay)
+        self.ring.first().map(|head| head.departure + self.delay)
     }
 
     /// Takes the packet whose arrival time has come. `None` if there is none.
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
-        let head = *self.ring.front()?;
+        let head = *self.ring.first()?;
         if head.departure + self.delay > now {
             return None;
         }
-        if self.departed == 0 {
+        if self.ring.not_departed() == self.ring.len() {
             // Nothing has asked about the queue since this packet left it.
             self.advance(now, |_, _, _| {});
         }
-        self.ring.pop_front();
-        self.departed -= 1;
+        self.ring.arrive();
         let length = Bytes::new(u64::from(head.length));
         let mut lost = false;
         for model in &mut self.errors {
@@ -178,15 +166,15 @@ impl Direction {
     /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
     /// it began to be transmitted, and how many packets and bytes then still waited.
     pub fn advance(&mut self, now: Time, mut left: impl FnMut(Time, u64, u64)) {
-        while let Some(first) = self.ring.get(self.departed) {
+        while let Some(first) = self.ring.next_departure() {
             if first.departure > now {
                 break;
             }
             let at = first.departure;
-            self.departed += 1;
+            self.ring.depart();
             // The next one leaves the queue for the transmitter. It did wait: one that finds the
             // transmitter idle comes after an `advance` that has departed all before it.
-            if let Some(next) = self.ring.get(self.departed) {
+            if let Some(next) = self.ring.next_departure() {
                 self.waiting_bytes -= u64::from(next.length);
                 left(at, self.waiting_packets(), self.waiting_bytes);
             }
@@ -197,7 +185,7 @@ impl Direction {
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
         // Of those not departed, the first is being transmitted.
-        (self.ring.len() - self.departed).saturating_sub(1) as u64
+        self.ring.not_departed().saturating_sub(1) as u64
     }
 
     /// Bytes waiting, as of the last `advance`, `enqueue` or `arrive`.

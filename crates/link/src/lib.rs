@@ -6,6 +6,7 @@
 mod direction;
 mod errors;
 mod queue;
+mod ring;
 
 pub use direction::{Arrival, Counters, Direction, Settings};
 pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};

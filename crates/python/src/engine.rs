@@ -108,7 +108,7 @@ impl Running {
             .map_err(|error| Stopped::Failed(error.to_string()))?;
         let columns = |series: bentpipe_scenario::RecordedSeries| Series {
             name: series.name,
-            times_s: series.times_ns.iter().map(|ns| *ns as f64 * 1e-9).collect(),
+            times_s: series.times_ns.iter().map(|ns| *ns as f64 / 1e9).collect(),
             values: series.values,
             unit: series.unit.to_owned(),
         };

@@ -32,7 +32,7 @@ impl Time {
     /// Seconds since the start.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// The time passed since `earlier`; zero if `earlier` is later.
@@ -85,13 +85,13 @@ impl Span {
     /// Seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// Milliseconds.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 * 1e-6
+        self.0 as f64 / 1e6
     }
 
     /// This span less `other`; zero if `other` is longer.
