@@ -47,13 +47,14 @@ format: $(STAMPS)/python  ## Format the sources
 	$(BIN)/ruff check --fix $(PYTHON_SOURCES)
 	$(BIN)/ruff format $(PYTHON_SOURCES)
 
-bench: setup  ## Measure speed, beside ns-2 where it is installed
+bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
+	cargo bench --quiet --package bentpipe-benches
 	cargo build --release --quiet --package bentpipe-benches
-	$(BIN)/python benches/compare.py
+	$(PYTHON) benches/compare.py
 
 docs: setup  ## Generate the scenario reference and the Rust documentation
-	mkdir -p docs
 	$(BIN)/bentpipe schema > docs/scenario.schema.json
+	$(BIN)/python tools/scenario-reference < docs/scenario.schema.json > docs/scenario.md
 	cargo doc --workspace --no-deps --quiet
 
 clean:  ## Remove everything that these tasks made

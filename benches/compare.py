@@ -116,7 +116,9 @@ def compare(case: Case, runs: int) -> Row:
 
 def main() -> None:
     """Compare, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -132,7 +134,8 @@ def main() -> None:
         rows.append(row)
         print(
             f"{row.name:>18}: bentpipe {row.bentpipe_packets_per_s / 1e6:6.2f} M/s"
-            f"  ns-2 {row.ns2_packets_per_s / 1e6:5.2f} / {row.ns2_all_headers_packets_per_s / 1e6:5.2f} M/s"
+            f"  ns-2 {row.ns2_packets_per_s / 1e6:5.2f}"
+            f" / {row.ns2_all_headers_packets_per_s / 1e6:5.2f} M/s"
             f"  ratio {row.ratio:5.1f} / {row.ratio_all_headers:5.1f}"
             f"  delivered {row.bentpipe_delivered} and {row.ns2_delivered}"
             f"  peak {row.bentpipe_peak_mib:.0f} and {row.ns2_peak_mib:.0f} MiB",
