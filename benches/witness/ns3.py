@@ -72,7 +72,13 @@ def build(program: Program, directory: Path) -> Path:
     return executable
 
 
-def run(program: Program, *, executable: Path | None = None, **options: float | str) -> Run:
+def run(
+    program: Program,
+    *,
+    executable: Path | None = None,
+    limit_s: float = 3600.0,
+    **options: float | str,
+) -> Run:
     """Run a program with its options, such as `duration_s=60`.
 
     Parameters
@@ -81,6 +87,8 @@ def run(program: Program, *, executable: Path | None = None, **options: float | 
         Which.
     executable
         Where `build` put it; built for this run alone by default, which isn't timed.
+    limit_s
+        The most wall time it may take.
     options
         As `--help` lists them.
 
@@ -88,12 +96,16 @@ def run(program: Program, *, executable: Path | None = None, **options: float | 
     ------
     RuntimeError
         It did not compile, or failed.
+    subprocess.TimeoutExpired
+        It took longer than the limit.
     """
     with tempfile.TemporaryDirectory() as scratch:
         command = [str(executable or build(program, Path(scratch)))]
         command += [f"--{key}={value}" for key, value in options.items()]
         start_s, start_processor_s = time.perf_counter(), os.times().children_user
-        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        finished = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=limit_s
+        )
         wall_s = time.perf_counter() - start_s
         processor_s = os.times().children_user - start_processor_s
     if finished.returncode != 0:
@@ -122,10 +134,10 @@ def main() -> int:
     if not available():
         print("ns-3 cannot be built with (Debian: libns3-dev, g++, pkg-config)", file=sys.stderr)
         return 1
+    # No bit error rate of 1e-5: ns-3.37 then never leaves TcpRxBuffer::Add, or crashes.
     runs: tuple[tuple[Program, dict[str, float]], ...] = (
         ("ns3_bulk", {"duration_s": 60}),
         ("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-6}),
-        ("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-5}),
         ("ns3_fleet", {"duration_s": 40}),
     )
     with tempfile.TemporaryDirectory() as scratch:

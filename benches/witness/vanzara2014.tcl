@@ -91,9 +91,9 @@ foreach kind {queue error} {
 [[$ns link $server $client] queue] drop-target $snoop(queue)
 
 # Whole packets are lost, each with the probability that one of its bits is wrong:
-# ErrorModel's unit `bit` assumes that one wrong bit a packet is corrected
-# (FECstrength_ is 1), with packet sizes that have to be told. expm1 and log1p,
-# which Tcl lacks, as a series: 1 - (1-BER)^n loses all digits at a BER of 1e-10.
+# ErrorModel's unit `bit` ignores the packet's own size, and drops nothing. The
+# exponent, -n log(1-BER), is the start of a series: 1 - (1-BER)^n, as it stands,
+# loses its digits at a BER of 1e-10.
 if {$options(bit_error_rate) > 0} {
     set exponent [expr {8.0 * $packet_bytes * ($options(bit_error_rate)
         + $options(bit_error_rate) ** 2 / 2.0)}]
