@@ -83,11 +83,13 @@ def test_a_route_becomes_one_link_each_way(routed: Scenario) -> None:
 
 @pytest.mark.parametrize("window_segments", [1, 2, 5, 20, 60])
 @pytest.mark.parametrize("size", ["5 kB", "100 kB", "1 MB"])
+@pytest.mark.parametrize("slow_start", ["standard", "byte-counting"])
 def test_the_corrected_formula_meets_the_simulation(
-    routed: Scenario, window_segments: int, size: str
+    routed: Scenario, window_segments: int, size: str, slow_start: str
 ) -> None:
     scenario = routed.with_settings(
         {
+            "hosts.server.tcp.slow_start": slow_start,
             "hosts.client.tcp.receive_buffer": f"{window_segments * 1448} B",
             "flows.download.app.size": size,
         }
@@ -103,7 +105,7 @@ def test_the_corrected_formula_meets_the_simulation(
     [
         ({"hosts.server.tcp.initial_window": "10 segments"}, "obata2000", "1 segment"),
         ({"hosts.client.tcp.delayed_ack": "off"}, "obata2000", "delayed"),
-        ({"hosts.server.tcp.slow_start": "byte-counting"}, "delayed_ack", "byte-counting"),
+        ({"hosts.server.tcp.slow_start": "byte-counting"}, "obata2000", "byte-counting"),
         ({"hosts.client.tcp.quick_acks": 16}, "delayed_ack", "16"),
         ({"links.home.forward.errors.bit_error_rate": 1e-6}, "delayed_ack", "loses"),
         ({"links.home.forward.errors.lost_packets": [40]}, "delayed_ack", "loses"),

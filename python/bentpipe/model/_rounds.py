@@ -34,6 +34,7 @@ class Transfers:
     initial_window: IntArray
     segments: IntArray
     arrival_wins_ties: BoolArray
+    counts_segments: BoolArray
 
     def rows(self, keep: BoolArray) -> Transfers:
         """Return the transfers selected by `keep`."""
@@ -126,7 +127,11 @@ def next_round(now: Round, transfers: Transfers) -> Round:
     rank = np.cumsum(acks, axis=1) - 1
     departed = fifo(np.where(acks, ready, -np.inf), transfers.ack_s, now.uplink_free, rank)
     uplink_free = departed[:, -1]
-    grown = now.congestion_window[:, None] + rank + 1
+    # An ACK in column i covers the round up to there, and the pending segment.
+    by_segments = columns + 1 + now.pending[:, None]
+    grown = now.congestion_window[:, None] + np.where(
+        transfers.counts_segments[:, None], by_segments, rank + 1
+    )
     limit = now.base[:, None] + columns + 1 + np.minimum(grown, transfers.window[:, None])
     sent = rank[:, -1] + 1
 
@@ -142,20 +147,22 @@ def next_round(now: Round, transfers: Transfers) -> Round:
     timer = lone & transfers.timer_beats(wait)
     tied |= lone & transfers.timer_ties(wait)
     timer_departed = np.maximum(uplink_free, last_arrival + transfers.timer_s) + transfers.ack_s
-    timer_limit = released + np.minimum(now.congestion_window + sent + 1, transfers.window)
+    covered = now.size + now.pending
+    growth = np.where(transfers.counts_segments, covered, sent + 1)
+    timer_limit = released + np.minimum(now.congestion_window + growth, transfers.window)
 
     acks = np.column_stack((acks, timer))
     ack_arrival = np.column_stack((departed, timer_departed)) + transfers.up_delay_s[:, None]
     limit = np.column_stack((limit, timer_limit))
     start, size = _release(acks, ack_arrival, limit, released, transfers.segments)
-    sent = sent + timer
+    growth = np.where(transfers.counts_segments, covered - (lone & ~timer), sent + timer)
     return Round(
         base=released,
         size=size,
         arrival=fifo(start, transfers.packet_s, downlink_free) + transfers.down_delay_s[:, None],
         pending=lone & ~timer,
         uplink_free=np.where(timer, timer_departed, uplink_free),
-        congestion_window=np.minimum(now.congestion_window + sent, transfers.window),
+        congestion_window=np.minimum(now.congestion_window + growth, transfers.window),
         tied=now.tied | tied,
     )
 

@@ -28,7 +28,8 @@ segments i = 0, 1, ... released at s(i):
   The last segment of an odd run waits for the first of the next round, or for the timer.
 * y(j) = max(g(j), y(j-1)) + A, the uplink; the ACK reaches the server at e(j) = y(j) + tau_ter.
 * ACK j covers the segments up to c(j) and opens the window by one: segments up to
-  c(j) + min(cwnd + j, W) may leave, each released by the first ACK that allows it: s = e(j).
+  c(j) + min(cwnd + j, W) may leave, each released by the first ACK that allows it: s = e(j). With
+  `counts_segments` it opens the window by as many as it covers.
 
 Both recursions are linear in the max-plus algebra, with the solution of Lindley's recursion,
 x(i) = (i+1) D + max(x(-1), max over k <= i of (s(k) - k D)), a running maximum. So a round costs a
@@ -148,6 +149,7 @@ def transfer(
     window_segments: ArrayLike,
     delayed_ack_s: ArrayLike = DELAYED_ACK_S,
     initial_window_segments: ArrayLike = 1.0,
+    counts_segments: bool = False,
     arrival_wins_ties: bool = True,
 ) -> DelayedAckPrediction:
     """Time and throughput of a loss-free transfer, exact under the assumptions above.
@@ -164,6 +166,9 @@ def transfer(
         d, seconds; 0 acknowledges every segment at once.
     initial_window_segments : array_like, default 1
         Segments sent before the first ACK, rounded down; at least 1.
+    counts_segments : bool, default False
+        Whether an ACK opens the window by the segments it covers (RFC 3465 without a limit, as in
+        Linux) and not by one (RFC 5681, as in the paper).
     arrival_wins_ties : bool, default True
         Whether a segment that arrives in the instant of the delayed-ACK timer is still covered by
         the ACK (it pairs up), or just missed it.
@@ -213,6 +218,7 @@ def transfer(
         initial_window=np.minimum(flat["initial_window_segments"], segments).astype(np.int64),
         segments=segments.astype(np.int64),
         arrival_wins_ties=np.full(len(segments), arrival_wins_ties, dtype=np.bool_),
+        counts_segments=np.full(len(segments), counts_segments, dtype=np.bool_),
     )
     answer = _solve_in_blocks(transfers)
 

@@ -134,6 +134,11 @@ def _limits(path: FlowPath) -> dict[str, float]:
 def _obata2000(path: FlowPath) -> ModelAnswer:
     name = "obata2000"
     obstacle = _lossless_obstacle(path)
+    if obstacle is None and path.counts_bytes and path.segments_per_ack > 1:
+        obstacle = (
+            "it grows the window by one segment an ACK; here an ACK of two segments grows it "
+            'by two (slow_start = "byte-counting")'
+        )
     if obstacle is None and path.initial_window_segments != 1:
         obstacle = (
             f"it starts with a window of 1 segment, this flow with {path.initial_window_segments}"
@@ -168,6 +173,7 @@ def _delayed_ack(path: FlowPath) -> ModelAnswer:
         window_segments=path.window_segments,
         delayed_ack_s=path.delayed_ack_s,
         initial_window_segments=path.initial_window_segments,
+        counts_segments=path.counts_bytes,
     )
     return ModelAnswer(
         name=name,
@@ -288,11 +294,6 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
         return obstacle
     if path.has_losses:
         return "the downlink loses packets; it assumes none"
-    if path.counts_bytes and path.segments_per_ack > 1:
-        return (
-            "it grows the window by one segment an ACK; here an ACK of two segments grows it "
-            'by two (slow_start = "byte-counting")'
-        )
     if path.quick_acks and path.segments_per_ack > 1:
         return f"the first {path.quick_acks} ACKs aren't delayed; it delays them all"
     sent = math.ceil(_size(path) / path.segment_bytes)

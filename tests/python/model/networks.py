@@ -121,6 +121,7 @@ def small_cell(draw: st.DrawFn) -> Cell:
         redundancy=draw(st.sampled_from([1.0, 16 / 15])),
         delayed_ack_s=draw(st.sampled_from([0.0, 0.01, 0.04, 0.1, 0.2, 0.5])),
         initial_window_segments=draw(st.integers(1, 12)),
+        counts_segments=draw(st.booleans()),
         arrival_wins_ties=draw(st.booleans()),
     )
 

@@ -38,6 +38,7 @@ class Cell:
     redundancy: float = 1.0
     delayed_ack_s: float = 0.2
     initial_window_segments: int = 1
+    counts_segments: bool = False
     arrival_wins_ties: bool = True
 
 
@@ -95,8 +96,8 @@ class _Server:
         self.acknowledged, self.sent = 0, 0
 
     def on_ack(self, now: int, number: int) -> None:
+        self.congestion_window += number - self.acknowledged if self.cell.counts_segments else 1
         self.acknowledged = number
-        self.congestion_window += 1
         self.send_window(now)
 
     def send_window(self, now: int) -> None:

@@ -29,6 +29,7 @@ def predict(cells: list[Cell], *, arrival_wins_ties: bool = True) -> DelayedAckP
         window_segments=column(cells, "window_segments"),
         delayed_ack_s=column(cells, "delayed_ack_s"),
         initial_window_segments=column(cells, "initial_window_segments"),
+        counts_segments=cells[0].counts_segments,
         arrival_wins_ties=arrival_wins_ties,
     )
 
@@ -44,8 +45,10 @@ def test_every_cell_of_figures_5_and_6() -> None:
     assert not np.any(predict(cells).timer_tied)
 
 
-def test_200_random_networks() -> None:
-    assert np.max(errors(random_cells(200))) < EXACT
+@pytest.mark.parametrize("counts_segments", [False, True])
+def test_200_random_networks(counts_segments: bool) -> None:
+    cells = [replace(cell, counts_segments=counts_segments) for cell in random_cells(200)]
+    assert np.max(errors(cells)) < EXACT
 
 
 @settings(deadline=None, max_examples=400)
