@@ -109,7 +109,9 @@ def run(
         wall_s = time.perf_counter() - start_s
         processor_s = os.times().children_user - start_processor_s
     if finished.returncode != 0:
-        raise RuntimeError(f"{program} failed: {finished.stderr.strip()}")
+        raise RuntimeError(
+            f"{program} failed with {finished.returncode}: {finished.stderr.strip()}"
+        )
     words = finished.stdout.split()
     printed = dict(zip(words[::2], map(int, words[1::2]), strict=True))
     return Run(

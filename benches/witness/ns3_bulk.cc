@@ -21,7 +21,6 @@
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
-#include "ns3/traffic-control-module.h"
 
 #include <iostream>
 
@@ -75,6 +74,9 @@ main(int argc, char* argv[])
     link.SetQueue("ns3::DropTailQueue<Packet>",
                   "MaxSize",
                   QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, queuePackets)));
+    // The device's queue is all there is: no queue discipline (FQ-CoDel) in front of it,
+    // and drops happen where they are counted.
+    link.DisableFlowControl();
     NetDeviceContainer devices = link.Install(nodes);
 
     uint64_t queueDrops = 0;
@@ -98,9 +100,6 @@ main(int argc, char* argv[])
     InternetStackHelper().Install(nodes);
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
-    // Assigning an address puts a queue discipline (FQ-CoDel) in front of the device's
-    // own queue: without it, that one is all there is.
-    TrafficControlHelper().Uninstall(devices);
 
     PacketSinkHelper clientHelper("ns3::TcpSocketFactory",
                                   InetSocketAddress(Ipv4Address::GetAny(), 5001));

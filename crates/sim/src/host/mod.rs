@@ -96,7 +96,7 @@ impl Host {
     }
 
     /// Lets the application see what is new, and notes when the connection next wants to run.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: FlowEndIndex, cx: &mut Ctx<'_>) {
         let end = &mut self.ends[index as usize];
         let Some(connection) = end.connection.as_deref_mut() else {

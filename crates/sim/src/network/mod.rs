@@ -259,7 +259,7 @@ impl Network {
     }
 
     /// The packet at the head of a direction arrives.
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if slot.watched {
@@ -301,7 +301,7 @@ impl Network {
     }
 
     /// Lets a node run, sends what it emits, and notes its next deadline.
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, index: u16, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
         let slot = &mut self.nodes[usize::from(index)];
         let mut cx = Ctx {
@@ -329,7 +329,7 @@ impl Network {
     }
 
     /// Enters the node's next deadline, unless an entry as early is there already.
-    #[inline]
+    #[inline(always)]
     fn reschedule(&mut self, index: u16) {
         let slot = &mut self.nodes[usize::from(index)];
         let Some(at) = slot.node.next_deadline() else {
@@ -344,7 +344,7 @@ impl Network {
     }
 
     /// Offers a packet to the direction behind a port.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, behind: Option<u16>, packet: PacketRef) {
         let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
             // A port that only receives, or none.
