@@ -48,6 +48,7 @@ pub use scenario::{
     Queue, RandomErrors, Scenario, Series, TcpSettings, Way,
 };
 pub use schema::{
-    AppKind, CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind,
-    Recovery, RtoRule, SlowStart, json_schema,
+    AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance, CongestionControl,
+    GatewayKind, IdleRestart, InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
+    json_schema,
 };

@@ -6,8 +6,8 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
 use crate::schema::{
-    CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery,
-    RtoRule, SlowStart, words::words,
+    BandwidthFilter, CongestionAvoidance, CongestionControl, GatewayKind, HyblaFile, IdleRestart,
+    NewReno, QueueKind, Recovery, RtoRule, SlowStart, words::words,
 };
 
 /// A network, what flows through it, and what to record.
@@ -65,6 +65,12 @@ pub enum NodeKind {
 pub struct TcpSettings {
     /// The window rule.
     pub congestion_control: CongestionControl,
+    /// How Hybla is set up.
+    pub hybla: HyblaFile,
+    /// What Enhanced Hybla takes for the bottleneck's capacity; it has one.
+    pub channel_capacity: Option<BitRate>,
+    /// What Enhanced Hybla makes of its bandwidth samples.
+    pub bandwidth_filter: BandwidthFilter,
     /// How lost segments are found and sent again.
     pub recovery: Recovery,
     /// What restarts NewReno's retransmission timer.

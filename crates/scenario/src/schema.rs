@@ -4,6 +4,7 @@
 //! Schema carries them to editors and to the documentation. They hold what a file says; what it
 //! means, with every default filled in, is a [`Scenario`](crate::Scenario).
 
+mod congestion;
 mod flow;
 pub(crate) mod hints;
 mod json;
@@ -19,16 +20,16 @@ use serde::Deserialize;
 
 use crate::quantity::Length;
 
+pub use congestion::{
+    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, HyblaFile, InitialThreshold,
+};
 pub use flow::{AppFile, AppKind, FlowFile};
 pub use json::json_schema;
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, QueueFile, QueueKind};
 pub use named::{Name, Named};
 pub use node::{GatewayFile, GatewayKind, HostFile};
 pub use probe::ProbesFile;
-pub use tcp::{
-    CongestionAvoidance, CongestionControl, IdleRestart, NewReno, Recovery, RtoRule, SlowStart,
-    TcpFile,
-};
+pub use tcp::{CongestionAvoidance, IdleRestart, NewReno, Recovery, RtoRule, SlowStart, TcpFile};
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.
 ///

@@ -57,6 +57,14 @@ fn tcp(tcp: &TcpSettings) -> Value {
     let threshold = tcp.initial_slow_start_threshold;
     json!({
         "congestion_control": tcp.congestion_control,
+        "hybla": {
+            "reference_rtt_s": tcp.hybla.reference_rtt.0.as_secs_f64(),
+            "initial_threshold": tcp.hybla.initial_threshold,
+            "after_loss": tcp.hybla.after_loss,
+            "after_timeout": tcp.hybla.after_timeout,
+        },
+        "channel_capacity_bps": tcp.channel_capacity.map(bentpipe_types::BitRate::bits_per_second),
+        "bandwidth_filter": tcp.bandwidth_filter,
         "recovery": tcp.recovery,
         "newreno": tcp.newreno,
         "slow_start": tcp.slow_start,

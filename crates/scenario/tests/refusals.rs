@@ -291,13 +291,13 @@ fn words() {
     check(&[
         (
             r#""reno""#,
-            r#""hybla""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: "hybla" is not built yet; built: "reno""#,
+            r#""bbr""#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: "bbr" is not built yet; built: "reno", "westwood", "hybla", "enhanced-hybla", "cubic""#,
         ),
         (
             r#""reno""#,
             r#""rino""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected "reno", got "rino"; did you mean "reno"?"#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", got "rino"; did you mean "reno"?"#,
         ),
         (
             r#""newreno""#,
@@ -550,6 +550,23 @@ fn syntax() {
 fn overrides() {
     let cases: &[(&str, &str, &str)] = &[
         ("hosts.server.tcp.congestion_control", "reno", "accepted"),
+        ("hosts.server.tcp.congestion_control", "hybla", "accepted"),
+        ("hosts.server.tcp.slow_start", "hystart++", "accepted"),
+        (
+            "hosts.server.tcp.hybla",
+            "{ reference_rtt = \"25 ms\" }",
+            "accepted",
+        ),
+        (
+            "hosts.server.tcp.congestion_control",
+            "enhanced-hybla",
+            r#"geo.toml:5: hosts.server.tcp.channel_capacity: missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#,
+        ),
+        (
+            "hosts.server.tcp.hybla.reference_rtt",
+            "0 s",
+            r#"--set hosts.server.tcp.hybla.reference_rtt=0 s: expected "1 ms" to "10 s", got "0 s""#,
+        ),
         ("hosts.server.tcp.nagle", "false", "accepted"),
         ("links.satellite.forward.rate", "2 Mbit/s", "accepted"),
         (
@@ -570,8 +587,8 @@ fn overrides() {
         ),
         (
             "hosts.server.tcp.congestion_control",
-            "cubic",
-            r#"--set hosts.server.tcp.congestion_control=cubic: "cubic" is not built yet; built: "reno""#,
+            "bbr",
+            r#"--set hosts.server.tcp.congestion_control=bbr: "bbr" is not built yet; built: "reno", "westwood", "hybla", "enhanced-hybla", "cubic""#,
         ),
         (
             "links.satellite.forward.rate",

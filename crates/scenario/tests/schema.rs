@@ -166,7 +166,10 @@ description = "All that a file can say"
 duration = "1.5 min"
 seed = 12
 [hosts.server.tcp]
-congestion_control = "reno"
+congestion_control = "enhanced-hybla"
+channel_capacity = "100 Mbit/s"
+bandwidth_filter = "westwood"
+hybla = { reference_rtt = "25 ms", initial_threshold = "bandwidth-estimate", after_loss = "quarter", after_timeout = "rho" }
 recovery = "newreno"
 newreno = "slow-but-steady"
 slow_start = "byte-counting"

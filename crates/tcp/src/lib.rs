@@ -16,6 +16,7 @@
 mod config;
 pub mod congestion;
 mod connection;
+mod delivered;
 mod options;
 mod reassembly;
 pub mod recovery;

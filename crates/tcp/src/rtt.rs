@@ -8,6 +8,9 @@ use crate::config::{Config, RtoRule};
 /// clock would give, and what timestamps count.
 const CLOCK_GRANULARITY: u64 = 1_000_000;
 
+/// No round trip takes so long.
+const NEVER: Span = Span::from_nanos(u64::MAX);
+
 /// RFC 6298 section 5.7: the timeout once data flows, if the SYN had to be sent again.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
@@ -28,6 +31,8 @@ pub(crate) struct RttEstimator {
     round_end: u64,
     base: u64,
     backoff: u32,
+    // The shortest so far; `NEVER` before the first.
+    shortest: Span,
 }
 
 impl RttEstimator {
@@ -51,6 +56,7 @@ impl RttEstimator {
                 .as_nanos()
                 .clamp(CLOCK_GRANULARITY, maximum),
             backoff: 0,
+            shortest: NEVER,
         }
     }
 
@@ -65,6 +71,19 @@ impl RttEstimator {
     #[inline]
     pub(crate) fn smoothed(&self) -> Option<Span> {
         (self.smoothed > 0).then(|| Span::from_nanos(self.smoothed))
+    }
+
+    /// The shortest round trip, of the acknowledged segment sent last: without the wait of a delayed
+    /// acknowledgment.
+    #[inline]
+    pub(crate) fn minimum(&self) -> Option<Span> {
+        (self.shortest != NEVER).then_some(self.shortest)
+    }
+
+    /// A round trip that was measured exactly, not by timestamps.
+    #[inline]
+    pub(crate) fn note_minimum(&mut self, rtt: Span) {
+        self.shortest = self.shortest.min(rtt);
     }
 
     /// The timer has expired: the next timeout is twice as long.

@@ -6,7 +6,7 @@ use super::fault;
 use crate::TcpSettings;
 use crate::document::Fault;
 use crate::quantity::Size;
-use crate::schema::{SlowStart, TcpFile};
+use crate::schema::{CongestionControl, SlowStart, TcpFile};
 
 /// Payload of a full segment in a 1500-byte IPv4 packet without options.
 const ETHERNET_MSS: u64 = 1460;
@@ -22,6 +22,8 @@ const DEFAULT_RECEIVE_BUFFER: u64 = 6 << 20;
 const MOST_TIMES: u32 = 1_000;
 /// A shorter retransmission timeout is no timeout but a storm.
 const SHORTEST_RTO: Span = Span::from_millis(1);
+/// Hybla's RTT0.
+const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
 pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> {
     let refuse = |key: &str, message: String| Err(fault(&["hosts", host, "tcp", key], message));
@@ -84,8 +86,20 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         }
     }
 
-    if file.slow_start_limit.is_some() && file.slow_start != SlowStart::ByteCounting {
-        let message = r#"has no effect: slow_start is not "byte-counting""#;
+    let reference_rtt = file.hybla.reference_rtt;
+    if !(REFERENCE_RTT.0..=REFERENCE_RTT.1).contains(&reference_rtt.0) {
+        let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
+        let keys = ["hosts", host, "tcp", "hybla", "reference_rtt"];
+        return Err(fault(&keys, message));
+    }
+    if file.congestion_control == CongestionControl::EnhancedHybla
+        && file.channel_capacity.is_none()
+    {
+        let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
+        return refuse("channel_capacity", message.to_owned());
+    }
+    if file.slow_start_limit.is_some() && file.slow_start == SlowStart::Standard {
+        let message = r#"has no effect: slow_start is "standard""#;
         return refuse("slow_start_limit", message.to_owned());
     }
     for (key, count) in [
@@ -103,6 +117,9 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
 
     Ok(TcpSettings {
         congestion_control: file.congestion_control,
+        hybla: file.hybla,
+        channel_capacity: file.channel_capacity.map(|rate| rate.0),
+        bandwidth_filter: file.bandwidth_filter,
         recovery: file.recovery,
         newreno: file.newreno,
         slow_start: file.slow_start,

@@ -6,21 +6,23 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, IdleRestart as TcpIdleRestart, RecoveryKind,
-    RtoRule as TcpRtoRule, SlowStartKind,
+    AvoidanceKind, Config, IdleRestart as TcpIdleRestart, RecoveryKind, RtoRule as TcpRtoRule,
+    SlowStartKind,
 };
 use bentpipe_types::{IpVersion, RandomStream, Span, Time};
 
-use super::RunError;
+use super::{RunError, congestion};
 use crate::quantity::{DelayedAck, Interval, QueueLimit};
 use crate::schema::{
-    CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery,
-    RtoRule, SlowStart,
+    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
 };
 use crate::{
     App, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors, Scenario, Series,
     TcpSettings, Way,
 };
+
+/// RFC 9406 section 4.3: L, without pacing.
+const HYSTART_LIMIT: u32 = 8;
 
 /// The network, without probes.
 pub(super) fn network(scenario: &Scenario, seed: u64) -> Result<Network, RunError> {
@@ -142,9 +144,7 @@ fn config(tcp: &TcpSettings) -> Config {
         maximum_retransmissions: tcp.maximum_retransmissions,
         maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,
         limited_transmit: tcp.limited_transmit,
-        congestion_control: match tcp.congestion_control {
-            CongestionControl::Reno => CongestionControlKind::Reno,
-        },
+        congestion_control: congestion::kind(tcp),
         recovery: match tcp.recovery {
             Recovery::Reno => RecoveryKind::Reno,
             Recovery::NewReno => RecoveryKind::NewReno,
@@ -154,6 +154,9 @@ fn config(tcp: &TcpSettings) -> Config {
             SlowStart::Standard => SlowStartKind::Standard,
             SlowStart::ByteCounting => SlowStartKind::AppropriateByteCounting {
                 limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
+            },
+            SlowStart::HyStart => SlowStartKind::HyStart {
+                limit_segments: tcp.slow_start_limit.unwrap_or(HYSTART_LIMIT),
             },
         },
         avoidance: match tcp.congestion_avoidance {

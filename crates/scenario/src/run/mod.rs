@@ -2,6 +2,7 @@
 
 mod build;
 mod capture;
+mod congestion;
 mod error;
 mod summary;
 

@@ -29,7 +29,7 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
         Some(&"reno") if built.contains(&"newreno") => &["sack", "fack"],
-        Some(&"reno") => &["westwood", "hybla", "enhanced-hybla", "cubic", "bbr"],
+        Some(&"reno") => &["bbr"],
         Some(&"router") => &["split", "hybrid"],
         Some(&"drop-tail") => &["red", "fair"],
         Some(&"bulk") => &["packets", "request-response"],

@@ -4,17 +4,25 @@ use bentpipe_types::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion::{BandwidthFilter, CongestionControl, HyblaFile};
 use super::words::words;
-use crate::quantity::{DelayedAck, Length, Segments, Size, Window};
+use crate::quantity::{DelayedAck, Length, Rate, Segments, Size, Window};
 
 /// How a host's TCP behaves. The defaults are today's Linux as far as it is modelled; where they
 /// differ, the key says so. A paper's settings are spelled out.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpFile {
-    /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC, which is not
-    /// built yet.
+    /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC.
     pub congestion_control: CongestionControl,
+    /// How "hybla" is set up, and the growth of "enhanced-hybla".
+    pub hybla: HyblaFile,
+    /// What "enhanced-hybla" takes for the capacity of the bottleneck (vanzara2014: CC). It is
+    /// compared with payload: a 100 Mbit/s link carries 96.5 Mbit/s of it. Required there.
+    pub channel_capacity: Option<Rate>,
+    /// What "enhanced-hybla" makes of its bandwidth samples, one a round trip. The paper does not
+    /// say.
+    pub bandwidth_filter: BandwidthFilter,
     /// How lost segments are found and sent again. Linux: SACK with RACK, which is not built yet.
     pub recovery: Recovery,
     /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
@@ -22,8 +30,8 @@ pub struct TcpFile {
     /// How the congestion window grows in slow start.
     pub slow_start: SlowStart,
     /// Most segments by which one acknowledgment grows the window in slow start, where `slow_start`
-    /// is "byte-counting". RFC 3465 calls it L and asks for at most 2. Default: no limit, as in
-    /// Linux.
+    /// is "byte-counting" or "hystart++". RFC 3465 calls it L and asks for at most 2; RFC 9406 for 8,
+    /// without pacing. Default: 8 with "hystart++", else no limit, as in Linux.
     pub slow_start_limit: Option<Segments>,
     /// How the congestion window grows in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
@@ -89,6 +97,9 @@ impl Default for TcpFile {
     fn default() -> Self {
         Self {
             congestion_control: CongestionControl::Reno,
+            hybla: HyblaFile::default(),
+            channel_capacity: None,
+            bandwidth_filter: BandwidthFilter::LastSample,
             recovery: Recovery::NewReno,
             newreno: NewReno::Impatient,
             slow_start: SlowStart::ByteCounting,
@@ -116,14 +127,6 @@ impl Default for TcpFile {
             maximum_syn_retransmissions: 6,
             time_wait: Length(Span::from_secs(60)),
         }
-    }
-}
-
-words! {
-    /// A window rule.
-    CongestionControl {
-        /// One segment more a round trip, half on a loss (RFC 5681).
-        Reno = "reno",
     }
 }
 
@@ -156,6 +159,10 @@ words! {
         Standard = "standard",
         /// Acknowledged bytes count (RFC 3465): twice as much every round trip. Linux.
         ByteCounting = "byte-counting",
+        /// The same, until round trips get longer; then a quarter of it for five round trips, and
+        /// congestion avoidance (HyStart++, RFC 9406). Only the first slow start of a connection
+        /// ends so. Linux's CUBIC has HyStart++'s predecessor.
+        HyStart = "hystart++",
     }
 }
 

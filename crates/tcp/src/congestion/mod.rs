@@ -3,17 +3,25 @@
 //! A rule sees acknowledgments and congestion, and moves a [`Window`]. It knows nothing of what was
 //! lost, nor of how lost data is sent again: that is [`recovery`](crate::recovery).
 
+mod ack_spacing;
+mod bandwidth;
+mod controller;
+mod cubic;
+mod custom;
+mod enhanced_hybla;
+mod hybla;
 mod reno;
-
-use std::fmt;
-use std::sync::Arc;
+mod westwood;
 
 use bentpipe_types::{BitRate, Span, Time};
 
-use crate::config::Config;
-use crate::slow_start::{SlowStart, SlowStartRule};
-
+pub(crate) use controller::Controller;
+pub use cubic::Cubic;
+pub use custom::CustomFactory;
+pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla, EnhancedHyblaSettings};
+pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
+pub use westwood::Westwood;
 
 /// Which window rule.
 #[derive(Clone, Debug, Default)]
@@ -21,34 +29,16 @@ pub enum CongestionControlKind {
     /// RFC 5681.
     #[default]
     Reno,
+    /// Westwood+ (Mascolo, Grieco and others).
+    Westwood,
+    /// Hybla (Caini and Firrincieli).
+    Hybla(HyblaSettings),
+    /// Hybla with Westwood's idea turned round (vanzara2014).
+    EnhancedHybla(EnhancedHyblaSettings),
+    /// RFC 9438.
+    Cubic,
     /// One that is not part of this crate.
     Custom(CustomFactory),
-}
-
-/// Makes one [`CongestionControl`] per connection.
-#[derive(Clone)]
-pub struct CustomFactory {
-    name: String,
-    make: Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>,
-}
-
-impl CustomFactory {
-    /// A factory with a name for messages.
-    pub fn new(
-        name: impl Into<String>,
-        make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            make: Arc::new(make),
-        }
-    }
-}
-
-impl fmt::Debug for CustomFactory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
 }
 
 /// The two variables that every rule moves (RFC 5681 section 3.1), in bytes.
@@ -80,19 +70,28 @@ impl Window {
     }
 }
 
-/// An acknowledgment of new data, as a window rule sees it.
+/// An acknowledgment, as a window rule sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckSample {
     /// The time.
     pub now: Time,
-    /// Bytes newly acknowledged.
+    /// Bytes newly acknowledged; 0 for a duplicate.
     pub acknowledged: u64,
+    /// Bytes known to have reached the peer since the start, in order or not: a total, which only
+    /// grows.
+    pub delivered: u64,
     /// Bytes in flight after this acknowledgment.
     pub in_flight: u64,
+    /// Everything below this position of the stream is acknowledged.
+    pub unacknowledged: u64,
+    /// The next position to send. An acknowledgment beyond it ends the round trip that begins now.
+    pub next: u64,
     /// The round-trip time that this acknowledgment measured, of the segment sent last.
     pub rtt: Option<Span>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Span>,
+    /// The shortest round-trip time so far.
+    pub minimum_rtt: Option<Span>,
 }
 
 /// What tells of congestion.
@@ -107,10 +106,33 @@ pub enum Congestion {
 }
 
 /// A window rule.
-pub trait CongestionControl: fmt::Debug + Send {
-    /// New data was acknowledged in congestion avoidance, outside loss recovery: `acknowledged`
-    /// bytes of it are left to count (slow start may have used a part).
+pub trait CongestionControl: std::fmt::Debug + Send {
+    /// The connection is established. `window` is the initial one; the handshake measured `rtt`.
+    fn on_established(&mut self, _window: &mut Window, _rtt: Option<Span>, _now: Time) {}
+
+    /// New data was acknowledged in congestion avoidance, outside loss recovery, and the window was
+    /// what limited the sender: `acknowledged` bytes of it are left to count (slow start may have
+    /// used a part).
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample);
+
+    /// Every acknowledgment of something delivered, before `on_ack` or `on_congestion`: also during
+    /// loss recovery, also duplicates. Only called if `sees_every_ack`.
+    fn on_delivery(&mut self, _window: &mut Window, _sample: &AckSample) {}
+
+    /// In slow start: the bytes to grow by, where slow start would grow by `counted`. May lower the
+    /// threshold.
+    fn slow_start_growth(
+        &mut self,
+        _window: &mut Window,
+        counted: u64,
+        _sample: &AckSample,
+    ) -> u64 {
+        counted
+    }
+
+    /// New data was acknowledged and the window was not what limited the sender, or nothing was
+    /// outstanding for a while: the time until the next `on_ack` doesn't count.
+    fn on_application_limited(&mut self) {}
 
     /// Congestion, with `flight_size` bytes outstanding (RFC 5681's FlightSize). Sets the
     /// threshold, and the window for the recovery that follows.
@@ -131,8 +153,19 @@ pub trait CongestionControl: fmt::Debug + Send {
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
     }
 
-    /// Does the rule do its own slow start (Hybla, BBR)? Then `on_ack` sees every acknowledgment.
+    /// The window after a timeout that follows another, or that ends a loss recovery: such a
+    /// timeout is no new congestion (RFC 5681 section 3.1: LW).
+    fn loss_window(&self, window: &Window) -> u64 {
+        u64::from(window.segment)
+    }
+
+    /// Does the rule do its own slow start (BBR)? Then `on_ack` sees every acknowledgment.
     fn owns_slow_start(&self) -> bool {
+        false
+    }
+
+    /// Does the rule want `on_delivery`?
+    fn sees_every_ack(&self) -> bool {
         false
     }
 
@@ -142,120 +175,20 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
-/// The window rule of one connection.
-#[derive(Debug)]
-enum Rule {
-    Reno(Reno),
-    Custom(Box<dyn CongestionControl>),
-}
-
-/// Calls the rule, whichever it is.
-macro_rules! dispatch {
-    ($rule:expr, $inner:ident => $call:expr) => {
-        match $rule {
-            Rule::Reno($inner) => $call,
-            Rule::Custom($inner) => $call,
-        }
-    };
-}
-
-/// A connection's window, and the rules that move it.
-#[derive(Debug)]
-pub(crate) struct Controller {
-    window: Window,
-    // Before the last congestion event.
-    before: Window,
-    rule: Rule,
-    slow_start: SlowStartRule,
-}
-
-impl Controller {
-    /// The controller that `config` asks for, for full segments of `segment` bytes.
-    pub(crate) fn new(config: &Config, segment: u32, initial_window: u64) -> Self {
-        let window = Window::new(
-            segment,
-            initial_window.max(u64::from(segment)),
-            config.initial_slow_start_threshold.unwrap_or(u64::MAX),
-        );
-        let rule = match &config.congestion_control {
-            CongestionControlKind::Reno => Rule::Reno(Reno::new(config.avoidance)),
-            CongestionControlKind::Custom(factory) => Rule::Custom((factory.make)()),
-        };
+#[cfg(test)]
+impl AckSample {
+    /// A sample of an acknowledgment of `acknowledged` bytes, for tests of rules.
+    pub(crate) const fn at(now: Time, acknowledged: u64) -> Self {
         Self {
-            window,
-            before: window,
-            rule,
-            slow_start: SlowStartRule::new(config.slow_start),
+            now,
+            acknowledged,
+            delivered: 0,
+            in_flight: 0,
+            unacknowledged: 0,
+            next: 0,
+            rtt: None,
+            smoothed_rtt: None,
+            minimum_rtt: None,
         }
-    }
-
-    /// The window.
-    pub(crate) fn window(&self) -> &Window {
-        &self.window
-    }
-
-    /// New data was acknowledged, outside recovery, and the window was the limit.
-    #[inline]
-    pub(crate) fn on_ack(&mut self, sample: &AckSample) {
-        let mut acknowledged = sample.acknowledged;
-        if self.window.in_slow_start() && !dispatch!(&self.rule, r => r.owns_slow_start()) {
-            acknowledged = self.slow_start.on_ack(&mut self.window, acknowledged);
-            if acknowledged == 0 {
-                return;
-            }
-        }
-        dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, sample));
-        self.keep_sane();
-    }
-
-    /// Congestion.
-    pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
-        self.before = self.window;
-        dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, event, flight_size, now));
-        self.keep_sane();
-    }
-
-    /// The timer expired again for a segment that it had retransmitted already.
-    pub(crate) fn on_repeated_timeout(&mut self) {
-        // RFC 5681 section 3.1: ssthresh is held constant, and cwnd is the loss window.
-        self.window.congestion_window = u64::from(self.window.segment);
-    }
-
-    /// Recovery is over; `limit` is what the recovery algorithm allows the window to be.
-    pub(crate) fn on_recovery_exit(&mut self, limit: Option<u64>, now: Time) {
-        dispatch!(&mut self.rule, r => r.on_recovery_exit(&mut self.window, now));
-        if let Some(limit) = limit {
-            self.window.congestion_window = self.window.congestion_window.min(limit);
-        }
-        self.keep_sane();
-    }
-
-    /// The last congestion event was none.
-    #[allow(
-        dead_code,
-        reason = "for spurious-retransmission detection, which is to come"
-    )]
-    pub(crate) fn on_spurious(&mut self) {
-        dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.before));
-        self.keep_sane();
-    }
-
-    /// Shrinks the window after an idle time.
-    pub(crate) fn restart(&mut self, congestion_window: u64, slow_start_threshold: u64) {
-        self.window.congestion_window = congestion_window;
-        self.window.slow_start_threshold = slow_start_threshold;
-        self.keep_sane();
-    }
-
-    // Whatever a rule does (it may be a user's own), at least one segment may be in flight.
-    fn keep_sane(&mut self) {
-        self.window.congestion_window = self
-            .window
-            .congestion_window
-            .clamp(u64::from(self.window.segment), MAXIMUM_WINDOW);
     }
 }
-
-/// No window exceeds this: far above what 30 bits of advertised window allow, and far below
-/// overflow.
-const MAXIMUM_WINDOW: u64 = 1 << 40;

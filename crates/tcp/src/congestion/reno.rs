@@ -66,13 +66,7 @@ impl CongestionControl for Reno {
 mod tests {
     use super::*;
 
-    const SAMPLE: AckSample = AckSample {
-        now: Time::ZERO,
-        acknowledged: 0,
-        in_flight: 0,
-        rtt: None,
-        smoothed_rtt: None,
-    };
+    const SAMPLE: AckSample = AckSample::at(Time::ZERO, 0);
 
     fn window(segments: u64) -> Window {
         Window::new(1000, segments * 1000, 0)

@@ -89,6 +89,12 @@ impl Connection {
         send.attempts = 0;
         self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
         let rtt = self.measure(packet, before, now);
+        self.delivered
+            .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
+        if self.congestion.sees_every_ack() {
+            let sample = self.ack_sample(acknowledged, rtt, now);
+            self.congestion.on_delivery(&sample);
+        }
 
         let reaction = self.recovery.on_ack(
             &Acknowledgment {
@@ -102,23 +108,19 @@ impl Connection {
         match reaction {
             Reaction::Grow => {
                 if self.window_may_grow() {
-                    let segment = u64::from(self.negotiated.segment);
-                    let sample = AckSample {
-                        now,
-                        // RFC 3465 section 2.3: L = 1 until what a timeout sent again is
-                        // acknowledged, because such an acknowledgment covers segments that left
-                        // the network long ago. One that jumps over a thousand of them would open
-                        // the window by as many at once.
-                        acknowledged: if before < self.send.timed_out_below {
-                            acknowledged.min(segment)
-                        } else {
-                            acknowledged
-                        },
-                        in_flight: self.recovery.in_flight(&self.send.sequence),
-                        rtt,
-                        smoothed_rtt: self.rtt.smoothed(),
+                    // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged,
+                    // because such an acknowledgment covers segments that left the network long
+                    // ago. One that jumps over a thousand of them would open the window by as many
+                    // at once.
+                    let counted = if before < self.send.timed_out_below {
+                        acknowledged.min(u64::from(self.negotiated.segment))
+                    } else {
+                        acknowledged
                     };
+                    let sample = self.ack_sample(counted, rtt, now);
                     self.congestion.on_ack(&sample);
+                } else {
+                    self.congestion.on_application_limited();
                 }
             }
             Reaction::Hold => {}
@@ -148,6 +150,12 @@ impl Connection {
 
     fn nothing_new_acknowledged(&mut self, sack: Option<&SackBlocks>, now: Time) {
         self.statistics.duplicate_acks += 1;
+        self.delivered
+            .on_duplicate(u64::from(self.negotiated.segment));
+        if self.congestion.sees_every_ack() {
+            let sample = self.ack_sample(0, None, now);
+            self.congestion.on_delivery(&sample);
+        }
         let reaction = self.recovery.on_ack(
             &Acknowledgment {
                 acknowledged: 0,
@@ -158,6 +166,23 @@ impl Connection {
         );
         if let Reaction::Enter { flight_size } = reaction {
             self.enter_recovery(flight_size, now);
+        }
+    }
+
+    /// An acknowledgment as the window rules see it.
+    #[inline]
+    fn ack_sample(&self, acknowledged: u64, rtt: Option<Span>, now: Time) -> AckSample {
+        let sequence = &self.send.sequence;
+        AckSample {
+            now,
+            acknowledged,
+            delivered: self.delivered.total(),
+            in_flight: self.recovery.in_flight(sequence),
+            unacknowledged: sequence.unacknowledged,
+            next: sequence.next,
+            rtt,
+            smoothed_rtt: self.rtt.smoothed(),
+            minimum_rtt: self.rtt.minimum(),
         }
     }
 
@@ -176,6 +201,7 @@ impl Connection {
         // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
         let (earliest, latest) = match measured {
             Some(measured) if before >= self.send.ambiguous_below => {
+                self.rtt.note_minimum(measured.latest);
                 (measured.earliest, measured.latest)
             }
             _ => {

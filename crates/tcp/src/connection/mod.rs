@@ -29,6 +29,7 @@ use bentpipe_types::{Ctx, Endpoint, Packet, PacketRef, Port, Span, SynOptions, T
 
 use crate::Config;
 use crate::congestion::Controller;
+use crate::delivered::Delivered;
 use crate::options::Negotiated;
 use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::RttEstimator;
@@ -72,6 +73,7 @@ pub struct Connection {
     congestion: Controller,
     rtt: RttEstimator,
     send_times: SendTimes,
+    delivered: Delivered,
     // Every segment is a copy of this one, filled in.
     template: Packet,
     statistics: Statistics,

@@ -8,6 +8,7 @@ use super::timers::{Purpose, Timers};
 use super::{Connection, Events, State};
 use crate::Config;
 use crate::congestion::Controller;
+use crate::delivered::Delivered;
 use crate::options::{Negotiated, negotiate, offer};
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
@@ -89,6 +90,7 @@ impl Connection {
             congestion: Controller::new(config, segment, u64::from(segment)),
             rtt: RttEstimator::new(config),
             send_times: SendTimes::default(),
+            delivered: Delivered::default(),
             template: Packet::new(local, remote, config.ip_version),
             statistics: Statistics::default(),
             config: config.clone(),
@@ -134,6 +136,8 @@ impl Connection {
         // The SYN doesn't count for congestion control, except where it had to be sent again.
         self.congestion =
             Controller::new(&self.config, self.negotiated.segment, self.initial_window());
+        self.delivered = Delivered::default();
+        self.congestion.on_established(self.rtt.smoothed(), cx.now);
         self.send.attempts = 0;
         self.events |= Events::ESTABLISHED;
         self.state = if self.send.fin {

@@ -313,6 +313,7 @@ impl Connection {
 
     /// RFC 5681 section 4.1: after an idle time, the path may have changed.
     fn restart_after_idle(&mut self, now: Time) {
+        self.congestion.on_application_limited();
         let rto = self.rtt.rto();
         let idle = now.since(self.send.last_sent_at);
         if idle <= rto || self.statistics.first_data_at.is_none() {

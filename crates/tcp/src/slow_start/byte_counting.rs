@@ -1,7 +1,7 @@
 //! Slow start by acknowledged bytes.
 
 use super::SlowStart;
-use crate::congestion::Window;
+use crate::congestion::{AckSample, Window};
 
 /// RFC 3465 section 2.2: as much as was acknowledged, at most L segments per acknowledgment.
 #[derive(Clone, Copy, Debug)]
@@ -18,37 +18,25 @@ impl AppropriateByteCounting {
 }
 
 impl SlowStart for AppropriateByteCounting {
-    fn on_ack(&mut self, window: &mut Window, acknowledged: u64) -> u64 {
+    fn counts(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
         let limit = u64::from(self.limit_segments) * u64::from(window.segment);
-        let increase = acknowledged.min(limit);
-        // As Linux's tcp_slow_start: up to the threshold, and the rest counts in congestion
-        // avoidance.
-        let room = window
-            .slow_start_threshold
-            .saturating_sub(window.congestion_window);
-        let grown = increase.min(room);
-        window.congestion_window += grown;
-        increase - grown
+        acknowledged.min(limit)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_types::Time;
+
     use super::*;
 
     #[test]
-    fn grows_by_what_was_acknowledged_up_to_the_limit() {
+    fn counts_what_was_acknowledged_up_to_the_limit() {
         let mut window = Window::new(1000, 2000, u64::MAX);
-        AppropriateByteCounting::new(2).on_ack(&mut window, 1500);
-        assert_eq!(window.congestion_window, 3500);
-        AppropriateByteCounting::new(2).on_ack(&mut window, 9000);
-        assert_eq!(window.congestion_window, 5500);
-    }
-
-    #[test]
-    fn stops_at_the_threshold_and_leaves_the_rest() {
-        let mut window = Window::new(1000, 2000, 2500);
-        let rest = AppropriateByteCounting::new(u32::MAX).on_ack(&mut window, 1500);
-        assert_eq!((window.congestion_window, rest), (2500, 1000));
+        let mut rule = AppropriateByteCounting::new(2);
+        for (acknowledged, counted) in [(1500, 1500), (9000, 2000)] {
+            let sample = AckSample::at(Time::ZERO, acknowledged);
+            assert_eq!(rule.counts(&mut window, acknowledged, &sample), counted);
+        }
     }
 }

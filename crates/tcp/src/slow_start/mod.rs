@@ -1,11 +1,13 @@
 //! How the congestion window grows below the slow-start threshold.
 
 mod byte_counting;
+mod hystart;
 mod standard;
 
-use crate::congestion::Window;
+use crate::congestion::{AckSample, Window};
 
 pub use byte_counting::AppropriateByteCounting;
+pub use hystart::HyStart;
 pub use standard::Standard;
 
 /// Which slow start.
@@ -18,13 +20,28 @@ pub enum SlowStartKind {
         /// At most this many segments per acknowledgment: RFC 3465's L. Linux has no limit.
         limit_segments: u32,
     },
+    /// The same, until the round trips get longer (RFC 9406).
+    HyStart {
+        /// At most this many segments per acknowledgment: RFC 9406's L, 8 unless the sender paces.
+        limit_segments: u32,
+    },
 }
 
 /// A way to grow below the slow-start threshold.
 pub trait SlowStart {
     /// `acknowledged` bytes were newly acknowledged by one acknowledgment; `window` is below its
-    /// threshold. Grows it, and returns the bytes that are left for congestion avoidance.
-    fn on_ack(&mut self, window: &mut Window, acknowledged: u64) -> u64;
+    /// threshold. Returns the bytes that it may grow by. May end slow start, by lowering the
+    /// threshold.
+    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64;
+
+    /// May the window grow past the threshold by a part of what counts? Otherwise it stops there,
+    /// and the rest counts in congestion avoidance.
+    fn passes_the_threshold(&self) -> bool {
+        false
+    }
+
+    /// A congestion event has given the threshold a meaning.
+    fn on_congestion(&mut self) {}
 }
 
 /// The slow start of one connection.
@@ -34,6 +51,8 @@ pub enum SlowStartRule {
     Standard(Standard),
     /// RFC 3465.
     AppropriateByteCounting(AppropriateByteCounting),
+    /// RFC 9406.
+    HyStart(HyStart),
 }
 
 impl SlowStartRule {
@@ -45,15 +64,34 @@ impl SlowStartRule {
             SlowStartKind::AppropriateByteCounting { limit_segments } => {
                 Self::AppropriateByteCounting(AppropriateByteCounting::new(limit_segments))
             }
+            SlowStartKind::HyStart { limit_segments } => {
+                Self::HyStart(HyStart::new(limit_segments))
+            }
         }
     }
 }
 
-impl SlowStart for SlowStartRule {
-    fn on_ack(&mut self, window: &mut Window, acknowledged: u64) -> u64 {
-        match self {
-            Self::Standard(rule) => rule.on_ack(window, acknowledged),
-            Self::AppropriateByteCounting(rule) => rule.on_ack(window, acknowledged),
+/// Calls the rule, whichever it is.
+macro_rules! dispatch {
+    ($rule:expr, $inner:ident => $call:expr) => {
+        match $rule {
+            SlowStartRule::Standard($inner) => $call,
+            SlowStartRule::AppropriateByteCounting($inner) => $call,
+            SlowStartRule::HyStart($inner) => $call,
         }
+    };
+}
+
+impl SlowStart for SlowStartRule {
+    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
+        dispatch!(self, rule => rule.counts(window, acknowledged, sample))
+    }
+
+    fn passes_the_threshold(&self) -> bool {
+        dispatch!(self, rule => rule.passes_the_threshold())
+    }
+
+    fn on_congestion(&mut self) {
+        dispatch!(self, rule => rule.on_congestion());
     }
 }

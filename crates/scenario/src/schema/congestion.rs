@@ -1,0 +1,93 @@
+//! Window rules, and what some of them are set up with.
+
+use bentpipe_types::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::words::words;
+use crate::quantity::Length;
+
+words! {
+    /// A window rule.
+    CongestionControl {
+        /// One segment more a round trip, half on a loss (RFC 5681).
+        Reno = "reno",
+        /// Grows like Reno; a loss leaves what the path was seen to deliver (Westwood+).
+        Westwood = "westwood",
+        /// Grows as fast as Reno does on a path of 25 ms, however long its own (Caini and
+        /// Firrincieli 2004).
+        Hybla = "hybla",
+        /// Hybla, which takes a loss for no congestion while it uses less than half of
+        /// `channel_capacity` (vanzara2014).
+        EnhancedHybla = "enhanced-hybla",
+        /// A cubic function of the time since the last loss (RFC 9438).
+        Cubic = "cubic",
+    }
+}
+
+/// How Hybla is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HyblaFile {
+    /// RTT0: round-trip time of the connection whose sending rate it follows. From 1 ms to 10 s.
+    pub reference_rtt: Length,
+    /// Where slow start first ends.
+    pub initial_threshold: InitialThreshold,
+    /// What a lost segment does. Not for "enhanced-hybla".
+    pub after_loss: AfterLoss,
+    /// What a timeout does. Not for "enhanced-hybla".
+    pub after_timeout: AfterTimeout,
+}
+
+impl Default for HyblaFile {
+    fn default() -> Self {
+        Self {
+            reference_rtt: Length(Span::from_millis(25)),
+            initial_threshold: InitialThreshold::Configured,
+            after_loss: AfterLoss::Half,
+            after_timeout: AfterTimeout::OneSegment,
+        }
+    }
+}
+
+words! {
+    /// Where Hybla's slow start first ends.
+    InitialThreshold {
+        /// Where `initial_slow_start_threshold` says.
+        Configured = "configured",
+        /// At the shortest round-trip time times the bandwidth, which is estimated from how far
+        /// apart the first acknowledgments arrive (Hoe 1996); or at `initial_slow_start_threshold`,
+        /// if that is lower.
+        BandwidthEstimate = "bandwidth-estimate",
+    }
+}
+
+words! {
+    /// What a lost segment does to Hybla's window.
+    AfterLoss {
+        /// It is halved, as in NewReno (the Hybla paper, and Linux).
+        Half = "half",
+        /// The threshold is half of it, and the window a quarter (vanzara2014, section III.B).
+        Quarter = "quarter",
+    }
+}
+
+words! {
+    /// What a timeout does to Hybla's window.
+    AfterTimeout {
+        /// It is one segment (RFC 5681, and Linux).
+        OneSegment = "one-segment",
+        /// It is rho segments (vanzara2014, section III.B).
+        Rho = "rho",
+    }
+}
+
+words! {
+    /// What becomes of bandwidth samples.
+    BandwidthFilter {
+        /// The last one is the estimate.
+        LastSample = "last-sample",
+        /// Two low-pass filters in a row, each of which keeps 7/8: Westwood+ in Linux.
+        Westwood = "westwood",
+    }
+}

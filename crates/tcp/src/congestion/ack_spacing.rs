@@ -1,0 +1,114 @@
+//! The path's bandwidth, from how far apart the first acknowledgments arrive.
+
+use bentpipe_types::Time;
+
+use super::AckSample;
+
+/// Acknowledgments of one round trip that make an estimate: Hoe's three spacings.
+const POINTS: usize = 4;
+
+/// Hoe's estimate (J. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP",
+/// SIGCOMM 1996): segments sent back to back leave the bottleneck at its rate, and their
+/// acknowledgments arrive as far apart; least squares over the first few of one round trip.
+///
+/// It measures the slowest of the whole circle: a return link on which acknowledgments queue looks
+/// like a slow forward link, and a paced sender measures its own pace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AckSpacing {
+    // Seconds since the first of them, and bytes acknowledged since.
+    points: [(f64, f64); POINTS],
+    count: usize,
+    first: Time,
+    bytes: u64,
+    // The round trip ends when this position is acknowledged.
+    round_end: u64,
+}
+
+impl AckSpacing {
+    /// An acknowledgment of new data. Returns the bandwidth in payload bytes per second as soon as
+    /// there is one.
+    pub(super) fn on_ack(&mut self, sample: &AckSample) -> Option<f64> {
+        if self.count == 0 || sample.unacknowledged > self.round_end {
+            // What was sent before this acknowledgment was sent back to back.
+            self.round_end = sample.next;
+            self.first = sample.now;
+            self.count = 0;
+            self.bytes = 0;
+        } else {
+            self.bytes += sample.acknowledged;
+        }
+        self.points[self.count] = (
+            sample.now.since(self.first).as_secs_f64(),
+            self.bytes as f64,
+        );
+        self.count += 1;
+        if self.count < POINTS {
+            return None;
+        }
+        self.count = 0;
+        slope(&self.points)
+    }
+}
+
+/// The slope of the least-squares line, if it rises.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let covariance: f64 = points
+        .iter()
+        .map(|(x, y)| (x - mean_x) * (y - mean_y))
+        .sum();
+    let variance: f64 = points
+        .iter()
+        .map(|(x, _)| (x - mean_x) * (x - mean_x))
+        .sum();
+    let slope = covariance / variance;
+    (slope.is_finite() && slope > 0.0).then_some(slope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(spacing: &mut AckSpacing, acks: &[(u64, u64)], flight_end: u64) -> Option<f64> {
+        let mut position = 0;
+        let mut found = None;
+        for (nanos, bytes) in acks {
+            position += bytes;
+            let mut sample = AckSample::at(Time::from_nanos(*nanos), *bytes);
+            sample.unacknowledged = position;
+            sample.next = flight_end;
+            found = found.or(spacing.on_ack(&sample));
+        }
+        found
+    }
+
+    #[test]
+    fn evenly_spaced_acknowledgments_are_the_bottleneck() {
+        // 1500-byte packets at 100 Mbit/s leave every 120 us: 1448 B each.
+        let acks: Vec<_> = (0..4).map(|n| (600_000_000 + n * 120_000, 1448)).collect();
+        let rate = feed(&mut AckSpacing::default(), &acks, 24 * 1448).unwrap();
+        assert!((rate - 1448.0 / 120e-6).abs() < 1.0, "{rate}");
+        // Every second one acknowledged: the same rate.
+        let acks: Vec<_> = (0..4).map(|n| (600_000_000 + n * 240_000, 2896)).collect();
+        let rate = feed(&mut AckSpacing::default(), &acks, 24 * 1448).unwrap();
+        assert!((rate - 1448.0 / 120e-6).abs() < 1.0, "{rate}");
+    }
+
+    #[test]
+    fn least_squares_by_hand() {
+        // Bytes 0, 1, 2, 3 at 0, 1, 2, 4 s: means 1.5 and 1.75, covariance 6.5, variance 8.75.
+        let slope = slope(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (4.0, 3.0)]).unwrap();
+        assert!((slope - 6.5 / 8.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn two_round_trips_are_not_mixed_and_no_time_is_no_rate() {
+        // Two acknowledgments of the first flight, then a round trip later the next.
+        let acks = [(0, 1000), (1000, 1000), (600_000_000, 1000)];
+        assert_eq!(feed(&mut AckSpacing::default(), &acks, 2000), None);
+        let acks = [(5, 1000); 4];
+        assert_eq!(feed(&mut AckSpacing::default(), &acks, 9000), None);
+    }
+}

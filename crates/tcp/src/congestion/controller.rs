@@ -1,0 +1,220 @@
+//! A connection's window, and the rules that move it.
+
+use bentpipe_types::{Span, Time};
+
+use super::{
+    AckSample, Congestion, CongestionControl, CongestionControlKind, Cubic, EnhancedHybla, Hybla,
+    Reno, Westwood, Window,
+};
+use crate::config::Config;
+use crate::slow_start::{SlowStart, SlowStartRule};
+
+/// The window rule of one connection.
+#[derive(Debug)]
+enum Rule {
+    Reno(Reno),
+    Westwood(Westwood),
+    Hybla(Hybla),
+    EnhancedHybla(EnhancedHybla),
+    Cubic(Cubic),
+    Custom(Box<dyn CongestionControl>),
+}
+
+/// Calls the rule, whichever it is.
+macro_rules! dispatch {
+    ($rule:expr, $inner:ident => $call:expr) => {
+        match $rule {
+            Rule::Reno($inner) => $call,
+            Rule::Westwood($inner) => $call,
+            Rule::Hybla($inner) => $call,
+            Rule::EnhancedHybla($inner) => $call,
+            Rule::Cubic($inner) => $call,
+            Rule::Custom($inner) => $call,
+        }
+    };
+}
+
+impl Rule {
+    fn new(config: &Config) -> Self {
+        match &config.congestion_control {
+            CongestionControlKind::Reno => Self::Reno(Reno::new(config.avoidance)),
+            CongestionControlKind::Westwood => Self::Westwood(Westwood::new(config.avoidance)),
+            CongestionControlKind::Hybla(settings) => {
+                Self::Hybla(Hybla::new(*settings, config.avoidance))
+            }
+            CongestionControlKind::EnhancedHybla(settings) => {
+                Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
+            }
+            CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
+            CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
+        }
+    }
+}
+
+/// A connection's window, and the rules that move it.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    window: Window,
+    // Before the last congestion event.
+    before: Window,
+    rule: Rule,
+    slow_start: SlowStartRule,
+    // What the rule says of itself, asked once.
+    owns_slow_start: bool,
+    sees_every_ack: bool,
+}
+
+impl Controller {
+    /// The controller that `config` asks for, for full segments of `segment` bytes.
+    pub(crate) fn new(config: &Config, segment: u32, initial_window: u64) -> Self {
+        let window = Window::new(
+            segment,
+            initial_window.max(u64::from(segment)),
+            config.initial_slow_start_threshold.unwrap_or(u64::MAX),
+        );
+        let rule = Rule::new(config);
+        Self {
+            window,
+            before: window,
+            owns_slow_start: dispatch!(&rule, r => r.owns_slow_start()),
+            sees_every_ack: dispatch!(&rule, r => r.sees_every_ack()),
+            rule,
+            slow_start: SlowStartRule::new(config.slow_start),
+        }
+    }
+
+    /// The window.
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Is [`on_delivery`](Self::on_delivery) to be called?
+    #[inline]
+    pub(crate) fn sees_every_ack(&self) -> bool {
+        self.sees_every_ack
+    }
+
+    /// The connection is established; the handshake measured `rtt`.
+    pub(crate) fn on_established(&mut self, rtt: Option<Span>, now: Time) {
+        dispatch!(&mut self.rule, r => r.on_established(&mut self.window, rtt, now));
+        self.keep_sane();
+    }
+
+    /// Any acknowledgment that tells of something delivered.
+    pub(crate) fn on_delivery(&mut self, sample: &AckSample) {
+        dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, sample));
+        self.keep_sane();
+    }
+
+    /// New data was acknowledged, outside recovery, and the window was the limit.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, sample: &AckSample) {
+        let mut acknowledged = sample.acknowledged;
+        if self.window.in_slow_start() && !self.owns_slow_start {
+            acknowledged = self.grow_in_slow_start(acknowledged, sample);
+            if acknowledged == 0 {
+                return;
+            }
+        }
+        dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, sample));
+        self.keep_sane();
+    }
+
+    /// Slow start. Returns the bytes that are left for congestion avoidance.
+    fn grow_in_slow_start(&mut self, acknowledged: u64, sample: &AckSample) -> u64 {
+        let counted = self
+            .slow_start
+            .counts(&mut self.window, acknowledged, sample);
+        let growth = dispatch!(
+            &mut self.rule,
+            r => r.slow_start_growth(&mut self.window, counted, sample)
+        );
+        let window = &mut self.window;
+        let room = window
+            .slow_start_threshold
+            .saturating_sub(window.congestion_window);
+        if room == 0 {
+            // Slow start has just been ended.
+            return acknowledged;
+        }
+        let (grown, left) = if self.slow_start.passes_the_threshold() {
+            // By less than it counts for; a rule that multiplies it stops there.
+            (growth.min(room.max(counted)), 0)
+        } else {
+            // As Linux's tcp_slow_start: up to the threshold, and the rest counts in congestion
+            // avoidance.
+            (growth.min(room), growth.min(counted).saturating_sub(room))
+        };
+        window.congestion_window = window
+            .congestion_window
+            .saturating_add(grown)
+            .min(MAXIMUM_WINDOW);
+        left
+    }
+
+    /// New data was acknowledged and the window was not what limited the sender, or nothing at all
+    /// was outstanding for a while.
+    #[inline]
+    pub(crate) fn on_application_limited(&mut self) {
+        dispatch!(&mut self.rule, r => r.on_application_limited());
+    }
+
+    /// Congestion.
+    pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
+        self.before = self.window;
+        self.slow_start.on_congestion();
+        dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, event, flight_size, now));
+        // RFC 5681 equation 4: no rule's threshold is below two segments.
+        let least = 2 * u64::from(self.window.segment);
+        self.window.slow_start_threshold = self.window.slow_start_threshold.max(least);
+        self.keep_sane();
+    }
+
+    /// The timer expired again for a segment that it had retransmitted already, or in recovery.
+    pub(crate) fn on_repeated_timeout(&mut self) {
+        // RFC 5681 section 3.1: ssthresh is held constant, and cwnd is the loss window.
+        self.window.congestion_window = dispatch!(&self.rule, r => r.loss_window(&self.window));
+        self.keep_sane();
+    }
+
+    /// Recovery is over; `limit` is what the recovery algorithm allows the window to be.
+    pub(crate) fn on_recovery_exit(&mut self, limit: Option<u64>, now: Time) {
+        dispatch!(&mut self.rule, r => r.on_recovery_exit(&mut self.window, now));
+        if let Some(limit) = limit {
+            self.window.congestion_window = self.window.congestion_window.min(limit);
+        }
+        self.keep_sane();
+    }
+
+    /// The last congestion event was none.
+    #[allow(
+        dead_code,
+        reason = "for spurious-retransmission detection, which is to come"
+    )]
+    pub(crate) fn on_spurious(&mut self) {
+        dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.before));
+        self.keep_sane();
+    }
+
+    /// Shrinks the window after an idle time.
+    pub(crate) fn restart(&mut self, congestion_window: u64, slow_start_threshold: u64) {
+        self.window.congestion_window = congestion_window;
+        self.window.slow_start_threshold = slow_start_threshold;
+        self.keep_sane();
+    }
+
+    // Whatever a rule does (it may be a user's own), at least one segment may be in flight.
+    fn keep_sane(&mut self) {
+        self.window.congestion_window = self
+            .window
+            .congestion_window
+            .clamp(u64::from(self.window.segment), MAXIMUM_WINDOW);
+    }
+}
+
+/// No window exceeds this: far above what 30 bits of advertised window allow, and far below
+/// overflow.
+const MAXIMUM_WINDOW: u64 = 1 << 40;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use bentpipe_types::BitRate;
+use proptest::prelude::*;
+
+use super::super::{
+    AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
+    InitialThreshold,
+};
+use super::*;
+use crate::{AvoidanceKind, SlowStartKind};
+
+const SEGMENT: u32 = 1000;
+
+#[test]
+fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_avoidance() {
+    for (slow_start, expected) in [
+        (
+            SlowStartKind::AppropriateByteCounting {
+                limit_segments: u32::MAX,
+            },
+            2500,
+        ),
+        (SlowStartKind::Standard, 3000),
+    ] {
+        let config = Config {
+            slow_start,
+            initial_slow_start_threshold: Some(2500),
+            ..Config::default()
+        };
+        let mut controller = Controller::new(&config, SEGMENT, 2000);
+        controller.on_ack(&AckSample::at(Time::ZERO, 1500));
+        assert_eq!(controller.window().congestion_window, expected);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Ack { bytes: u64, rtt: Option<u64> },
+    Duplicate,
+    ApplicationLimited,
+    Congestion(Congestion, u64),
+    RepeatedTimeout,
+    RecoveryExit(Option<u64>),
+    Spurious,
+    Restart(u64, u64),
+    Wait(u64),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let event = prop_oneof![
+        Just(Congestion::Loss),
+        Just(Congestion::Ecn),
+        Just(Congestion::Timeout)
+    ];
+    let rtt = prop_oneof![Just(0), 1..100u64, 1..2_000_000_000_000u64];
+    prop_oneof![
+        8 => (prop_oneof![1..3000u64, 1..(1u64 << 40)], proptest::option::of(rtt))
+            .prop_map(|(bytes, rtt)| Operation::Ack { bytes, rtt }),
+        2 => Just(Operation::Duplicate),
+        1 => Just(Operation::ApplicationLimited),
+        2 => (event, prop_oneof![0..100_000u64, any::<u64>()])
+            .prop_map(|(event, flight)| Operation::Congestion(event, flight)),
+        1 => Just(Operation::RepeatedTimeout),
+        1 => proptest::option::of(any::<u64>()).prop_map(Operation::RecoveryExit),
+        1 => Just(Operation::Spurious),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(w, t)| Operation::Restart(w, t)),
+        4 => prop_oneof![0..1_000_000_000u64, 0..1_000_000_000_000_000u64]
+            .prop_map(Operation::Wait),
+    ]
+}
+
+fn kind() -> impl Strategy<Value = CongestionControlKind> {
+    let hybla = |initial_threshold, after_loss, after_timeout| HyblaSettings {
+        reference_rtt: Span::from_millis(25),
+        initial_threshold,
+        after_loss,
+        after_timeout,
+    };
+    let standard = hybla(
+        InitialThreshold::Configured,
+        AfterLoss::Half,
+        AfterTimeout::OneSegment,
+    );
+    let vanzara = hybla(
+        InitialThreshold::BandwidthEstimate,
+        AfterLoss::Quarter,
+        AfterTimeout::Rho,
+    );
+    let enhanced = move |bandwidth_filter, rate| {
+        CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
+            channel_capacity: BitRate::new(rate).expect("not zero"),
+            bandwidth_filter,
+            hybla: vanzara,
+        })
+    };
+    prop_oneof![
+        Just(CongestionControlKind::Reno),
+        Just(CongestionControlKind::Westwood),
+        Just(CongestionControlKind::Hybla(standard)),
+        Just(CongestionControlKind::Hybla(vanzara)),
+        Just(enhanced(BandwidthFilter::LastSample, 1)),
+        Just(enhanced(BandwidthFilter::Westwood, 1_000_000_000_000)),
+        Just(CongestionControlKind::Cubic),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_sequence_leaves_a_window_of_one_segment_to_a_terabyte(
+        kind in kind(),
+        slow_start in prop_oneof![
+            Just(SlowStartKind::Standard),
+            Just(SlowStartKind::AppropriateByteCounting { limit_segments: u32::MAX }),
+            Just(SlowStartKind::HyStart { limit_segments: 8 }),
+        ],
+        avoidance in prop_oneof![
+            Just(AvoidanceKind::ByteCounting),
+            Just(AvoidanceKind::PerAcknowledgment),
+        ],
+        operations in prop::collection::vec(operation(), 1..200),
+    ) {
+        let config = Config {
+            congestion_control: kind,
+            slow_start,
+            avoidance,
+            ..Config::default()
+        };
+        let mut controller = Controller::new(&config, SEGMENT, 10_000);
+        let mut sample = AckSample::at(Time::ZERO, 0);
+        controller.on_established(Some(Span::from_millis(600)), Time::ZERO);
+        for operation in operations {
+            match operation {
+                Operation::Ack { bytes, rtt } => {
+                    let rtt = rtt.map(Span::from_nanos);
+                    sample.acknowledged = bytes;
+                    sample.delivered = sample.delivered.saturating_add(bytes);
+                    sample.unacknowledged = sample.unacknowledged.saturating_add(bytes);
+                    sample.next = sample.unacknowledged.saturating_add(10_000);
+                    sample.rtt = rtt;
+                    sample.smoothed_rtt = rtt.or(sample.smoothed_rtt);
+                    sample.minimum_rtt = match (rtt, sample.minimum_rtt) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    controller.on_delivery(&sample);
+                    controller.on_ack(&sample);
+                }
+                Operation::Duplicate => {
+                    sample.acknowledged = 0;
+                    sample.delivered = sample.delivered.saturating_add(1000);
+                    controller.on_delivery(&sample);
+                }
+                Operation::ApplicationLimited => controller.on_application_limited(),
+                Operation::Congestion(event, flight_size) => {
+                    controller.on_congestion(event, flight_size, sample.now);
+                    prop_assert!(controller.window().slow_start_threshold >= 2000);
+                }
+                Operation::RepeatedTimeout => controller.on_repeated_timeout(),
+                Operation::RecoveryExit(limit) => controller.on_recovery_exit(limit, sample.now),
+                Operation::Spurious => controller.on_spurious(),
+                Operation::Restart(window, threshold) => controller.restart(window, threshold),
+                Operation::Wait(nanos) => sample.now += Span::from_nanos(nanos),
+            }
+            let window = controller.window();
+            prop_assert!(
+                (u64::from(SEGMENT)..=MAXIMUM_WINDOW).contains(&window.congestion_window),
+                "{window:?} after {operation:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion.
+
+use bentpipe_types::{Span, Time};
+
+use super::{AckSample, Congestion, CongestionControl, Window};
+use crate::AvoidanceKind;
+
+/// RFC 9438 section 4.1.2: C, in segments per cubic second.
+const C: f64 = 0.4;
+
+/// RFC 9438 section 4.6: beta_cubic.
+const BETA: f64 = 0.7;
+
+/// RFC 9438 section 4.3: alpha_cubic, with which a window that falls to beta_cubic is on average as
+/// large as Reno's.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// RFC 9438's window rule.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    avoidance: AvoidanceKind,
+    state: State,
+    // RFC 9438 section 4.9: the variables before the last congestion event.
+    undo: State,
+    // The current stage of congestion avoidance, once it has begun.
+    stage: Option<Stage>,
+    undo_stage: Option<Stage>,
+    // Growth that makes no whole byte yet, in segments.
+    credit: f64,
+    // The window was not what limited the sender.
+    paused: bool,
+}
+
+/// What outlasts a stage of congestion avoidance. Windows are in segments.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    // W_max: the window before the last reduction, or less by fast convergence. None before the
+    // first reduction, and after a timeout.
+    window_maximum: Option<f64>,
+    // cwnd_prior: the window before the last reduction.
+    window_prior: f64,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    // t_epoch
+    epoch: Time,
+    updated: Time,
+    // K, in seconds
+    inflection: f64,
+    // W_max, of this stage
+    origin: f64,
+    // W_est: Reno's window
+    window_estimate: f64,
+}
+
+impl Stage {
+    /// RFC 9438 section 4.2: K, and figure 2.
+    fn begin(state: &mut State, window: f64, now: Time) -> Self {
+        let (inflection, origin) = match state.window_maximum {
+            Some(maximum) if maximum > window => (libm::cbrt((maximum - window) / C), maximum),
+            // Already beyond it: the convex region begins here, as in Linux.
+            Some(_) => (0.0, window),
+            None => {
+                // Section 4.8, after a timeout, and section 4.10, where slow start has ended
+                // without a loss: K = 0 and W_max = cwnd.
+                state.window_prior = state.window_prior.max(window);
+                (0.0, window)
+            }
+        };
+        Self {
+            epoch: now,
+            updated: now,
+            inflection,
+            origin,
+            window_estimate: window,
+        }
+    }
+
+    /// RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max
+    #[inline]
+    fn window_at(&self, seconds: f64) -> f64 {
+        let distance = seconds - self.inflection;
+        C * distance * distance * distance + self.origin
+    }
+}
+
+impl Cubic {
+    /// With what counts as progress in congestion avoidance.
+    #[must_use]
+    pub const fn new(avoidance: AvoidanceKind) -> Self {
+        let state = State {
+            window_maximum: None,
+            window_prior: 0.0,
+        };
+        Self {
+            avoidance,
+            state,
+            undo: state,
+            stage: None,
+            undo_stage: None,
+            credit: 0.0,
+            paused: false,
+        }
+    }
+
+    /// How many segments the window is to grow by, for `acknowledged` segments.
+    #[inline]
+    fn growth(&mut self, window: f64, acknowledged: f64, rtt: Span, now: Time) -> f64 {
+        let state = &mut self.state;
+        let stage = self
+            .stage
+            .get_or_insert_with(|| Stage::begin(state, window, now));
+        if std::mem::take(&mut self.paused) {
+            // RFC 9438 section 4.2: "t [...] MUST NOT include periods during which cwnd has not
+            // been updated due to application-limited behavior".
+            stage.epoch += now.since(stage.updated);
+        }
+        stage.updated = now;
+        let elapsed = now.since(stage.epoch).as_secs_f64();
+
+        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior.
+        let alpha = if stage.window_estimate >= self.state.window_prior {
+            1.0
+        } else {
+            ALPHA
+        };
+        // Figure 4
+        stage.window_estimate += alpha * acknowledged / window;
+        if stage.window_at(elapsed) < stage.window_estimate {
+            // The Reno-friendly region
+            return (stage.window_estimate - window).max(0.0);
+        }
+        // Sections 4.2, 4.4 and 4.5: the target one round trip ahead, and towards it
+        let target = stage.window_at(elapsed + rtt.as_secs_f64());
+        (target.clamp(window, 1.5 * window) - window) / window * acknowledged
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
+        let segment = f64::from(window.segment);
+        let acknowledged = match self.avoidance {
+            AvoidanceKind::PerAcknowledgment => 1.0,
+            AvoidanceKind::ByteCounting => acknowledged as f64 / segment,
+        };
+        let size = window.congestion_window as f64 / segment + self.credit;
+        let rtt = sample.smoothed_rtt.unwrap_or_default();
+        let grown = (self.credit + self.growth(size, acknowledged, rtt, sample.now)) * segment;
+        let whole = grown as u64;
+        self.credit = (grown - whole as f64) / segment;
+        window.congestion_window = window.congestion_window.saturating_add(whole);
+    }
+
+    fn on_application_limited(&mut self) {
+        self.paused = true;
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        flight_size: u64,
+        _now: Time,
+    ) {
+        self.undo = self.state;
+        self.undo_stage = self.stage.take();
+        self.credit = 0.0;
+        let segment = u64::from(window.segment);
+        let size = window.congestion_window as f64 / segment as f64;
+        // Section 4.7, fast convergence: a window that has not got back to where it was leaves room
+        // for others.
+        let converging = self.state.window_maximum.is_some_and(|w| size < w);
+        self.state.window_maximum = match event {
+            // Section 4.8: after a timeout, W_max is the window at which congestion avoidance begins.
+            Congestion::Timeout => None,
+            _ if converging => Some(size * (1.0 + BETA) / 2.0),
+            _ => Some(size),
+        };
+        // Figure 5. Section 4.6 has the FlightSize; Linux has cwnd.
+        self.state.window_prior = size;
+        let reduced = (flight_size as f64 * BETA) as u64;
+        window.slow_start_threshold = reduced.max(2 * segment);
+        window.congestion_window = match event {
+            Congestion::Loss => reduced.max(2 * segment),
+            Congestion::Ecn => reduced.max(segment),
+            // Section 4.8: as in Reno, but for the threshold
+            Congestion::Timeout => segment,
+        };
+    }
+
+    /// RFC 9438 section 4.9: everything is as it was.
+    fn on_spurious(&mut self, window: &mut Window, before: Window) {
+        window.congestion_window = window.congestion_window.max(before.congestion_window);
+        window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
+        self.state = self.undo;
+        self.stage = self.undo_stage;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+use super::*;
+
+const SEGMENT: u64 = 1000;
+
+/// A sender that an acknowledgment clock drives: every `rtt`, a whole window is acknowledged.
+struct Clock {
+    cubic: Cubic,
+    window: Window,
+    now: Time,
+    rtt: Span,
+}
+
+impl Clock {
+    fn new(segments: u64, rtt: Span) -> Self {
+        Self {
+            cubic: Cubic::new(AvoidanceKind::ByteCounting),
+            window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
+            now: Time::ZERO,
+            rtt,
+        }
+    }
+
+    fn segments(&self) -> f64 {
+        self.window.congestion_window as f64 / SEGMENT as f64
+    }
+
+    /// One acknowledgment of one segment.
+    fn acknowledge(&mut self) {
+        let mut sample = AckSample::at(self.now, SEGMENT);
+        sample.smoothed_rtt = Some(self.rtt);
+        self.cubic.on_ack(&mut self.window, SEGMENT, &sample);
+    }
+
+    /// A round trip, its acknowledgments evenly spaced.
+    fn round(&mut self) {
+        let count = self.window.congestion_window / SEGMENT;
+        let end = self.now + self.rtt;
+        for _ in 0..count {
+            self.now += self.rtt / count;
+            self.acknowledge();
+        }
+        self.now = end;
+    }
+
+    fn congestion(&mut self, event: Congestion) {
+        let flight_size = self.window.congestion_window;
+        self.cubic
+            .on_congestion(&mut self.window, event, flight_size, self.now);
+    }
+}
+
+#[test]
+fn after_a_loss_the_window_is_the_rfcs_cubic() {
+    // 1000 segments at 100 ms: far outside the Reno-friendly region.
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.window.congestion_window, 700 * SEGMENT);
+    assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
+    // Figure 2: K = cbrt((1000 - 700) / 0.4) = 9.0856 s
+    clock.acknowledge();
+    let stage = clock.cubic.stage.unwrap();
+    assert!((stage.inflection - 9.085_603).abs() < 1e-6, "{stage:?}");
+    let start = clock.now;
+    while clock.now.since(start) < Span::from_secs(15) {
+        clock.round();
+        let seconds = clock.now.since(start).as_secs_f64();
+        let expected = 0.4 * (seconds - 9.085_603).powi(3) + 1000.0;
+        // The target lies a round trip ahead and most of the way there is gone within one.
+        let error = (clock.segments() - expected).abs() / expected;
+        assert!(error < 0.01, "{seconds}: {} {expected}", clock.segments());
+    }
+}
+
+#[test]
+fn the_plateau_is_where_the_loss_was() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    for _ in 0..91 {
+        clock.round();
+    }
+    assert!(
+        (clock.segments() - 1000.0).abs() < 1.0,
+        "{}",
+        clock.segments()
+    );
+}
+
+#[test]
+fn on_short_paths_it_is_reno() {
+    // 20 segments at 10 ms: the cubic would take K = 2.47 s to get back.
+    let mut clock = Clock::new(20, Span::from_millis(10));
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.segments(), 14.0);
+    // Section 4.3: alpha = 3 * 0.3 / 1.7 = 0.529 segments a round trip up to cwnd_prior, 12 round
+    // trips away; then one. (This clock acknowledges whole segments only: 2% less.)
+    for _ in 0..10 {
+        clock.round();
+    }
+    assert!(
+        (clock.segments() - 19.3).abs() < 0.3,
+        "{}",
+        clock.segments()
+    );
+    for _ in 0..10 {
+        clock.round();
+    }
+    assert!(
+        (clock.segments() - 28.2).abs() < 0.3,
+        "{}",
+        clock.segments()
+    );
+}
+
+#[test]
+fn fast_convergence() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.cubic.state.window_maximum, Some(1000.0));
+    // Lost again before it got back: 700 * 1.7 / 2
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.cubic.state.window_maximum, Some(595.0));
+    assert_eq!(clock.cubic.state.window_prior, 700.0);
+}
+
+#[test]
+fn growth_is_never_negative_and_never_beyond_half_a_window_a_round_trip() {
+    let mut clock = Clock::new(100, Span::from_secs(1));
+    clock.congestion(Congestion::Loss);
+    let mut before = clock.segments();
+    for _ in 0..40 {
+        clock.round();
+        assert!(clock.segments() >= before);
+        assert!(clock.segments() <= before * 1.66, "{before}");
+        before = clock.segments();
+    }
+}
+
+#[test]
+fn a_timeout_starts_over_from_the_window_it_finds() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Timeout);
+    assert_eq!(clock.window.congestion_window, SEGMENT);
+    assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
+    // Slow start has brought it back.
+    clock.window.congestion_window = 700 * SEGMENT;
+    clock.acknowledge();
+    let stage = clock.cubic.stage.unwrap();
+    assert_eq!((stage.inflection, stage.origin), (0.0, 700.0));
+}
+
+#[test]
+fn a_mark_may_leave_one_segment() {
+    let mut clock = Clock::new(2, Span::from_millis(100));
+    clock.congestion(Congestion::Ecn);
+    assert_eq!(clock.window.congestion_window, 1400);
+    clock.congestion(Congestion::Ecn);
+    assert_eq!(clock.window.congestion_window, SEGMENT);
+    assert_eq!(clock.window.slow_start_threshold, 2 * SEGMENT);
+}
+
+#[test]
+fn what_was_no_loss_leaves_no_trace() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    for _ in 0..50 {
+        clock.round();
+    }
+    let mut undisturbed = Clock {
+        cubic: clock.cubic.clone(),
+        ..clock
+    };
+    let before = clock.window;
+    clock.congestion(Congestion::Loss);
+    clock.cubic.on_spurious(&mut clock.window, before);
+    for clock in [&mut clock, &mut undisturbed] {
+        for _ in 0..50 {
+            clock.round();
+        }
+    }
+    assert!((clock.segments() - undisturbed.segments()).abs() < 0.01);
+}
+
+#[test]
+fn time_in_which_the_sender_had_nothing_to_send_does_not_count() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    for _ in 0..50 {
+        clock.round();
+    }
+    let before = clock.segments();
+    clock.cubic.on_application_limited();
+    clock.now += Span::from_secs(60);
+    clock.acknowledge();
+    assert!((clock.segments() - before).abs() < 1.0);
+    for _ in 0..41 {
+        clock.round();
+    }
+    assert!(
+        (clock.segments() - 1000.0).abs() < 1.0,
+        "{}",
+        clock.segments()
+    );
+}

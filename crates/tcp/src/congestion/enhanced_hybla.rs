@@ -1,0 +1,197 @@
+//! Enhanced Hybla: the less of a known capacity a connection uses, the more a loss opens its window.
+//!
+//! R. Vanzara and H. Bhatt, "Enhanced TCP Hybla and performance comparison for satellite link",
+//! IJARET 5(4) 2014: `vanzara2014`.
+
+use bentpipe_types::{BitRate, Span, Time};
+
+use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
+use super::hybla::HyblaGrowth;
+use super::{AckSample, Congestion, CongestionControl, HyblaSettings, Window};
+use crate::AvoidanceKind;
+
+/// How Enhanced Hybla is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EnhancedHyblaSettings {
+    /// CC: the bottleneck's capacity, which has to be known. Here it is compared with payload.
+    pub channel_capacity: BitRate,
+    /// What becomes of the bandwidth samples.
+    pub bandwidth_filter: BandwidthFilter,
+    /// Growth: its reference round-trip time and initial threshold.
+    pub hybla: HyblaSettings,
+}
+
+/// What becomes of Enhanced Hybla's bandwidth samples, one a round trip. The paper does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BandwidthFilter {
+    /// The last one is the estimate: received bytes over the time in which they were counted.
+    LastSample,
+    /// Westwood+'s two low-pass filters.
+    Westwood,
+}
+
+/// Enhanced Hybla.
+#[derive(Clone, Debug)]
+pub struct EnhancedHybla {
+    /// CC in bytes per second.
+    channel_capacity: f64,
+    filter_kind: BandwidthFilter,
+    growth: HyblaGrowth,
+    samples: BandwidthSamples,
+    filter: Filter,
+    last_sample: f64,
+    minimum_rtt: Option<Span>,
+}
+
+impl EnhancedHybla {
+    /// With what counts as progress in congestion avoidance.
+    #[must_use]
+    pub fn new(settings: EnhancedHyblaSettings, avoidance: AvoidanceKind) -> Self {
+        Self {
+            channel_capacity: settings.channel_capacity.bits_per_second() as f64 / 8.0,
+            filter_kind: settings.bandwidth_filter,
+            growth: HyblaGrowth::new(&settings.hybla, avoidance),
+            samples: BandwidthSamples::default(),
+            filter: Filter::default(),
+            last_sample: 0.0,
+            minimum_rtt: None,
+        }
+    }
+
+    /// BWE: bytes per second.
+    fn bandwidth(&self) -> f64 {
+        match self.filter_kind {
+            BandwidthFilter::LastSample => self.last_sample,
+            BandwidthFilter::Westwood => self.filter.estimate(),
+        }
+    }
+
+    /// vanzara2014, section III.B: the algorithm, in bytes. "packets_in_flight" is the FlightSize.
+    fn after_loss(&self, flight_size: u64) -> u64 {
+        let bandwidth = self.bandwidth();
+        let rtt = self.minimum_rtt.map_or(0.0, Span::as_secs_f64);
+        let pipe = if bandwidth < self.channel_capacity / 2.0 {
+            // Residual pipe capacity = (CC - BWE) * RTTmin / seg_size
+            (self.channel_capacity - bandwidth) * rtt
+        } else {
+            // Minimum pipe capacity = (BWE * RTTmin) / seg_size
+            bandwidth * rtt
+        };
+        // MAX(... pipe capacity, 0.75 * packets_in_flight)
+        (pipe as u64).max(flight_size / 4 * 3)
+    }
+}
+
+impl CongestionControl for EnhancedHybla {
+    fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
+        self.growth.on_established(window, rtt);
+        self.samples.start(now);
+        self.minimum_rtt = rtt;
+    }
+
+    /// vanzara2014, section III.B: "dividing received bytes by the time period for which
+    /// acknowledgments were counted". The paper names no period; a round trip, as in Westwood+.
+    fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
+        self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
+        if let Some(bandwidth) = self.samples.on_delivery(sample) {
+            self.last_sample = bandwidth;
+            self.filter.add(bandwidth);
+        }
+    }
+
+    /// vanzara2014, section III.A: as in Hybla.
+    fn slow_start_growth(&mut self, window: &mut Window, counted: u64, sample: &AckSample) -> u64 {
+        self.growth.in_slow_start(window, counted, sample)
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
+        self.growth.in_avoidance(window, acknowledged, sample);
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        flight_size: u64,
+        _now: Time,
+    ) {
+        self.growth.on_congestion();
+        let least = 2 * u64::from(window.segment);
+        window.slow_start_threshold = self.after_loss(flight_size).max(least);
+        window.congestion_window = match event {
+            // The paper knows no marks; a marked packet is one that would have been lost.
+            Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
+            // "when timeout occurs, [...] the same algorithm [...] except cwnd is set to rho"
+            Congestion::Timeout => self.loss_window(window),
+        };
+    }
+
+    fn loss_window(&self, window: &Window) -> u64 {
+        self.growth.rho_segments(window)
+    }
+
+    fn sees_every_ack(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: u64 = 1448;
+    const RTT: Span = Span::from_millis(600);
+
+    /// A connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
+    fn using(bytes_per_second: u64) -> EnhancedHybla {
+        let settings = EnhancedHyblaSettings {
+            channel_capacity: BitRate::new(100_000_000).unwrap(),
+            bandwidth_filter: BandwidthFilter::LastSample,
+            hybla: HyblaSettings::default(),
+        };
+        let mut rule = EnhancedHybla::new(settings, AvoidanceKind::ByteCounting);
+        let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
+        rule.on_established(&mut window, Some(RTT), Time::ZERO);
+        for n in 0..200 {
+            let mut sample = AckSample::at(Time::ZERO + Span::from_millis(10 * n), 0);
+            sample.delivered = n * bytes_per_second / 100;
+            sample.smoothed_rtt = Some(RTT);
+            sample.minimum_rtt = Some(RTT);
+            rule.on_delivery(&mut window, &sample);
+        }
+        rule
+    }
+
+    #[test]
+    fn the_papers_algorithm_case_by_case() {
+        // CC = 12.5 MB/s, CC/2 = 6.25 MB/s; RTTmin = 0.6 s.
+        for (bandwidth, flight_size, expected) in [
+            // (12.5 - 2.5) * 0.6 = 6 MB
+            (2_500_000, 1_500_000, 6_000_000),
+            // the residual pipe is less than three quarters of the flight
+            (6_000_000, 6_000_000, 4_500_000),
+            // 10 * 0.6 = 6 MB
+            (10_000_000, 6_000_000, 6_000_000),
+            // with a queue: 0.75 * 12 = 9 MB
+            (10_000_000, 12_000_000, 9_000_000),
+        ] {
+            for (event, window_after) in [
+                (Congestion::Loss, expected),
+                (Congestion::Timeout, 24 * SEGMENT),
+            ] {
+                let mut window = Window::new(SEGMENT as u32, flight_size, 0);
+                using(bandwidth).on_congestion(&mut window, event, flight_size, Time::ZERO);
+                let close = |a: u64, b: u64| a.abs_diff(b) <= b / 50;
+                assert!(close(window.slow_start_threshold, expected), "{window:?}");
+                assert!(close(window.congestion_window, window_after), "{window:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_may_open_the_window() {
+        let mut window = Window::new(SEGMENT as u32, 100 * SEGMENT, 0);
+        using(200_000).on_congestion(&mut window, Congestion::Loss, 100 * SEGMENT, Time::ZERO);
+        assert!(window.congestion_window > 5_000 * SEGMENT, "{window:?}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Westwood+: a loss sets the window to what the path was seen to deliver.
+//!
+//! L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas
+//! TCP congestion control", ACM CCR 34(2) 2004, below "Westwood+"; the constants are those of Linux's
+//! tcp_westwood.c.
+
+use bentpipe_types::{Span, Time};
+
+use super::bandwidth::{BandwidthFilter, BandwidthSamples};
+use super::{AckSample, Congestion, CongestionControl, Reno, Window};
+use crate::AvoidanceKind;
+
+/// Westwood+.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    reno: Reno,
+    samples: BandwidthSamples,
+    filter: BandwidthFilter,
+    minimum_rtt: Option<Span>,
+}
+
+impl Westwood {
+    /// With what counts as progress in congestion avoidance.
+    #[must_use]
+    pub fn new(avoidance: AvoidanceKind) -> Self {
+        Self {
+            reno: Reno::new(avoidance),
+            samples: BandwidthSamples::default(),
+            filter: BandwidthFilter::default(),
+            minimum_rtt: None,
+        }
+    }
+
+    /// BWE * RTTmin in bytes, once there is an estimate.
+    fn pipe(&self) -> Option<u64> {
+        let bandwidth = self.filter.estimate();
+        let rtt = self.minimum_rtt?.as_secs_f64();
+        (bandwidth > 0.0).then_some((bandwidth * rtt) as u64)
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn on_established(&mut self, _window: &mut Window, rtt: Option<Span>, now: Time) {
+        self.samples.start(now);
+        self.minimum_rtt = rtt;
+    }
+
+    fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
+        // Linux starts over after a timeout, in case the route has changed; the paper's RTTmin is
+        // the shortest ever.
+        self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
+        if let Some(bandwidth) = self.samples.on_delivery(sample) {
+            self.filter.add(bandwidth);
+        }
+    }
+
+    /// Westwood+ grows as New Reno does.
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
+        self.reno.on_ack(window, acknowledged, sample);
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        flight_size: u64,
+        now: Time,
+    ) {
+        let before = window.congestion_window;
+        self.reno.on_congestion(window, event, flight_size, now);
+        // Deviation: neither paper nor Linux waits for an estimate, and a loss in the first round
+        // trip leaves them two segments. Here it halves the window, as in Reno.
+        let Some(pipe) = self.pipe() else { return };
+        // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), in both cases
+        window.slow_start_threshold = pipe.max(2 * u64::from(window.segment));
+        window.congestion_window = match event {
+            // Westwood+: if cwnd > ssthresh then cwnd = ssthresh, when recovery begins. Linux halves
+            // the window for recovery and takes the pipe at its end.
+            Congestion::Loss | Congestion::Ecn => before.min(window.slow_start_threshold),
+            // Westwood+: cwnd = 1
+            Congestion::Timeout => u64::from(window.segment),
+        };
+    }
+
+    fn sees_every_ack(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
+    fn steady() -> Westwood {
+        let mut westwood = Westwood::new(AvoidanceKind::ByteCounting);
+        let mut window = Window::new(1000, 100_000, 0);
+        westwood.on_established(&mut window, Some(Span::from_millis(80)), Time::ZERO);
+        for n in 1..=2_000 {
+            let mut sample = AckSample::at(Time::ZERO + Span::from_millis(n), 1000);
+            sample.delivered = n * 1000;
+            sample.smoothed_rtt = Some(Span::from_millis(100));
+            sample.minimum_rtt = Some(Span::from_millis(80));
+            westwood.on_delivery(&mut window, &sample);
+        }
+        westwood
+    }
+
+    #[test]
+    fn a_loss_sets_the_window_to_the_pipe() {
+        // The first period has a millisecond without a delivery: 0.99 of the rate, and fading.
+        for (event, before, expected) in [
+            (Congestion::Loss, 100_000, (80_000, 80_000)),
+            (Congestion::Ecn, 100_000, (80_000, 80_000)),
+            (Congestion::Loss, 50_000, (50_000, 80_000)),
+            (Congestion::Timeout, 100_000, (1_000, 80_000)),
+        ] {
+            let mut window = Window::new(1000, before, 0);
+            steady().on_congestion(&mut window, event, before, Time::ZERO);
+            let close = |a: u64, b: u64| a.abs_diff(b) <= b / 100;
+            assert!(close(window.congestion_window, expected.0), "{window:?}");
+            assert!(close(window.slow_start_threshold, expected.1), "{window:?}");
+        }
+    }
+
+    #[test]
+    fn without_an_estimate_it_is_reno() {
+        let mut window = Window::new(1000, 20_000, 0);
+        let mut westwood = Westwood::new(AvoidanceKind::ByteCounting);
+        westwood.on_congestion(&mut window, Congestion::Loss, 20_000, Time::ZERO);
+        assert_eq!(window.congestion_window, 10_000);
+    }
+
+    #[test]
+    fn never_below_two_segments() {
+        let mut westwood = steady();
+        let mut window = Window::new(60_000, 600_000, 0);
+        westwood.on_congestion(&mut window, Congestion::Loss, 600_000, Time::ZERO);
+        assert_eq!(window.slow_start_threshold, 120_000);
+    }
+}
