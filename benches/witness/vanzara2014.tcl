@@ -155,7 +155,11 @@ if {$options(trace_window)} {
     $tcp trace ssthresh_
 }
 
-# The sink's byte count is an int, which 600 s overflow.
+# The sink's byte count is an int, which 600 s overflow: it is emptied at every report.
+if {$options(report_every_s) * $options(rate_bps) / 8.0 >= 2**31} {
+    puts stderr "report_every_s: too long for ns-2's count of bytes at this rate"
+    exit 2
+}
 set delivered 0
 proc tally {} {
     global ns tcp sink delivered options packet_bytes
