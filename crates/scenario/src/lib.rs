@@ -37,7 +37,7 @@ mod suggest;
 pub use bentpipe_sim::Progress;
 pub use bentpipe_types::Series as RecordedSeries;
 pub use error::ScenarioError;
-pub use quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
+pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use resolve::limits;
 pub use run::{
     CaptureRequest, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Run, RunError,

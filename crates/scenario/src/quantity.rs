@@ -4,6 +4,7 @@
 //! base unit: bit/s, nanosecond, byte. The space before the unit may be left out.
 
 mod count;
+mod pacing;
 mod probability;
 mod rate;
 mod redundancy;
@@ -11,6 +12,7 @@ mod size;
 mod time;
 
 pub use count::{QueueLimit, Segments, Window};
+pub use pacing::Pacing;
 pub use probability::Probability;
 pub use rate::Rate;
 pub use redundancy::Redundancy;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
-use crate::quantity::{DelayedAck, Interval, QueueLimit, Redundancy, Window};
+use crate::quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, CongestionAvoidance, CongestionControl, GatewayKind, HyblaFile, IdleRestart,
     NewReno, QueueKind, Recovery, RtoRule, SlowStart, words::words,
@@ -71,6 +71,8 @@ pub struct TcpSettings {
     pub channel_capacity: Option<BitRate>,
     /// What Enhanced Hybla makes of its bandwidth samples.
     pub bandwidth_filter: BandwidthFilter,
+    /// Whether segments are spaced out.
+    pub pacing: Pacing,
     /// How lost segments are found and sent again.
     pub recovery: Recovery,
     /// What restarts NewReno's retransmission timer.
@@ -274,7 +276,7 @@ impl Series {
                 | FlowSeries::Acknowledged
                 | FlowSeries::Delivered
                 | FlowSeries::PeerWindow => "B",
-                FlowSeries::Goodput => "bit/s",
+                FlowSeries::Goodput | FlowSeries::PacingRate => "bit/s",
                 FlowSeries::SmoothedRtt | FlowSeries::RetransmissionTimeout => "s",
             },
             Self::Link(_, _, series) => match series {
@@ -319,6 +321,8 @@ words! {
         SmoothedRtt = "smoothed_rtt",
         /// Retransmission timeout.
         RetransmissionTimeout = "retransmission_timeout",
+        /// The rate at which the sender paces, where it does.
+        PacingRate = "pacing_rate",
         /// The window that the receiver last advertised.
         PeerWindow = "peer_window",
     }

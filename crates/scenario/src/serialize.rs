@@ -65,6 +65,7 @@ fn tcp(tcp: &TcpSettings) -> Value {
         },
         "channel_capacity_bps": tcp.channel_capacity.map(bentpipe_types::BitRate::bits_per_second),
         "bandwidth_filter": tcp.bandwidth_filter,
+        "pacing": tcp.pacing,
         "recovery": tcp.recovery,
         "newreno": tcp.newreno,
         "slow_start": tcp.slow_start,

@@ -291,13 +291,8 @@ fn words() {
     check(&[
         (
             r#""reno""#,
-            r#""bbr""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: "bbr" is not built yet; built: "reno", "westwood", "hybla", "enhanced-hybla", "cubic""#,
-        ),
-        (
-            r#""reno""#,
             r#""rino""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", got "rino"; did you mean "reno"?"#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", got "rino"; did you mean "reno"?"#,
         ),
         (
             r#""newreno""#,
@@ -587,8 +582,8 @@ fn overrides() {
         ),
         (
             "hosts.server.tcp.congestion_control",
-            "bbr",
-            r#"--set hosts.server.tcp.congestion_control=bbr: "bbr" is not built yet; built: "reno", "westwood", "hybla", "enhanced-hybla", "cubic""#,
+            "cubik",
+            r#"--set hosts.server.tcp.congestion_control=cubik: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", got "cubik"; did you mean "cubic"?"#,
         ),
         (
             "links.satellite.forward.rate",

@@ -25,13 +25,15 @@ pub enum FlowQuantity {
     SmoothedRtt,
     /// Retransmission timeout.
     RetransmissionTimeout,
+    /// The rate at which the sender paces.
+    PacingRate,
     /// The window that the receiver last advertised to the sender.
     PeerWindow,
 }
 
 impl FlowQuantity {
     /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str, &'static str); 12] = [
         (Self::CongestionWindow, "congestion_window", "B"),
         (Self::SlowStartThreshold, "slow_start_threshold", "B"),
         (Self::InFlight, "in_flight", "B"),
@@ -42,6 +44,7 @@ impl FlowQuantity {
         (Self::Goodput, "goodput", "bit/s"),
         (Self::SmoothedRtt, "smoothed_rtt", "s"),
         (Self::RetransmissionTimeout, "retransmission_timeout", "s"),
+        (Self::PacingRate, "pacing_rate", "bit/s"),
         (Self::PeerWindow, "peer_window", "B"),
     ];
 

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{IpVersion, Span};
 
-use crate::{CongestionControlKind, RecoveryKind, SlowStartKind};
+use crate::{CongestionControlKind, PacingKind, RecoveryKind, SlowStartKind};
 
 /// The settings of a connection. The default is today's Linux, as far as it is modelled.
 #[derive(Clone, Debug)]
@@ -52,6 +52,8 @@ pub struct Config {
     pub limited_transmit: bool,
     /// The window rule.
     pub congestion_control: CongestionControlKind,
+    /// Pacing.
+    pub pacing: PacingKind,
     /// Loss recovery.
     pub recovery: RecoveryKind,
     /// Restart the retransmission timer on the first partial acknowledgment only ("impatient", RFC
@@ -94,6 +96,7 @@ impl Default for Config {
             maximum_syn_retransmissions: 6,
             limited_transmit: true,
             congestion_control: CongestionControlKind::Reno,
+            pacing: PacingKind::AsRule,
             recovery: RecoveryKind::NewReno,
             newreno_impatient: true,
             slow_start: SlowStartKind::AppropriateByteCounting {

@@ -9,7 +9,7 @@
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
 //! Not modelled: a sender that uses SACK (blocks are negotiated, generated and handed to loss
-//! recovery, and Reno and NewReno ignore them), ECN, pacing, keep-alive, the urgent pointer (urgent
+//! recovery, and Reno and NewReno ignore them), ECN, keep-alive, the urgent pointer (urgent
 //! data is data), text on a SYN (it is not acknowledged, so it comes again), TCP Fast Open, receive
 //! window auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
@@ -18,6 +18,8 @@ pub mod congestion;
 mod connection;
 mod delivered;
 mod options;
+mod pacing;
+mod rate_sample;
 mod reassembly;
 pub mod recovery;
 mod rtt;
@@ -30,6 +32,8 @@ mod testing;
 pub use config::{AvoidanceKind, Config, IdleRestart, RtoRule};
 pub use congestion::CongestionControlKind;
 pub use connection::{Accepted, Connection, Events, State, reset_reply};
+pub use pacing::PacingKind;
+pub use rate_sample::{RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
 pub use statistics::{RttStatistics, Statistics};

@@ -120,6 +120,7 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         hybla: file.hybla,
         channel_capacity: file.channel_capacity.map(|rate| rate.0),
         bandwidth_filter: file.bandwidth_filter,
+        pacing: file.pacing,
         recovery: file.recovery,
         newreno: file.newreno,
         slow_start: file.slow_start,

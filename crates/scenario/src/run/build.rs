@@ -6,13 +6,13 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, IdleRestart as TcpIdleRestart, RecoveryKind, RtoRule as TcpRtoRule,
-    SlowStartKind,
+    AvoidanceKind, Config, IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind,
+    RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, RandomStream, Span, Time};
 
 use super::{RunError, congestion};
-use crate::quantity::{DelayedAck, Interval, QueueLimit};
+use crate::quantity::{DelayedAck, Interval, Pacing, QueueLimit};
 use crate::schema::{
     CongestionAvoidance, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
 };
@@ -145,6 +145,12 @@ fn config(tcp: &TcpSettings) -> Config {
         maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,
         limited_transmit: tcp.limited_transmit,
         congestion_control: congestion::kind(tcp),
+        pacing: match tcp.pacing {
+            Pacing::Auto => PacingKind::AsRule,
+            Pacing::Off => PacingKind::Off,
+            Pacing::On => PacingKind::On,
+            Pacing::AtMost(rate) => PacingKind::AtMost(rate),
+        },
         recovery: match tcp.recovery {
             Recovery::Reno => RecoveryKind::Reno,
             Recovery::NewReno => RecoveryKind::NewReno,
@@ -263,6 +269,7 @@ fn target(series: Series) -> ProbeTarget {
                 FlowSeries::Retransmitted => FlowQuantity::Retransmitted,
                 FlowSeries::Acknowledged => FlowQuantity::Acknowledged,
                 FlowSeries::Delivered => FlowQuantity::Delivered,
+                FlowSeries::PacingRate => FlowQuantity::PacingRate,
                 FlowSeries::SmoothedRtt => FlowQuantity::SmoothedRtt,
                 FlowSeries::RetransmissionTimeout => FlowQuantity::RetransmissionTimeout,
                 FlowSeries::PeerWindow => FlowQuantity::PeerWindow,

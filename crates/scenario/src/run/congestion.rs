@@ -31,6 +31,7 @@ pub(super) fn kind(tcp: &TcpSettings) -> CongestionControlKind {
             None => CongestionControlKind::Hybla(hybla(&tcp.hybla)),
         },
         CongestionControl::Cubic => CongestionControlKind::Cubic,
+        CongestionControl::Bbr | CongestionControl::Bbr1 => CongestionControlKind::Bbr1,
     }
 }
 

@@ -22,6 +22,11 @@ words! {
         EnhancedHybla = "enhanced-hybla",
         /// A cubic function of the time since the last loss (RFC 9438).
         Cubic = "cubic",
+        /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
+        /// that grows until something is lost. What Linux calls "bbr".
+        Bbr = "bbr",
+        /// The same.
+        Bbr1 = "bbr1",
     }
 }
 

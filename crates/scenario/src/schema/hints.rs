@@ -21,7 +21,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
 pub(crate) fn is_planned_key(key: &str) -> bool {
     matches!(
         key,
-        "ack_timeout" | "acks" | "compression" | "facing" | "pacing" | "tunnel"
+        "ack_timeout" | "acks" | "compression" | "facing" | "tunnel"
     )
 }
 
@@ -29,7 +29,6 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
         Some(&"reno") if built.contains(&"newreno") => &["sack", "fack"],
-        Some(&"reno") => &["bbr"],
         Some(&"router") => &["split", "hybrid"],
         Some(&"drop-tail") => &["red", "fair"],
         Some(&"bulk") => &["packets", "request-response"],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::congestion::{BandwidthFilter, CongestionControl, HyblaFile};
 use super::words::words;
-use crate::quantity::{DelayedAck, Length, Rate, Segments, Size, Window};
+use crate::quantity::{DelayedAck, Length, Pacing, Rate, Segments, Size, Window};
 
 /// How a host's TCP behaves. The defaults are today's Linux as far as it is modelled; where they
 /// differ, the key says so. A paper's settings are spelled out.
@@ -23,6 +23,10 @@ pub struct TcpFile {
     /// What "enhanced-hybla" makes of its bandwidth samples, one a round trip. The paper does not
     /// say.
     pub bandwidth_filter: BandwidthFilter,
+    /// Whether segments are spaced out: "auto", where the window rule asks for it (BBR does); "off";
+    /// "on", for other rules at twice the window per round-trip time in slow start and 1.2 times in
+    /// congestion avoidance; or a rate that is never exceeded. Payload counts, headers don't.
+    pub pacing: Pacing,
     /// How lost segments are found and sent again. Linux: SACK with RACK, which is not built yet.
     pub recovery: Recovery,
     /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
@@ -100,6 +104,7 @@ impl Default for TcpFile {
             hybla: HyblaFile::default(),
             channel_capacity: None,
             bandwidth_filter: BandwidthFilter::LastSample,
+            pacing: Pacing::Auto,
             recovery: Recovery::NewReno,
             newreno: NewReno::Impatient,
             slow_start: SlowStart::ByteCounting,

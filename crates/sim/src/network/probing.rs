@@ -249,6 +249,7 @@ impl Network {
             FlowQuantity::Delivered => connection.statistics().bytes_delivered as f64,
             FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
             FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
+            FlowQuantity::PacingRate => connection.pacing_rate()?.bits_per_second() as f64,
             FlowQuantity::PeerWindow => connection.peer_window() as f64,
             FlowQuantity::Goodput | FlowQuantity::Retransmitted => return None,
         })

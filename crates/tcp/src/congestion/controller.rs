@@ -1,12 +1,13 @@
 //! A connection's window, and the rules that move it.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{BitRate, Span, Time};
 
 use super::{
-    AckSample, Congestion, CongestionControl, CongestionControlKind, Cubic, EnhancedHybla, Hybla,
-    Reno, Westwood, Window,
+    AckSample, Bbr1, Congestion, CongestionControl, CongestionControlKind, Cubic, EnhancedHybla,
+    Hybla, Reno, Westwood, Window,
 };
 use crate::config::Config;
+use crate::rate_sample::RateSample;
 use crate::slow_start::{SlowStart, SlowStartRule};
 
 /// The window rule of one connection.
@@ -17,6 +18,8 @@ enum Rule {
     Hybla(Hybla),
     EnhancedHybla(EnhancedHybla),
     Cubic(Cubic),
+    // Large, and rare.
+    Bbr1(Box<Bbr1>),
     Custom(Box<dyn CongestionControl>),
 }
 
@@ -29,6 +32,7 @@ macro_rules! dispatch {
             Rule::Hybla($inner) => $call,
             Rule::EnhancedHybla($inner) => $call,
             Rule::Cubic($inner) => $call,
+            Rule::Bbr1($inner) => $call,
             Rule::Custom($inner) => $call,
         }
     };
@@ -46,6 +50,7 @@ impl Rule {
                 Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
             }
             CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
+            CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
             CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
         }
     }
@@ -62,6 +67,7 @@ pub(crate) struct Controller {
     // What the rule says of itself, asked once.
     owns_slow_start: bool,
     sees_every_ack: bool,
+    models_path: bool,
 }
 
 impl Controller {
@@ -78,6 +84,7 @@ impl Controller {
             before: window,
             owns_slow_start: dispatch!(&rule, r => r.owns_slow_start()),
             sees_every_ack: dispatch!(&rule, r => r.sees_every_ack()),
+            models_path: dispatch!(&rule, r => r.models_path()),
             rule,
             slow_start: SlowStartRule::new(config.slow_start),
         }
@@ -98,6 +105,39 @@ impl Controller {
     pub(crate) fn on_established(&mut self, rtt: Option<Span>, now: Time) {
         dispatch!(&mut self.rule, r => r.on_established(&mut self.window, rtt, now));
         self.keep_sane();
+    }
+
+    /// Does the rule model the path?
+    pub(crate) fn models_path(&self) -> bool {
+        self.models_path
+    }
+
+    /// What the rule's randomness depends on.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        dispatch!(&mut self.rule, r => r.seed(seed));
+    }
+
+    /// What an acknowledgment tells of the path. True: the rule itself keeps the rate down.
+    pub(crate) fn on_path_sample(&mut self, sample: &RateSample) -> bool {
+        dispatch!(&mut self.rule, r => r.on_path_sample(&mut self.window, sample));
+        self.keep_sane();
+        dispatch!(&self.rule, r => r.limits_samples())
+    }
+
+    /// Sending begins again.
+    pub(crate) fn on_transmit_start(&mut self, app_limited: bool, now: Time) {
+        dispatch!(&mut self.rule, r => r.on_transmit_start(&mut self.window, app_limited, now));
+        self.keep_sane();
+    }
+
+    /// Does the rule ask for pacing?
+    pub(crate) fn wants_pacing(&self) -> bool {
+        self.pacing_rate().is_some()
+    }
+
+    /// The rate that the rule asks for.
+    pub(crate) fn pacing_rate(&self) -> Option<BitRate> {
+        dispatch!(&self.rule, r => r.pacing_rate(&self.window))
     }
 
     /// Any acknowledgment that tells of something delivered.
@@ -180,7 +220,9 @@ impl Controller {
     /// Recovery is over; `limit` is what the recovery algorithm allows the window to be.
     pub(crate) fn on_recovery_exit(&mut self, limit: Option<u64>, now: Time) {
         dispatch!(&mut self.rule, r => r.on_recovery_exit(&mut self.window, now));
-        if let Some(limit) = limit {
+        if let Some(limit) = limit
+            && !self.models_path
+        {
             self.window.congestion_window = self.window.congestion_window.min(limit);
         }
         self.keep_sane();
@@ -214,7 +256,7 @@ impl Controller {
 
 /// No window exceeds this: far above what 30 bits of advertised window allow, and far below
 /// overflow.
-const MAXIMUM_WINDOW: u64 = 1 << 40;
+pub(super) const MAXIMUM_WINDOW: u64 = 1 << 40;
 
 #[cfg(test)]
 mod tests;

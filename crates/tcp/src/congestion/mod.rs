@@ -5,6 +5,7 @@
 
 mod ack_spacing;
 mod bandwidth;
+mod bbr;
 mod controller;
 mod cubic;
 mod custom;
@@ -15,6 +16,9 @@ mod westwood;
 
 use bentpipe_types::{BitRate, Span, Time};
 
+use crate::rate_sample::RateSample;
+
+pub use bbr::Bbr1;
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use custom::CustomFactory;
@@ -37,6 +41,8 @@ pub enum CongestionControlKind {
     EnhancedHybla(EnhancedHyblaSettings),
     /// RFC 9438.
     Cubic,
+    /// BBR version 1, as Linux has it.
+    Bbr1,
     /// One that is not part of this crate.
     Custom(CustomFactory),
 }
@@ -166,6 +172,31 @@ pub trait CongestionControl: std::fmt::Debug + Send {
 
     /// Does the rule want `on_delivery`?
     fn sees_every_ack(&self) -> bool {
+        false
+    }
+
+    /// Does the rule model the path? Then [`on_path_sample`](Self::on_path_sample) sees every
+    /// acknowledgment, in recovery or not, and the rule alone sets the window: neither the end of
+    /// recovery nor an idle time does. The connection keeps what samples need.
+    fn models_path(&self) -> bool {
+        false
+    }
+
+    /// For the rule's own randomness: this connection's, and the same on every run. Before
+    /// [`on_established`](Self::on_established).
+    fn seed(&mut self, _seed: u64) {}
+
+    /// An acknowledgment, and what it tells of the path. After
+    /// [`on_congestion`](Self::on_congestion), where it is that, too. Only called if `models_path`.
+    fn on_path_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
+
+    /// Nothing was outstanding, and now a segment leaves. `app_limited`: for want of data. Only
+    /// called if `models_path`.
+    fn on_transmit_start(&mut self, _window: &mut Window, _app_limited: bool, _now: Time) {}
+
+    /// Does the rule itself keep the rate below what the path carries (BBR's ProbeRTT)? Then its
+    /// samples are marked as if the application did.
+    fn limits_samples(&self) -> bool {
         false
     }
 

@@ -81,6 +81,7 @@ impl Connection {
         sack: Option<&SackBlocks>,
         now: Time,
     ) {
+        self.before_delivery();
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
         let position = before + acknowledged;
@@ -130,6 +131,7 @@ impl Connection {
             } => restart_timer = restart,
             Reaction::Exit { limit } => self.congestion.on_recovery_exit(limit, now),
         }
+        self.after_delivery(acknowledged, reaction, rtt, now);
 
         // RFC 6298 sections 5.2 and 5.3
         if self.send.is_idle() {
@@ -150,6 +152,7 @@ impl Connection {
 
     fn nothing_new_acknowledged(&mut self, sack: Option<&SackBlocks>, now: Time) {
         self.statistics.duplicate_acks += 1;
+        self.before_delivery();
         self.delivered
             .on_duplicate(u64::from(self.negotiated.segment));
         if self.congestion.sees_every_ack() {
@@ -167,6 +170,7 @@ impl Connection {
         if let Reaction::Enter { flight_size } = reaction {
             self.enter_recovery(flight_size, now);
         }
+        self.after_delivery(0, reaction, None, now);
     }
 
     /// An acknowledgment as the window rules see it.

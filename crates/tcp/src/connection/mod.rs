@@ -11,6 +11,7 @@
 //! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
 //! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
 //! | `output` | 3.8: what may be sent |
+//! | `path` | what a window rule that models the path is told; pacing |
 //! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
 
@@ -20,6 +21,7 @@ mod events;
 mod input;
 mod open;
 mod output;
+mod path;
 mod receive;
 mod send;
 mod state;
@@ -31,6 +33,8 @@ use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::Negotiated;
+use crate::pacing::Pacer;
+use crate::rate_sample::DeliveryRate;
 use crate::recovery::{LossRecovery, Recovery};
 use crate::rtt::RttEstimator;
 use crate::send_times::SendTimes;
@@ -74,6 +78,9 @@ pub struct Connection {
     rtt: RttEstimator,
     send_times: SendTimes,
     delivered: Delivered,
+    pacer: Pacer,
+    // Where the window rule models the path.
+    delivery_rate: Option<Box<DeliveryRate>>,
     // Every segment is a copy of this one, filled in.
     template: Packet,
     statistics: Statistics,
@@ -108,6 +115,7 @@ impl Connection {
     /// room again, [`Events::WRITABLE`] says so.
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
+        self.check_app_limited();
         self.send.writer_waits = accepted < bytes && !self.send.fin;
         if accepted > 0 {
             self.send.end += accepted;

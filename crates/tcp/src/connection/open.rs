@@ -10,6 +10,7 @@ use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::{Negotiated, negotiate, offer};
+use crate::pacing::{Pacer, PacingKind};
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
 use crate::send_times::SendTimes;
@@ -91,6 +92,8 @@ impl Connection {
             rtt: RttEstimator::new(config),
             send_times: SendTimes::default(),
             delivered: Delivered::default(),
+            pacer: Pacer::new(PacingKind::Off, false),
+            delivery_rate: None,
             template: Packet::new(local, remote, config.ip_version),
             statistics: Statistics::default(),
             config: config.clone(),
@@ -137,6 +140,7 @@ impl Connection {
         self.congestion =
             Controller::new(&self.config, self.negotiated.segment, self.initial_window());
         self.delivered = Delivered::default();
+        self.learn_path();
         self.congestion.on_established(self.rtt.smoothed(), cx.now);
         self.send.attempts = 0;
         self.events |= Events::ESTABLISHED;

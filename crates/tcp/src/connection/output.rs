@@ -38,21 +38,35 @@ impl Connection {
         }
         let mut limited = false;
         let mut sent = false;
+        let mut paced = false;
+        let mut allowance = self.pacing_allowance(cx.now);
+        let sent_before = self.statistics.segments_sent;
+        let allowed = allowance;
         let segment = u64::from(self.negotiated.segment);
         let window = self.congestion.window().congestion_window;
         while let Some(again) = self.recovery.next_retransmit(&self.send.sequence)
             && (again.regardless_of_window || window >= segment + self.in_flight())
         {
-            self.retransmit(again, cx);
+            if allowance < segment {
+                paced = true;
+                break;
+            }
+            let length = self.retransmit(again, cx);
+            allowance -= length;
             sent = true;
         }
         let mut room = window.saturating_sub(self.in_flight());
         loop {
             match self.next_to_send(room) {
+                Next::Send(length) if allowance < u64::from(length) => {
+                    paced = true;
+                    break;
+                }
                 Next::Send(length) => {
                     self.send_segment(self.send.sequence.next, length, cx);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
+                    allowance -= u64::from(length);
                     sent = true;
                 }
                 Next::CongestionWindow => {
@@ -70,6 +84,9 @@ impl Connection {
                     break;
                 }
             }
+        }
+        if self.pacer.is_on() {
+            self.pace(allowed - allowance, sent_before, paced, cx.now);
         }
         if sent || limited {
             self.validate_window(limited);
@@ -139,7 +156,8 @@ impl Connection {
         if self.negotiated.timestamps { 3 } else { 4 }
     }
 
-    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) {
+    /// Returns how many bytes were sent again.
+    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
         let send = &self.send;
         let sent = send.sequence.highest.min(send.end);
         let length = sent
@@ -147,6 +165,7 @@ impl Connection {
             .min(u64::from(self.payload_limit()));
         self.send_segment(again.position, length as u32, cx);
         self.recovery.on_retransmitted(again.position + length);
+        length
     }
 
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
@@ -166,6 +185,7 @@ impl Connection {
                 end += 1;
             }
         }
+        let idle = send.is_idle();
         let highest = send.sequence.highest;
         if position < highest {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
@@ -175,6 +195,10 @@ impl Connection {
             self.send_times.push(end, cx.now);
         }
         send.sequence.next = send.sequence.next.max(end);
+        if self.delivery_rate.is_some() {
+            self.note_departure(position, end, idle, cx.now);
+        }
+        let send = &mut self.send;
         if length > 0 {
             send.last_sent_at = cx.now;
             if length < self.negotiated.segment {
@@ -316,7 +340,8 @@ impl Connection {
         self.congestion.on_application_limited();
         let rto = self.rtt.rto();
         let idle = now.since(self.send.last_sent_at);
-        if idle <= rto || self.statistics.first_data_at.is_none() {
+        // Linux's tcp_slow_start_after_idle_check leaves a rule that models the path alone.
+        if idle <= rto || self.statistics.first_data_at.is_none() || self.delivery_rate.is_some() {
             return;
         }
         let window = *self.congestion.window();

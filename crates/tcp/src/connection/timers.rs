@@ -29,6 +29,8 @@ pub(super) enum Purpose {
 pub(super) struct Timers {
     at: Time,
     delayed_acknowledgment: Time,
+    // When the pacer lets the next segment go, while one waits for it.
+    pacing: Time,
     purpose: Purpose,
 }
 
@@ -37,13 +39,14 @@ impl Timers {
         Self {
             at: NEVER,
             delayed_acknowledgment: NEVER,
+            pacing: NEVER,
             purpose: Purpose::Retransmit,
         }
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        let earliest = self.at.min(self.delayed_acknowledgment);
+        let earliest = self.at.min(self.delayed_acknowledgment).min(self.pacing);
         (earliest != NEVER).then_some(earliest)
     }
 
@@ -75,6 +78,12 @@ impl Timers {
         self.delayed_acknowledgment = self.delayed_acknowledgment.min(deadline);
     }
 
+    /// A segment waits for the pacer until `at`, or none does.
+    #[inline]
+    pub(super) fn pace(&mut self, at: Option<Time>) {
+        self.pacing = at.unwrap_or(NEVER);
+    }
+
     /// An acknowledgment has gone out.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
@@ -87,6 +96,9 @@ impl Connection {
         if self.timers.delayed_acknowledgment <= cx.now {
             self.timers.acknowledged();
             self.receive.acknowledge_now = true;
+        }
+        if self.timers.pacing <= cx.now {
+            self.timers.pace(None);
         }
         if self.timers.at <= cx.now {
             match self.timers.purpose {
@@ -121,6 +133,7 @@ impl Connection {
         }
         self.send.attempts += 1;
         self.statistics.timeouts += 1;
+        self.check_app_limited();
         // Section 5.5
         self.rtt.back_off();
         self.timers
@@ -134,6 +147,7 @@ impl Connection {
             // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
             // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
             let flight_size = self.recovery.in_flight(&self.send.sequence);
+            self.all_lost(flight_size);
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, cx.now);
         } else {

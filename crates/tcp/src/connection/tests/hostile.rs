@@ -1,11 +1,12 @@
 //! Any network, any settings: the streams are exact, both ends close, time and memory are bounded.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
-    AvoidanceKind, Config, Events, IdleRestart, RecoveryKind, RtoRule, SlowStartKind, State,
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, PacingKind, RecoveryKind,
+    RtoRule, SlowStartKind, State,
 };
 
 /// What one end's application does.
@@ -42,6 +43,23 @@ fn application() -> impl Strategy<Value = Application> {
         )
 }
 
+fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind)> {
+    (
+        prop_oneof![
+            Just(CongestionControlKind::Reno),
+            Just(CongestionControlKind::Bbr1),
+        ],
+        prop_oneof![
+            3 => Just(PacingKind::AsRule),
+            1 => Just(PacingKind::Off),
+            1 => Just(PacingKind::On),
+            1 => (1_u64..10_000_000).prop_map(|rate| {
+                BitRate::new(rate).map_or(PacingKind::On, PacingKind::AtMost)
+            }),
+        ],
+    )
+}
+
 fn config() -> impl Strategy<Value = Config> {
     let sizes = (
         prop_oneof![Just(1448_u16), 1_u16..3000],
@@ -51,8 +69,10 @@ fn config() -> impl Strategy<Value = Config> {
     );
     let switches = (any::<[bool; 9]>(), any::<bool>());
     let delayed = prop_oneof![Just(None), (0_u64..500).prop_map(Some)];
-    (sizes, switches, delayed, 0_u32..4).prop_map(
-        |((mss, window, send, receive), (on, reno), delayed, quick)| Config {
+    (sizes, switches, delayed, 0_u32..4, rule_and_pacing()).prop_map(
+        |((mss, window, send, receive), (on, reno), delayed, quick, (rule, pacing))| Config {
+            congestion_control: rule,
+            pacing,
             // A byte a segment would only make the test slow.
             mss: mss.max(40),
             initial_window: window,

@@ -1,0 +1,58 @@
+//! Whether segments are spaced out, and how.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bentpipe_types::BitRate;
+
+use super::{QuantityError, Rate, number, string_quantity};
+
+/// Pacing: a word, or a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pacing {
+    /// Where the window rule asks for it.
+    Auto,
+    /// Never.
+    Off,
+    /// Always.
+    On,
+    /// Always, and never faster than this.
+    AtMost(BitRate),
+}
+
+impl FromStr for Pacing {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        match text.trim() {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            "on" => Ok(Self::On),
+            rate => rate
+                .parse()
+                .map(|Rate(rate)| Self::AtMost(rate))
+                .map_err(|_| {
+                    let expected = r#""auto", "off", "on", or a rate such as "10 Mbit/s""#;
+                    QuantityError::new(expected, text)
+                }),
+        }
+    }
+}
+
+impl fmt::Display for Pacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Off => f.write_str("off"),
+            Self::On => f.write_str("on"),
+            Self::AtMost(rate) => Rate(*rate).fmt(f),
+        }
+    }
+}
+
+string_quantity!(
+    Pacing,
+    r#""auto", "off", "on", or a rate such as "10 Mbit/s""#,
+    pattern: concat!("^(auto|off|on|", number!(), " *(bit/s|kbit/s|Mbit/s|Gbit/s))$"),
+    examples: ["auto", "off", "on", "10 Mbit/s"]
+);

@@ -1,0 +1,71 @@
+//! The maximum of what was seen lately.
+
+/// The maximum over the last `N` ticks of a virtual clock, the present one included. Exact, unlike
+/// Linux's win_minmax, which keeps three candidates.
+#[derive(Clone, Debug)]
+pub(super) struct WindowedMaximum<const N: usize> {
+    // The maximum of each tick, at the tick modulo N.
+    ticks: [u64; N],
+    now: u64,
+    maximum: u64,
+}
+
+impl<const N: usize> WindowedMaximum<N> {
+    pub(super) const fn new() -> Self {
+        Self {
+            ticks: [0; N],
+            now: 0,
+            maximum: 0,
+        }
+    }
+
+    /// The maximum.
+    pub(super) const fn get(&self) -> u64 {
+        self.maximum
+    }
+
+    /// Takes `value` in, at this tick or a later one.
+    pub(super) fn update(&mut self, now: u64, value: u64) {
+        if now > self.now {
+            self.forget(now);
+        }
+        let tick = &mut self.ticks[(self.now % N as u64) as usize];
+        *tick = value.max(*tick);
+        self.maximum = self.maximum.max(value);
+    }
+
+    fn forget(&mut self, now: u64) {
+        let passed = (now - self.now).min(N as u64);
+        for n in 1..=passed {
+            self.ticks[((self.now + n) % N as u64) as usize] = 0;
+        }
+        if passed == N as u64 {
+            self.ticks = [0; N];
+        }
+        self.now = now;
+        self.maximum = self.ticks.iter().copied().max().unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn is_the_maximum_of_the_window(steps in proptest::collection::vec((0_u64..6, 1_u64..100), 1..100)) {
+            let mut filter = WindowedMaximum::<4>::new();
+            let mut seen = Vec::new();
+            let mut now = 0;
+            for (step, value) in steps {
+                now += step;
+                seen.push((now, value));
+                filter.update(now, value);
+                let expected = seen.iter().filter(|(at, _)| at + 4 > now).map(|(_, v)| *v).max();
+                prop_assert_eq!(Some(filter.get()), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! BBR: a model of the path, its bottleneck's bandwidth and its round-trip time without queues, in
+//! the place of a window that grows until something is lost.
+//!
+//! Two versions, one folder each: [`Bbr1`] is what Linux calls "bbr", [`Bbr3`] is the Internet-Draft
+//! of the IETF's working group on congestion control. What they share is here.
+
+mod filter;
+mod round;
+mod v1;
+
+use bentpipe_types::{BitRate, Span};
+
+use filter::WindowedMaximum;
+use round::Rounds;
+
+#[cfg(test)]
+mod testing;
+
+pub use v1::Bbr1;
+
+/// Bytes per second.
+type Bandwidth = u64;
+
+/// A rate to pace at: `gain` times `bandwidth`, less 1%, so that on average a little less leaves
+/// than the path can carry. Linux's bbr_pacing_margin_percent, the draft's BBR.PacingMarginPercent.
+fn pacing_rate(bandwidth: Bandwidth, gain: f64) -> BitRate {
+    let bits = bandwidth as f64 * 8.0 * gain * 0.99;
+    BitRate::new(bits as u64).unwrap_or(SLOWEST)
+}
+
+/// One bit per second: the pacer has a floor of its own.
+const SLOWEST: BitRate = match BitRate::new(1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// Bytes that `bandwidth` delivers in `span`.
+fn product(bandwidth: Bandwidth, span: Span) -> f64 {
+    bandwidth as f64 * span.as_secs_f64()
+}
+
+/// A pacing rate in bytes per second for `window` bytes in every `rtt`; before there is a sample,
+/// of the nominal 1 ms that Linux and the draft (section 5.6.2) have.
+fn bandwidth_of_window(window: u64, rtt: Option<Span>) -> Bandwidth {
+    let rtt = rtt
+        .unwrap_or(Span::from_millis(1))
+        .max(Span::from_micros(1));
+    (window as f64 / rtt.as_secs_f64()) as Bandwidth
+}

@@ -1,0 +1,25 @@
+//! Drain: what Startup has queued flows off.
+
+use super::{Bbr1, State};
+use crate::congestion::Window;
+use crate::rate_sample::RateSample;
+
+/// bbr_drain_gain, 1000/2885 in 256ths: what was queued in one round is gone in one.
+pub(super) const DRAIN_GAIN: f64 = 88.0 / 256.0;
+
+impl Bbr1 {
+    /// Linux's bbr_check_drain.
+    pub(super) fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
+        if self.state == State::Startup && self.full_pipe.reached() {
+            self.state = State::Drain;
+            // Nothing here uses it; it shows in traces where Startup has ended.
+            window.slow_start_threshold = self.inflight(self.bandwidth.get(), 1.0, window.segment);
+        }
+        if self.state == State::Drain {
+            let target = self.inflight(self.bandwidth.get(), 1.0, window.segment);
+            if self.in_network_at_next_send(sample.in_flight, sample, window.segment) <= target {
+                self.enter_probe_bw(sample.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! BBR version 1, as Linux has it.
+//!
+//! Sources: Cardwell, Cheng, Gunn, Hassas Yeganeh and Jacobson, "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; and the constants
+//! of Linux's net/ipv4/tcp_bbr.c, whose names are cited. Where Linux counts packets, this counts
+//! bytes and rounds up to segments. Bandwidth is in bytes per second.
+
+mod aggregation;
+mod drain;
+mod policer;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod window;
+
+use bentpipe_types::{BitRate, RandomStream, Span, Time};
+
+use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
+use crate::congestion::{AckSample, Congestion, CongestionControl, Window};
+use crate::rate_sample::{RateSample, RecoveryPhase};
+use aggregation::Aggregation;
+use policer::Policer;
+use probe_bw::Cycle;
+use probe_rtt::{MinimumRtt, Stay};
+use startup::FullPipe;
+
+/// bbr_bw_rtts is 10: Linux's filter keeps what is up to ten rounds old.
+const BANDWIDTH_ROUNDS: usize = 10 + 1;
+
+/// One file each.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// Doubles the rate every round trip, until the pipe is full.
+    Startup,
+    /// Gets rid of the queue that Startup has made.
+    Drain,
+    /// Probes for bandwidth, in a cycle of gains.
+    ProbeBw(Cycle),
+    /// Sends next to nothing, to see the round-trip time without queues.
+    ProbeRtt(Stay),
+}
+
+/// BBR version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr1 {
+    state: State,
+    rounds: Rounds,
+    bandwidth: WindowedMaximum<BANDWIDTH_ROUNDS>,
+    minimum_rtt: MinimumRtt,
+    full_pipe: FullPipe,
+    aggregation: Aggregation,
+    policer: Policer,
+    // The window before loss recovery or ProbeRTT.
+    prior_window: u64,
+    initial_window: u64,
+    // Of the last acknowledgment.
+    phase: RecoveryPhase,
+    // The first round of recovery: a segment out for each that arrived.
+    conserving: bool,
+    // Sending begins again after the application has paused.
+    restarting: bool,
+    rate: BitRate,
+    // The rate follows from a round-trip time, and not from a nominal one.
+    has_rtt: bool,
+    random: RandomStream,
+}
+
+impl Bbr1 {
+    /// One that has seen nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            state: State::Startup,
+            rounds: Rounds::default(),
+            bandwidth: WindowedMaximum::new(),
+            minimum_rtt: MinimumRtt::default(),
+            full_pipe: FullPipe::default(),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            prior_window: 0,
+            initial_window: 0,
+            phase: RecoveryPhase::Open,
+            conserving: false,
+            restarting: false,
+            rate: super::SLOWEST,
+            has_rtt: false,
+            random: RandomStream::new(0, "bbr", "cycle"),
+        }
+    }
+
+    /// The bandwidth to work with: the largest sample of the last ten rounds, or what a policer
+    /// leaves. Linux's bbr_bw.
+    fn bandwidth(&self) -> Bandwidth {
+        self.policer.rate().unwrap_or_else(|| self.bandwidth.get())
+    }
+
+    /// Linux's bbr_update_bw.
+    fn update_bandwidth(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        let Some(rate) = sample.rate() else {
+            return;
+        };
+        if self.rounds.start {
+            self.conserving = false;
+        }
+        self.sample_policer(sample);
+        // A sample that the application limited tells of the path only if it is larger.
+        if !sample.app_limited || rate >= self.bandwidth.get() {
+            self.bandwidth.update(self.rounds.count, rate);
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => startup::HIGH_GAIN,
+            State::Drain => drain::DRAIN_GAIN,
+            State::ProbeBw(_) if self.policer.rate().is_some() => 1.0,
+            State::ProbeBw(cycle) => cycle.gain(),
+            State::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => startup::HIGH_GAIN,
+            State::ProbeBw(_) => probe_bw::WINDOW_GAIN,
+            State::ProbeRtt(_) => 1.0,
+        }
+    }
+}
+
+impl Default for Bbr1 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CongestionControl for Bbr1 {
+    fn on_ack(&mut self, _window: &mut Window, _acknowledged: u64, _sample: &AckSample) {}
+
+    fn owns_slow_start(&self) -> bool {
+        true
+    }
+
+    fn models_path(&self) -> bool {
+        true
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.random = RandomStream::new(seed, "bbr", "cycle");
+    }
+
+    /// Linux's bbr_init.
+    fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
+        self.initial_window = window.congestion_window;
+        self.minimum_rtt.start(rtt, now);
+        self.aggregation.restart(now);
+        self.initial_rate(window, rtt);
+    }
+
+    /// Linux's bbr_main: the model first, then rate and window.
+    fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
+        self.update_bandwidth(sample);
+        self.update_aggregation(window, sample);
+        self.update_cycle(window, sample);
+        self.check_full_pipe(sample);
+        self.check_drain(window, sample);
+        self.update_minimum_rtt(window, sample);
+        self.set_rate(window, sample);
+        self.set_window(window, sample);
+        self.phase = sample.phase;
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        _flight_size: u64,
+        _now: Time,
+    ) {
+        // Linux's bbr_ssthresh: the threshold stays, the window is remembered
+        self.save_window(window);
+        if event == Congestion::Timeout {
+            // Linux's bbr_set_state, and tcp_enter_loss: nothing is in flight any more
+            self.full_pipe.forget_baseline();
+            self.policer.on_timeout();
+            self.phase = RecoveryPhase::AfterTimeout;
+            window.congestion_window = u64::from(window.segment);
+        }
+    }
+
+    /// Linux's bbr_undo_cwnd: a slow-down that was none may have looked like a full pipe.
+    fn on_spurious(&mut self, window: &mut Window, before: Window) {
+        self.full_pipe.forget_baseline();
+        self.policer.reset();
+        window.congestion_window = window.congestion_window.max(before.congestion_window);
+    }
+
+    /// Linux's bbr_cwnd_event.
+    fn on_transmit_start(&mut self, window: &mut Window, app_limited: bool, now: Time) {
+        if !app_limited {
+            return;
+        }
+        self.restarting = true;
+        self.aggregation.restart(now);
+        match self.state {
+            // No faster than the path: there is no need to catch up
+            State::ProbeBw(_) => self.rate = pacing_rate(self.bandwidth(), 1.0),
+            State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
+            State::Startup | State::Drain => {}
+        }
+    }
+
+    fn limits_samples(&self) -> bool {
+        matches!(self.state, State::ProbeRtt(_))
+    }
+
+    fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
+        Some(self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! ProbeBW: a cycle of eight gains. One asks for more, one gives back what the first has queued, six
+//! cruise.
+
+use bentpipe_types::Time;
+
+use super::{Bbr1, State};
+use crate::congestion::Window;
+use crate::rate_sample::RateSample;
+
+/// bbr_pacing_gain
+pub(super) const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// bbr_cwnd_gain: twice the product, for acknowledgments that come late or in lumps
+pub(super) const WINDOW_GAIN: f64 = 2.0;
+/// bbr_cycle_rand: the cycle begins anywhere but with the second phase
+const BEGINNINGS: u64 = 7;
+
+/// Where in the cycle.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Cycle {
+    phase: usize,
+    pub(super) since: Time,
+}
+
+impl Cycle {
+    pub(super) fn gain(self) -> f64 {
+        GAINS[self.phase % GAINS.len()]
+    }
+
+    fn next(self, now: Time) -> Self {
+        Self {
+            phase: (self.phase + 1) % GAINS.len(),
+            since: now,
+        }
+    }
+
+    /// Is this the phase that asks for more?
+    pub(super) const fn probes(self) -> bool {
+        self.phase == 0
+    }
+}
+
+impl Bbr1 {
+    /// Linux's bbr_reset_probe_bw_mode: flows that begin together don't probe together.
+    pub(super) fn enter_probe_bw(&mut self, now: Time) {
+        let back = (self.random.bits() % BEGINNINGS) as usize;
+        let before = Cycle {
+            phase: GAINS.len() - 1 - back,
+            since: now,
+        };
+        self.state = State::ProbeBw(before.next(now));
+    }
+
+    /// Linux's bbr_update_cycle_phase.
+    pub(super) fn update_cycle(&mut self, window: &Window, sample: &RateSample) {
+        if let State::ProbeBw(cycle) = self.state
+            && self.phase_is_over(cycle, window, sample)
+        {
+            self.state = State::ProbeBw(cycle.next(sample.now));
+        }
+    }
+
+    fn phase_is_over(&self, cycle: Cycle, window: &Window, sample: &RateSample) -> bool {
+        let Some(minimum_rtt) = self.minimum_rtt.get() else {
+            return true;
+        };
+        let full_length = sample.now.since(cycle.since) > minimum_rtt;
+        let gain = self.pacing_gain();
+        if gain == 1.0 {
+            return full_length;
+        }
+        let in_flight =
+            self.in_network_at_next_send(sample.prior_in_flight, sample, window.segment);
+        let target = |gain| self.inflight(self.bandwidth.get(), gain, window.segment);
+        if gain > 1.0 {
+            // Until the path holds that much more, or shows that it can't
+            full_length && (sample.newly_lost > 0 || in_flight >= target(gain))
+        } else {
+            // No longer than it takes: an empty queue wastes the path
+            full_length || in_flight <= target(1.0)
+        }
+    }
+}

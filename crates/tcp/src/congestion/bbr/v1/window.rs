@@ -1,0 +1,145 @@
+//! Rate and window: what follows from the model.
+
+use bentpipe_types::Span;
+
+use super::{Bandwidth, Bbr1, State, bandwidth_of_window, pacing_rate, product, startup};
+use crate::congestion::Window;
+use crate::pacing;
+use crate::rate_sample::{RateSample, RecoveryPhase};
+
+/// bbr_cwnd_min_target: with fewer in flight, a peer that acknowledges every second segment stalls.
+pub(super) const MINIMUM_SEGMENTS: u64 = 4;
+/// TCP_INIT_CWND, where there is no round-trip time to make a product with
+const WITHOUT_RTT_SEGMENTS: u64 = 10;
+/// Linux's bbr_quantization_budget: a burst in the sender's queue, one in its interface, and one in
+/// the receiver.
+const BURSTS: u64 = 3;
+
+impl Bbr1 {
+    /// `gain` times the bandwidth-delay product, in bytes of whole segments: Linux's bbr_bdp.
+    fn product(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
+        let segment = u64::from(segment);
+        match self.minimum_rtt.get() {
+            None => WITHOUT_RTT_SEGMENTS * segment,
+            Some(rtt) => {
+                // Rounded up: down would feed on itself
+                let bytes = (product(bandwidth, rtt) * gain) as u64;
+                bytes.div_ceil(segment) * segment
+            }
+        }
+    }
+
+    /// What end systems that work in bursts, and acknowledge every second segment, need besides:
+    /// Linux's bbr_quantization_budget.
+    fn with_room_for_bursts(&self, bytes: u64, segment: u32) -> u64 {
+        let pair = 2 * u64::from(segment);
+        let mut room = bytes + BURSTS * pacing::burst(self.rate, segment);
+        room = room.div_ceil(pair) * pair;
+        if matches!(self.state, State::ProbeBw(cycle) if cycle.probes()) {
+            // So that the first phase gets above a small product, too
+            room += pair;
+        }
+        room
+    }
+
+    /// The bytes in flight that fill the path `gain` times: Linux's bbr_inflight.
+    pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
+        self.with_room_for_bursts(self.product(bandwidth, gain, segment), segment)
+    }
+
+    /// Of `in_flight`, what will still be in the network when the pacer lets the next burst go:
+    /// Linux's bbr_packets_in_net_at_edt.
+    pub(super) fn in_network_at_next_send(
+        &self,
+        in_flight: u64,
+        sample: &RateSample,
+        segment: u32,
+    ) -> u64 {
+        let wait: Span = sample.next_send.since(sample.now);
+        let delivered = product(self.bandwidth(), wait) as u64;
+        let mut then = in_flight;
+        if self.pacing_gain() > 1.0 {
+            then += pacing::burst(self.rate, segment);
+        }
+        then.saturating_sub(delivered)
+    }
+
+    /// Linux's bbr_init_pacing_rate_from_rtt.
+    pub(super) fn initial_rate(&mut self, window: &Window, rtt: Option<Span>) {
+        self.has_rtt = rtt.is_some();
+        let bandwidth = bandwidth_of_window(window.congestion_window, rtt);
+        self.rate = pacing_rate(bandwidth, startup::HIGH_GAIN);
+    }
+
+    /// Linux's bbr_set_pacing_rate: until the pipe is full, the rate only grows.
+    pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
+        if !self.has_rtt && sample.rtt.is_some() {
+            self.initial_rate(window, sample.rtt);
+        }
+        let rate = pacing_rate(self.bandwidth(), self.pacing_gain());
+        if self.full_pipe.reached() || rate > self.rate {
+            self.rate = rate;
+        }
+    }
+
+    /// Remembers the last window that was good: Linux's bbr_save_cwnd.
+    pub(super) fn save_window(&mut self, window: &Window) {
+        let now = window.congestion_window;
+        let good = self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_));
+        self.prior_window = if good {
+            now
+        } else {
+            self.prior_window.max(now)
+        };
+    }
+
+    /// Linux's bbr_set_cwnd.
+    pub(super) fn set_window(&mut self, window: &mut Window, sample: &RateSample) {
+        let segment = window.segment;
+        let least = MINIMUM_SEGMENTS * u64::from(segment);
+        if sample.acknowledged > 0 && !self.recover_or_restore(window, sample) {
+            let target = self.product(self.bandwidth(), self.window_gain(), segment)
+                + self.aggregated(segment);
+            let target = self.with_room_for_bursts(target, segment);
+            let grown = window.congestion_window + sample.acknowledged;
+            if self.full_pipe.reached() {
+                // Only a pipe that was full says that a window is too large
+                window.congestion_window = grown.min(target);
+            } else if window.congestion_window < target
+                || sample.total_delivered < self.initial_window
+            {
+                window.congestion_window = grown;
+            }
+            window.congestion_window = window.congestion_window.max(least);
+        }
+        if matches!(self.state, State::ProbeRtt(_)) {
+            window.congestion_window = window.congestion_window.min(least);
+        }
+    }
+
+    /// Linux's bbr_set_cwnd_to_recover_or_restore. In the first round of recovery, as much leaves as
+    /// arrives; afterwards at most twice that; then the window from before. True: nothing more is
+    /// to be done to the window.
+    fn recover_or_restore(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+        let mut bytes = window.congestion_window;
+        if sample.newly_lost > 0 {
+            bytes = bytes
+                .saturating_sub(sample.newly_lost)
+                .max(u64::from(window.segment));
+        }
+        let recovering = RecoveryPhase::FastRecovery;
+        if sample.phase == recovering && self.phase != recovering {
+            self.conserving = true;
+            self.rounds.begin(sample);
+            bytes = sample.in_flight + sample.acknowledged;
+        } else if self.phase >= recovering && sample.phase < recovering {
+            bytes = bytes.max(self.prior_window);
+            self.conserving = false;
+        }
+        if self.conserving {
+            bytes = bytes.max(sample.in_flight + sample.acknowledged);
+        }
+        window.congestion_window = bytes;
+        self.conserving
+    }
+}

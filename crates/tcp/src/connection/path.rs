@@ -1,0 +1,163 @@
+//! What a window rule that models the path is told, and how fast segments may leave.
+//!
+//! Nothing here does anything for a connection whose rule doesn't model the path and that doesn't
+//! pace.
+
+use bentpipe_types::{BitRate, Span, Time};
+
+use super::Connection;
+use crate::pacing::{self, Pacer};
+use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
+use crate::recovery::{LossRecovery, Reaction};
+
+impl Connection {
+    /// The connection is established: from now on there is a path to learn about.
+    pub(super) fn learn_path(&mut self) {
+        // The initial sequence number is drawn for this connection alone.
+        self.congestion.seed(u64::from(self.send.wire(0).get()));
+        self.pacer = Pacer::new(self.config.pacing, self.congestion.wants_pacing());
+        self.delivery_rate = self
+            .congestion
+            .models_path()
+            .then(|| Box::new(DeliveryRate::default()));
+    }
+
+    /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked
+    /// when it writes, when an acknowledgment arrives and when a timer expires.
+    #[inline]
+    pub(super) fn check_app_limited(&mut self) {
+        let Some(rate) = &mut self.delivery_rate else {
+            return;
+        };
+        let sequence = &self.send.sequence;
+        let in_flight = self.recovery.in_flight(sequence);
+        let unsent = self.send.end.saturating_sub(sequence.next);
+        if unsent < u64::from(self.negotiated.segment)
+            && in_flight < self.congestion.window().congestion_window
+            && self.recovery.next_retransmit(sequence).is_none()
+        {
+            rate.mark_app_limited(in_flight);
+        }
+    }
+
+    /// The segment from `position` to `end` has left.
+    pub(super) fn note_departure(&mut self, position: u64, end: u64, idle: bool, now: Time) {
+        let in_flight = self.recovery.in_flight(&self.send.sequence);
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.on_sent(position, end, in_flight, idle, now);
+            if idle {
+                self.congestion
+                    .on_transmit_start(rate.is_app_limited(), now);
+            }
+        }
+    }
+
+    /// An acknowledgment is about to be taken in.
+    #[inline]
+    pub(super) fn before_delivery(&mut self) {
+        if self.delivery_rate.is_none() {
+            return;
+        }
+        self.check_app_limited();
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.begin(self.recovery.in_flight(&self.send.sequence));
+        }
+    }
+
+    /// It was taken in: `acknowledged` bytes are new.
+    #[inline]
+    pub(super) fn after_delivery(
+        &mut self,
+        acknowledged: u64,
+        reaction: Reaction,
+        rtt: Option<Span>,
+        now: Time,
+    ) {
+        if self.delivery_rate.is_some() {
+            self.sample_path(acknowledged, reaction, rtt, now);
+        }
+    }
+
+    fn sample_path(&mut self, acknowledged: u64, reaction: Reaction, rtt: Option<Span>, now: Time) {
+        let Some(rate) = &mut self.delivery_rate else {
+            return;
+        };
+        let sequence = &self.send.sequence;
+        let segment = self.negotiated.segment;
+        if acknowledged > 0 {
+            rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
+        } else {
+            rate.on_duplicate(segment, sequence.outstanding_ever(), now);
+        }
+        // Without SACK, one segment at a time shows itself lost.
+        if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) {
+            rate.on_lost(u64::from(segment));
+        }
+        let in_flight = self.recovery.in_flight(sequence);
+        let sample = rate.sample(&Surroundings {
+            now,
+            in_flight,
+            rtt,
+            window_limited: self.send.window_limited,
+            next_send: self.pacer.next_send(),
+            phase: if sequence.unacknowledged < self.send.timed_out_below {
+                RecoveryPhase::AfterTimeout
+            } else if self.recovery.is_recovering() {
+                RecoveryPhase::FastRecovery
+            } else {
+                RecoveryPhase::Open
+            },
+            segment,
+        });
+        if self.congestion.on_path_sample(&sample) {
+            rate.mark_app_limited(in_flight);
+        }
+    }
+
+    /// The retransmission timer has expired: what was in flight is taken for lost.
+    pub(super) fn all_lost(&mut self, in_flight: u64) {
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.on_lost(in_flight);
+        }
+    }
+
+    /// The rate at which segments may leave; `None`: at any.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        if !self.pacer.is_on() {
+            return None;
+        }
+        let wanted = self.congestion.pacing_rate().or_else(|| {
+            pacing::rate_of_window(
+                self.congestion.window(),
+                self.send.sequence.outstanding(),
+                self.rtt.smoothed()?,
+            )
+        });
+        self.pacer.limit(wanted, self.negotiated.segment)
+    }
+
+    /// Bytes that may leave now.
+    #[inline]
+    pub(super) fn pacing_allowance(&self, now: Time) -> u64 {
+        if !self.pacer.is_on() {
+            return u64::MAX;
+        }
+        self.pacing_rate().map_or(u64::MAX, |rate| {
+            let sent = self.statistics.segments_sent;
+            self.pacer
+                .allowance(rate, self.negotiated.segment, sent, now)
+        })
+    }
+
+    /// `bytes` have left, after `sent` segments; `waiting`: more would, but for the pacer.
+    pub(super) fn pace(&mut self, bytes: u64, sent: u64, waiting: bool, now: Time) {
+        if bytes > 0
+            && let Some(rate) = self.pacing_rate()
+        {
+            self.pacer.on_sent(bytes, rate, sent, now);
+        }
+        self.timers
+            .pace(waiting.then(|| self.pacer.next_send().max(now)));
+    }
+}

@@ -1,0 +1,206 @@
+//! Pacing: segments leave no faster than a rate.
+//!
+//! Who asks for it, and what Linux does, is in `docs/pacing.md`. A connection that does not pace
+//! pays one predictable branch per call of `output`.
+
+use bentpipe_types::{BitRate, Bytes, Span, Time};
+
+use crate::congestion::Window;
+
+/// Whether a connection paces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PacingKind {
+    /// As the window rule asks: BBR does, the others don't. Linux without the fq queue discipline.
+    #[default]
+    AsRule,
+    /// Never.
+    Off,
+    /// Always; where the rule names no rate, at one that follows from the window, as in Linux.
+    On,
+    /// Always, and never faster than this: Linux's SO_MAX_PACING_RATE.
+    AtMost(BitRate),
+}
+
+/// Segments at the start of a connection that are not paced. Linux's tcp_update_skb_after_send.
+const UNPACED_SEGMENTS: u64 = 10;
+
+/// How long a burst may last at the pacing rate: Linux's sk_pacing_shift is 10, 0.98 ms, and
+/// draft-ietf-ccwg-bbr section 5.6.3 has 1 ms.
+const BURST: Span = Span::from_millis(1);
+
+/// No burst is longer: 64 KiB, what one segmentation offload takes.
+const LONGEST_BURST: u64 = 64 << 10;
+
+/// Below this rate a burst may be one segment; above, it is two at least. draft-ietf-ccwg-bbr
+/// section 5.6.3, and Linux's bbr_min_tso_rate.
+const SLOW: u64 = 1_200_000;
+
+/// No pacing is slower than a segment in this time. A rate that was measured on a dying path may be
+/// anything; the window, not the pace, is then what holds the sender back.
+const LONGEST_WAIT: Span = Span::from_secs(1);
+
+/// Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio, in percent.
+const SLOW_START_RATIO: u64 = 200;
+const AVOIDANCE_RATIO: u64 = 120;
+
+/// Bytes that may leave in one go at this rate: a whole number of segments.
+pub(crate) fn burst(rate: BitRate, segment: u32) -> u64 {
+    let segment = u64::from(segment.max(1));
+    let floor = if rate.bits_per_second() < SLOW { 1 } else { 2 };
+    let bytes = rate.bytes_in(BURST).get().min(LONGEST_BURST);
+    (bytes / segment).max(floor) * segment
+}
+
+/// The pace of a rule that names none: Linux's tcp_update_pacing_rate. In slow start as fast as the
+/// next round trip's window, so that the pace doesn't slow its growth; else a fifth above this one's,
+/// so that it is the window that limits.
+pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Option<BitRate> {
+    // Linux: cwnd < ssthresh / 2
+    let ratio = if window.congestion_window < window.slow_start_threshold / 2 {
+        SLOW_START_RATIO
+    } else {
+        AVOIDANCE_RATIO
+    };
+    let bytes = u128::from(window.congestion_window.max(outstanding));
+    let bits = bytes * u128::from(8 * ratio) * 10_000_000;
+    let rate = bits.checked_div(u128::from(rtt.as_nanos()))?;
+    BitRate::new(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
+}
+
+/// When the next segment may leave.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    on: bool,
+    most: Option<BitRate>,
+    next_send: Time,
+}
+
+impl Pacer {
+    /// `wanted`: the window rule asks for pacing.
+    pub(crate) const fn new(kind: PacingKind, wanted: bool) -> Self {
+        Self {
+            on: match kind {
+                PacingKind::AsRule => wanted,
+                PacingKind::Off => false,
+                PacingKind::On | PacingKind::AtMost(_) => true,
+            },
+            most: match kind {
+                PacingKind::AtMost(rate) => Some(rate),
+                _ => None,
+            },
+            next_send: Time::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// The earliest time at which the next segment may leave.
+    pub(crate) const fn next_send(&self) -> Time {
+        self.next_send
+    }
+
+    /// The pace, where the rule or the window asks for `wanted`.
+    pub(crate) fn limit(&self, wanted: Option<BitRate>, segment: u32) -> Option<BitRate> {
+        let slowest = LONGEST_WAIT.as_nanos() / 1_000_000_000 * 8 * u64::from(segment.max(1));
+        let rate = match (wanted, self.most) {
+            (Some(wanted), Some(most)) => Some(wanted.min(most)),
+            (wanted, most) => wanted.or(most),
+        };
+        rate.and_then(|rate| BitRate::new(rate.bits_per_second().max(slowest)))
+    }
+
+    /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.
+    pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
+        if sent < UNPACED_SEGMENTS {
+            return (UNPACED_SEGMENTS - sent) * u64::from(segment);
+        }
+        if now < self.next_send {
+            0
+        } else {
+            burst(rate, segment)
+        }
+    }
+
+    /// `bytes` have left at this rate, after `sent` segments.
+    pub(crate) fn on_sent(&mut self, bytes: u64, rate: BitRate, sent: u64, now: Time) {
+        if sent < UNPACED_SEGMENTS {
+            return;
+        }
+        let length = rate.transmission_time(Bytes::new(bytes));
+        // Linux's tcp_update_skb_after_send: a sender that comes late makes up for half of what it
+        // sends at most.
+        let late = now.since(self.next_send).min(length / 2);
+        self.next_send = now.max(self.next_send) + length.saturating_sub(late);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(bits_per_second: u64) -> BitRate {
+        BitRate::new(bits_per_second).unwrap()
+    }
+
+    fn at(microseconds: u64) -> Time {
+        Time::ZERO + Span::from_micros(microseconds)
+    }
+
+    #[test]
+    fn a_burst_is_a_millisecond_in_whole_segments() {
+        assert_eq!(burst(rate(1_000_000), 1000), 1000);
+        assert_eq!(burst(rate(2_000_000), 1000), 2000);
+        assert_eq!(burst(rate(100_000_000), 1000), 12_000);
+        assert_eq!(burst(rate(100_000_000_000), 1000), 65_000);
+    }
+
+    #[test]
+    fn the_rate_of_a_window_is_linuxs() {
+        let rtt = Span::from_millis(100);
+        let slow_start = Window::new(1000, 10_000, u64::MAX);
+        assert_eq!(rate_of_window(&slow_start, 0, rtt), Some(rate(1_600_000)));
+        let avoidance = Window::new(1000, 10_000, 10_000);
+        assert_eq!(rate_of_window(&avoidance, 0, rtt), Some(rate(960_000)));
+        assert_eq!(rate_of_window(&avoidance, 0, Span::ZERO), None);
+    }
+
+    #[test]
+    fn ten_segments_go_at_once_and_then_a_burst_at_a_time() {
+        let mut pacer = Pacer::new(PacingKind::On, false);
+        let pace = rate(8_000_000);
+        assert_eq!(pacer.allowance(pace, 1000, 0, at(0)), 10_000);
+        pacer.on_sent(10_000, pace, 0, at(0));
+        assert_eq!(pacer.allowance(pace, 1000, 10, at(0)), 2000);
+        pacer.on_sent(2000, pace, 10, at(0));
+        assert_eq!(pacer.next_send(), at(2000));
+        assert_eq!(pacer.allowance(pace, 1000, 12, at(1999)), 0);
+        assert_eq!(pacer.allowance(pace, 1000, 12, at(2000)), 2000);
+    }
+
+    #[test]
+    fn who_is_late_makes_up_for_half_at_most() {
+        let mut pacer = Pacer::new(PacingKind::On, false);
+        let pace = rate(8_000_000);
+        pacer.on_sent(2000, pace, 10, at(0));
+        pacer.on_sent(2000, pace, 12, at(2500));
+        assert_eq!(pacer.next_send(), at(4000));
+        pacer.on_sent(2000, pace, 14, at(1_000_000));
+        assert_eq!(pacer.next_send(), at(1_001_000));
+    }
+
+    #[test]
+    fn no_wait_is_long() {
+        let pacer = Pacer::new(PacingKind::AtMost(rate(1)), false);
+        let pace = pacer.limit(Some(rate(1_000_000)), 1000).unwrap();
+        assert_eq!(
+            pace.transmission_time(Bytes::new(burst(pace, 1000))),
+            Span::from_secs(1)
+        );
+        assert_eq!(pacer.limit(None, 1000), Some(pace));
+        let free = Pacer::new(PacingKind::On, false);
+        assert_eq!(free.limit(None, 1000), None);
+    }
+}

@@ -1,0 +1,319 @@
+//! Delivery rate estimation: what the network delivered between a segment's departure and its
+//! acknowledgment (draft-ietf-ccwg-bbr section 4.1, before that
+//! draft-cheng-iccrg-delivery-rate-estimation; Linux's tcp_rate.c).
+//!
+//! Only a rule that models the path asks for it; without one, no connection has an estimator.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{Span, Time};
+
+/// Segments remembered at most. Beyond that (a flood of tiny segments), some give no sample.
+const CAPACITY: usize = 1 << 17;
+
+/// Where loss recovery stands after an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RecoveryPhase {
+    /// Nothing is being repaired.
+    Open,
+    /// Fast recovery.
+    FastRecovery,
+    /// What a timeout took for lost is not acknowledged yet.
+    AfterTimeout,
+}
+
+/// What one acknowledgment tells of the path. Amounts are bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RateSample {
+    /// The time.
+    pub now: Time,
+    /// Delivered between departure and acknowledgment of the segment that was sent last of those
+    /// acknowledged: RS.delivered.
+    pub delivered: u64,
+    /// The time that took: RS.interval, never zero. `None`: there is no reliable sample.
+    pub interval: Option<Span>,
+    /// All that had been delivered when that segment left: RS.prior_delivered.
+    pub prior_delivered: u64,
+    /// The application, not the path, may have been what limited the sample.
+    pub app_limited: bool,
+    /// In flight just after that segment left: RS.tx_in_flight.
+    pub sent_in_flight: u64,
+    /// Taken for lost between departure and acknowledgment of that segment: RS.lost.
+    pub lost_since_sent: u64,
+    /// Newly acknowledged, cumulatively or selectively: RS.newly_acked.
+    pub acknowledged: u64,
+    /// Newly taken for lost: RS.newly_lost.
+    pub newly_lost: u64,
+    /// All that was delivered: C.delivered.
+    pub total_delivered: u64,
+    /// All that was taken for lost: C.lost.
+    pub total_lost: u64,
+    /// In flight before the acknowledgment.
+    pub prior_in_flight: u64,
+    /// In flight after it: C.inflight.
+    pub in_flight: u64,
+    /// The round-trip time that it measured: RS.rtt.
+    pub rtt: Option<Span>,
+    /// It is of a lone small segment, so that the peer may have delayed it.
+    pub delayed: bool,
+    /// Was the congestion window what stopped the sender, in the last round trip?
+    pub window_limited: bool,
+    /// The earliest time at which pacing lets the next segment leave.
+    pub next_send: Time,
+    /// Where loss recovery stands.
+    pub phase: RecoveryPhase,
+}
+
+impl RateSample {
+    /// The delivery rate, in bytes per second: RS.delivery_rate.
+    #[must_use]
+    pub fn rate(&self) -> Option<u64> {
+        let rate = u128::from(self.delivered) * 1_000_000_000;
+        let rate = rate.checked_div(u128::from(self.interval?.as_nanos()))?;
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
+
+/// What was true when a segment last left: section 4.1.2.1.2's P.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    at: Time,
+    first_sent_at: Time,
+    delivered_at: Time,
+    delivered: u64,
+    lost: u64,
+    in_flight: u64,
+    app_limited: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    // The position after its last.
+    end: u64,
+    length: u32,
+    // A SACK block has covered it.
+    delivered: bool,
+    departure: Departure,
+}
+
+/// What the connection knows besides, when it asks for a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) now: Time,
+    pub(crate) in_flight: u64,
+    pub(crate) rtt: Option<Span>,
+    pub(crate) window_limited: bool,
+    pub(crate) next_send: Time,
+    pub(crate) phase: RecoveryPhase,
+    pub(crate) segment: u32,
+}
+
+/// The estimator of one connection: section 4.1.2.1.1's C.
+#[derive(Debug, Default)]
+pub(crate) struct DeliveryRate {
+    segments: VecDeque<Segment>,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    // The sample is limited by the application until more than this is delivered; 0: it isn't.
+    app_limited: u64,
+    lost: u64,
+    minimum_rtt: Option<Span>,
+    // Delivered by the evidence of duplicate acknowledgments, and not yet acknowledged.
+    by_duplicates: u64,
+    // Since the last sample:
+    prior_in_flight: u64,
+    delivered_before: u64,
+    lost_before: u64,
+    newest: Option<(u64, Departure)>,
+    records: u32,
+}
+
+impl DeliveryRate {
+    /// The segment from `start` to `end` has left; `in_flight` counts it. `idle`: nothing was
+    /// outstanding before.
+    pub(crate) fn on_sent(&mut self, start: u64, end: u64, in_flight: u64, idle: bool, now: Time) {
+        // Section 4.1.2.2. As in Linux by what is outstanding, not by what is thought to be in
+        // flight.
+        if idle {
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        let departure = Departure {
+            at: now,
+            first_sent_at: self.first_sent_at,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            lost: self.lost,
+            in_flight,
+            app_limited: self.app_limited > 0,
+        };
+        if self.segments.back().is_none_or(|last| start >= last.end) {
+            if self.segments.len() < CAPACITY {
+                self.segments.push_back(Segment {
+                    end,
+                    length: end.saturating_sub(start) as u32,
+                    delivered: false,
+                    departure,
+                });
+            }
+            return;
+        }
+        let first = self.segments.partition_point(|s| s.end <= start);
+        for segment in self.segments.range_mut(first..) {
+            if segment.end - u64::from(segment.length) >= end {
+                break;
+            }
+            segment.departure = departure;
+        }
+    }
+
+    /// An acknowledgment is about to be taken in.
+    pub(crate) fn begin(&mut self, in_flight: u64) {
+        self.prior_in_flight = in_flight;
+        self.delivered_before = self.delivered;
+        self.lost_before = self.lost;
+        self.newest = None;
+        self.records = 0;
+    }
+
+    /// Everything up to `position` is acknowledged, `bytes` of it newly.
+    pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
+        let mut counted = self.by_duplicates.min(bytes);
+        self.by_duplicates -= counted;
+        while let Some(&segment) = self.segments.front() {
+            if segment.end > position {
+                break;
+            }
+            self.segments.pop_front();
+            if segment.delivered {
+                counted += u64::from(segment.length);
+            } else {
+                self.consider(&segment);
+            }
+        }
+        self.deliver(bytes.saturating_sub(counted), now);
+    }
+
+    /// A SACK block covers `start` to `end`; what it covered before does not count again.
+    #[allow(dead_code, reason = "for the SACK scoreboard, which is to come")]
+    pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
+        let first = self
+            .segments
+            .partition_point(|s| s.end - u64::from(s.length) < start);
+        let mut bytes = 0;
+        for index in first..self.segments.len() {
+            let segment = self.segments[index];
+            if segment.end > end {
+                break;
+            }
+            if !segment.delivered {
+                self.segments[index].delivered = true;
+                bytes += u64::from(segment.length);
+                self.consider(&segment);
+            }
+        }
+        self.deliver(bytes, now);
+    }
+
+    /// A duplicate acknowledgment without SACK: some segment was delivered (section 4.1.3.5.1).
+    pub(crate) fn on_duplicate(&mut self, segment: u32, outstanding: u64, now: Time) {
+        let bytes = u64::from(segment).min(outstanding.saturating_sub(self.by_duplicates));
+        self.by_duplicates += bytes;
+        self.deliver(bytes, now);
+    }
+
+    /// `bytes` are taken for lost.
+    pub(crate) fn on_lost(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
+    /// There was nothing to send, and nothing but the application to blame: samples are marked until
+    /// what is in flight is delivered (section 4.1.2.4).
+    pub(crate) fn mark_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
+    }
+
+    /// Is the application what limits the rate?
+    pub(crate) const fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
+    /// What the acknowledgment told: section 4.1.2.3's GenerateRateSample.
+    pub(crate) fn sample(&mut self, around: &Surroundings) -> RateSample {
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        if around.phase == RecoveryPhase::Open {
+            // Duplicates that the network made tell of nothing.
+            self.by_duplicates = 0;
+        }
+        if let Some(rtt) = around.rtt {
+            self.minimum_rtt = Some(self.minimum_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        let acknowledged = self.delivered - self.delivered_before;
+        let mut sample = RateSample {
+            now: around.now,
+            delivered: 0,
+            interval: None,
+            prior_delivered: 0,
+            app_limited: false,
+            sent_in_flight: 0,
+            lost_since_sent: 0,
+            acknowledged,
+            newly_lost: self.lost - self.lost_before,
+            total_delivered: self.delivered,
+            total_lost: self.lost,
+            prior_in_flight: self.prior_in_flight,
+            in_flight: around.in_flight,
+            rtt: around.rtt,
+            delayed: false,
+            window_limited: around.window_limited,
+            next_send: around.next_send,
+            phase: around.phase,
+        };
+        let Some((_, departure)) = self.newest else {
+            return sample;
+        };
+        sample.delivered = self.delivered.saturating_sub(departure.delivered);
+        sample.prior_delivered = departure.delivered;
+        sample.app_limited = departure.app_limited;
+        sample.sent_in_flight = departure.in_flight;
+        sample.lost_since_sent = self.lost.saturating_sub(departure.lost);
+        // Linux's FLAG_ACK_MAYBE_DELAYED
+        sample.delayed = self.records == 1
+            && acknowledged < u64::from(around.segment)
+            && sample.delivered == acknowledged;
+        // The longer of the two phases: acknowledgments may come compressed, and departures, too.
+        let send_elapsed = departure.at.since(departure.first_sent_at);
+        let ack_elapsed = around.now.since(departure.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        // Shorter than a round trip: the first transmission of something sent twice has arrived.
+        let least = self.minimum_rtt.unwrap_or(Span::from_nanos(1));
+        sample.interval = (interval >= least && interval > Span::ZERO).then_some(interval);
+        sample
+    }
+
+    fn deliver(&mut self, bytes: u64, now: Time) {
+        if bytes > 0 {
+            self.delivered += bytes;
+            self.delivered_at = now;
+        }
+    }
+
+    /// Section 4.1.2.3's UpdateRateSample: the segment that left last is the one to measure by.
+    fn consider(&mut self, segment: &Segment) {
+        self.records += 1;
+        let departure = segment.departure;
+        let newer = self.newest.is_none_or(|(end, newest)| {
+            departure.at > newest.at || departure.at == newest.at && segment.end > end
+        });
+        if newer {
+            self.newest = Some((segment.end, departure));
+            self.first_sent_at = departure.at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

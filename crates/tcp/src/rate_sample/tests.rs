@@ -1,0 +1,141 @@
+use super::*;
+
+const SEGMENT: u64 = 1000;
+
+fn at(milliseconds: u64) -> Time {
+    Time::ZERO + Span::from_millis(milliseconds)
+}
+
+fn around(now: Time, rtt: u64) -> Surroundings {
+    Surroundings {
+        now,
+        in_flight: 0,
+        rtt: Some(Span::from_millis(rtt)),
+        window_limited: true,
+        next_send: Time::ZERO,
+        phase: RecoveryPhase::Open,
+        segment: SEGMENT as u32,
+    }
+}
+
+/// Sends segments `first` to `last` one after the other.
+fn send(rate: &mut DeliveryRate, first: u64, last: u64, now: Time) {
+    for n in first..=last {
+        let in_flight = (n - first + 1) * SEGMENT;
+        rate.on_sent(n * SEGMENT, (n + 1) * SEGMENT, in_flight, n == 0, now);
+    }
+}
+
+fn acknowledge(rate: &mut DeliveryRate, segments: u64, newly: u64, now: Time) -> RateSample {
+    rate.begin(0);
+    rate.on_acknowledged(segments * SEGMENT, newly * SEGMENT, now);
+    rate.sample(&around(now, 100))
+}
+
+#[test]
+fn what_came_in_between_departure_and_acknowledgment() {
+    let mut rate = DeliveryRate::default();
+    send(&mut rate, 0, 3, at(0));
+    let sample = acknowledge(&mut rate, 2, 2, at(100));
+    assert_eq!((sample.delivered, sample.acknowledged), (2000, 2000));
+    assert_eq!(sample.interval, Some(Span::from_millis(100)));
+    assert_eq!(sample.rate(), Some(20_000));
+    assert_eq!((sample.prior_delivered, sample.sent_in_flight), (0, 2000));
+    // Segment 4 leaves with that acknowledgment; by its own, three have come in.
+    rate.on_sent(4000, 5000, 3000, false, at(100));
+    let sample = acknowledge(&mut rate, 5, 3, at(200));
+    assert_eq!((sample.prior_delivered, sample.delivered), (2000, 3000));
+    assert_eq!(sample.rate(), Some(30_000));
+    assert_eq!(sample.total_delivered, 5000);
+}
+
+/// Acknowledgments that come compressed are no bandwidth: the departures took longer.
+#[test]
+fn the_longer_of_both_phases_counts() {
+    let mut rate = DeliveryRate::default();
+    for n in 0..10 {
+        rate.on_sent(n * SEGMENT, (n + 1) * SEGMENT, SEGMENT, n == 0, at(10 * n));
+    }
+    acknowledge(&mut rate, 1, 1, at(200));
+    let sample = acknowledge(&mut rate, 10, 9, at(201));
+    // From the first departure, 0, to the last, 90 ms; and from its delivered_time, 0, to 201 ms.
+    assert_eq!(sample.interval, Some(Span::from_millis(201)));
+    rate.on_sent(10_000, 11_000, SEGMENT, false, at(201));
+    rate.on_sent(11_000, 12_000, SEGMENT, false, at(500));
+    rate.begin(0);
+    rate.on_acknowledged(12_000, 2000, at(505));
+    let sample = rate.sample(&around(at(505), 5));
+    // Departures: from 90 ms, when the segment left that was delivered last, to 500 ms.
+    assert_eq!(sample.interval, Some(Span::from_millis(410)));
+}
+
+#[test]
+fn shorter_than_a_round_trip_is_no_sample() {
+    let mut rate = DeliveryRate::default();
+    send(&mut rate, 0, 1, at(0));
+    acknowledge(&mut rate, 1, 1, at(100));
+    // Sent again, and the first copy's acknowledgment arrives.
+    rate.on_sent(1000, 2000, 1000, true, at(150));
+    let sample = acknowledge(&mut rate, 2, 1, at(160));
+    assert_eq!(sample.interval, None);
+    assert_eq!(sample.acknowledged, 1000);
+}
+
+#[test]
+fn what_sack_has_told_is_not_counted_again() {
+    let mut rate = DeliveryRate::default();
+    send(&mut rate, 0, 4, at(0));
+    rate.begin(0);
+    rate.on_sacked(2000, 4000, at(100));
+    rate.on_sacked(2000, 4000, at(100));
+    let sample = rate.sample(&around(at(100), 100));
+    assert_eq!((sample.acknowledged, sample.delivered), (2000, 2000));
+    let sample = acknowledge(&mut rate, 5, 5, at(110));
+    assert_eq!((sample.acknowledged, sample.total_delivered), (3000, 5000));
+}
+
+#[test]
+fn duplicates_count_once_for_a_segment() {
+    let mut rate = DeliveryRate::default();
+    send(&mut rate, 0, 4, at(0));
+    for _ in 0..2 {
+        rate.begin(0);
+        rate.on_duplicate(1000, 5000, at(100));
+        let sample = rate.sample(&Surroundings {
+            phase: RecoveryPhase::FastRecovery,
+            ..around(at(100), 100)
+        });
+        assert_eq!((sample.acknowledged, sample.interval), (1000, None));
+    }
+    let sample = acknowledge(&mut rate, 5, 5, at(200));
+    assert_eq!((sample.acknowledged, sample.total_delivered), (3000, 5000));
+}
+
+#[test]
+fn the_applications_bubble_passes() {
+    let mut rate = DeliveryRate::default();
+    send(&mut rate, 0, 1, at(0));
+    rate.mark_app_limited(2000);
+    rate.on_sent(2000, 3000, 3000, false, at(10));
+    rate.on_sent(3000, 4000, 3000, false, at(10));
+    assert!(!acknowledge(&mut rate, 2, 2, at(100)).app_limited);
+    assert!(rate.is_app_limited());
+    assert!(acknowledge(&mut rate, 3, 1, at(110)).app_limited);
+    assert!(!rate.is_app_limited());
+    rate.on_sent(4000, 5000, 2000, false, at(110));
+    assert!(!acknowledge(&mut rate, 5, 2, at(210)).app_limited);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut rate = DeliveryRate::default();
+    for n in 0..2 * CAPACITY as u64 {
+        rate.on_sent(n, n + 1, 1, false, Time::ZERO);
+    }
+    assert_eq!(rate.segments.len(), CAPACITY);
+    // What is not remembered still counts as delivered.
+    let all = 2 * CAPACITY as u64;
+    rate.begin(0);
+    rate.on_acknowledged(all, all, at(1));
+    assert_eq!(rate.sample(&around(at(1), 1)).total_delivered, all);
+}
