@@ -1,11 +1,12 @@
-"""Whole runs of bentpipe beside ns-2, on the same machine in the same minutes.
+"""Whole runs of bentpipe beside ns-2 and ns-3, on the same machine in the same minutes.
 
     python3 benches/compare.py [--runs 3] [--json FILE]
 
-Each scenario is run by both, in turn, as whole processes. What is reported is the ratio of
+Each scenario is run by each, in turn, as whole processes. What is reported is the ratio of
 delivered data packets per second of wall time, the median over the pairs, and peak memory. ns-2
 runs twice: at its best (packets carry only the headers that TCP uses, which takes a line in the
-script that few know of), and as it is out of the box.
+script that few know of), and as it is out of the box. ns-3 takes so long that it simulates less
+time; it runs once, where it can run the scenario at all (witness/ns3.py says where not).
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "witness"))
+
+import ns3  # noqa: E402  (a sibling script, not a package)
+
+Program = Literal["ns3_bulk", "ns3_fleet"]
 ROOT = HERE.parent
 WHOLE_RUN = ROOT / "target" / "release" / "whole-run"
 
@@ -34,12 +42,38 @@ class Case:
     scenario: str
     script: str
     options: tuple[str, ...]
+    has_all_headers: bool = True
+    ns3: tuple[Program, dict[str, float]] | None = None
 
 
+HYBLA = ("slow_start_threshold", "5000", "report_every_s", "100", "bit_error_rate")
 CASES = (
     Case("bulk, one link", "bulk-1.toml", "bulk.tcl", ("links", "1")),
     Case("bulk, three links", "bulk-3.toml", "bulk.tcl", ("links", "3")),
-    Case("100 NewReno flows", "fleet.toml", "fleet.tcl", ()),
+    Case("100 NewReno flows", "fleet.toml", "fleet.tcl", (), ns3=("ns3_fleet", {"duration_s": 30})),
+    Case(
+        "Hybla, no errors",
+        "hybla-0.toml",
+        "vanzara2014.tcl",
+        (*HYBLA, "0"),
+        has_all_headers=False,
+        ns3=("ns3_bulk", {"duration_s": 30}),
+    ),
+    Case(
+        "Hybla, BER 1e-6",
+        "hybla-1e-6.toml",
+        "vanzara2014.tcl",
+        (*HYBLA, "1e-6"),
+        has_all_headers=False,
+        ns3=("ns3_bulk", {"duration_s": 600, "bit_error_rate": 1e-6}),
+    ),
+    Case(
+        "Hybla, BER 1e-5",
+        "hybla-1e-5.toml",
+        "vanzara2014.tcl",
+        (*HYBLA, "1e-5"),
+        has_all_headers=False,
+    ),
 )
 
 
@@ -66,9 +100,11 @@ class Row:
     ns2_delivered: int
     bentpipe_packets_per_s: float
     ns2_packets_per_s: float
-    ns2_all_headers_packets_per_s: float
+    ns2_all_headers_packets_per_s: float | None
+    ns3_packets_per_s: float | None
     ratio: float
-    ratio_all_headers: float
+    ratio_all_headers: float | None
+    ratio_ns3: float | None
     bentpipe_peak_mib: float
     ns2_peak_mib: float
 
@@ -85,32 +121,59 @@ def measure(command: list[str]) -> Measurement:
     if process.returncode != 0:
         sys.exit(f"{command[0]} failed: {output}")
     words = output.split()
-    delivered = int(words[words.index("delivered") + 1])
-    return Measurement(delivered=delivered, wall_s=wall_s, peak_mib=usage.ru_maxrss / 1024)
+    key = "delivered" if "delivered" in words else "delivered_packets"
+    # ns-2 may report more than once; the last is the whole.
+    position = len(words) - 1 - words[::-1].index(key)
+    return Measurement(
+        delivered=int(words[position + 1]), wall_s=wall_s, peak_mib=usage.ru_maxrss / 1024
+    )
 
 
-def compare(case: Case, runs: int) -> Row:
+def compare(case: Case, runs: int, programs: dict[Program, Path]) -> Row:
     """Run one scenario `runs` times each way, in turn."""
     ours = [str(WHOLE_RUN), str(HERE / "scenarios" / case.scenario)]
     best = ["ns", str(HERE / "witness" / case.script), *case.options]
     stock = [*best, "all_headers", "1"]
     measure(ours)  # the warm-up
-    triples = [(measure(ours), measure(best), measure(stock)) for _ in range(runs)]
-
-    def median(values: list[float]) -> float:
-        return statistics.median(values)
-
+    pairs = [(measure(ours), measure(best)) for _ in range(runs)]
+    rate = statistics.median(a.rate for a, _ in pairs)
+    stock_rate = measure(stock).rate if case.has_all_headers else None
+    ns3_rate = None
+    if case.ns3 is not None and case.ns3[0] in programs:
+        program, options = case.ns3
+        run = ns3.run(program, executable=programs[program], limit_s=900.0, **options)
+        ns3_rate = run.delivered / run.wall_s
     return Row(
         name=case.name,
-        bentpipe_delivered=triples[0][0].delivered,
-        ns2_delivered=triples[0][1].delivered,
-        bentpipe_packets_per_s=median([a.rate for a, _, _ in triples]),
-        ns2_packets_per_s=median([b.rate for _, b, _ in triples]),
-        ns2_all_headers_packets_per_s=median([c.rate for _, _, c in triples]),
-        ratio=median([a.rate / b.rate for a, b, _ in triples]),
-        ratio_all_headers=median([a.rate / c.rate for a, _, c in triples]),
-        bentpipe_peak_mib=median([a.peak_mib for a, _, _ in triples]),
-        ns2_peak_mib=median([b.peak_mib for _, b, _ in triples]),
+        bentpipe_delivered=pairs[0][0].delivered,
+        ns2_delivered=pairs[0][1].delivered,
+        bentpipe_packets_per_s=rate,
+        ns2_packets_per_s=statistics.median(b.rate for _, b in pairs),
+        ns2_all_headers_packets_per_s=stock_rate,
+        ns3_packets_per_s=ns3_rate,
+        ratio=statistics.median(a.rate / b.rate for a, b in pairs),
+        ratio_all_headers=rate / stock_rate if stock_rate else None,
+        ratio_ns3=rate / ns3_rate if ns3_rate else None,
+        bentpipe_peak_mib=statistics.median(a.peak_mib for a, _ in pairs),
+        ns2_peak_mib=statistics.median(b.peak_mib for _, b in pairs),
+    )
+
+
+def line_of(row: Row) -> str:
+    """Return one row as a line of the table."""
+
+    def against(what: str, rate: float | None, ratio: float | None) -> str:
+        if rate is None or ratio is None:
+            return f"{what} -"
+        return f"{what} {rate / 1e6:.3g} M/s ({ratio:.3g}x)"
+
+    return (
+        f"{row.name:>18}: bentpipe {row.bentpipe_packets_per_s / 1e6:5.2f} M/s;"
+        f" {against('ns-2', row.ns2_packets_per_s, row.ratio)};"
+        f" {against('as installed', row.ns2_all_headers_packets_per_s, row.ratio_all_headers)};"
+        f" {against('ns-3', row.ns3_packets_per_s, row.ratio_ns3)};"
+        f" delivered {row.bentpipe_delivered} and {row.ns2_delivered};"
+        f" peak {row.bentpipe_peak_mib:.0f} and {row.ns2_peak_mib:.0f} MiB"
     )
 
 
@@ -128,19 +191,17 @@ def main() -> None:
     if not WHOLE_RUN.exists():
         sys.exit(f"{WHOLE_RUN.relative_to(ROOT)} is missing: run `make bench`")
     rows = []
-    print("delivered data packets per second of wall time; ns-2 at its best / out of the box")
-    for case in CASES:
-        row = compare(case, arguments.runs)
-        rows.append(row)
-        print(
-            f"{row.name:>18}: bentpipe {row.bentpipe_packets_per_s / 1e6:6.2f} M/s"
-            f"  ns-2 {row.ns2_packets_per_s / 1e6:5.2f}"
-            f" / {row.ns2_all_headers_packets_per_s / 1e6:5.2f} M/s"
-            f"  ratio {row.ratio:5.1f} / {row.ratio_all_headers:5.1f}"
-            f"  delivered {row.bentpipe_delivered} and {row.ns2_delivered}"
-            f"  peak {row.bentpipe_peak_mib:.0f} and {row.ns2_peak_mib:.0f} MiB",
-            flush=True,
-        )
+    print("delivered data packets per second of wall time")
+    with tempfile.TemporaryDirectory() as folder:
+        programs: dict[Program, Path] = {}
+        if ns3.available():
+            programs = {each: ns3.build(each, Path(folder)) for each in ns3.PROGRAMS}
+        else:
+            print("skipped: ns-3 is not installed (Debian package libns3-dev)")
+        for case in CASES:
+            row = compare(case, arguments.runs, programs)
+            rows.append(row)
+            print(line_of(row), flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
 
