@@ -3,8 +3,8 @@
 
     tools/refresh_tutorial.py docs/tutorial.md
 
-A ```toml block that starts with `# NAME.toml` is a file. A ```console block holds commands (`$ ...`),
-each followed by its output. The tests check that refreshing changes nothing but wall times.
+A ```toml block that starts with `# NAME.toml` is a file. A ```console block holds commands
+(`$ ...`), each followed by its output. The tests check that refreshing changes only wall times.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+//! The path of a packet allocates nothing: once the slab, the rings and the heaps have grown to what
+//! is in flight, a run goes on without the allocator.
+
+use bentpipe_link::{DropTail, Limit, Settings};
+use bentpipe_sim::{Application, FlowSettings, LinkSettings, Network, NetworkBuilder};
+use bentpipe_tcp::Config;
+use bentpipe_types::{BitRate, Span, Time};
+
+/// server --100 Mbit/s, 300 ms--> client, with a window that the queue has room for.
+fn network() -> Network {
+    let mut builder = NetworkBuilder::new(1);
+    let server = builder.host("server");
+    let client = builder.host("client");
+    let direction = || {
+        BitRate::new(100_000_000).map(|rate| Settings {
+            rate,
+            delay: Span::from_millis(300),
+            queue: DropTail { limit: Limit::Packets(10_000) },
+            errors: Vec::new(),
+            redundancy: 1.0,
+        })
+    };
+    let link = LinkSettings {
+        name: "satellite".to_owned(),
+        forward: direction(),
+        backward: direction(),
+    };
+    builder.link(server, client, link);
+    builder.flow(FlowSettings {
+        name: "download".to_owned(),
+        from: server,
+        to: client,
+        start: Span::ZERO,
+        application: Application::bulk(None),
+        sender: Config { send_buffer: 16_000_000, ..Config::default() },
+        receiver: Config { receive_buffer: 8_000_000, ..Config::default() },
+    });
+    builder.build().expect("it fits together")
+}
+
+#[test]
+fn a_run_in_full_swing_allocates_nothing() {
+    let mut network = network();
+    network.run_until(Time::ZERO + Span::from_secs(20));
+    let mut packet_hops = 0;
+    let allocations = allocation_counter::measure(|| {
+        network.run_until(Time::ZERO + Span::from_secs(30));
+    });
+    packet_hops += network.outcome().packet_hops;
+    assert!(packet_hops > 100_000, "{packet_hops} packet-hops");
+    assert_eq!(allocations.count_total, 0, "{allocations:?}");
+}
