@@ -75,6 +75,16 @@ pub struct TcpSettings {
     pub pacing: Pacing,
     /// How lost segments are found and sent again.
     pub recovery: Recovery,
+    /// Fast recovery sends in proportion to what arrives.
+    pub proportional_rate_reduction: bool,
+    /// Time tells what is lost.
+    pub rack: bool,
+    /// A probe when acknowledgments stop coming.
+    pub tail_loss_probe: bool,
+    /// New data after a timeout, to see whether it was needless.
+    pub f_rto: bool,
+    /// Take the window's reduction back where nothing was lost.
+    pub undo: bool,
     /// What restarts NewReno's retransmission timer.
     pub newreno: NewReno,
     /// How slow start grows the window.

@@ -172,6 +172,11 @@ bandwidth_filter = "westwood"
 hybla = { reference_rtt = "25 ms", initial_threshold = "bandwidth-estimate", after_loss = "quarter", after_timeout = "rho" }
 pacing = "10 Mbit/s"
 recovery = "newreno"
+proportional_rate_reduction = false
+rack = false
+tail_loss_probe = false
+f_rto = false
+undo = false
 newreno = "slow-but-steady"
 slow_start = "byte-counting"
 slow_start_limit = "2 segments"

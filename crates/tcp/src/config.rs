@@ -56,6 +56,20 @@ pub struct Config {
     pub pacing: PacingKind,
     /// Loss recovery.
     pub recovery: RecoveryKind,
+    /// With SACK: each acknowledgment of fast recovery sends in proportion to what it says has
+    /// arrived (RFC 9937). Off: the window falls at once, as in RFC 6675.
+    pub proportional_rate_reduction: bool,
+    /// With SACK: time tells what is lost (RFC 8985), retransmissions too. Off: the number of
+    /// segments SACKed above tells, as in RFC 6675.
+    pub rack: bool,
+    /// With RACK: a probe when acknowledgments stop coming (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// With SACK or FACK: after a timeout, new data first, to see whether it was needless (RFC
+    /// 5682).
+    pub f_rto: bool,
+    /// With SACK or FACK: take the window's reduction back when timestamps (RFC 3522) or D-SACK (RFC
+    /// 3708) show that nothing was lost.
+    pub undo: bool,
     /// Restart the retransmission timer on the first partial acknowledgment only ("impatient", RFC
     /// 6582 section 4), or on each ("slow but steady").
     pub newreno_impatient: bool,
@@ -97,7 +111,12 @@ impl Default for Config {
             limited_transmit: true,
             congestion_control: CongestionControlKind::Reno,
             pacing: PacingKind::AsRule,
-            recovery: RecoveryKind::NewReno,
+            recovery: RecoveryKind::Sack,
+            proportional_rate_reduction: true,
+            rack: true,
+            tail_loss_probe: true,
+            f_rto: true,
+            undo: true,
             newreno_impatient: true,
             slow_start: SlowStartKind::AppropriateByteCounting {
                 limit_segments: u32::MAX,

@@ -19,6 +19,12 @@ impl Delivered {
         self.total
     }
 
+    /// With SACK, it is known.
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.total += bytes;
+    }
+
     /// A duplicate acknowledgment.
     pub(crate) fn on_duplicate(&mut self, segment: u64) {
         self.total += segment;

@@ -8,8 +8,7 @@
 //! * [`congestion`]: how much may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
-//! Not modelled: a sender that uses SACK (blocks are negotiated, generated and handed to loss
-//! recovery, and Reno and NewReno ignore them), ECN, keep-alive, the urgent pointer (urgent
+//! Not modelled: ECN, keep-alive, the urgent pointer (urgent
 //! data is data), text on a SYN (it is not acknowledged, so it comes again), TCP Fast Open, receive
 //! window auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
@@ -23,7 +22,6 @@ mod rate_sample;
 mod reassembly;
 pub mod recovery;
 mod rtt;
-mod send_times;
 pub mod slow_start;
 mod statistics;
 #[cfg(test)]
@@ -37,3 +35,5 @@ pub use rate_sample::{RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
 pub use statistics::{RttStatistics, Statistics};
+
+pub(crate) use options::timestamp;

@@ -1,6 +1,6 @@
 //! What the two SYNs agree on.
 
-use bentpipe_types::{IpVersion, SynOptions};
+use bentpipe_types::{IpVersion, SynOptions, Time};
 
 use crate::Config;
 
@@ -13,6 +13,12 @@ const MAXIMUM_SHIFT: u8 = 14;
 /// No peer makes us send smaller segments than this (Linux's TCP_MIN_SND_MSS): a header per byte
 /// would be an attack.
 const MINIMUM_MSS: u16 = 48;
+
+/// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1, as 0 means none to many.
+#[inline]
+pub(crate) fn timestamp(now: Time) -> u32 {
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
 
 /// What a connection has agreed on with its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -196,7 +196,6 @@ impl DeliveryRate {
     }
 
     /// A SACK block covers `start` to `end`; what it covered before does not count again.
-    #[allow(dead_code, reason = "for the SACK scoreboard, which is to come")]
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
         let first = self
             .segments

@@ -19,6 +19,10 @@ pub struct Statistics {
     pub timeouts: u64,
     /// Times that fast recovery was entered.
     pub fast_recoveries: u64,
+    /// Tail loss probes sent (RFC 8985 section 7).
+    pub loss_probes: u64,
+    /// SACK blocks ignored: of what was never sent, or below the acknowledgment.
+    pub sack_blocks_ignored: u64,
     /// Timeouts and recoveries that were found to be needless.
     pub spurious: u64,
     /// Zero-window probes sent.

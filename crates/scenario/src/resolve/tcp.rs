@@ -6,7 +6,7 @@ use super::fault;
 use crate::TcpSettings;
 use crate::document::Fault;
 use crate::quantity::Size;
-use crate::schema::{CongestionControl, SlowStart, TcpFile};
+use crate::schema::{CongestionControl, Recovery, SlowStart, TcpFile};
 
 /// Payload of a full segment in a 1500-byte IPv4 packet without options.
 const ETHERNET_MSS: u64 = 1460;
@@ -115,13 +115,21 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         }
     }
 
+    let repair =
+        recovery(file).map_err(|(key, message)| fault(&["hosts", host, "tcp", key], message))?;
+
     Ok(TcpSettings {
         congestion_control: file.congestion_control,
         hybla: file.hybla,
         channel_capacity: file.channel_capacity.map(|rate| rate.0),
         bandwidth_filter: file.bandwidth_filter,
         pacing: file.pacing,
-        recovery: file.recovery,
+        recovery: repair.recovery,
+        proportional_rate_reduction: repair.proportional_rate_reduction,
+        rack: repair.rack,
+        tail_loss_probe: repair.tail_loss_probe,
+        f_rto: repair.f_rto,
+        undo: repair.undo,
         newreno: file.newreno,
         slow_start: file.slow_start,
         slow_start_limit: file.slow_start_limit.map(|limit| limit.0),
@@ -147,5 +155,56 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         maximum_retransmissions: file.maximum_retransmissions,
         maximum_syn_retransmissions: file.maximum_syn_retransmissions,
         time_wait: file.time_wait.0,
+    })
+}
+
+/// Loss recovery and what goes with it.
+struct Repair {
+    recovery: Recovery,
+    proportional_rate_reduction: bool,
+    rack: bool,
+    tail_loss_probe: bool,
+    f_rto: bool,
+    undo: bool,
+}
+
+/// On failure: the key, and what is wrong with it.
+fn recovery(file: &TcpFile) -> Result<Repair, (&'static str, String)> {
+    let recovery = file.recovery.unwrap_or(if file.sack {
+        Recovery::Sack
+    } else {
+        Recovery::NewReno
+    });
+    let sack = recovery == Recovery::Sack;
+    let selective = sack || recovery == Recovery::Fack;
+    if selective && !file.sack {
+        let message = "needs selective acknowledgments, and sack is false";
+        return Err(("recovery", message.to_owned()));
+    }
+    let wanted = |key, set: Option<bool>, possible: bool, reason: &str| match set {
+        Some(true) if !possible => Err((key, format!("has no effect: {reason}"))),
+        _ => Ok(set.unwrap_or(possible)),
+    };
+    let not_sack = r#"recovery is not "sack""#;
+    let not_selective = r#"recovery is neither "sack" nor "fack""#;
+    let rack = wanted("rack", file.rack, sack, not_sack)?;
+    let proportional = file.proportional_rate_reduction;
+    Ok(Repair {
+        recovery,
+        proportional_rate_reduction: wanted(
+            "proportional_rate_reduction",
+            proportional,
+            sack,
+            not_sack,
+        )?,
+        rack,
+        tail_loss_probe: wanted(
+            "tail_loss_probe",
+            file.tail_loss_probe,
+            rack,
+            if sack { "rack is false" } else { not_sack },
+        )?,
+        f_rto: wanted("f_rto", file.f_rto, selective, not_selective)?,
+        undo: wanted("undo", file.undo, selective, not_selective)?,
     })
 }

@@ -154,7 +154,14 @@ fn config(tcp: &TcpSettings) -> Config {
         recovery: match tcp.recovery {
             Recovery::Reno => RecoveryKind::Reno,
             Recovery::NewReno => RecoveryKind::NewReno,
+            Recovery::Sack => RecoveryKind::Sack,
+            Recovery::Fack => RecoveryKind::Fack,
         },
+        proportional_rate_reduction: tcp.proportional_rate_reduction,
+        rack: tcp.rack,
+        tail_loss_probe: tcp.tail_loss_probe,
+        f_rto: tcp.f_rto,
+        undo: tcp.undo,
         newreno_impatient: tcp.newreno == NewReno::Impatient,
         slow_start: match tcp.slow_start {
             SlowStart::Standard => SlowStartKind::Standard,

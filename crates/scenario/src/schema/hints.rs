@@ -28,7 +28,6 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 /// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
 pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
-        Some(&"reno") if built.contains(&"newreno") => &["sack", "fack"],
         Some(&"router") => &["split", "hybrid"],
         Some(&"drop-tail") => &["red", "fair"],
         Some(&"bulk") => &["packets", "request-response"],

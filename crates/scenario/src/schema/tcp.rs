@@ -27,8 +27,25 @@ pub struct TcpFile {
     /// "on", for other rules at twice the window per round-trip time in slow start and 1.2 times in
     /// congestion avoidance; or a rate that is never exceeded. Payload counts, headers don't.
     pub pacing: Pacing,
-    /// How lost segments are found and sent again. Linux: SACK with RACK, which is not built yet.
-    pub recovery: Recovery,
+    /// How lost segments are found and sent again. Default: "sack", as in Linux; "newreno" where
+    /// `sack` is off, and with a peer that has it off.
+    pub recovery: Option<Recovery>,
+    /// Let each acknowledgment of fast recovery send in proportion to what it says has arrived (RFC
+    /// 9937). false: the window falls at once. Default: true with "sack".
+    pub proportional_rate_reduction: Option<bool>,
+    /// Take for lost what has not arrived although something sent later has (RFC 8985), be it a
+    /// retransmission. false: what has three segments' worth of SACKed data above it (RFC 6675); a
+    /// retransmission that is lost then takes a timeout. Default: true with "sack".
+    pub rack: Option<bool>,
+    /// Send a probe when acknowledgments stop coming, so that a lost tail takes no timeout (RFC 8985
+    /// section 7). Default: true with `rack`.
+    pub tail_loss_probe: Option<bool>,
+    /// After a timeout, send new data first, to see whether it was needless (RFC 5682). Default:
+    /// true with "sack" and "fack".
+    pub f_rto: Option<bool>,
+    /// Take the window's reduction back when timestamps (RFC 3522) or duplicate SACKs (RFC 3708)
+    /// show that nothing was lost. Default: true with "sack" and "fack".
+    pub undo: Option<bool>,
     /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
     pub newreno: NewReno,
     /// How the congestion window grows in slow start.
@@ -105,7 +122,12 @@ impl Default for TcpFile {
             channel_capacity: None,
             bandwidth_filter: BandwidthFilter::LastSample,
             pacing: Pacing::Auto,
-            recovery: Recovery::NewReno,
+            recovery: None,
+            proportional_rate_reduction: None,
+            rack: None,
+            tail_loss_probe: None,
+            f_rto: None,
+            undo: None,
             newreno: NewReno::Impatient,
             slow_start: SlowStart::ByteCounting,
             slow_start_limit: None,
@@ -143,6 +165,12 @@ words! {
         /// Stays in recovery until all that was sent before it is acknowledged, one lost segment a
         /// round trip (RFC 6582).
         NewReno = "newreno",
+        /// Knows every lost segment by the receiver's SACK blocks (RFC 6675), and with `rack` by time
+        /// (RFC 8985).
+        Sack = "sack",
+        /// FACK: takes for lost all that lies below the highest SACKed segment (Mathis and Mahdavi
+        /// 1996).
+        Fack = "fack",
     }
 }
 

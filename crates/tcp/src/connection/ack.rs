@@ -2,11 +2,11 @@
 
 use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
 
-use super::output::timestamp;
 use super::timers::Purpose;
 use super::{Connection, Events};
 use crate::congestion::{AckSample, Congestion};
-use crate::recovery::{Acknowledgment, LossRecovery, Reaction};
+use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
+use crate::timestamp;
 
 impl Connection {
     /// RFC 9293 section 3.10.7.4 step 5, in the states after SYN-RECEIVED. False: the segment goes
@@ -44,8 +44,9 @@ impl Connection {
                 && !packet.flags.has(Flags::SYN.with(Flags::FIN))
                 && self.send.window == window
                 && window > 0;
-            if duplicate {
-                self.nothing_new_acknowledged(sack, now);
+            let selective = sack.is_some() && !self.send.is_idle();
+            if duplicate || selective && self.recovery.selective().is_some() {
+                self.nothing_new_acknowledged(packet, duplicate, sack, now);
             }
         }
         true
@@ -89,49 +90,37 @@ impl Connection {
         send.sequence.next = send.sequence.next.max(position);
         send.attempts = 0;
         self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
+        self.update_scoreboard(packet, sack, now);
         let rtt = self.measure(packet, before, now);
-        self.delivered
-            .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
+        if self.recovery.selective().is_some() {
+            self.delivered.add(self.scoreboard.delivered().bytes);
+        } else {
+            self.delivered
+                .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
+        }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(acknowledged, rtt, now);
             self.congestion.on_delivery(&sample);
         }
-
-        let reaction = self.recovery.on_ack(
-            &Acknowledgment {
-                acknowledged,
-                duplicate: false,
-                sack,
-            },
-            &self.send.sequence,
-        );
+        let reaction = self.recover(packet, acknowledged, false, now);
         let mut restart_timer = true;
         match reaction {
             Reaction::Grow => {
                 if self.window_may_grow() {
-                    // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged,
-                    // because such an acknowledgment covers segments that left the network long
-                    // ago. One that jumps over a thousand of them would open the window by as many
-                    // at once.
-                    let counted = if before < self.send.timed_out_below {
-                        acknowledged.min(u64::from(self.negotiated.segment))
-                    } else {
-                        acknowledged
-                    };
+                    let counted = self.counts_for_growth(acknowledged, before);
                     let sample = self.ack_sample(counted, rtt, now);
                     self.congestion.on_ack(&sample);
                 } else {
                     self.congestion.on_application_limited();
                 }
             }
-            Reaction::Hold => {}
-            Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),
             Reaction::Partial {
                 restart_timer: restart,
             } => restart_timer = restart,
-            Reaction::Exit { limit } => self.congestion.on_recovery_exit(limit, now),
+            other => self.react(other, now),
         }
         self.after_delivery(acknowledged, reaction, rtt, now);
+        self.regulate(true);
 
         // RFC 6298 sections 5.2 and 5.3
         if self.send.is_idle() {
@@ -150,27 +139,34 @@ impl Connection {
         }
     }
 
-    fn nothing_new_acknowledged(&mut self, sack: Option<&SackBlocks>, now: Time) {
-        self.statistics.duplicate_acks += 1;
+    fn nothing_new_acknowledged(
+        &mut self,
+        packet: &Packet,
+        duplicate: bool,
+        sack: Option<&SackBlocks>,
+        now: Time,
+    ) {
+        if duplicate {
+            self.statistics.duplicate_acks += 1;
+        }
         self.before_delivery();
-        self.delivered
-            .on_duplicate(u64::from(self.negotiated.segment));
+        self.update_scoreboard(packet, sack, now);
+        let mut rtt = None;
+        if self.recovery.selective().is_none() {
+            self.delivered
+                .on_duplicate(u64::from(self.negotiated.segment));
+        } else if self.scoreboard.delivered().sacked > 0 {
+            rtt = self.measure(packet, self.send.sequence.unacknowledged, now);
+            self.delivered.add(self.scoreboard.delivered().bytes);
+        }
         if self.congestion.sees_every_ack() {
-            let sample = self.ack_sample(0, None, now);
+            let sample = self.ack_sample(0, rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        let reaction = self.recovery.on_ack(
-            &Acknowledgment {
-                acknowledged: 0,
-                duplicate: true,
-                sack,
-            },
-            &self.send.sequence,
-        );
-        if let Reaction::Enter { flight_size } = reaction {
-            self.enter_recovery(flight_size, now);
-        }
-        self.after_delivery(0, reaction, None, now);
+        let reaction = self.recover(packet, 0, duplicate, now);
+        self.react(reaction, now);
+        self.after_delivery(0, reaction, rtt, now);
+        self.regulate(false);
     }
 
     /// An acknowledgment as the window rules see it.
@@ -181,7 +177,7 @@ impl Connection {
             now,
             acknowledged,
             delivered: self.delivered.total(),
-            in_flight: self.recovery.in_flight(sequence),
+            in_flight: self.in_flight(),
             unacknowledged: sequence.unacknowledged,
             next: sequence.next,
             rtt,
@@ -190,28 +186,149 @@ impl Connection {
         }
     }
 
+    /// What the acknowledgment says has arrived.
+    #[inline]
+    fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
+        let sequence = &self.send.sequence;
+        let Some(selective) = self.recovery.selective() else {
+            let arrival = Arrival {
+                now,
+                ..Arrival::default()
+            };
+            self.scoreboard
+                .acknowledge(sequence.unacknowledged, arrival);
+            return;
+        };
+        let arrival = Arrival {
+            now,
+            echo: self.echo(packet),
+            minimum_rtt: selective.minimum_rtt(),
+        };
+        self.scoreboard
+            .acknowledge(sequence.unacknowledged, arrival);
+        if let Some(blocks) = sack {
+            let (from, to) = (sequence.unacknowledged, sequence.highest);
+            self.scoreboard
+                .sack(blocks, from, packet.acknowledgment, to);
+            self.statistics.sack_blocks_ignored = self.scoreboard.ignored_blocks();
+        }
+        self.timers.review();
+    }
+
+    /// What loss recovery makes of an acknowledgment of this many new positions.
+    #[inline]
+    fn recover(
+        &mut self,
+        packet: &Packet,
+        acknowledged: u64,
+        duplicate: bool,
+        now: Time,
+    ) -> Reaction {
+        let sequence = &self.send.sequence;
+        let edge = sequence.unacknowledged + self.send.window;
+        let ack = Acknowledgment {
+            acknowledged,
+            duplicate,
+            now,
+            echo: self.echo(packet),
+            smoothed_rtt: self.rtt.smoothed(),
+            can_send_new: self.send.has_unsent() && sequence.next < edge,
+        };
+        self.recovery.on_ack(&ack, sequence, &mut self.scoreboard)
+    }
+
+    /// What loss recovery asks for, window growth aside.
+    pub(super) fn react(&mut self, reaction: Reaction, now: Time) {
+        match reaction {
+            Reaction::Grow | Reaction::Hold | Reaction::Partial { .. } => {}
+            Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),
+            Reaction::Exit { limit } => self.congestion.on_recovery_exit(limit, now),
+            Reaction::ExitAndEnter { flight_size } => {
+                self.congestion.on_recovery_exit(None, now);
+                self.enter_recovery(flight_size, now);
+            }
+            Reaction::Repaired { flight_size } => {
+                self.enter_recovery(flight_size, now);
+                self.congestion.on_recovery_exit(None, now);
+            }
+            Reaction::Undo => {
+                self.statistics.spurious += 1;
+                self.congestion.on_spurious();
+            }
+        }
+    }
+
     fn enter_recovery(&mut self, flight_size: u64, now: Time) {
         self.statistics.fast_recoveries += 1;
+        let flight_size = self.congested_flight(flight_size);
         self.congestion
             .on_congestion(Congestion::Loss, flight_size, now);
+    }
+
+    /// What of `outstanding` counts for a new threshold. With SACK, more may be outstanding than the
+    /// window lets into the network at once: what is SACKed has left it.
+    pub(super) fn congested_flight(&self, outstanding: u64) -> u64 {
+        if self.recovery.selective().is_none() {
+            return outstanding;
+        }
+        outstanding.min(self.congestion.window().congestion_window)
+    }
+
+    /// Sets the window that fast recovery allows until the next acknowledgment.
+    #[inline]
+    pub(super) fn regulate(&mut self, advances: bool) {
+        // A rule that models the path regulates recovery itself.
+        if self.delivery_rate.is_some() {
+            return;
+        }
+        let target = self.congestion.window().congestion_window;
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.regulate(target, advances, &self.send.sequence, &self.scoreboard);
+        }
+    }
+
+    /// Bytes that grow the window.
+    #[inline]
+    fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
+        if self.recovery.selective().is_some() {
+            // As Linux counts: what is newly known to have arrived, by SACK too.
+            self.scoreboard.delivered().bytes
+        } else if before < self.send.timed_out_below {
+            // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
+            // such an acknowledgment covers segments that left the network long ago. One that
+            // jumps over a thousand of them would open the window by as many at once.
+            acknowledged.min(u64::from(self.negotiated.segment))
+        } else {
+            acknowledged
+        }
+    }
+
+    /// The timestamp that a segment echoes, where timestamps are in use.
+    #[inline]
+    fn echo(&self, packet: &Packet) -> Option<u32> {
+        let (_, echo) = packet.timestamps().filter(|_| self.negotiated.timestamps)?;
+        Some(echo)
     }
 
     /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
     /// returns the round trip without the peer's delaying its acknowledgment.
     #[inline]
     fn measure(&mut self, packet: &Packet, before: u64, now: Time) -> Option<Span> {
-        let send = &self.send.sequence;
-        let measured = self.send_times.acknowledge(send.unacknowledged, now);
         // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
+        let measured = if before >= self.send.ambiguous_below {
+            self.scoreboard.delivered().measured()
+        } else {
+            None
+        };
         let (earliest, latest) = match measured {
-            Some(measured) if before >= self.send.ambiguous_below => {
+            Some(measured) => {
                 self.rtt.note_minimum(measured.latest);
                 (measured.earliest, measured.latest)
             }
-            _ => {
+            None => {
                 // RFC 7323 section 4.1: the echo tells which of them it was. As in Linux only
                 // then, because its milliseconds are coarser.
-                let (_, echo) = packet.timestamps().filter(|_| self.negotiated.timestamps)?;
+                let echo = self.echo(packet)?;
                 let milliseconds = timestamp(now).wrapping_sub(echo);
                 if echo == 0 || milliseconds > i32::MAX as u32 {
                     return None;
@@ -220,8 +337,12 @@ impl Connection {
                 (rtt, rtt)
             }
         };
+        let send = &self.send.sequence;
         self.rtt.on_sample(earliest, send.unacknowledged, send.next);
         self.statistics.rtt.record(earliest);
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.on_rtt(latest, now);
+        }
         Some(latest)
     }
 }

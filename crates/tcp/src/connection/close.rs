@@ -2,9 +2,8 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq};
 
-use super::output::timestamp;
 use super::{Connection, Events, State};
-use crate::options::TIMESTAMPS_LENGTH;
+use crate::options::{TIMESTAMPS_LENGTH, timestamp};
 
 impl Connection {
     /// The application has no more to send (RFC 9293 section 3.10.4). What was written is still

@@ -34,10 +34,9 @@ use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::Negotiated;
 use crate::pacing::Pacer;
-use crate::rate_sample::DeliveryRate;
-use crate::recovery::{LossRecovery, Recovery};
+use crate::rate_sample::{DeliveryRate, RecoveryPhase};
+use crate::recovery::{LossRecovery, Recovery, Scoreboard};
 use crate::rtt::RttEstimator;
-use crate::send_times::SendTimes;
 use crate::statistics::Statistics;
 use receive::Receive;
 use send::Send;
@@ -76,7 +75,7 @@ pub struct Connection {
     recovery: Recovery,
     congestion: Controller,
     rtt: RttEstimator,
-    send_times: SendTimes,
+    scoreboard: Scoreboard,
     delivered: Delivered,
     pacer: Pacer,
     // Where the window rule models the path.
@@ -213,13 +212,37 @@ impl Connection {
     /// Bytes believed to be in the network.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.recovery.in_flight(&self.send.sequence)
+        self.recovery
+            .in_flight(&self.send.sequence, &self.scoreboard)
     }
 
-    /// Is loss recovery under way?
+    /// Is fast recovery under way?
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.recovery.is_recovering()
+    }
+
+    /// Where loss recovery stands.
+    #[must_use]
+    pub fn recovery_phase(&self) -> RecoveryPhase {
+        self.recovery.phase()
+    }
+
+    /// What was sent and is not acknowledged, segment by segment.
+    #[must_use]
+    pub fn scoreboard(&self) -> &Scoreboard {
+        &self.scoreboard
+    }
+
+    /// Bytes that may be in flight: the congestion window, or what proportional rate reduction
+    /// makes of it in fast recovery.
+    #[must_use]
+    #[inline]
+    pub fn sending_window(&self) -> u64 {
+        let window = self.congestion.window().congestion_window;
+        self.recovery
+            .selective()
+            .map_or(window, |selective| selective.window(window))
     }
 
     /// The smoothed round-trip time, once there is a sample.

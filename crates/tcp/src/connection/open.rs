@@ -11,9 +11,8 @@ use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::{Negotiated, negotiate, offer};
 use crate::pacing::{Pacer, PacingKind};
-use crate::recovery::Recovery;
+use crate::recovery::{Recovery, Scoreboard};
 use crate::rtt::RttEstimator;
-use crate::send_times::SendTimes;
 use crate::statistics::Statistics;
 
 impl Connection {
@@ -87,10 +86,10 @@ impl Connection {
                 sack: false,
             },
             offered: offer(config, None),
-            recovery: Recovery::new(config),
+            recovery: Recovery::new(config, false),
             congestion: Controller::new(config, segment, u64::from(segment)),
             rtt: RttEstimator::new(config),
-            send_times: SendTimes::default(),
+            scoreboard: Scoreboard::new(),
             delivered: Delivered::default(),
             pacer: Pacer::new(PacingKind::Off, false),
             delivery_rate: None,
@@ -106,6 +105,9 @@ impl Connection {
         self.negotiated = negotiate(&self.config, options, timestamps.is_some());
         self.offered = offer(&self.config, Some(options));
         self.send.sequence.segment = self.negotiated.segment;
+        self.recovery = Recovery::new(&self.config, self.negotiated.sack);
+        let watch = self.recovery.watches_retransmissions();
+        self.scoreboard.watch_retransmissions(watch);
         self.receive.synchronize(packet.sequence, &self.negotiated);
         if let Some((value, _)) = timestamps {
             self.receive.timestamp_recent = value;

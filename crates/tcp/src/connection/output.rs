@@ -6,6 +6,7 @@ use super::{Connection, State};
 use crate::config::IdleRestart;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::{LossRecovery, Retransmission};
+use crate::timestamp;
 
 /// What the stream lets us send next.
 enum Next {
@@ -23,10 +24,14 @@ impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
-        let again = self.recovery.next_retransmit(&self.send.sequence).is_some();
+        let again = self
+            .recovery
+            .next_retransmit(&self.send.sequence, &mut self.scoreboard)
+            .is_some();
         if (again || self.send.has_unsent()) && self.state.can_send() {
             self.transmit(cx);
         }
+        self.review_early_timer(cx.now);
         if self.receive.acknowledge_now && self.state.is_synchronized() {
             self.send_acknowledgment(cx);
         }
@@ -43,20 +48,22 @@ impl Connection {
         let sent_before = self.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.negotiated.segment);
-        let window = self.congestion.window().congestion_window;
-        while let Some(again) = self.recovery.next_retransmit(&self.send.sequence)
+        let window = self.sending_window();
+        while let Some(again) = self
+            .recovery
+            .next_retransmit(&self.send.sequence, &mut self.scoreboard)
             && (again.regardless_of_window || window >= segment + self.in_flight())
+            && self.peer_takes(&again)
         {
             if allowance < segment {
                 paced = true;
                 break;
             }
-            let length = self.retransmit(again, cx);
-            allowance -= length;
+            allowance -= self.retransmit(again, cx);
             sent = true;
         }
         let mut room = window.saturating_sub(self.in_flight());
-        loop {
+        while self.scoreboard.has_room() {
             match self.next_to_send(room) {
                 Next::Send(length) if allowance < u64::from(length) => {
                     paced = true;
@@ -85,11 +92,77 @@ impl Connection {
                 }
             }
         }
+        if !limited && !paced {
+            let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
+            allowance -= bytes;
+            sent |= bytes > 0;
+            paced = stopped;
+        }
         if self.pacer.is_on() {
             self.pace(allowed - allowance, sent_before, paced, cx.now);
         }
         if sent || limited {
             self.validate_window(limited);
+        }
+    }
+
+    /// There is room in the window and nothing new: RFC 6675 section 4, NextSeg, rules 3 and 4.
+    /// Returns the bytes sent, and whether it was the pacer that stopped it.
+    fn transmit_suspects(&mut self, window: u64, allowance: u64, cx: &mut Ctx<'_>) -> (u64, bool) {
+        let segment = u64::from(self.negotiated.segment);
+        let mut sent = 0;
+        while window >= segment + self.in_flight()
+            && let Some(selective) = self.recovery.selective_mut()
+            && let Some(suspect) = selective.next_suspect(&mut self.scoreboard)
+        {
+            let again = Retransmission {
+                position: suspect.position,
+                length: Some(suspect.length),
+                regardless_of_window: false,
+            };
+            if !self.peer_takes(&again) {
+                break;
+            }
+            if allowance < segment + sent {
+                return (sent, true);
+            }
+            sent += self.retransmit(again, cx);
+        }
+        (sent, false)
+    }
+
+    /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
+    /// may have shrunk. (Reno and NewReno go by the window when they go back.)
+    fn peer_takes(&self, again: &Retransmission) -> bool {
+        let send = &self.send;
+        again.length.is_none() || again.position < send.sequence.unacknowledged + send.window
+    }
+
+    /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
+    /// window says, or else the last one again.
+    pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
+        let new = match self.next_to_send(u64::MAX) {
+            Next::Send(length) if self.scoreboard.has_room() => Some(length),
+            _ => None,
+        };
+        if let Some(length) = new {
+            self.send_segment(self.send.sequence.next, length, cx);
+        } else if let Some(last) = self.scoreboard.highest_not_sacked() {
+            let again = Retransmission {
+                position: last.position,
+                length: Some(last.length),
+                regardless_of_window: true,
+            };
+            if !self.peer_takes(&again) {
+                return;
+            }
+            self.retransmit(again, cx);
+        } else {
+            return;
+        }
+        self.statistics.loss_probes += 1;
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.on_probe(&self.send.sequence, new.is_none());
         }
     }
 
@@ -160,11 +233,17 @@ impl Connection {
     fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
         let send = &self.send;
         let sent = send.sequence.highest.min(send.end);
-        let length = sent
-            .saturating_sub(again.position)
-            .min(u64::from(self.payload_limit()));
+        let length = again.length.unwrap_or_else(|| self.payload_limit());
+        let length = sent.saturating_sub(again.position).min(u64::from(length));
         self.send_segment(again.position, length as u32, cx);
-        self.recovery.on_retransmitted(again.position + length);
+        self.recovery
+            .on_retransmitted(again.position, cx.now, &mut self.scoreboard);
+        if again.length.is_some() && again.position == self.send.sequence.unacknowledged {
+            // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
+            // again and sent again, there is nothing for the timer to tell.
+            self.timers
+                .set(super::timers::Purpose::Retransmit, cx.now + self.rtt.rto());
+        }
         length
     }
 
@@ -187,12 +266,16 @@ impl Connection {
         }
         let idle = send.is_idle();
         let highest = send.sequence.highest;
-        if position < highest {
+        if position < highest && self.recovery.selective().is_none() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
         if end > highest {
             send.sequence.highest = end;
-            self.send_times.push(end, cx.now);
+            self.scoreboard.push(position.max(highest), end, cx.now);
+        }
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.on_sent(end - position);
+            self.timers.review();
         }
         send.sequence.next = send.sequence.next.max(end);
         if self.delivery_rate.is_some() {
@@ -263,12 +346,15 @@ impl Connection {
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
-        let fits = length == 0 || self.sack_room_in_data() > 0;
-        if !self.negotiated.sack || !fits {
+        // A segment that is sent again as it was may leave less room than a new one.
+        let room = self.negotiated.segment - length.min(self.negotiated.segment);
+        let fits = |blocks: usize| length == 0 || u32::from(sack_length(blocks)) <= room;
+        let most = (1..=self.maximum_sack_blocks()).rev().find(|&n| fits(n));
+        let Some(most) = most.filter(|_| self.negotiated.sack) else {
             self.receive.duplicate = None;
             return;
-        }
-        let blocks = self.receive.sack_blocks(self.maximum_sack_blocks());
+        };
+        let blocks = self.receive.sack_blocks(most);
         cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
         cx.packets.set_sack_blocks(reference, &blocks);
     }
@@ -297,7 +383,7 @@ impl Connection {
         let reference = cx.packets.insert(packet);
         cx.packets.set_syn_options(reference, self.offered);
         if self.send.sequence.highest == 0 {
-            self.send_times.push(1, cx.now);
+            self.scoreboard.push(0, 1, cx.now);
         } else {
             self.send.ambiguous_below = 1;
         }
@@ -367,10 +453,4 @@ impl Connection {
             }
         }
     }
-}
-
-/// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1, as 0 means none to many.
-#[inline]
-pub(super) fn timestamp(now: Time) -> u32 {
-    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }

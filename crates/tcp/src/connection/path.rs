@@ -30,11 +30,14 @@ impl Connection {
             return;
         };
         let sequence = &self.send.sequence;
-        let in_flight = self.recovery.in_flight(sequence);
+        let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
         let unsent = self.send.end.saturating_sub(sequence.next);
         if unsent < u64::from(self.negotiated.segment)
             && in_flight < self.congestion.window().congestion_window
-            && self.recovery.next_retransmit(sequence).is_none()
+            && self
+                .recovery
+                .next_retransmit(sequence, &mut self.scoreboard)
+                .is_none()
         {
             rate.mark_app_limited(in_flight);
         }
@@ -42,7 +45,7 @@ impl Connection {
 
     /// The segment from `position` to `end` has left.
     pub(super) fn note_departure(&mut self, position: u64, end: u64, idle: bool, now: Time) {
-        let in_flight = self.recovery.in_flight(&self.send.sequence);
+        let in_flight = self.in_flight();
         if let Some(rate) = &mut self.delivery_rate {
             rate.on_sent(position, end, in_flight, idle, now);
             if idle {
@@ -59,8 +62,9 @@ impl Connection {
             return;
         }
         self.check_app_limited();
+        let in_flight = self.in_flight();
         if let Some(rate) = &mut self.delivery_rate {
-            rate.begin(self.recovery.in_flight(&self.send.sequence));
+            rate.begin(in_flight);
         }
     }
 
@@ -86,14 +90,22 @@ impl Connection {
         let segment = self.negotiated.segment;
         if acknowledged > 0 {
             rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
+        }
+        if self.recovery.selective().is_some() {
+            for &(start, end) in self.scoreboard.newly_sacked() {
+                rate.on_sacked(start, end, now);
+            }
+            rate.on_lost(self.scoreboard.newly_lost());
         } else {
-            rate.on_duplicate(segment, sequence.outstanding_ever(), now);
+            if acknowledged == 0 {
+                rate.on_duplicate(segment, sequence.outstanding_ever(), now);
+            }
+            // Without SACK, one segment at a time shows itself lost.
+            if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) {
+                rate.on_lost(u64::from(segment));
+            }
         }
-        // Without SACK, one segment at a time shows itself lost.
-        if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) {
-            rate.on_lost(u64::from(segment));
-        }
-        let in_flight = self.recovery.in_flight(sequence);
+        let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
         let sample = rate.sample(&Surroundings {
             now,
             in_flight,
@@ -102,10 +114,8 @@ impl Connection {
             next_send: self.pacer.next_send(),
             phase: if sequence.unacknowledged < self.send.timed_out_below {
                 RecoveryPhase::AfterTimeout
-            } else if self.recovery.is_recovering() {
-                RecoveryPhase::FastRecovery
             } else {
-                RecoveryPhase::Open
+                self.recovery.phase()
             },
             segment,
         });

@@ -6,7 +6,7 @@ use bentpipe_types::{Ctx, Span, Time};
 
 use super::{Connection, Events, State};
 use crate::congestion::Congestion;
-use crate::recovery::LossRecovery;
+use crate::recovery::{Arrival, LossRecovery};
 
 /// Later than any deadline.
 const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -24,6 +24,16 @@ pub(super) enum Purpose {
     TimeWait,
 }
 
+/// What the early timer is for. It expires before the main one, or with it, and takes nothing from
+/// it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Early {
+    /// RFC 8985 section 6.2 step 5: something may be lost by now.
+    Reordering,
+    /// RFC 8985 section 7: the tail may be lost.
+    Probe,
+}
+
 /// The timers of one connection.
 #[derive(Debug)]
 pub(super) struct Timers {
@@ -31,7 +41,11 @@ pub(super) struct Timers {
     delayed_acknowledgment: Time,
     // When the pacer lets the next segment go, while one waits for it.
     pacing: Time,
+    early: Time,
     purpose: Purpose,
+    early_purpose: Early,
+    // Something was sent or acknowledged since the early timer was set.
+    review: bool,
 }
 
 impl Timers {
@@ -40,13 +54,16 @@ impl Timers {
             at: NEVER,
             delayed_acknowledgment: NEVER,
             pacing: NEVER,
+            early: NEVER,
             purpose: Purpose::Retransmit,
+            early_purpose: Early::Probe,
+            review: false,
         }
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
-        let earliest = self.at.min(self.delayed_acknowledgment).min(self.pacing);
+        let earliest = (self.at.min(self.early)).min(self.delayed_acknowledgment.min(self.pacing));
         (earliest != NEVER).then_some(earliest)
     }
 
@@ -66,6 +83,12 @@ impl Timers {
     #[inline]
     pub(super) fn stop(&mut self) {
         self.at = NEVER;
+    }
+
+    /// The early timer is to be set anew.
+    #[inline]
+    pub(super) fn review(&mut self) {
+        self.review = true;
     }
 
     pub(super) fn stop_all(&mut self) {
@@ -100,6 +123,18 @@ impl Connection {
         if self.timers.pacing <= cx.now {
             self.timers.pace(None);
         }
+        if self.timers.early <= cx.now {
+            self.timers.early = NEVER;
+            match self.timers.early_purpose {
+                Early::Reordering => self.reordering_is_over(cx.now),
+                Early::Probe => {
+                    self.send_loss_probe(cx);
+                    // RFC 8985 section 7.3: the retransmission timer starts again.
+                    self.timers
+                        .set(Purpose::Retransmit, cx.now + self.rtt.rto());
+                }
+            }
+        }
         if self.timers.at <= cx.now {
             match self.timers.purpose {
                 Purpose::Retransmit => self.retransmission_timeout(cx),
@@ -111,13 +146,60 @@ impl Connection {
         self.output(cx);
     }
 
+    /// Sets the early timer, when something was sent or acknowledged.
+    #[inline]
+    pub(super) fn review_early_timer(&mut self, now: Time) {
+        if !self.timers.review {
+            return;
+        }
+        self.timers.review = false;
+        let Some(selective) = self.recovery.selective() else {
+            return;
+        };
+        if let Some(at) = selective.reordering_deadline() {
+            self.timers.early = at;
+            self.timers.early_purpose = Early::Reordering;
+            return;
+        }
+        let probes = self.state.is_synchronized()
+            && !self.send.is_idle()
+            && self.timers.runs(Purpose::Retransmit);
+        let wait = selective
+            .probe_timeout(&self.scoreboard, self.rtt.smoothed())
+            .filter(|_| probes);
+        // RFC 8985 section 7.2: no later than the retransmission timer
+        self.timers.early = wait.map_or(NEVER, |wait| (now + wait).min(self.timers.at));
+        self.timers.early_purpose = Early::Probe;
+    }
+
+    /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.
+    fn reordering_is_over(&mut self, now: Time) {
+        let arrival = Arrival {
+            now,
+            ..Arrival::default()
+        };
+        let sequence = &self.send.sequence;
+        // Nothing has arrived.
+        self.scoreboard
+            .acknowledge(sequence.unacknowledged, arrival);
+        let Some(selective) = self.recovery.selective_mut() else {
+            return;
+        };
+        let smoothed_rtt = self.rtt.smoothed();
+        let reaction =
+            selective.on_reordering_timer(sequence, &mut self.scoreboard, smoothed_rtt, now);
+        self.timers.review();
+        self.react(reaction, now);
+        self.regulate(false);
+    }
+
     /// RFC 6298 section 5.4 to 5.7
     fn retransmission_timeout(&mut self, cx: &mut Ctx<'_>) {
         let synchronized = self.state.is_synchronized();
         if synchronized && self.send.window == 0 {
             // The window closed over data that was sent: the timer's segments are probes, and no
             // sign of congestion (RFC 9293 section 3.8.6.1).
-            self.recovery.on_timeout(&self.send.sequence);
+            self.everything_is_lost(false, cx.now);
             self.probe(cx);
             return;
         }
@@ -143,11 +225,17 @@ impl Connection {
             self.send_syn(cx);
             return;
         }
-        if self.send.attempts == 1 && !self.recovery.is_recovering() {
+        let reduces = self.send.attempts == 1 && !self.recovery.is_recovering();
+        if reduces {
             // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
             // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
-            let flight_size = self.recovery.in_flight(&self.send.sequence);
-            self.all_lost(flight_size);
+            let in_flight = self.in_flight();
+            self.all_lost(in_flight);
+            let flight_size = if self.recovery.selective().is_some() {
+                self.congested_flight(self.send.sequence.outstanding())
+            } else {
+                in_flight
+            };
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, cx.now);
         } else {
@@ -156,18 +244,41 @@ impl Connection {
             // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
             self.congestion.on_repeated_timeout();
         }
-        self.send.timed_out_below = self.send.sequence.highest;
-        // Go back to the first segment not acknowledged, and send all again as the window opens.
-        self.send.sequence.next = self.send.sequence.unacknowledged;
-        self.recovery.on_timeout(&self.send.sequence);
+        self.everything_is_lost(reduces, cx.now);
         self.send.window_limited = true;
         // `output` sends the first.
+    }
+
+    /// After a timeout: what is outstanding is sent again as the window opens.
+    fn everything_is_lost(&mut self, reduces: bool, now: Time) {
+        let smoothed_rtt = self.rtt.smoothed();
+        let sequence = &mut self.send.sequence;
+        if let Some(selective) = self.recovery.selective_mut() {
+            let board = &mut self.scoreboard;
+            selective.on_retransmission_timeout(sequence, board, reduces, smoothed_rtt, now);
+            self.timers.review();
+            return;
+        }
+        // Reno and NewReno go back to the first segment not acknowledged.
+        self.send.timed_out_below = sequence.highest;
+        sequence.next = sequence.unacknowledged;
+        self.recovery.on_timeout(sequence);
     }
 
     /// The peer's window was too small to send for too long.
     fn probe(&mut self, cx: &mut Ctx<'_>) {
         let position = self.send.sequence.unacknowledged;
-        self.send.sequence.next = position;
+        let selective = self.recovery.selective().is_some();
+        if selective && position < self.send.sequence.next && self.send.window > 0 {
+            // A probe's byte, sent before: it goes again like anything that is lost.
+            self.scoreboard.mark_first();
+            self.timers
+                .set(Purpose::Retransmit, cx.now + self.rtt.rto());
+            return;
+        }
+        if !selective {
+            self.send.sequence.next = position;
+        }
         let unsent =
             (self.send.end.saturating_sub(position)).min(u64::from(self.negotiated.segment));
         if self.send.window > 0 && self.send.has_unsent() {
@@ -184,17 +295,34 @@ impl Connection {
         self.send.attempts += 1;
         self.rtt.back_off();
         self.statistics.window_probes += 1;
-        if self.send.has_unsent() {
+        if position < self.send.sequence.next {
+            self.probe_again(position, cx);
+        } else if self.send.has_unsent() {
             let small_end = self.send.small_end;
             self.send_segment(position, unsent.min(1) as u32, cx);
             if unsent > 0 {
                 // The probe is not a small segment for Nagle to wait for, and its byte is sent
                 // again with those that follow.
                 self.send.small_end = small_end;
-                self.send.sequence.next = position;
+                if selective {
+                    // To be sent again as soon as the window opens
+                    self.scoreboard.mark_first();
+                } else {
+                    self.send.sequence.next = position;
+                }
             }
         }
         self.timers.set(Purpose::Probe, cx.now + self.rtt.rto());
+    }
+
+    /// A probe of what was sent before: its first byte, or the FIN.
+    fn probe_again(&mut self, position: u64, cx: &mut Ctx<'_>) {
+        let length = self.send.end.saturating_sub(position).min(1);
+        let small_end = self.send.small_end;
+        self.send_segment(position, length as u32, cx);
+        self.send.small_end = small_end;
+        self.scoreboard.on_retransmitted(position, cx.now);
+        self.scoreboard.mark_first();
     }
 
     /// How long a window that is too small may keep us from sending.

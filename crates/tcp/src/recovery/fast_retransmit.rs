@@ -88,6 +88,7 @@ impl FastRetransmit {
     pub(super) fn next_retransmit(&self, send: &SendSequence) -> Option<Retransmission> {
         self.retransmit.then_some(Retransmission {
             position: send.unacknowledged,
+            length: None,
             regardless_of_window: true,
         })
     }

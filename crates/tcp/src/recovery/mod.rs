@@ -4,16 +4,26 @@
 //! again, and how much is in flight. It knows nothing of how the window grows: that is
 //! [`congestion`](crate::congestion).
 
+mod f_rto;
 mod fast_retransmit;
 mod newreno;
+mod proportional_rate_reduction;
+mod rack;
 mod reno;
+mod scoreboard;
+mod selective;
+mod tail_loss_probe;
+mod undo;
 
-use bentpipe_types::SackBlocks;
+use bentpipe_types::{Span, Time};
 
-use crate::Config;
+use crate::{Config, RecoveryPhase};
 
 pub use newreno::NewReno;
+pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
+pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
+pub use selective::Selective;
 
 /// Which loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,8 +31,14 @@ pub enum RecoveryKind {
     /// RFC 5681 section 3.2: recovery ends with the first acknowledgment of new data.
     Reno,
     /// RFC 6582: recovery ends when all that was outstanding at its start is acknowledged.
-    #[default]
     NewReno,
+    /// RFC 6675: every lost segment is known by the SACK blocks. Where the peer doesn't do SACK,
+    /// NewReno.
+    #[default]
+    Sack,
+    /// FACK (Mathis and Mahdavi 1996): everything below the highest SACKed segment is lost. Where
+    /// the peer doesn't do SACK, NewReno.
+    Fack,
 }
 
 /// The sender's sequence variables (RFC 9293 section 3.3.1), as positions: sequence numbers
@@ -53,16 +69,23 @@ impl SendSequence {
     }
 }
 
-/// An acknowledgment, as loss recovery sees it. [`SendSequence::unacknowledged`] is updated already.
+/// An acknowledgment, as loss recovery sees it. [`SendSequence::unacknowledged`] and the
+/// [`Scoreboard`] are updated already.
 #[derive(Clone, Copy, Debug)]
-pub struct Acknowledgment<'a> {
+pub struct Acknowledgment {
     /// Positions newly acknowledged; 0 for a duplicate or a window update.
     pub acknowledged: u64,
     /// It is a duplicate by RFC 5681 section 2: data is outstanding, it carries none, and neither
     /// acknowledgment number nor window differ from the last one's.
     pub duplicate: bool,
-    /// Its SACK blocks, when SACK is in use.
-    pub sack: Option<&'a SackBlocks>,
+    /// The time.
+    pub now: Time,
+    /// The timestamp it echoes, when timestamps are in use.
+    pub echo: Option<u32>,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Option<Span>,
+    /// Is there data that was never sent, and room for it in the peer's window?
+    pub can_send_new: bool,
 }
 
 /// What an acknowledgment means.
@@ -87,13 +110,27 @@ pub enum Reaction {
         /// The window may be no larger than this.
         limit: Option<u64>,
     },
+    /// Recovery is over, and the next one begins: of what was sent meanwhile, something is lost.
+    ExitAndEnter {
+        /// Bytes outstanding that count for the new threshold.
+        flight_size: u64,
+    },
+    /// A probe has repaired a loss, before recovery had to begin: it counts as one.
+    Repaired {
+        /// Bytes outstanding that count for the new threshold.
+        flight_size: u64,
+    },
+    /// The last congestion was none: the window is as it was before.
+    Undo,
 }
 
 /// A segment to send again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// Where it starts; a full segment, or what there is.
+    /// Where it starts.
     pub position: u64,
+    /// The sequence numbers it takes; `None`: a full segment, or what there is.
+    pub length: Option<u32>,
     /// It goes whatever the congestion window says.
     pub regardless_of_window: bool,
 }
@@ -101,22 +138,27 @@ pub struct Retransmission {
 /// A loss recovery.
 pub trait LossRecovery {
     /// An acknowledgment has arrived.
-    fn on_ack(&mut self, ack: &Acknowledgment<'_>, send: &SendSequence) -> Reaction;
-
-    /// The retransmission timer has expired: everything from `unacknowledged` on will be sent
-    /// again.
-    fn on_timeout(&mut self, send: &SendSequence);
+    fn on_ack(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Reaction;
 
     /// What to send again before anything new.
-    fn next_retransmit(&self, send: &SendSequence) -> Option<Retransmission>;
+    fn next_retransmit(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Option<Retransmission>;
 
-    /// What `next_retransmit` named has been sent, up to `end`.
-    fn on_retransmitted(&mut self, end: u64);
+    /// What `next_retransmit` named, at `position`, has been sent.
+    fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard);
 
     /// Bytes believed to be in the network.
-    fn in_flight(&self, send: &SendSequence) -> u64;
+    fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64;
 
-    /// Is recovery under way?
+    /// Is fast recovery under way?
     fn is_recovering(&self) -> bool;
 }
 
@@ -125,6 +167,7 @@ pub trait LossRecovery {
 pub(crate) enum Recovery {
     Reno(Reno),
     NewReno(NewReno),
+    Selective(Box<Selective>),
 }
 
 /// Calls the algorithm, whichever it is.
@@ -133,44 +176,95 @@ macro_rules! dispatch {
         match $recovery {
             Recovery::Reno($inner) => $call,
             Recovery::NewReno($inner) => $call,
+            Recovery::Selective($inner) => $call,
         }
     };
 }
 
 impl Recovery {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// The recovery that `config` asks for; `sack`: the peer does SACK.
+    pub(crate) fn new(config: &Config, sack: bool) -> Self {
         match config.recovery {
             RecoveryKind::Reno => Self::Reno(Reno::new(config.limited_transmit)),
-            RecoveryKind::NewReno => Self::NewReno(NewReno::new(
-                config.limited_transmit,
-                config.newreno_impatient,
-            )),
+            RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
+            RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
+            RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => Self::NewReno(
+                NewReno::new(config.limited_transmit, config.newreno_impatient),
+            ),
+        }
+    }
+
+    /// Recovery by SACK blocks, if it is.
+    #[inline]
+    pub(crate) fn selective(&self) -> Option<&Selective> {
+        match self {
+            Self::Selective(selective) => Some(selective),
+            _ => None,
+        }
+    }
+
+    /// Recovery by SACK blocks, if it is.
+    #[inline]
+    pub(crate) fn selective_mut(&mut self) -> Option<&mut Selective> {
+        match self {
+            Self::Selective(selective) => Some(selective),
+            _ => None,
+        }
+    }
+
+    /// Must the scoreboard watch retransmissions?
+    pub(crate) fn watches_retransmissions(&self) -> bool {
+        self.selective()
+            .is_some_and(Selective::watches_retransmissions)
+    }
+
+    /// The retransmission timer has expired, in Reno and NewReno: everything from `unacknowledged`
+    /// on will be sent again.
+    pub(crate) fn on_timeout(&mut self, send: &SendSequence) {
+        match self {
+            Self::Reno(reno) => reno.on_timeout(send),
+            Self::NewReno(newreno) => newreno.on_timeout(send),
+            Self::Selective(_) => {}
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn phase(&self) -> RecoveryPhase {
+        match self {
+            Self::Selective(selective) => selective.phase(),
+            _ if self.is_recovering() => RecoveryPhase::FastRecovery,
+            _ => RecoveryPhase::Open,
         }
     }
 }
 
 impl LossRecovery for Recovery {
     #[inline]
-    fn on_ack(&mut self, ack: &Acknowledgment<'_>, send: &SendSequence) -> Reaction {
-        dispatch!(self, r => r.on_ack(ack, send))
-    }
-
-    fn on_timeout(&mut self, send: &SendSequence) {
-        dispatch!(self, r => r.on_timeout(send));
-    }
-
-    #[inline]
-    fn next_retransmit(&self, send: &SendSequence) -> Option<Retransmission> {
-        dispatch!(self, r => r.next_retransmit(send))
-    }
-
-    fn on_retransmitted(&mut self, end: u64) {
-        dispatch!(self, r => r.on_retransmitted(end));
+    fn on_ack(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Reaction {
+        dispatch!(self, r => r.on_ack(ack, send, board))
     }
 
     #[inline]
-    fn in_flight(&self, send: &SendSequence) -> u64 {
-        dispatch!(self, r => r.in_flight(send))
+    fn next_retransmit(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Option<Retransmission> {
+        dispatch!(self, r => r.next_retransmit(send, board))
+    }
+
+    fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
+        dispatch!(self, r => r.on_retransmitted(position, now, board));
+    }
+
+    #[inline]
+    fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64 {
+        dispatch!(self, r => r.in_flight(send, board))
     }
 
     fn is_recovering(&self) -> bool {

@@ -1,7 +1,9 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681 section 3.2).
 
+use bentpipe_types::Time;
+
 use super::fast_retransmit::FastRetransmit;
-use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, SendSequence};
+use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence};
 
 /// Recovery that ends with the first acknowledgment of new data, however much is still missing. Of
 /// two segments lost in a window, the second costs a second halving, or a timeout.
@@ -23,11 +25,22 @@ impl Reno {
             recover: 0,
         }
     }
+
+    /// The retransmission timer has expired: everything from `unacknowledged` on will be sent again.
+    pub fn on_timeout(&mut self, send: &SendSequence) {
+        self.fast.reset();
+        self.recover = send.highest;
+    }
 }
 
 impl LossRecovery for Reno {
     #[inline]
-    fn on_ack(&mut self, ack: &Acknowledgment<'_>, send: &SendSequence) -> Reaction {
+    fn on_ack(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        _board: &mut Scoreboard,
+    ) -> Reaction {
         if ack.acknowledged > 0 {
             if !self.fast.is_recovering() {
                 self.fast.forget_duplicates();
@@ -50,22 +63,21 @@ impl LossRecovery for Reno {
         Reaction::Hold
     }
 
-    fn on_timeout(&mut self, send: &SendSequence) {
-        self.fast.reset();
-        self.recover = send.highest;
-    }
-
     #[inline]
-    fn next_retransmit(&self, send: &SendSequence) -> Option<Retransmission> {
+    fn next_retransmit(
+        &mut self,
+        send: &SendSequence,
+        _board: &mut Scoreboard,
+    ) -> Option<Retransmission> {
         self.fast.next_retransmit(send)
     }
 
-    fn on_retransmitted(&mut self, _end: u64) {
+    fn on_retransmitted(&mut self, _position: u64, _now: Time, _board: &mut Scoreboard) {
         self.fast.on_retransmitted();
     }
 
     #[inline]
-    fn in_flight(&self, send: &SendSequence) -> u64 {
+    fn in_flight(&self, send: &SendSequence, _board: &Scoreboard) -> u64 {
         self.fast.in_flight(send)
     }
 

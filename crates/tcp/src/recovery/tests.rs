@@ -22,6 +22,17 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
+fn acknowledgment(acknowledged: u64, duplicate: bool) -> Acknowledgment {
+    Acknowledgment {
+        acknowledged,
+        duplicate,
+        now: Time::ZERO,
+        echo: None,
+        smoothed_rtt: None,
+        can_send_new: true,
+    }
+}
+
 proptest! {
     /// Whatever happens, what is in flight is a sane number, recovery begins only with a third
     /// duplicate, and nothing is asked for again that was acknowledged.
@@ -31,11 +42,12 @@ proptest! {
         limited_transmit in any::<bool>(),
         operations in proptest::collection::vec(operation(), 1..200),
     ) {
+        let mut board = Scoreboard::new();
         let mut recovery = Recovery::new(&Config {
             recovery: kind,
             limited_transmit,
             ..Config::default()
-        });
+        }, false);
         let mut send = SendSequence { unacknowledged: 1, next: 1, highest: 1, segment: 1000 };
         let mut duplicates = 0;
         for operation in operations {
@@ -52,8 +64,8 @@ proptest! {
                     send.unacknowledged += acknowledged;
                     send.next = send.next.max(send.unacknowledged);
                     let recovering = recovery.is_recovering();
-                    let ack = Acknowledgment { acknowledged, duplicate: false, sack: None };
-                    let reaction = recovery.on_ack(&ack, &send);
+                    let ack = acknowledgment(acknowledged, false);
+                    let reaction = recovery.on_ack(&ack, &send, &mut board);
                     prop_assert_eq!(reaction == Reaction::Grow, !recovering);
                     let exits = matches!(reaction, Reaction::Exit { .. });
                     prop_assert_eq!(exits, recovering && !recovery.is_recovering());
@@ -63,13 +75,13 @@ proptest! {
                     duplicates = 0;
                 }
                 Operation::Duplicate => {
-                    let ack = Acknowledgment { acknowledged: 0, duplicate: true, sack: None };
+                    let ack = acknowledgment(0, true);
                     duplicates += 1;
-                    match recovery.on_ack(&ack, &send) {
+                    match recovery.on_ack(&ack, &send, &mut board) {
                         Reaction::Enter { flight_size } => {
                             prop_assert!(duplicates >= 3 && recovery.is_recovering());
                             prop_assert!(flight_size <= send.outstanding_ever());
-                            prop_assert!(recovery.next_retransmit(&send).is_some());
+                            prop_assert!(recovery.next_retransmit(&send, &mut board).is_some());
                         }
                         reaction => prop_assert_eq!(reaction, Reaction::Hold),
                     }
@@ -78,20 +90,20 @@ proptest! {
                     send.next = send.unacknowledged;
                     recovery.on_timeout(&send);
                     prop_assert!(!recovery.is_recovering());
-                    prop_assert_eq!(recovery.in_flight(&send), 0);
+                    prop_assert_eq!(recovery.in_flight(&send, &board), 0);
                     duplicates = 0;
                 }
                 Operation::Retransmit => {
-                    if let Some(again) = recovery.next_retransmit(&send) {
+                    if let Some(again) = recovery.next_retransmit(&send, &mut board) {
                         prop_assert_eq!(again.position, send.unacknowledged);
-                        recovery.on_retransmitted(again.position + 1000);
-                        prop_assert_eq!(recovery.next_retransmit(&send), None);
+                        recovery.on_retransmitted(again.position, Time::ZERO, &mut board);
+                        prop_assert_eq!(recovery.next_retransmit(&send, &mut board), None);
                     }
                 }
             }
             // Deflation may count what was acknowledged without a duplicate to tell of it, but no
             // more than all that was ever sent.
-            prop_assert!(recovery.in_flight(&send) <= 2 * send.highest);
+            prop_assert!(recovery.in_flight(&send, &board) <= 2 * send.highest);
         }
     }
 }

@@ -67,57 +67,66 @@ fn config() -> impl Strategy<Value = Config> {
         1_u64..100_000,
         prop_oneof![200_u64..3000, 200_u64..200_000],
     );
-    let switches = (any::<[bool; 9]>(), any::<bool>());
+    let recovery = prop_oneof![
+        1 => Just(RecoveryKind::Reno),
+        1 => Just(RecoveryKind::NewReno),
+        4 => Just(RecoveryKind::Sack),
+        1 => Just(RecoveryKind::Fack),
+    ];
+    let switches = (any::<[bool; 9]>(), any::<[bool; 5]>(), recovery);
     let delayed = prop_oneof![Just(None), (0_u64..500).prop_map(Some)];
     (sizes, switches, delayed, 0_u32..4, rule_and_pacing()).prop_map(
-        |((mss, window, send, receive), (on, reno), delayed, quick, (rule, pacing))| Config {
-            congestion_control: rule,
-            pacing,
-            // A byte a segment would only make the test slow.
-            mss: mss.max(40),
-            initial_window: window,
-            initial_slow_start_threshold: on[0].then_some(send),
-            send_buffer: send.max(2000),
-            receive_buffer: receive,
-            window_scaling: on[1],
-            timestamps: on[2],
-            sack: on[3],
-            delayed_ack: delayed.map(Span::from_millis),
-            quick_acks: quick,
-            nagle: on[4],
-            limited_transmit: on[5],
-            newreno_impatient: on[6],
-            window_validation: on[7],
-            rto_rule: if on[8] {
-                RtoRule::Linux
-            } else {
-                RtoRule::Rfc6298
-            },
-            recovery: if reno {
-                RecoveryKind::Reno
-            } else {
-                RecoveryKind::NewReno
-            },
-            slow_start: if on[8] {
-                SlowStartKind::Standard
-            } else {
-                SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
-            },
-            avoidance: if on[0] {
-                AvoidanceKind::PerAcknowledgment
-            } else {
-                AvoidanceKind::ByteCounting
-            },
-            idle_restart: if on[1] {
-                IdleRestart::Decay
-            } else {
-                IdleRestart::RestartWindow
-            },
-            maximum_syn_retransmissions: 30,
-            maximum_retransmissions: 30,
-            maximum_rto: Span::from_secs(8),
-            time_wait: Span::from_secs(120),
-            ..Config::default()
+        |((mss, window, send, receive), (on, with, recovery), delayed, quick, (rule, pacing))| {
+            Config {
+                congestion_control: rule,
+                pacing,
+                // A byte a segment would only make the test slow.
+                mss: mss.max(40),
+                initial_window: window,
+                initial_slow_start_threshold: on[0].then_some(send),
+                send_buffer: send.max(2000),
+                receive_buffer: receive,
+                window_scaling: on[1],
+                timestamps: on[2],
+                sack: on[3],
+                delayed_ack: delayed.map(Span::from_millis),
+                quick_acks: quick,
+                nagle: on[4],
+                limited_transmit: on[5],
+                newreno_impatient: on[6],
+                window_validation: on[7],
+                rto_rule: if on[8] {
+                    RtoRule::Linux
+                } else {
+                    RtoRule::Rfc6298
+                },
+                recovery,
+                proportional_rate_reduction: with[0],
+                rack: with[1],
+                tail_loss_probe: with[2],
+                f_rto: with[3],
+                undo: with[4],
+                slow_start: if on[8] {
+                    SlowStartKind::Standard
+                } else {
+                    SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
+                },
+                avoidance: if on[0] {
+                    AvoidanceKind::PerAcknowledgment
+                } else {
+                    AvoidanceKind::ByteCounting
+                },
+                idle_restart: if on[1] {
+                    IdleRestart::Decay
+                } else {
+                    IdleRestart::RestartWindow
+                },
+                maximum_syn_retransmissions: 30,
+                maximum_retransmissions: 30,
+                maximum_rto: Span::from_secs(8),
+                time_wait: Span::from_secs(120),
+                ..Config::default()
+            }
         },
     )
 }

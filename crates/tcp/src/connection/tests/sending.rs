@@ -9,6 +9,14 @@ use crate::{
     State,
 };
 
+/// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something.
+fn newreno() -> Config {
+    Config {
+        recovery: RecoveryKind::NewReno,
+        ..Config::default()
+    }
+}
+
 /// A sender with segments of 1000 bytes and a window of `window` of them, that has written plenty.
 fn sender(window: u32, config: Config) -> Single {
     let mut tcp = Single::established(
@@ -44,7 +52,7 @@ fn duplicate(tcp: &mut Single, segment: u32, times: u32) {
 
 #[test]
 fn initial_window_and_slow_start_by_bytes() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     assert_eq!(tcp.sent_ranges(), segments(0..10));
     acknowledge(&mut tcp, 2);
     assert_eq!(tcp.sent_ranges(), segments(10..14));
@@ -60,7 +68,7 @@ fn slow_start_by_acknowledgments_and_the_threshold() {
             slow_start: SlowStartKind::Standard,
             avoidance: AvoidanceKind::PerAcknowledgment,
             initial_slow_start_threshold: Some(4000),
-            ..Config::default()
+            ..newreno()
         },
     );
     acknowledge(&mut tcp, 2);
@@ -82,7 +90,7 @@ fn the_window_grows_only_when_it_is_the_limit() {
                 mss: 1000,
                 initial_window: 10,
                 window_validation: validation,
-                ..Config::default()
+                ..newreno()
             },
             20_000,
         );
@@ -112,7 +120,7 @@ fn a_send_buffer_that_is_full_says_when_it_is_not() {
         &Config {
             mss: 1000,
             send_buffer: 5000,
-            ..Config::default()
+            ..newreno()
         },
         65_535,
     );
@@ -130,13 +138,7 @@ fn a_send_buffer_that_is_full_says_when_it_is_not() {
 #[test]
 fn nagle_holds_small_after_small() {
     for (nagle, after) in [(true, vec![]), (false, vec![(101, 100)])] {
-        let mut tcp = Single::established(
-            &Config {
-                nagle,
-                ..Config::default()
-            },
-            65_535,
-        );
+        let mut tcp = Single::established(&Config { nagle, ..newreno() }, 65_535);
         tcp.write(100);
         assert_eq!(tcp.sent_ranges(), [(1, 100)], "nothing before it");
         tcp.write(100);
@@ -151,14 +153,14 @@ fn nagle_holds_small_after_small() {
 
 #[test]
 fn minshall_does_not_hold_the_end_of_a_transfer() {
-    let mut tcp = Single::established(&Config::default(), 65_535);
+    let mut tcp = Single::established(&newreno(), 65_535);
     tcp.write(2000);
     assert_eq!(tcp.sent_ranges(), [(1, 1448), (1449, 552)]);
 }
 
 #[test]
 fn closing_pushes_what_nagle_holds() {
-    let mut tcp = Single::established(&Config::default(), 65_535);
+    let mut tcp = Single::established(&newreno(), 65_535);
     tcp.write(100);
     tcp.write(100);
     tcp.sent();
@@ -170,7 +172,7 @@ fn closing_pushes_what_nagle_holds() {
 
 #[test]
 fn silly_windows_are_not_filled() {
-    let mut tcp = Single::established(&Config::default(), 8000);
+    let mut tcp = Single::established(&newreno(), 8000);
     tcp.write(100_000);
     assert_eq!(
         tcp.sent_ranges().len(),
@@ -189,7 +191,7 @@ fn silly_windows_are_not_filled() {
 
 #[test]
 fn half_of_the_largest_window_is_not_silly() {
-    let mut tcp = Single::established(&Config::default(), 1000);
+    let mut tcp = Single::established(&newreno(), 1000);
     tcp.write(10_000);
     assert_eq!(tcp.sent_ranges(), [(1, 1000)]);
     tcp.ack(1001, 400);
@@ -200,7 +202,7 @@ fn half_of_the_largest_window_is_not_silly() {
 
 #[test]
 fn zero_windows_are_probed_for_as_long_as_there_is_an_answer() {
-    let mut tcp = Single::established(&Config::default(), 2896);
+    let mut tcp = Single::established(&newreno(), 2896);
     tcp.write(10_000);
     tcp.sent();
     tcp.ack(2897, 0);
@@ -228,7 +230,7 @@ fn zero_windows_are_probed_for_as_long_as_there_is_an_answer() {
 
 #[test]
 fn probes_without_answer_are_given_up() {
-    let mut tcp = Single::established(&Config::default(), 1448);
+    let mut tcp = Single::established(&newreno(), 1448);
     tcp.write(10_000);
     tcp.ack(1449, 0);
     tcp.wait(Span::from_secs(3600));
@@ -239,7 +241,7 @@ fn probes_without_answer_are_given_up() {
 
 #[test]
 fn a_window_that_closes_over_data_is_probed_too() {
-    let mut tcp = Single::established(&Config::default(), 10_000);
+    let mut tcp = Single::established(&newreno(), 10_000);
     tcp.write(5000);
     tcp.sent();
     tcp.ack(1449, 0); // taken back
@@ -256,7 +258,7 @@ fn a_window_that_closes_over_data_is_probed_too() {
 
 #[test]
 fn a_window_taken_back_never_makes_anything_negative() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     tcp.sent();
     for window in [3, 0, 20_000, 1, 65_535] {
         tcp.ack(1001, window);
@@ -267,7 +269,7 @@ fn a_window_taken_back_never_makes_anything_negative() {
 
 #[test]
 fn timeouts_go_back_and_back_off() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     tcp.sent();
     tcp.wait(Span::from_millis(250));
     assert_eq!(tcp.sent_ranges(), segments(0..1));
@@ -297,7 +299,7 @@ fn timeouts_go_back_and_back_off() {
 
 #[test]
 fn a_silent_peer_is_given_up_after_fifteen_timeouts() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     tcp.wait(Span::from_secs(3600));
     assert_eq!(tcp.tcp.state(), State::Closed);
     assert_eq!(tcp.tcp.statistics().timeouts, 15);
@@ -312,7 +314,7 @@ fn limited_transmit_sends_one_for_each_of_two_duplicates() {
             10,
             Config {
                 limited_transmit: limited,
-                ..Config::default()
+                ..newreno()
             },
         );
         tcp.sent();
@@ -332,7 +334,7 @@ fn recovering(recovery: RecoveryKind) -> Single {
         Config {
             limited_transmit: false,
             recovery,
-            ..Config::default()
+            ..newreno()
         },
     );
     tcp.sent();
@@ -391,7 +393,7 @@ fn old_data_sent_again_causes_no_fast_retransmit() {
             10,
             Config {
                 recovery,
-                ..Config::default()
+                ..newreno()
             },
         );
         tcp.wait(Span::from_millis(250));
@@ -411,7 +413,7 @@ fn impatient_and_slow_but_steady() {
             10,
             Config {
                 newreno_impatient: impatient,
-                ..Config::default()
+                ..newreno()
             },
         );
         duplicate(&mut tcp, 0, 3);
@@ -426,7 +428,7 @@ fn impatient_and_slow_but_steady() {
 
 #[test]
 fn window_updates_and_data_are_no_duplicates() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     tcp.sent();
     for n in 0..10 {
         tcp.ack(1, 60_000 + n); // another window each time
@@ -466,7 +468,7 @@ fn whatever_a_custom_rule_says_there_is_a_segment_of_window_and_an_end_to_it() {
         10,
         Config {
             congestion_control: CongestionControlKind::Custom(custom),
-            ..Config::default()
+            ..newreno()
         },
     );
     assert_send(&tcp.tcp);
@@ -495,7 +497,7 @@ fn idle_connections_start_again() {
             &Config {
                 mss: 1000,
                 idle_restart: restart,
-                ..Config::default()
+                ..newreno()
             },
             65_535,
         );
@@ -511,7 +513,7 @@ fn idle_connections_start_again() {
 
 #[test]
 fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
-    let mut tcp = sender(10, Config::default());
+    let mut tcp = sender(10, newreno());
     tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT is back
     tcp.sent();
     tcp.data(101, 100); // ahead: acknowledged at once

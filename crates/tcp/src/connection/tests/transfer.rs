@@ -7,6 +7,13 @@ use bentpipe_types::{Seq, Span, Time};
 use crate::testing::{A, Hostility, Pair};
 use crate::{Config, RecoveryKind, State};
 
+const EVERY_RECOVERY: [RecoveryKind; 4] = [
+    RecoveryKind::Reno,
+    RecoveryKind::NewReno,
+    RecoveryKind::Sack,
+    RecoveryKind::Fack,
+];
+
 fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
 }
@@ -59,7 +66,7 @@ fn ten_gigabytes() {
 
 #[test]
 fn recovery_across_the_end_of_the_sequence_numbers() {
-    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+    for recovery in EVERY_RECOVERY {
         for segment in 0..12 {
             let config = Config {
                 recovery,
@@ -70,14 +77,15 @@ fn recovery_across_the_end_of_the_sequence_numbers() {
             lose(&mut pair, &config, [segment, segment + 2]);
             pair.transfer(100_000, at(100));
             check(&pair, 100_000);
-            assert_eq!(pair.a().statistics().segments_retransmitted, 2);
+            let sent = pair.a().statistics().segments_retransmitted;
+            assert_eq!(sent, 2, "{recovery:?} {segment}");
         }
     }
 }
 
 #[test]
 fn one_loss_costs_one_fast_retransmit_and_no_timeout() {
-    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+    for recovery in EVERY_RECOVERY {
         let config = Config {
             recovery,
             ..Config::default()
@@ -92,7 +100,7 @@ fn one_loss_costs_one_fast_retransmit_and_no_timeout() {
             (1, 0),
             "{recovery:?}"
         );
-        assert_eq!(sent.segments_retransmitted, 1);
+        assert_eq!(sent.segments_retransmitted, 1, "{recovery:?}");
     }
 }
 
@@ -100,6 +108,7 @@ fn one_loss_costs_one_fast_retransmit_and_no_timeout() {
 #[test]
 fn newreno_recovers_from_several_losses_without_a_timeout() {
     let config = Config {
+        recovery: RecoveryKind::NewReno,
         newreno_impatient: false,
         ..Config::default()
     };

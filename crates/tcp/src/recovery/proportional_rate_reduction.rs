@@ -1,0 +1,82 @@
+//! Proportional rate reduction: how much each acknowledgment of fast recovery sends (RFC 9937, and
+//! before it RFC 6937).
+
+/// What one acknowledgment of recovery tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecoveryAck {
+    /// Bytes newly known to have arrived: DeliveredData.
+    pub delivered: u64,
+    /// Bytes in flight after it, by RFC 6675's pipe.
+    pub in_flight: u64,
+    /// It acknowledges new data cumulatively and tells of no further loss: SafeACK.
+    pub safe: bool,
+}
+
+/// The algorithm's state for one recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProportionalRateReduction {
+    // RecoverFS: what was in flight when recovery began.
+    flight_size: u64,
+    // prr_delivered and prr_out
+    delivered: u64,
+    out: u64,
+    segment: u64,
+    // cwnd
+    window: u64,
+}
+
+impl ProportionalRateReduction {
+    /// Recovery begins. `outstanding` is SND.NXT - SND.UNA after the acknowledgment that began it,
+    /// `sacked` what of it is SACKed, and `delivered` what that acknowledgment newly told of.
+    #[must_use]
+    pub fn new(outstanding: u64, sacked: u64, delivered: u64, segment: u32) -> Self {
+        // RFC 9937 section 6.1: what was SACKed before recovery will not be delivered in it.
+        let flight_size = (outstanding + delivered).saturating_sub(sacked);
+        let segment = u64::from(segment);
+        Self {
+            flight_size: flight_size.max(segment),
+            delivered: 0,
+            out: 0,
+            segment,
+            window: 0,
+        }
+    }
+
+    /// An acknowledgment in recovery, the first included; `target` is the window to arrive at
+    /// (ssthresh).
+    pub fn on_ack(&mut self, ack: RecoveryAck, target: u64) {
+        // RFC 9937 section 6.2
+        self.delivered += ack.delivered;
+        let mut out = if ack.in_flight > target {
+            // Proportional: out / delivered = target / flight size
+            let due = u128::from(self.delivered) * u128::from(target);
+            let due = due.div_ceil(u128::from(self.flight_size)) as u64;
+            due.saturating_sub(self.out)
+        } else {
+            // PRR-CRB: no more than was delivered; and PRR-SSRB, a segment more, when all is well
+            let mut out = self.delivered.saturating_sub(self.out).max(ack.delivered);
+            if ack.safe {
+                out += self.segment;
+            }
+            out.min(target - ack.in_flight)
+        };
+        if self.out == 0 && out == 0 {
+            out = self.segment; // fast retransmit
+        }
+        self.window = ack.in_flight + out;
+    }
+
+    /// Something was sent, for the first time or again.
+    pub fn on_sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// The window until the next acknowledgment.
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! RACK: what has not arrived although something sent later has, a while ago, is lost (RFC 8985
+//! section 6).
+
+use bentpipe_types::{Span, Time};
+
+use super::Scoreboard;
+use super::scoreboard::{Overdue, Transmission};
+
+/// RFC 8985 section 6.2.1 step 4: DupThresh, where segments and not time tell.
+const DUPLICATE_THRESHOLD: u64 = 3;
+
+/// RFC 8985 section 6.2 step 4: recoveries without a D-SACK before the reordering window shrinks.
+const PERSISTENCE: u32 = 16;
+
+/// How long a round trip counts for the shortest, at least: RFC 8985 section 6.2 step 1 leaves it
+/// open, Linux has five minutes.
+const MINIMUM_RTT_WINDOW: Span = Span::from_secs(300);
+
+/// The shortest round trip of the last five to ten minutes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinimumRtt {
+    this: Span,
+    last: Span,
+    since: Time,
+}
+
+/// No round trip was measured.
+const UNKNOWN: Span = Span::from_nanos(u64::MAX);
+
+impl MinimumRtt {
+    const fn new() -> Self {
+        Self {
+            this: UNKNOWN,
+            last: UNKNOWN,
+            since: Time::ZERO,
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, rtt: Span, now: Time) {
+        if now.since(self.since) >= MINIMUM_RTT_WINDOW {
+            self.last = self.this;
+            self.this = UNKNOWN;
+            self.since = now;
+        }
+        self.this = self.this.min(rtt);
+    }
+
+    fn get(&self) -> Option<Span> {
+        let least = self.this.min(self.last);
+        (least != UNKNOWN).then_some(least)
+    }
+}
+
+/// RFC 8985 section 5.2's variables.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    // RACK.xmit_ts and RACK.end_seq
+    newest: Option<Transmission>,
+    // RACK.rtt
+    rtt: Span,
+    minimum_rtt: MinimumRtt,
+    reordering_seen: bool,
+    // RACK.reo_wnd_mult and RACK.reo_wnd_persist
+    multiple: u64,
+    persist: u32,
+    // RACK.dsack_round
+    duplicate_round: Option<u64>,
+    deadline: Option<Time>,
+}
+
+/// What RACK has to know besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Surroundings {
+    /// The time.
+    pub now: Time,
+    /// In fast recovery, or in recovery from a timeout.
+    pub recovering: bool,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Option<Span>,
+}
+
+impl Rack {
+    pub(super) const fn new() -> Self {
+        Self {
+            newest: None,
+            rtt: Span::ZERO,
+            minimum_rtt: MinimumRtt::new(),
+            reordering_seen: false,
+            multiple: 1,
+            persist: 0,
+            duplicate_round: None,
+            deadline: None,
+        }
+    }
+
+    /// The shortest round trip.
+    pub(super) fn minimum_rtt(&self) -> Span {
+        self.minimum_rtt.get().unwrap_or(Span::ZERO)
+    }
+
+    /// A round trip was measured: section 6.2 step 1.
+    #[inline]
+    pub(super) fn on_rtt(&mut self, rtt: Span, now: Time) {
+        self.minimum_rtt.record(rtt, now);
+    }
+
+    /// An acknowledgment has come: section 6.2 steps 2 to 4. `unacknowledged` and `next` are
+    /// SND.UNA and SND.NXT.
+    #[inline]
+    pub(super) fn on_ack(&mut self, board: &Scoreboard, unacknowledged: u64, next: u64, now: Time) {
+        let delivered = board.delivered();
+        if let Some(newest) = delivered.newest {
+            self.rtt = now.since(newest.sent_at);
+            // RACK_sent_after
+            if newest.is_newer_than(self.newest.as_ref()) {
+                self.newest = Some(newest);
+            }
+        }
+        self.reordering_seen |= delivered.reordered;
+        // Step 4: a window for each round that sees a D-SACK
+        if self
+            .duplicate_round
+            .is_some_and(|round| unacknowledged >= round)
+        {
+            self.duplicate_round = None;
+        }
+        if delivered.duplicate.is_some() && self.duplicate_round.is_none() {
+            self.duplicate_round = Some(next);
+            self.multiple += 1;
+            self.persist = PERSISTENCE;
+        }
+    }
+
+    /// Recovery, from a timeout or not, is over: section 6.2 step 4.
+    pub(super) fn on_exit(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiple = 1;
+        }
+    }
+
+    /// Marks what is lost: section 6.2 step 5. What may be lost in a while has a
+    /// [`deadline`](Self::deadline).
+    pub(super) fn detect(&mut self, board: &mut Scoreboard, around: Surroundings) -> Overdue {
+        self.deadline = None;
+        let Some(newest) = self.newest else {
+            return Overdue::default();
+        };
+        let window = self.reordering_window(board.sacked_segments(), around);
+        let allowance = self.rtt + window;
+        let overdue = board.mark_overdue(newest, allowance, around.now);
+        if overdue.pending {
+            // The RFC's timer waits for the last of those that left before `newest`: as long as
+            // for one that left with it, without looking at each.
+            self.deadline = Some((newest.sent_at + allowance).max(around.now));
+        }
+        overdue
+    }
+
+    /// When to look again, though no acknowledgment comes.
+    #[inline]
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// A timeout: how long ago a transmission left that is still given time (section 6.3).
+    pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Span {
+        self.deadline = None;
+        self.rtt + self.reordering_window(board.sacked_segments(), around)
+    }
+
+    /// RACK_update_reo_wnd
+    fn reordering_window(&self, sacked_segments: u64, around: Surroundings) -> Span {
+        if !self.reordering_seen && (around.recovering || sacked_segments >= DUPLICATE_THRESHOLD) {
+            return Span::ZERO;
+        }
+        let window = self.minimum_rtt() * self.multiple / 4;
+        around.smoothed_rtt.map_or(window, |srtt| window.min(srtt))
+    }
+}

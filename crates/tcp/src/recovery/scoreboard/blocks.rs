@@ -1,0 +1,162 @@
+//! SACK blocks come in (RFC 2018, RFC 2883).
+
+use bentpipe_types::{SackBlocks, Seq};
+
+use super::Scoreboard;
+use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
+
+/// A block as positions, and where it ended in the ring: the number of the first segment after it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    start: u64,
+    end: u64,
+    after: u64,
+}
+
+/// The blocks of the last acknowledgment.
+#[derive(Debug, Default)]
+pub(super) struct Previous {
+    blocks: [Known; 4],
+    count: usize,
+}
+
+impl Previous {
+    pub(super) fn forget(&mut self) {
+        self.count = 0;
+    }
+
+    fn known(&self) -> &[Known] {
+        &self.blocks[..self.count]
+    }
+}
+
+impl Scoreboard {
+    /// The blocks of an acknowledgment up to position `unacknowledged`, whose sequence number is
+    /// `number`; `highest` is the position after the last ever sent. After
+    /// [`acknowledge`](Self::acknowledge).
+    pub fn sack(&mut self, blocks: &SackBlocks, unacknowledged: u64, number: Seq, highest: u64) {
+        let mut blocks = blocks.as_slice();
+        let distance = |seq: Seq| i64::from(seq.distance_from(number));
+        let position = |seq: Seq| unacknowledged.saturating_add_signed(distance(seq));
+        if let [first, rest @ ..] = blocks {
+            let (start, end) = (distance(first.start), distance(first.end));
+            // RFC 2883 section 4: a first block below the acknowledgment, or inside the second one,
+            // tells of what has arrived twice.
+            let old = start < 0 && end <= 0 && start < end;
+            let inside = rest.first().is_some_and(|second| {
+                start < end
+                    && start >= 0
+                    && distance(second.start) <= start
+                    && end <= distance(second.end)
+                    && position(second.end) <= highest
+            });
+            // Nothing that was never sent has arrived twice.
+            if (old && start.unsigned_abs() <= unacknowledged) || inside {
+                self.delivered.duplicate = Some((position(first.start), position(first.end)));
+                blocks = rest;
+            }
+        }
+        let mut now_known = [Known::default(); 4];
+        let mut count = 0;
+        for block in blocks {
+            let (start, end) = (distance(block.start), distance(block.end));
+            if start >= end || start < 0 || position(block.end) > highest {
+                self.ignored_blocks += 1;
+                continue;
+            }
+            let (start, end) = (position(block.start), position(block.end));
+            now_known[count] = Known {
+                start,
+                end,
+                after: self.cover(start, end),
+            };
+            count += 1;
+        }
+        self.previous = Previous {
+            blocks: now_known,
+            count,
+        };
+    }
+
+    /// Marks the segments that lie between these positions; returns the number of the first after
+    /// them.
+    fn cover(&mut self, start: u64, end: u64) -> u64 {
+        let first = self.ring.first;
+        if first == self.ring.next || end <= self.ring.get(first).start {
+            return first;
+        }
+        // What the last acknowledgment had of it is marked already.
+        let mut from = None;
+        for known in self.previous.known() {
+            if known.start == start && known.after >= first {
+                if known.end == end {
+                    return known.after;
+                }
+                if known.end < end {
+                    from = Some(known.after);
+                }
+            }
+        }
+        let mut number = match from {
+            Some(number) => number,
+            None if start <= self.ring.get(first).start => first,
+            None => {
+                // Only whole segments: an honest receiver has all of a segment or nothing of it.
+                let holds = self.ring.find(start);
+                holds + u64::from(self.ring.get(holds).start < start)
+            }
+        };
+        loop {
+            number = self.ring.next_not_sacked(number);
+            if number >= self.ring.next {
+                return number;
+            }
+            let segment = *self.ring.get(number);
+            if segment.end() > end {
+                return number;
+            }
+            self.mark_sacked(number, &segment);
+            number += 1;
+        }
+    }
+
+    /// A segment that was not is SACKed.
+    fn mark_sacked(&mut self, number: u64, segment: &Segment) {
+        let (length, end) = (u64::from(segment.length), segment.end());
+        self.forget_loss(segment);
+        {
+            let segment = self.ring.get_mut(number);
+            segment.flags = segment.flags & EVER_RETRANSMITTED | SACKED;
+            segment.skip = 1;
+        }
+        self.sacked += length;
+        self.sacked_segments += 1;
+        // A run begins here, unless it goes on from the one before; one that began just after
+        // doesn't any more.
+        let goes_on = number > self.ring.first && self.ring.get(number - 1).is(SACKED);
+        let joins = number + 1 < self.ring.next && self.ring.get(number + 1).is(SACKED);
+        self.sacked_runs = self.sacked_runs + u64::from(!goes_on) - u64::from(joins);
+        if number < self.cursor {
+            self.sacked_below += length;
+            let joins_below = joins && number + 1 < self.cursor;
+            self.runs_below = self.runs_below + u64::from(!goes_on) - u64::from(joins_below);
+        }
+        if segment.is(EVER_RETRANSMITTED) {
+            let (transmission, arrival) = (segment.transmission(), self.arrival);
+            self.delivered
+                .retransmission_arrived(transmission, segment.length, true, &arrival);
+        } else {
+            // Blocks come in no order: only what was known before counts.
+            if end < self.forward_before {
+                self.delivered.reordered = true;
+            }
+            self.delivered
+                .original_sacked(segment.transmission(), segment.length);
+        }
+        self.forward = self.forward.max(end);
+        match self.newly_sacked.last_mut() {
+            Some((_, last)) if *last == segment.start => *last = end,
+            _ => self.newly_sacked.push((segment.start, end)),
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! What is taken for lost, and what is sent again.
+
+use std::cmp::Reverse;
+
+use bentpipe_types::{Span, Time};
+
+use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED};
+use super::{LostSegment, Scoreboard, Transmission};
+
+/// What a search by time has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Overdue {
+    /// Something is taken for lost that was not before.
+    pub found: bool,
+    /// Among it, a retransmission.
+    pub retransmission: bool,
+    /// There is more that left before what has arrived, and is not overdue yet.
+    pub pending: bool,
+}
+
+impl Scoreboard {
+    /// Marks what RFC 6675 section 4, IsLost, takes for lost: three runs SACKed above it, or more
+    /// than `bytes` SACKed above it. True, if there was something.
+    pub fn mark_below_sacked(&mut self, runs: u64, bytes: u64) -> bool {
+        let before = self.newly_lost;
+        // What is SACKED above a segment is the less, the higher the segment: a cursor will do.
+        while self.cursor < self.ring.next {
+            let segment = *self.ring.get(self.cursor);
+            let is_sacked = segment.is(SACKED);
+            let (own, begins) = if is_sacked {
+                (u64::from(segment.length), self.begins_run(self.cursor))
+            } else {
+                (0, false)
+            };
+            let bytes_above = self.sacked - self.sacked_below - own;
+            let runs_above = self.sacked_runs - self.runs_below - u64::from(begins);
+            if bytes_above <= bytes && runs_above < runs {
+                break;
+            }
+            if !is_sacked {
+                self.mark_lost(self.cursor);
+            }
+            self.pass(own, begins);
+        }
+        self.newly_lost > before
+    }
+
+    /// Marks everything below the highest position that has arrived, as the FACK paper does. True,
+    /// if there was something.
+    pub fn mark_below_forward(&mut self) -> bool {
+        let before = self.newly_lost;
+        while self.cursor < self.ring.next {
+            let segment = *self.ring.get(self.cursor);
+            if segment.end() > self.forward {
+                break;
+            }
+            let is_sacked = segment.is(SACKED);
+            let own = if is_sacked {
+                u64::from(segment.length)
+            } else {
+                self.mark_lost(self.cursor);
+                0
+            };
+            let begins = is_sacked && self.begins_run(self.cursor);
+            self.pass(own, begins);
+        }
+        self.newly_lost > before
+    }
+
+    /// Marks the first segment, whatever speaks for it.
+    pub fn mark_first(&mut self) {
+        let first = self.ring.first;
+        if self.ring.len() == 0 || self.ring.get(first).is(SACKED) {
+            return;
+        }
+        if self.ring.get(first).is(RETRANSMITTED) {
+            self.mark_retransmission_lost(first);
+        } else {
+            self.mark_lost(first);
+        }
+    }
+
+    /// Marks what left before `newest` and has not arrived `allowance` after it left: RFC 8985
+    /// section 6.2 step 5. The order is that of leaving, so that the first not overdue ends it.
+    pub fn mark_overdue(&mut self, newest: Transmission, allowance: Span, now: Time) -> Overdue {
+        let mut overdue = Overdue::default();
+        while self.cursor < self.ring.next {
+            let segment = *self.ring.get(self.cursor);
+            let is_sacked = segment.is(SACKED);
+            // What was sent again is in the queue below.
+            if !segment.is(SACKED | LOST | EVER_RETRANSMITTED) {
+                if !segment.order.is_before(newest.order) {
+                    break;
+                }
+                if segment.sent_at + allowance > now {
+                    overdue.pending = true;
+                    break;
+                }
+                overdue.found = true;
+                self.mark_lost(self.cursor);
+            }
+            let own = if is_sacked {
+                u64::from(segment.length)
+            } else {
+                0
+            };
+            let begins = is_sacked && self.begins_run(self.cursor);
+            self.pass(own, begins);
+        }
+        while let Some(&(number, order)) = self.under_way.front() {
+            if number >= self.ring.first {
+                let segment = *self.ring.get(number);
+                let waits = segment.is(SACKED) || segment.is_to_be_sent();
+                if !waits && segment.order == order {
+                    if !order.is_before(newest.order) {
+                        break;
+                    }
+                    if segment.sent_at + allowance > now {
+                        overdue.pending = true;
+                        break;
+                    }
+                    overdue.found = true;
+                    overdue.retransmission = true;
+                    if segment.is(RETRANSMITTED) {
+                        self.mark_retransmission_lost(number);
+                    } else {
+                        self.mark_lost(number);
+                    }
+                }
+            }
+            self.under_way.pop_front();
+        }
+        overdue
+    }
+
+    /// A timeout: what left more than `recent` ago is lost, its retransmissions too (RFC 8985
+    /// section 6.3); the first segment is lost in any case. Returns whether the receiver has gone
+    /// back on a SACK (RFC 2018 section 8): then no SACK counts any more.
+    ///
+    /// Walks all that is outstanding.
+    pub fn mark_after_timeout(&mut self, recent: Option<Span>, now: Time) -> bool {
+        let (first, next) = (self.ring.first, self.ring.next);
+        // A SACKed segment that the cumulative acknowledgment has reached, and not covered.
+        let reneged = first < next && self.ring.get(first).is(SACKED);
+        self.lost = 0;
+        self.retransmitted = 0;
+        self.retransmitted_segments = 0;
+        self.to_send = 0;
+        self.lost_again.clear();
+        let mut still_under_way = 0;
+        for number in first..next {
+            let segment = self.ring.get_mut(number);
+            if reneged {
+                segment.flags &= !SACKED;
+                segment.skip = 0;
+            }
+            if segment.is(SACKED) {
+                continue;
+            }
+            let length = u64::from(segment.length);
+            let is_recent = !reneged && recent.is_some_and(|span| segment.sent_at + span > now);
+            if number > first && is_recent {
+                if segment.is(LOST) {
+                    self.lost += length;
+                    self.to_send += u64::from(!segment.is(RETRANSMITTED));
+                }
+                if segment.is(RETRANSMITTED) {
+                    self.retransmitted += length;
+                    self.retransmitted_segments += 1;
+                    still_under_way += 1;
+                }
+                continue;
+            }
+            if !segment.is(LOST) || segment.is(RETRANSMITTED) {
+                self.newly_lost += length;
+            }
+            segment.flags = segment.flags & EVER_RETRANSMITTED | LOST;
+            self.lost += length;
+            self.to_send += 1;
+        }
+        if still_under_way == 0 {
+            self.under_way.clear();
+        }
+        if reneged {
+            self.sacked = 0;
+            self.sacked_segments = 0;
+            self.sacked_runs = 0;
+            self.previous.forget();
+        }
+        self.rewind();
+        reneged
+    }
+
+    /// The losses were none: nothing is lost any more.
+    ///
+    /// Walks all that is outstanding.
+    pub fn unmark_lost(&mut self) {
+        self.under_way.clear();
+        for number in self.ring.first..self.ring.next {
+            let segment = self.ring.get_mut(number);
+            segment.flags &= !LOST;
+            if self.watch_retransmissions
+                && segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
+            {
+                self.under_way.push_back((number, segment.order));
+            }
+        }
+        let last = self.transmissions;
+        self.under_way
+            .make_contiguous()
+            .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
+        self.lost = 0;
+        self.to_send = 0;
+        self.lost_again.clear();
+        self.rewind();
+    }
+
+    /// The lowest segment that is lost and was not sent again since.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<LostSegment> {
+        if self.to_send == 0 {
+            return None;
+        }
+        let number = self.next_lost_number()?;
+        let segment = self.ring.get(number);
+        Some(LostSegment {
+            position: segment.start,
+            length: segment.length,
+        })
+    }
+
+    fn next_lost_number(&mut self) -> Option<u64> {
+        let first = self.ring.first;
+        while let Some(&Reverse(number)) = self.lost_again.peek() {
+            if number >= first && self.ring.get(number).is_to_be_sent() {
+                break;
+            }
+            self.lost_again.pop();
+        }
+        self.lost_cursor = self.lost_cursor.max(first);
+        while self.lost_cursor < self.lost_end && !self.ring.get(self.lost_cursor).is_to_be_sent() {
+            self.lost_cursor += 1;
+        }
+        let once = (self.lost_cursor < self.lost_end).then_some(self.lost_cursor);
+        let again = self.lost_again.peek().map(|&Reverse(number)| number);
+        match (once, again) {
+            (Some(once), Some(again)) => Some(once.min(again)),
+            (once, again) => once.or(again),
+        }
+    }
+
+    /// The lowest segment below what has arrived that is not SACKed, not lost and not sent again:
+    /// RFC 6675 section 4, NextSeg, rule 3.
+    pub fn next_suspect(&mut self) -> Option<LostSegment> {
+        self.suspect_cursor = self.suspect_cursor.max(self.cursor);
+        while self.suspect_cursor < self.ring.next {
+            let segment = *self.ring.get(self.suspect_cursor);
+            if segment.end() > self.forward {
+                return None;
+            }
+            if !segment.is(SACKED | LOST | RETRANSMITTED) {
+                return Some(LostSegment {
+                    position: segment.start,
+                    length: segment.length,
+                });
+            }
+            self.suspect_cursor += 1;
+        }
+        None
+    }
+
+    /// The highest segment that is not SACKed: RFC 6675 section 4, NextSeg, rule 4, and RFC 8985
+    /// section 7.3. Walks the run of SACKed segments at the end.
+    #[must_use]
+    pub fn highest_not_sacked(&self) -> Option<LostSegment> {
+        (self.ring.first..self.ring.next).rev().find_map(|number| {
+            let segment = self.ring.get(number);
+            (!segment.is(SACKED)).then_some(LostSegment {
+                position: segment.start,
+                length: segment.length,
+            })
+        })
+    }
+
+    /// The segment at `position` was sent again. Returns its length, 0 if there is none.
+    pub fn on_retransmitted(&mut self, position: u64, now: Time) -> u32 {
+        if self.ring.len() == 0 || position < self.ring.get(self.ring.first).start {
+            return 0;
+        }
+        let number = self.ring.find(position);
+        let order = self.next_order();
+        let segment = self.ring.get_mut(number);
+        let was_to_be_sent = segment.is_to_be_sent();
+        let was_under_way = segment.is(RETRANSMITTED);
+        segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+        segment.sent_at = now;
+        segment.order = order;
+        let length = segment.length;
+        self.to_send -= u64::from(was_to_be_sent);
+        if !was_under_way {
+            self.retransmitted += u64::from(length);
+            self.retransmitted_segments += 1;
+        }
+        if self.watch_retransmissions {
+            while let Some(&(oldest, _)) = self.under_way.front()
+                && oldest < self.ring.first
+            {
+                self.under_way.pop_front();
+            }
+            self.under_way.push_back((number, order));
+        }
+        length
+    }
+
+    /// Is this segment the first of a run of SACKed ones? It is SACKed.
+    fn begins_run(&self, number: u64) -> bool {
+        number == self.ring.first || !self.ring.get(number - 1).is(SACKED)
+    }
+
+    /// The cursor passes a segment, of which `sacked` bytes are SACKed.
+    #[inline]
+    fn pass(&mut self, sacked: u64, begins_run: bool) {
+        self.sacked_below += sacked;
+        self.runs_below += u64::from(begins_run);
+        self.cursor += 1;
+    }
+
+    fn mark_lost(&mut self, number: u64) {
+        let segment = self.ring.get_mut(number);
+        if segment.is(LOST) {
+            return;
+        }
+        segment.flags |= LOST;
+        let length = u64::from(segment.length);
+        let to_be_sent = segment.is_to_be_sent();
+        self.lost += length;
+        self.newly_lost += length;
+        self.to_send += u64::from(to_be_sent);
+        if number < self.lost_cursor {
+            self.lost_again.push(Reverse(number));
+        }
+        self.lost_end = self.lost_end.max(number + 1);
+    }
+
+    fn mark_retransmission_lost(&mut self, number: u64) {
+        let segment = self.ring.get_mut(number);
+        let length = u64::from(segment.length);
+        let was_lost = segment.is(LOST);
+        segment.flags = segment.flags & !RETRANSMITTED | LOST;
+        self.retransmitted -= length;
+        self.retransmitted_segments -= 1;
+        self.newly_lost += length;
+        self.to_send += 1;
+        if !was_lost {
+            self.lost += length;
+        }
+        self.lost_again.push(Reverse(number));
+    }
+
+    /// Everything is to be judged, and looked at for sending again, from the first segment on.
+    fn rewind(&mut self) {
+        self.cursor = self.ring.first;
+        self.sacked_below = 0;
+        self.runs_below = 0;
+        self.lost_cursor = self.ring.first;
+        self.lost_end = self.ring.next;
+        self.suspect_cursor = self.ring.first;
+    }
+}

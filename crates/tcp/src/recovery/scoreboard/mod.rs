@@ -1,0 +1,385 @@
+//! The scoreboard: what was sent and is not acknowledged, segment by segment (RFC 6675 section 3).
+//!
+//! One ring of records, and sums over it, so that nothing is walked to know how much is in flight
+//! or what to send next. The cost of an acknowledgment doesn't depend on the window:
+//!
+//! * a SACK block is compared with those of the last acknowledgment, and what it adds to them is
+//!   found by stepping over the SACKed runs that it covers, one step each;
+//! * what lies below a threshold that only rises (too much is SACKed above it, or it was sent too
+//!   long ago) is marked by a cursor that only rises;
+//! * retransmissions are watched in a queue, in the order in which they left;
+//! * lost segments are sent again lowest first: a cursor for those lost once, a heap for those few
+//!   of which a retransmission was lost as well.
+
+mod blocks;
+mod delivered;
+mod loss;
+mod segment;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use bentpipe_types::Time;
+
+use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+
+pub use delivered::{Arrival, Delivered, Transmission};
+pub use loss::Overdue;
+pub use segment::Order;
+
+/// Segments outstanding at most: no peer's window and no tiny segments make it more memory.
+const CAPACITY: usize = 1 << 20;
+
+/// A segment that is lost and to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostSegment {
+    /// Its first position.
+    pub position: u64,
+    /// Positions in it.
+    pub length: u32,
+}
+
+/// The segments outstanding, and what is known of them. Amounts are bytes (positions).
+#[derive(Debug)]
+pub struct Scoreboard {
+    ring: Ring,
+    /// In segments that are SACKed.
+    sacked: u64,
+    /// Segments that are SACKed.
+    sacked_segments: u64,
+    /// Runs of SACKed segments.
+    sacked_runs: u64,
+    /// In segments taken for lost.
+    lost: u64,
+    /// In segments of which a retransmission is under way.
+    retransmitted: u64,
+    retransmitted_segments: u64,
+    /// Segments taken for lost that are to be sent again.
+    to_send: u64,
+    /// After the highest position known to have arrived: the FACK paper's snd.fack.
+    forward: u64,
+    /// The same, before the last acknowledgment.
+    forward_before: u64,
+    /// Everything below has been judged: by number.
+    cursor: u64,
+    /// Bytes and runs SACKed below the cursor.
+    sacked_below: u64,
+    runs_below: u64,
+    /// Segments lost once and not sent again are from here: by number.
+    lost_cursor: u64,
+    /// To here.
+    lost_end: u64,
+    /// No segment to be sent on suspicion is below: by number.
+    suspect_cursor: u64,
+    /// Segments of which a retransmission was lost, by number.
+    lost_again: BinaryHeap<Reverse<u64>>,
+    /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
+    /// record are over.
+    under_way: VecDeque<(u64, Order)>,
+    watch_retransmissions: bool,
+    /// Transmissions so far.
+    transmissions: Order,
+    previous: blocks::Previous,
+    arrival: Arrival,
+    delivered: Delivered,
+    newly_sacked: Vec<(u64, u64)>,
+    newly_lost: u64,
+    ignored_blocks: u64,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scoreboard {
+    /// Nothing was sent.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            ring: Ring::new(),
+            sacked: 0,
+            sacked_segments: 0,
+            sacked_runs: 0,
+            lost: 0,
+            retransmitted: 0,
+            retransmitted_segments: 0,
+            to_send: 0,
+            forward: 0,
+            forward_before: 0,
+            cursor: 0,
+            sacked_below: 0,
+            runs_below: 0,
+            lost_cursor: 0,
+            lost_end: 0,
+            suspect_cursor: 0,
+            lost_again: BinaryHeap::new(),
+            under_way: VecDeque::new(),
+            watch_retransmissions: false,
+            transmissions: Order::default(),
+            previous: blocks::Previous::default(),
+            arrival: Arrival::default(),
+            delivered: Delivered::none(Time::ZERO),
+            newly_sacked: Vec::new(),
+            newly_lost: 0,
+            ignored_blocks: 0,
+        }
+    }
+
+    /// Is there room for one segment more?
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.ring.len() < CAPACITY
+    }
+
+    /// Segments outstanding.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Bytes in segments that are SACKed.
+    #[inline]
+    #[must_use]
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Segments that are SACKed.
+    #[must_use]
+    pub fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// Bytes in segments that are taken for lost, sent again or not.
+    #[inline]
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Bytes of which a retransmission is under way: the FACK paper's `retran_data`.
+    #[inline]
+    #[must_use]
+    pub fn retransmitted(&self) -> u64 {
+        self.retransmitted
+    }
+
+    /// Segments of which a retransmission is under way.
+    #[must_use]
+    pub fn retransmitted_segments(&self) -> u64 {
+        self.retransmitted_segments
+    }
+
+    /// Is there a lost segment to be sent again?
+    #[inline]
+    #[must_use]
+    pub fn has_lost_to_send(&self) -> bool {
+        self.to_send > 0
+    }
+
+    /// Is nothing SACKed, nothing lost or sent again, and nothing said to have arrived twice?
+    #[inline]
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.sacked_segments == 0
+            && self.lost == 0
+            && self.retransmitted == 0
+            && self.delivered.duplicate.is_none()
+            && self.delivered.all_originals()
+    }
+
+    /// After the highest position known to have arrived: snd.fack.
+    #[inline]
+    #[must_use]
+    pub fn forward(&self) -> u64 {
+        self.forward
+    }
+
+    /// RFC 6675 section 4, SetPipe, of `outstanding` bytes: what is neither SACKed nor lost, and
+    /// once more what was sent again.
+    #[inline]
+    #[must_use]
+    pub fn pipe(&self, outstanding: u64) -> u64 {
+        debug_assert!(outstanding + self.retransmitted >= self.sacked + self.lost);
+        (outstanding + self.retransmitted).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// What the last acknowledgment said has arrived.
+    #[inline]
+    #[must_use]
+    pub fn delivered(&self) -> &Delivered {
+        &self.delivered
+    }
+
+    /// The ranges (first position, position after the last) that the last acknowledgment's blocks
+    /// newly covered, segment by segment or merged.
+    #[must_use]
+    pub fn newly_sacked(&self) -> &[(u64, u64)] {
+        &self.newly_sacked
+    }
+
+    /// Bytes taken for lost since the last acknowledgment began, the same ones twice if it was a
+    /// retransmission that was lost.
+    #[must_use]
+    pub fn newly_lost(&self) -> u64 {
+        self.newly_lost
+    }
+
+    /// SACK blocks that made no sense: of what was never sent, or acknowledged long ago.
+    #[must_use]
+    pub fn ignored_blocks(&self) -> u64 {
+        self.ignored_blocks
+    }
+
+    /// Remember in which order retransmissions left, to find those that are lost.
+    pub(crate) fn watch_retransmissions(&mut self, watch: bool) {
+        self.watch_retransmissions = watch;
+    }
+
+    /// Positions from `start` to `end` were sent for the first time.
+    #[inline]
+    pub fn push(&mut self, start: u64, end: u64, now: Time) {
+        debug_assert!(start < end && end - start <= u64::from(u32::MAX));
+        if !self.has_room() {
+            return;
+        }
+        let order = self.next_order();
+        self.ring.push(Segment {
+            start,
+            sent_at: now,
+            length: (end - start) as u32,
+            skip: 0,
+            order,
+            flags: 0,
+        });
+    }
+
+    fn next_order(&mut self) -> Order {
+        self.transmissions.0 = self.transmissions.0.wrapping_add(1);
+        self.transmissions
+    }
+
+    /// An acknowledgment has come, of everything below `position` (which may be nothing new).
+    #[inline]
+    pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
+        self.arrival = arrival;
+        self.delivered = Delivered::none(arrival.now);
+        self.forward_before = self.forward;
+        self.newly_lost = 0;
+        self.newly_sacked.clear();
+        while self.ring.first < self.ring.next {
+            let segment = *self.ring.get(self.ring.first);
+            let end = segment.end();
+            if end > position {
+                if segment.start < position {
+                    self.acknowledge_part(position);
+                }
+                break;
+            }
+            if segment.flags == 0 {
+                if end < self.forward {
+                    self.delivered.reordered = true;
+                }
+                self.delivered
+                    .original_acknowledged(segment.transmission(), segment.length);
+            } else {
+                self.acknowledge_marked(&segment);
+            }
+            self.ring.first += 1;
+        }
+        self.forward = self.forward.max(position);
+        let first = self.ring.first;
+        if self.cursor < first {
+            self.cursor = first;
+            debug_assert!(self.sacked_below == 0 && self.runs_below == 0);
+        }
+    }
+
+    /// The first segment, with something about it, is acknowledged.
+    fn acknowledge_marked(&mut self, segment: &Segment) {
+        let length = u64::from(segment.length);
+        let again = segment.is(EVER_RETRANSMITTED);
+        if segment.is(SACKED) {
+            self.delivered.sacked_before(again);
+            self.forget_first_sacked(length);
+            return;
+        }
+        self.forget_loss(segment);
+        if again {
+            let (transmission, arrival) = (segment.transmission(), self.arrival);
+            self.delivered
+                .retransmission_arrived(transmission, segment.length, false, &arrival);
+        } else {
+            self.delivered.reordered |= segment.end() < self.forward;
+            self.delivered
+                .original_acknowledged(segment.transmission(), segment.length);
+        }
+    }
+
+    /// The first segment, SACKed, leaves the ring.
+    fn forget_first_sacked(&mut self, length: u64) {
+        let (first, second) = (self.ring.first, self.ring.first + 1);
+        self.sacked -= length;
+        self.sacked_segments -= 1;
+        // Its run goes on with the next, or ends.
+        let goes_on = second < self.ring.next && self.ring.get(second).is(SACKED);
+        if !goes_on {
+            self.sacked_runs -= 1;
+        }
+        if first < self.cursor {
+            self.sacked_below -= length;
+            if !(goes_on && second < self.cursor) {
+                self.runs_below -= 1;
+            }
+        }
+    }
+
+    /// A segment is lost no longer, nor is a retransmission of it under way.
+    fn forget_loss(&mut self, segment: &Segment) {
+        let length = u64::from(segment.length);
+        if segment.is(LOST) {
+            self.lost -= length;
+        }
+        if segment.is(RETRANSMITTED) {
+            self.retransmitted -= length;
+            self.retransmitted_segments -= 1;
+        } else if segment.is(LOST) {
+            self.to_send -= 1;
+        }
+    }
+
+    /// The first segment is acknowledged in part, up to `position`.
+    #[cold]
+    fn acknowledge_part(&mut self, position: u64) {
+        let first = self.ring.first;
+        let below = first < self.cursor;
+        let segment = self.ring.get_mut(first);
+        let part = position - segment.start;
+        segment.start = position;
+        segment.length -= part as u32;
+        let flags = segment.flags;
+        if flags & SACKED == 0 {
+            self.delivered.bytes += part;
+        } else {
+            self.sacked -= part;
+            if below {
+                self.sacked_below -= part;
+            }
+        }
+        if flags & LOST != 0 {
+            self.lost -= part;
+        }
+        if flags & RETRANSMITTED != 0 {
+            self.retransmitted -= part;
+        }
+        self.previous.forget();
+    }
+}
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;

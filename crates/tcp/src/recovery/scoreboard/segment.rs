@@ -1,0 +1,199 @@
+//! What is known of one segment that was sent and is not acknowledged.
+
+use bentpipe_types::Time;
+
+use super::Transmission;
+
+/// Covered by a SACK block.
+pub(super) const SACKED: u8 = 1;
+/// Taken for lost.
+pub(super) const LOST: u8 = 1 << 1;
+/// Sent again, and that transmission is not taken for lost.
+pub(super) const RETRANSMITTED: u8 = 1 << 2;
+/// Sent again at least once.
+pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
+
+/// One segment: 32 bytes, two to a cache line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// First position; moves up when a part is acknowledged.
+    pub(super) start: u64,
+    /// When it was last sent.
+    pub(super) sent_at: Time,
+    /// Positions from `start` on.
+    pub(super) length: u32,
+    /// Segments from here to the next that is perhaps not SACKed: 0 for one that is not.
+    pub(super) skip: u32,
+    /// Which transmission it was that was the last.
+    pub(super) order: Order,
+    pub(super) flags: u8,
+}
+
+/// A transmission's place among all, modulo 2^32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Order(pub(super) u32);
+
+impl Order {
+    /// Did this transmission leave before `other`?
+    #[inline]
+    #[must_use]
+    pub fn is_before(self, other: Self) -> bool {
+        (self.0.wrapping_sub(other.0) as i32).is_negative()
+    }
+}
+
+impl Segment {
+    pub(super) const EMPTY: Self = Self {
+        start: 0,
+        sent_at: Time::ZERO,
+        length: 0,
+        skip: 0,
+        order: Order(0),
+        flags: 0,
+    };
+
+    /// The position after its last.
+    pub(super) const fn end(&self) -> u64 {
+        self.start + self.length as u64
+    }
+
+    /// Its last transmission.
+    #[inline]
+    pub(super) const fn transmission(&self) -> Transmission {
+        Transmission {
+            sent_at: self.sent_at,
+            order: self.order,
+            end: self.end(),
+        }
+    }
+
+    /// Is any of these flags set?
+    pub(super) const fn is(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Taken for lost, and not sent again since.
+    pub(super) const fn is_to_be_sent(&self) -> bool {
+        self.flags & (LOST | RETRANSMITTED) == LOST
+    }
+}
+
+/// The segments outstanding, in order: a ring that doubles when it is full.
+///
+/// A segment's number counts from the first ever sent, and is its name: it stays good while the
+/// ring grows, and tells when the segment is gone.
+#[derive(Debug)]
+pub(super) struct Ring {
+    // A power of two of them.
+    slots: Vec<Segment>,
+    /// Number of the first segment outstanding.
+    pub(super) first: u64,
+    /// Number of the next to be sent.
+    pub(super) next: u64,
+}
+
+/// Slots of an idle connection's ring: a window of few segments needs no more.
+const INITIAL_SLOTS: usize = 16;
+
+impl Ring {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: vec![Segment::EMPTY; INITIAL_SLOTS],
+            first: 0,
+            next: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        (self.next - self.first) as usize
+    }
+
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        number as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u64) -> &Segment {
+        debug_assert!(
+            (self.first..self.next).contains(&number),
+            "gone, or to come"
+        );
+        let slot = self.slot(number);
+        &self.slots[slot]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u64) -> &mut Segment {
+        debug_assert!(
+            (self.first..self.next).contains(&number),
+            "gone, or to come"
+        );
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, segment: Segment) {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.next);
+        self.slots[slot] = segment;
+        self.next += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots = vec![Segment::EMPTY; self.slots.len() * 2];
+        for number in self.first..self.next {
+            slots[number as usize & (self.slots.len() * 2 - 1)] = *self.get(number);
+        }
+        self.slots = slots;
+    }
+
+    /// The number of the segment that holds `position`, which is outstanding.
+    pub(super) fn find(&self, position: u64) -> u64 {
+        let first = self.get(self.first);
+        debug_assert!(first.start <= position, "acknowledged already");
+        // Most segments are as long as the first.
+        let guess = self.first + (position - first.start) / u64::from(first.length.max(1));
+        let guess = guess.min(self.next - 1);
+        let at_guess = self.get(guess);
+        if at_guess.start <= position && position < at_guess.end() {
+            return guess;
+        }
+        let (mut low, mut high) = (self.first, self.next);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).start <= position {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The first segment at or after `number` that is not SACKed, or `next`.
+    ///
+    /// Each SACKed segment points past itself; a search makes those it meets point to where it
+    /// ended (path halving), so that a run of any length is crossed in next to no steps.
+    pub(super) fn next_not_sacked(&mut self, number: u64) -> u64 {
+        let mut number = number;
+        while number < self.next {
+            let skip = u64::from(self.get(number).skip);
+            if skip == 0 {
+                break;
+            }
+            let target = number + skip;
+            if target < self.next {
+                let onward = u64::from(self.get(target).skip);
+                self.get_mut(number).skip = (skip + onward) as u32;
+            }
+            number = target;
+        }
+        number
+    }
+}

@@ -1,0 +1,385 @@
+use bentpipe_types::{SackBlock, SackBlocks, Seq, Span, Time};
+use proptest::prelude::*;
+
+use super::naive::{Naive, Record};
+use super::*;
+
+/// Far up, so that sequence numbers wrap.
+const INITIAL: Seq = Seq::new(0xffff_f000);
+
+fn wire(position: u64) -> Seq {
+    INITIAL + position as u32
+}
+
+fn block(start: u64, end: u64) -> SackBlock {
+    SackBlock {
+        start: wire(start),
+        end: wire(end),
+    }
+}
+
+fn blocks(ranges: &[(u64, u64)]) -> SackBlocks {
+    ranges
+        .iter()
+        .map(|&(start, end)| block(start, end))
+        .collect()
+}
+
+fn at(milliseconds: u64) -> Time {
+    Time::ZERO + Span::from_millis(milliseconds)
+}
+
+fn arrival(milliseconds: u64) -> Arrival {
+    Arrival {
+        now: at(milliseconds),
+        ..Arrival::default()
+    }
+}
+
+/// How the naive and the real scoreboard find losses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Method {
+    Sacked,
+    Forward,
+    Time,
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    /// Segments of these lengths are sent.
+    Send(Vec<u32>),
+    /// Shares of what is outstanding: acknowledged, and blocks as (start, length); snapped to
+    /// segments' ends or not.
+    Acknowledge(f64, Vec<(f64, f64)>, bool),
+    /// The next lost segments are sent again, this many.
+    Retransmit(usize),
+    Suspect,
+    Timeout,
+    Wait(u64),
+    Undo,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let share = prop_oneof![2 => Just(0.0), 1 => 0.0..0.3, 1 => 0.0..1.0];
+    let block = (0.0..1.0, prop_oneof![0.0..0.2, 0.0..1.0]);
+    prop_oneof![
+        4 => proptest::collection::vec(prop_oneof![3 => Just(1000_u32), 1 => 1_u32..1500], 1..12)
+            .prop_map(Operation::Send),
+        8 => (share, proptest::collection::vec(block, 0..4), proptest::bool::weighted(0.9))
+            .prop_map(|(share, blocks, snap)| Operation::Acknowledge(share, blocks, snap)),
+        4 => (0_usize..5).prop_map(Operation::Retransmit),
+        1 => Just(Operation::Suspect),
+        1 => Just(Operation::Timeout),
+        2 => (0_u64..300).prop_map(Operation::Wait),
+        1 => Just(Operation::Undo),
+    ]
+}
+
+struct Both {
+    board: Scoreboard,
+    naive: Naive,
+    method: Method,
+    now: u64,
+    una: u64,
+    highest: u64,
+    newest: Option<Transmission>,
+}
+
+impl Both {
+    fn new(method: Method) -> Self {
+        let mut board = Scoreboard::new();
+        board.watch_retransmissions(method == Method::Time);
+        Self {
+            board,
+            naive: Naive::default(),
+            method,
+            now: 1,
+            una: 1,
+            highest: 1,
+            newest: None,
+        }
+    }
+
+    fn send(&mut self, length: u32) {
+        let end = self.highest + u64::from(length);
+        self.board.push(self.highest, end, at(self.now));
+        self.naive.transmissions += 1;
+        self.naive.records.push(Record {
+            start: self.highest,
+            end,
+            sent_at: at(self.now),
+            order: self.naive.transmissions,
+            ..Record::default()
+        });
+        self.highest = end;
+    }
+
+    /// A position this share of the way through what is outstanding.
+    fn position(&self, share: f64, snap: bool) -> u64 {
+        let position = self.una + ((self.highest - self.una) as f64 * share) as u64;
+        if !snap {
+            return position;
+        }
+        let ends = self.naive.records.iter().map(|r| r.end);
+        ends.take_while(|&end| end <= position)
+            .last()
+            .unwrap_or(self.una)
+    }
+
+    fn acknowledge(&mut self, share: f64, shares: &[(f64, f64)], snap: bool) {
+        // An honest receiver doesn't acknowledge SACKed data without all before it; a false one may.
+        self.una = self.position(share, snap);
+        self.board.acknowledge(self.una, arrival(self.now));
+        self.naive.acknowledge(self.una);
+        let ranges: Vec<_> = shares
+            .iter()
+            .map(|&(from, length)| {
+                let start = self.position(from, snap);
+                (
+                    start,
+                    self.position((from + length).min(1.0), snap).max(start + 1),
+                )
+            })
+            .filter(|&(_, end)| end <= self.highest)
+            .collect();
+        let mut ranges = ranges;
+        if let [first, second, ..] = ranges[..]
+            && first.0 >= second.0
+            && first.1 <= second.1
+        {
+            ranges.remove(0); // that would be a D-SACK
+        }
+        self.board
+            .sack(&blocks(&ranges), self.una, wire(self.una), self.highest);
+        for (start, end) in ranges {
+            self.naive.sack(start, end);
+        }
+        if let Some(newest) = self.board.delivered().newest
+            && newest.is_newer_than(self.newest.as_ref())
+        {
+            self.newest = Some(newest);
+        }
+        match (self.method, self.newest) {
+            (Method::Sacked, _) => {
+                self.board.mark_below_sacked(3, 2000);
+                self.naive.mark_below_sacked(3, 2000);
+            }
+            (Method::Forward, _) => {
+                self.board.mark_below_forward();
+                self.naive.mark_below_forward();
+            }
+            (Method::Time, Some(newest)) => {
+                let allowance = Span::from_millis(200);
+                self.board.mark_overdue(newest, allowance, at(self.now));
+                self.naive.mark_overdue(newest, allowance, at(self.now));
+            }
+            (Method::Time, None) => {}
+        }
+    }
+
+    fn apply(&mut self, operation: &Operation) {
+        match operation {
+            Operation::Send(lengths) => {
+                for &length in lengths {
+                    self.send(length);
+                    self.now += 1;
+                }
+            }
+            Operation::Acknowledge(share, shares, snap) => self.acknowledge(*share, shares, *snap),
+            Operation::Retransmit(times) => {
+                for _ in 0..*times {
+                    let lost = self.board.next_lost();
+                    assert_eq!(lost, self.naive.next_lost());
+                    let Some(lost) = lost else { break };
+                    self.retransmit(lost);
+                }
+            }
+            // RFC 6675's, which RACK has no need of
+            Operation::Suspect if self.method == Method::Time => {}
+            Operation::Suspect => {
+                let suspect = self.board.next_suspect();
+                assert_eq!(suspect, self.naive.next_suspect());
+                if let Some(suspect) = suspect {
+                    self.retransmit(suspect);
+                }
+            }
+            Operation::Timeout => {
+                let recent = (self.method == Method::Time).then_some(Span::from_millis(100));
+                self.board.mark_after_timeout(recent, at(self.now));
+                self.naive.mark_after_timeout(recent, at(self.now));
+            }
+            Operation::Wait(milliseconds) => self.now += milliseconds,
+            Operation::Undo => {
+                self.board.unmark_lost();
+                for record in &mut self.naive.records {
+                    record.lost = false;
+                }
+            }
+        }
+    }
+
+    fn retransmit(&mut self, segment: LostSegment) {
+        self.now += 1;
+        let length = self.board.on_retransmitted(segment.position, at(self.now));
+        assert_eq!(length, segment.length);
+        self.naive.retransmit(segment.position, at(self.now));
+    }
+
+    fn compare(&mut self) {
+        let outstanding = self.highest - self.una;
+        assert_eq!(self.board.pipe(outstanding), self.naive.pipe());
+        assert_eq!(self.board.sacked(), self.naive.sum(|r| r.sacked));
+        assert_eq!(self.board.lost(), self.naive.sum(|r| r.lost));
+        assert_eq!(
+            self.board.retransmitted(),
+            self.naive.sum(|r| r.retransmitted)
+        );
+        assert_eq!(self.board.forward(), self.naive.forward);
+        assert_eq!(self.board.segments(), self.naive.records.len());
+        assert_eq!(self.board.next_lost(), self.naive.next_lost());
+        assert_eq!(
+            self.board.highest_not_sacked(),
+            self.naive.highest_not_sacked()
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Whatever is sent, acknowledged, SACKed, lost and sent again: the same as a scoreboard that
+    /// walks over everything.
+    #[test]
+    fn as_if_everything_were_walked(
+        method in prop_oneof![Just(Method::Sacked), Just(Method::Forward), Just(Method::Time)],
+        operations in proptest::collection::vec(operation(), 1..120),
+    ) {
+        let mut both = Both::new(method);
+        for operation in &operations {
+            both.apply(operation);
+            if matches!(operation, Operation::Acknowledge(..)) {
+                prop_assert_eq!(both.board.delivered().bytes, both.naive.delivered);
+            }
+            both.compare();
+        }
+    }
+
+    /// Blocks without sense: nothing is marked that was not sent, and nothing panics.
+    #[test]
+    fn lies_are_ignored(
+        words in proptest::collection::vec((any::<u32>(), any::<u32>()), 1..200),
+        sent in 1_u64..100,
+    ) {
+        let mut board = Scoreboard::new();
+        for n in 0..sent {
+            board.push(1 + 1000 * n, 1001 + 1000 * n, at(n));
+        }
+        let (una, highest) = (1001, 1 + 1000 * sent);
+        for pair in words.chunks(3) {
+            board.acknowledge(una.min(highest), arrival(1000));
+            let blocks: SackBlocks = pair
+                .iter()
+                .map(|&(start, length)| SackBlock {
+                    start: Seq::new(start),
+                    end: Seq::new(start.wrapping_add(length)),
+                })
+                .collect();
+            board.sack(&blocks, una.min(highest), wire(una.min(highest)), highest);
+            board.mark_below_sacked(3, 2000);
+            prop_assert!(board.sacked() <= highest - una.min(highest));
+        }
+    }
+}
+
+fn ten() -> Scoreboard {
+    let mut board = Scoreboard::new();
+    for n in 0..10 {
+        board.push(1 + 1000 * n, 1001 + 1000 * n, at(n));
+    }
+    board.acknowledge(1, arrival(100));
+    board
+}
+
+#[test]
+fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
+    let mut board = ten();
+    board.acknowledge(2001, arrival(100));
+    let lies = [(5001, 10_002), (3001, 3001), (1, 1001), (20_001, 21_001)];
+    board.sack(&blocks(&lies), 2001, wire(2001), 10_001);
+    assert_eq!((board.sacked(), board.ignored_blocks()), (0, 4));
+    assert_eq!(board.delivered().duplicate, None);
+}
+
+#[test]
+fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block() {
+    let mut board = ten();
+    board.acknowledge(2001, arrival(100));
+    board.sack(
+        &blocks(&[(1, 1001), (3001, 4001)]),
+        2001,
+        wire(2001),
+        10_001,
+    );
+    assert_eq!(board.delivered().duplicate, Some((1, 1001)));
+    assert_eq!((board.sacked(), board.delivered().bytes), (1000, 3000));
+    board.acknowledge(2001, arrival(101));
+    board.sack(
+        &blocks(&[(4001, 5001), (3001, 6001)]),
+        2001,
+        wire(2001),
+        10_001,
+    );
+    assert_eq!(board.delivered().duplicate, Some((4001, 5001)));
+    assert_eq!((board.sacked(), board.delivered().bytes), (3000, 2000));
+    assert_eq!(board.newly_sacked(), [(4001, 6001)]);
+    assert_eq!(board.ignored_blocks(), 0);
+}
+
+#[test]
+fn a_receiver_that_goes_back_on_its_sacks_is_sent_everything_again() {
+    let mut board = ten();
+    board.sack(&blocks(&[(1001, 10_001)]), 1, wire(1), 10_001);
+    assert_eq!(board.sacked(), 9000);
+    board.acknowledge(1001, arrival(200));
+    // It should have acknowledged everything.
+    assert!(board.mark_after_timeout(None, at(1000)));
+    assert_eq!(
+        (board.sacked(), board.lost(), board.pipe(9000)),
+        (0, 9000, 0)
+    );
+    let first = board.next_lost();
+    assert_eq!(first.map(|lost| lost.position), Some(1001));
+}
+
+/// Work doesn't grow with the window, measured as the memory that steady work needs: nothing is
+/// allocated once the window has been full.
+#[test]
+fn memory_is_bounded_by_what_is_outstanding() {
+    let mut board = Scoreboard::new();
+    board.watch_retransmissions(true);
+    let mut position = 1;
+    let mut una = 1;
+    for round in 0..200_000_u64 {
+        board.push(position, position + 1000, at(round));
+        position += 1000;
+        if position - una < 2_000_000 {
+            continue;
+        }
+        una += 1000;
+        board.acknowledge(una, arrival(round));
+        // Every ninth is lost for a while.
+        if round % 9 != 0 {
+            let end = position - 1000;
+            board.sack(&blocks(&[(end - 1000, end)]), una, wire(una), position);
+        }
+        if let Some(newest) = board.delivered().newest {
+            board.mark_overdue(newest, Span::from_millis(2000), at(round));
+        }
+        while let Some(lost) = board.next_lost() {
+            board.on_retransmitted(lost.position, at(round));
+        }
+    }
+    assert!(board.segments() <= 2001);
+    assert!(board.under_way.len() <= 2 * board.segments());
+    assert!(board.lost_again.len() <= board.segments());
+}

@@ -1,0 +1,546 @@
+//! Recovery by selective acknowledgments: one state machine for every way of finding losses.
+//!
+//! | what | where |
+//! |---|---|
+//! | what was sent, SACKed, lost, sent again | `scoreboard` |
+//! | what is lost | RFC 6675's count (here), FACK's distance (here), RFC 8985's time (`rack`) |
+//! | how much goes out in fast recovery | the window, or `proportional_rate_reduction` |
+//! | losses at the end of a transfer | `tail_loss_probe` |
+//! | losses that were none | `f_rto`, `undo` |
+
+use bentpipe_types::{Span, Time};
+
+use super::f_rto::{Evidence, ForwardRto};
+use super::proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
+use super::rack::{Rack, Surroundings};
+use super::scoreboard::{LostSegment, Scoreboard};
+use super::tail_loss_probe::{TailLossProbe, Verdict};
+use super::undo::Undo;
+use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, SendSequence};
+use crate::{Config, RecoveryPhase};
+
+/// RFC 6675 section 2: DupThresh
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// How losses are found.
+#[derive(Clone, Debug)]
+enum Detection {
+    /// RFC 6675: by what is SACKed above. With DupAcks.
+    Sacked(u32),
+    /// Mathis and Mahdavi 1996: by the distance of the highest segment that has arrived. With the
+    /// duplicate acknowledgments.
+    Forward(u32),
+    /// RFC 8985: by time.
+    Rack(Rack),
+}
+
+/// Where recovery stands, and the position that ends it: RFC 6675's RecoveryPoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    Fast { point: u64 },
+    AfterTimeout { point: u64 },
+}
+
+/// Recovery by selective acknowledgments.
+#[derive(Clone, Debug)]
+pub struct Selective {
+    detection: Detection,
+    state: State,
+    limited_transmit: bool,
+    // The next retransmission goes whatever the window says (RFC 6675 section 5 step 4.3).
+    regardless: bool,
+    // RFC 6675 section 4, NextSeg, rule 4: RescueRxt
+    rescued: bool,
+    reduce_proportionally: bool,
+    reduction: Option<ProportionalRateReduction>,
+    probes: bool,
+    probe: TailLossProbe,
+    forward_rto: bool,
+    forward: ForwardRto,
+    undoes: bool,
+    undo: Undo,
+}
+
+impl Selective {
+    /// RFC 6675, with RACK and whatever else `config` wants.
+    #[must_use]
+    pub fn sack(config: &Config) -> Self {
+        let detection = if config.rack {
+            Detection::Rack(Rack::new())
+        } else {
+            Detection::Sacked(0)
+        };
+        Self::new(detection, config)
+    }
+
+    /// FACK.
+    #[must_use]
+    pub fn fack(config: &Config) -> Self {
+        Self {
+            reduce_proportionally: false,
+            probes: false,
+            ..Self::new(Detection::Forward(0), config)
+        }
+    }
+
+    fn new(detection: Detection, config: &Config) -> Self {
+        Self {
+            // RFC 8985 section 7: the probe's answer is RACK's to judge.
+            probes: config.tail_loss_probe && matches!(detection, Detection::Rack(_)),
+            detection,
+            state: State::Open,
+            limited_transmit: config.limited_transmit,
+            regardless: false,
+            rescued: false,
+            reduce_proportionally: config.proportional_rate_reduction,
+            reduction: None,
+            probe: TailLossProbe::default(),
+            forward_rto: config.f_rto,
+            forward: ForwardRto::Off,
+            undoes: config.undo,
+            undo: Undo::default(),
+        }
+    }
+
+    /// Must the scoreboard watch retransmissions in the order of leaving?
+    pub(crate) const fn watches_retransmissions(&self) -> bool {
+        matches!(self.detection, Detection::Rack(_))
+    }
+
+    /// Where recovery stands.
+    pub(crate) const fn phase(&self) -> RecoveryPhase {
+        match self.state {
+            State::Open => RecoveryPhase::Open,
+            State::Fast { .. } => RecoveryPhase::FastRecovery,
+            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
+        }
+    }
+
+    /// The shortest round trip that RACK knows of.
+    pub(crate) fn minimum_rtt(&self) -> Span {
+        match &self.detection {
+            Detection::Rack(rack) => rack.minimum_rtt(),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// A round trip was measured.
+    #[inline]
+    pub(crate) fn on_rtt(&mut self, rtt: Span, now: Time) {
+        if let Detection::Rack(rack) = &mut self.detection {
+            rack.on_rtt(rtt, now);
+        }
+    }
+
+    /// An acknowledgment about which there is something to think.
+    fn on_unusual_ack(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Reaction {
+        let una = send.unacknowledged;
+        let advances = ack.acknowledged > 0;
+        let delivered = board.delivered();
+        let (bytes, newly_sacked) = (delivered.bytes, delivered.sacked);
+        if let Some(range) = delivered.duplicate {
+            self.undo.on_duplicate(range, send.segment);
+        }
+        let pure_duplicate = ack.duplicate && bytes == 0;
+        let verdict = self.probe.on_ack(board, una, pure_duplicate);
+
+        let original = advances && self.undo.answers_original(ack.echo);
+        let mut spurious = self.undo.all_explained() || original;
+        let mut left = false;
+        match self.state {
+            State::Open => spurious &= !original,
+            State::Fast { point } => left = una >= point,
+            State::AfterTimeout { point } => {
+                spurious |= self.forward.on_ack(&Evidence {
+                    unacknowledged: una,
+                    advances,
+                    delivers: bytes > 0,
+                    duplicate: ack.duplicate,
+                    forward: board.forward(),
+                    next: send.next,
+                    can_send_new: ack.can_send_new,
+                });
+                left = una >= point;
+            }
+        }
+        if spurious {
+            self.take_back(board);
+            return Reaction::Undo;
+        }
+        let was_fast = matches!(self.state, State::Fast { .. });
+        if left {
+            self.leave();
+        }
+        let lost = self.detect(ack, send, board, newly_sacked > 0);
+        let enters = match self.state {
+            State::Open => lost.found || left && board.lost() > 0,
+            State::Fast { .. } => false,
+            // As in Linux: a retransmission that is lost, too, is a sign of its own.
+            State::AfterTimeout { .. } => lost.retransmission,
+        };
+        if enters {
+            self.enter(send, board);
+            let flight_size = send.outstanding() + ack.acknowledged;
+            return if left && was_fast {
+                Reaction::ExitAndEnter { flight_size }
+            } else {
+                Reaction::Enter { flight_size }
+            };
+        }
+        match self.state {
+            State::Fast { .. } if advances => Reaction::Partial {
+                restart_timer: true,
+            },
+            State::Fast { .. } => Reaction::Hold,
+            _ if left && was_fast => Reaction::Exit { limit: None },
+            // RFC 8985 section 7.4.2: the same as for a fast recovery
+            State::Open if verdict == Verdict::Repaired => Reaction::Repaired {
+                flight_size: send.outstanding() + ack.acknowledged,
+            },
+            _ if advances => Reaction::Grow,
+            _ => Reaction::Hold,
+        }
+    }
+
+    fn detect(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        sacks: bool,
+    ) -> Found {
+        let advances = ack.acknowledged > 0;
+        let recovering = self.state != State::Open;
+        let found = match &mut self.detection {
+            Detection::Rack(rack) => {
+                let overdue = rack.detect(
+                    board,
+                    Surroundings {
+                        now: ack.now,
+                        recovering,
+                        smoothed_rtt: ack.smoothed_rtt,
+                    },
+                );
+                return Found {
+                    found: overdue.found,
+                    retransmission: overdue.retransmission,
+                };
+            }
+            Detection::Sacked(duplicates) => {
+                // RFC 6675 section 5: a duplicate is what SACKs something new
+                *duplicates = if advances {
+                    0
+                } else {
+                    *duplicates + u32::from(sacks)
+                };
+                // IsLost; steps 1 and 2
+                let bytes = u64::from(DUPLICATE_THRESHOLD - 1) * u64::from(send.segment);
+                let found = board.mark_below_sacked(u64::from(DUPLICATE_THRESHOLD), bytes);
+                if !recovering && !found && *duplicates >= DUPLICATE_THRESHOLD {
+                    // Step 4.3: the first, lost or not
+                    board.mark_first();
+                    true
+                } else {
+                    found
+                }
+            }
+            Detection::Forward(duplicates) => {
+                *duplicates = if advances {
+                    0
+                } else {
+                    *duplicates + u32::from(sacks || ack.duplicate)
+                };
+                // Mathis and Mahdavi 1996 section 2.2: (snd.fack - snd.una) > (3 * MSS) or
+                // dupacks == 3
+                let ahead = board.forward().saturating_sub(send.unacknowledged);
+                let triggered =
+                    ahead > 3 * u64::from(send.segment) || *duplicates >= DUPLICATE_THRESHOLD;
+                if !recovering && !triggered {
+                    false
+                } else {
+                    let found = board.mark_below_forward();
+                    if !recovering && !found {
+                        board.mark_first();
+                    }
+                    found || !recovering
+                }
+            }
+        };
+        Found {
+            found,
+            retransmission: false,
+        }
+    }
+
+    fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
+        self.state = State::Fast {
+            point: send.highest,
+        };
+        self.forward = ForwardRto::Off;
+        self.probe.forget();
+        self.reduction = None;
+        self.regardless = !self.reduce_proportionally;
+        self.rescued = false;
+        if self.undoes {
+            self.undo
+                .start(send.unacknowledged, board.retransmitted_segments());
+        }
+    }
+
+    fn leave(&mut self) {
+        self.state = State::Open;
+        self.forward = ForwardRto::Off;
+        self.reduction = None;
+        self.regardless = false;
+        if let Detection::Rack(rack) = &mut self.detection {
+            rack.on_exit();
+        }
+    }
+
+    /// It was no loss.
+    fn take_back(&mut self, board: &mut Scoreboard) {
+        if self.state != State::Open {
+            self.leave();
+        }
+        self.undo.stop();
+        board.unmark_lost();
+    }
+
+    /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
+    /// the time.
+    pub(crate) fn on_reordering_timer(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) -> Reaction {
+        let ack = Acknowledgment {
+            acknowledged: 0,
+            duplicate: false,
+            now,
+            echo: None,
+            smoothed_rtt,
+            can_send_new: false,
+        };
+        let lost = self.detect(&ack, send, board, false);
+        if lost.found && self.state == State::Open {
+            self.enter(send, board);
+            return Reaction::Enter {
+                flight_size: send.outstanding(),
+            };
+        }
+        Reaction::Hold
+    }
+
+    /// When RACK wants to look again.
+    #[inline]
+    pub(crate) fn reordering_deadline(&self) -> Option<Time> {
+        match &self.detection {
+            Detection::Rack(rack) => rack.deadline(),
+            _ => None,
+        }
+    }
+
+    /// How long to wait for an acknowledgment before a probe, if one is due at all (RFC 8985
+    /// section 7.2).
+    #[inline]
+    pub(crate) fn probe_timeout(
+        &self,
+        board: &Scoreboard,
+        smoothed_rtt: Option<Span>,
+    ) -> Option<Span> {
+        let due = self.probes
+            && self.state == State::Open
+            && board.sacked() == 0
+            && !self.probe.is_under_way();
+        due.then(|| TailLossProbe::timeout(smoothed_rtt, board.segments() == 1))
+    }
+
+    /// A probe was sent.
+    pub(crate) fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
+        self.probe.on_sent(send.highest, retransmission);
+    }
+
+    /// The window in fast recovery, after each acknowledgment of it; `target` is where it is to
+    /// arrive.
+    pub(crate) fn regulate(
+        &mut self,
+        target: u64,
+        advances: bool,
+        send: &SendSequence,
+        board: &Scoreboard,
+    ) {
+        if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
+            return;
+        }
+        let delivered = board.delivered().bytes;
+        if self.reduction.is_some() && delivered == 0 {
+            return; // RFC 9937 section 6.2
+        }
+        let reduction = self.reduction.get_or_insert_with(|| {
+            ProportionalRateReduction::new(
+                send.outstanding(),
+                board.sacked(),
+                delivered,
+                send.segment,
+            )
+        });
+        let ack = RecoveryAck {
+            delivered,
+            in_flight: board.pipe(send.outstanding()),
+            safe: advances && board.newly_lost() == 0,
+        };
+        reduction.on_ack(ack, target);
+    }
+
+    /// What may be in flight, where the window rule allows `window`.
+    #[inline]
+    pub(crate) fn window(&self, window: u64) -> u64 {
+        self.reduction
+            .as_ref()
+            .map_or(window, ProportionalRateReduction::window)
+    }
+
+    /// `bytes` were sent, for the first time or again.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(bytes);
+        }
+    }
+
+    /// What to send again when the window has room and there is nothing new: RFC 6675 section 4,
+    /// NextSeg, rules 3 and 4.
+    pub(crate) fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
+        let (State::Fast { .. }, Detection::Sacked(_)) = (self.state, &self.detection) else {
+            return None;
+        };
+        let suspect = board.next_suspect();
+        if suspect.is_some() || self.rescued {
+            return suspect;
+        }
+        self.rescued = true;
+        board.highest_not_sacked()
+    }
+
+    /// The timer has expired; `reduces`: the window suffers for it.
+    pub(crate) fn on_retransmission_timeout(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        reduces: bool,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) {
+        if self.undoes && reduces {
+            self.undo
+                .start(send.unacknowledged, board.retransmitted_segments());
+        }
+        let first_time = self.state == State::Open;
+        let recent = match &mut self.detection {
+            Detection::Rack(rack) => {
+                let around = Surroundings {
+                    now,
+                    recovering: !first_time,
+                    smoothed_rtt,
+                };
+                Some(rack.on_timeout(board, around))
+            }
+            Detection::Sacked(duplicates) | Detection::Forward(duplicates) => {
+                *duplicates = 0;
+                None
+            }
+        };
+        board.mark_after_timeout(recent, now);
+        self.probe.forget();
+        self.reduction = None;
+        self.regardless = true;
+        // RFC 5682 section 3.1 step 1: not where recovery was under way
+        self.forward = if self.forward_rto && first_time {
+            ForwardRto::start(send.highest)
+        } else {
+            ForwardRto::Off
+        };
+        self.state = State::AfterTimeout {
+            point: send.highest,
+        };
+    }
+}
+
+/// What was found to be lost.
+#[derive(Clone, Copy)]
+struct Found {
+    found: bool,
+    retransmission: bool,
+}
+
+impl LossRecovery for Selective {
+    #[inline]
+    fn on_ack(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Reaction {
+        if let Detection::Rack(rack) = &mut self.detection {
+            rack.on_ack(board, send.unacknowledged, send.highest, ack.now);
+        }
+        let all_is_well = self.state == State::Open
+            && ack.acknowledged > 0
+            && board.is_clean()
+            && !self.probe.is_under_way();
+        if all_is_well {
+            return Reaction::Grow;
+        }
+        self.on_unusual_ack(ack, send, board)
+    }
+
+    #[inline]
+    fn next_retransmit(
+        &mut self,
+        _send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Option<Retransmission> {
+        if !board.has_lost_to_send() || self.forward.holds_retransmissions() {
+            return None;
+        }
+        let lost = board.next_lost()?;
+        Some(Retransmission {
+            position: lost.position,
+            length: Some(lost.length),
+            regardless_of_window: self.regardless,
+        })
+    }
+
+    fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
+        board.on_retransmitted(position, now);
+        self.regardless = false;
+        self.undo.on_retransmitted(now);
+    }
+
+    #[inline]
+    fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64 {
+        let outstanding = send.outstanding();
+        match (&self.detection, self.state) {
+            // Mathis and Mahdavi 1996 section 2.1: awnd = snd.nxt - snd.fack + retran_data
+            (Detection::Forward(_), State::Open | State::Fast { .. }) => {
+                let forward = board.forward().max(send.unacknowledged);
+                send.next.saturating_sub(forward) + board.retransmitted()
+            }
+            // RFC 6675 section 5 step 3 is limited transmit.
+            (_, State::Open) if !self.limited_transmit => outstanding,
+            _ => board.pipe(outstanding),
+        }
+    }
+
+    fn is_recovering(&self) -> bool {
+        matches!(self.state, State::Fast { .. })
+    }
+}

@@ -1,0 +1,68 @@
+//! Was it a loss at all? Eifel detection by timestamps (RFC 3522), and detection by D-SACK (RFC
+//! 3708). What to do then is RFC 4015's: the window rule takes its reduction back.
+
+use bentpipe_types::Time;
+
+use crate::timestamp;
+
+/// The retransmissions since the window was last reduced.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    // Linux's undo_marker: SND.UNA when recovery began, while there is something to take back.
+    marker: Option<u64>,
+    // RFC 3522 section 3.2 step 2, RetransmitTS: the timestamp of the first retransmission.
+    retransmitted_at: Option<u32>,
+    // Retransmissions of which no D-SACK says that they were needless; those of before the
+    // reduction, too. None, before the first.
+    unexplained: Option<u64>,
+}
+
+impl Undo {
+    /// The window is about to be reduced, with `under_way` retransmissions in the network.
+    pub(super) fn start(&mut self, unacknowledged: u64, under_way: u64) {
+        *self = Self {
+            marker: Some(unacknowledged),
+            retransmitted_at: None,
+            unexplained: (under_way > 0).then_some(under_way),
+        };
+    }
+
+    /// There is nothing to take back any more.
+    pub(super) fn stop(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A segment is sent again.
+    pub(super) fn on_retransmitted(&mut self, now: Time) {
+        if self.marker.is_some() {
+            self.retransmitted_at.get_or_insert(timestamp(now));
+            self.unexplained = Some(self.unexplained.unwrap_or(0) + 1);
+        }
+    }
+
+    /// A D-SACK: what lies between these positions has arrived twice.
+    pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), segment: u32) {
+        if let (Some(marker), Some(unexplained)) = (self.marker, &mut self.unexplained)
+            && end > marker
+        {
+            let segments = (end - start).div_ceil(u64::from(segment.max(1)));
+            *unexplained = unexplained.saturating_sub(segments);
+        }
+    }
+
+    /// RFC 3708 section 3: was every retransmission needless?
+    pub(super) fn all_explained(&self) -> bool {
+        self.marker.is_some() && self.unexplained == Some(0)
+    }
+
+    /// RFC 3522 section 3.2 step 4: does an acknowledgment of new data that echoes this answer the
+    /// original transmission?
+    pub(super) fn answers_original(&self, echo: Option<u32>) -> bool {
+        match (self.retransmitted_at, echo) {
+            (Some(at), Some(echo)) if self.marker.is_some() && echo != 0 => {
+                (echo.wrapping_sub(at) as i32).is_negative()
+            }
+            _ => false,
+        }
+    }
+}
