@@ -15,7 +15,9 @@ fn network() -> Network {
         BitRate::new(100_000_000).map(|rate| Settings {
             rate,
             delay: Span::from_millis(300),
-            queue: DropTail { limit: Limit::Packets(10_000) },
+            queue: DropTail {
+                limit: Limit::Packets(10_000),
+            },
             errors: Vec::new(),
             redundancy: 1.0,
         })
@@ -32,8 +34,14 @@ fn network() -> Network {
         to: client,
         start: Span::ZERO,
         application: Application::bulk(None),
-        sender: Config { send_buffer: 16_000_000, ..Config::default() },
-        receiver: Config { receive_buffer: 8_000_000, ..Config::default() },
+        sender: Config {
+            send_buffer: 16_000_000,
+            ..Config::default()
+        },
+        receiver: Config {
+            receive_buffer: 8_000_000,
+            ..Config::default()
+        },
     });
     builder.build().expect("it fits together")
 }
