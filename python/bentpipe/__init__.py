@@ -1,6 +1,7 @@
 """A workbench for TCP over satellite and other long, asymmetric paths.
 
-`Scenario` names a network, `run` simulates it, `predict` evaluates the closed forms on it;
+`Scenario` names a network, `run` simulates it, `predict` evaluates the closed forms on it, `sweep`
+simulates it along axes;
 `bentpipe.model` has the closed forms themselves. Everything loads on first use: a command-line
 start must not pay for numpy or matplotlib.
 """
@@ -15,16 +16,30 @@ if TYPE_CHECKING:
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
     from bentpipe.scenario import Scenario
+    from bentpipe.sweeps import SweepResult, load_sweep, sweep
 
-__all__ = ["RunResult", "Scenario", "ScenarioError", "__version__", "predict", "run"]
+__all__ = [
+    "RunResult",
+    "Scenario",
+    "ScenarioError",
+    "SweepResult",
+    "__version__",
+    "load_sweep",
+    "predict",
+    "run",
+    "sweep",
+]
 
 _HOMES = {
     "RunResult": "bentpipe.results",
     "Scenario": "bentpipe.scenario",
     "ScenarioError": "bentpipe._native",
+    "SweepResult": "bentpipe.sweeps",
     "__version__": "bentpipe._native",
+    "load_sweep": "bentpipe.sweeps",
     "predict": "bentpipe.prediction",
     "run": "bentpipe.results",
+    "sweep": "bentpipe.sweeps",
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.scenario import Scenario
 
@@ -159,7 +159,7 @@ class RunResult:
                 return flow
         raise KeyError(f"no flow {name!r}; there are: {', '.join(flow.name for flow in flows)}")
 
-    def write_parquet(self, path: Path) -> None:
+    def write_parquet(self, path: Path | IO[bytes]) -> None:
         """Write the probes in tidy form: columns series, time_s, value, unit."""
         import pyarrow.parquet as pq
 

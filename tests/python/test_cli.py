@@ -305,7 +305,7 @@ def test_help_and_version(bentpipe: Any) -> None:
     assert bentpipe("--version").out.startswith("bentpipe ")
     alone = bentpipe()
     assert (alone.status, alone.err) == (2, "")
-    for command in ("run", "predict", "reproduce", "list", "schema", "doctor"):
+    for command in ("run", "predict", "reproduce", "sweep", "list", "schema", "doctor"):
         assert bentpipe(command, "--help").status == 0
 
 
@@ -353,4 +353,4 @@ def test_stdout_that_fails_is_reported(
 
 def test_the_application_has_no_command_that_is_not_documented() -> None:
     names = {command.name for command in application.registered_commands}
-    assert names == {"run", "predict", "reproduce", "list", "schema", "doctor"}
+    assert names == {"run", "predict", "reproduce", "sweep", "list", "schema", "doctor"}

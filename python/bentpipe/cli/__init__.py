@@ -1,4 +1,4 @@
-"""The command line: `bentpipe run`, `predict`, `reproduce`, `list`, `schema`, `doctor`.
+"""The command line: `bentpipe run`, `predict`, `reproduce`, `sweep`, `list`, `schema`, `doctor`.
 
 This module turns every way of ending into an exit status and at most one line on stderr. The
 commands live beside it and import what they need when they are called: `bentpipe run` answers

@@ -107,6 +107,49 @@ def _reproduce(
     reproduce(names=studies or [], quick=quick, out=out, as_json=json)
 
 
+@application.command("sweep")
+def _sweep(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A sweep file: scenario and axes.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where the results go, a Parquet dataset. [default: NAME.parquet]"
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Cells at a time. [default: one per core]")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a sweep that was cut short.")
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Simulate on the cluster of this Dask scheduler."),
+    ] = None,
+    series: Annotated[
+        bool, typer.Option("--series", help="Keep every cell's probes, too.")
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.svg", help="Plot goodput along one or two axes."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Simulate a scenario along axes, on all cores."""
+    from bentpipe.cli.sweep import sweep
+
+    sweep(
+        file=file,
+        out=out,
+        workers=workers,
+        resume=resume,
+        dask=dask,
+        series=series,
+        plot=plot,
+        as_json=json,
+    )
+
+
 @application.command("list")
 def _list(
     kind: Annotated[

@@ -1,0 +1,245 @@
+"""`bentpipe sweep`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from bentpipe.cli.output import console, new_table, print_json
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.sweeps import Progress, load_definition, load_sweep
+from bentpipe.sweeps import sweep as run_sweep
+from bentpipe.sweeps.summary import summarise, varying
+from bentpipe.units import format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from bentpipe.sweeps import SweepResult
+    from bentpipe.sweeps.summary import Point
+
+# More rows than this nobody reads in a terminal.
+_MOST_ROWS: Final = 60
+_MOST_FAILURES: Final = 5
+
+
+def sweep(
+    *,
+    file: str,
+    out: Path | None,
+    workers: int | None,
+    resume: bool,
+    dask: str | None,
+    series: bool,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Simulate the cells, keep their results, print what they came to.
+
+    Raises
+    ------
+    WorkError
+        A cell failed.
+    """
+    began = perf_counter()
+    definition = load_definition(file, series=series)
+    if plot is not None:
+        _check_plot(plot, definition.axes)
+    folder = out if out is not None else Path(f"{definition.name}.parquet")
+    with _progress() as progress:
+        try:
+            result = run_sweep(
+                definition,
+                out=folder,
+                workers=workers,
+                resume=resume,
+                dask=dask,
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            _say_what_is_kept(folder)
+            raise
+    simulated = progress.simulated
+    if plot is not None:
+        _plot(result, plot)
+    points = summarise(result)
+    if as_json:
+        print_json(_as_data(result, points, folder, simulated, perf_counter() - began))
+    else:
+        _print(result, points, simulated, perf_counter() - began)
+        print(f"wrote {folder}")
+        if plot is not None:
+            print(f"wrote {plot}")
+    if result.failures:
+        raise WorkError(_failed(result))
+
+
+def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: float) -> None:
+    sweep = result.sweep
+    sizes = " × ".join(f"{len(axis)} {axis.name}" for axis in sweep.axes)
+    earlier = "" if simulated == len(sweep) else f", {simulated:,} of them now"
+    print(f"{sweep.name}: {len(sweep):,} cells ({sizes}){earlier}, in {format_seconds(elapsed_s)}")
+    axes = varying(result)
+    headings = [axis.name for axis in axes] or ["cells"]
+    table = new_table(
+        *(*headings, "goodput", "quartiles", "sent again", "timeouts", "transfers finished")
+    )
+    for point in points[:_MOST_ROWS]:
+        place = [point.labels[axis.name] for axis in axes] or [str(point.cells)]
+        table.add_row(*place, *_cells(point))
+    console().print(table)
+    if len(points) > _MOST_ROWS:
+        print(f"{len(points) - _MOST_ROWS} more rows: bentpipe.load_sweep reads them all")
+    if any(point.cells > 1 for point in points):
+        print("medians over the seeds")
+
+
+def _cells(point: Point) -> list[str]:
+    if point.goodput_bps is None or point.retransmitted is None:
+        return ["failed", "", "", "", ""]
+    goodput = point.goodput_bps
+    spread = f"{format_rate(goodput.lower)} – {format_rate(goodput.upper)}"
+    return [
+        format_rate(goodput.median),
+        spread if point.cells > 1 else "",
+        f"{100 * point.retransmitted:.3g}%",
+        f"{point.timeouts:g}",
+        f"{point.finished_flows} of {point.flows}",
+    ]
+
+
+def _failed(result: SweepResult) -> str:
+    failures = result.failures
+    told = "; ".join(
+        f"{_place(failure.place)}: {failure.error}" for failure in failures[:_MOST_FAILURES]
+    )
+    more = len(failures) - _MOST_FAILURES
+    rest = f"; and {more} more" if more > 0 else ""
+    return f"{len(failures)} of {len(result.sweep)} cells failed: {told}{rest}"
+
+
+def _place(place: Any) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in place.items())
+
+
+def _as_data(
+    result: SweepResult, points: list[Point], folder: Path, simulated: int, elapsed_s: float
+) -> dict[str, Any]:
+    return {
+        "sweep": result.sweep.name,
+        "scenario": str(result.sweep.scenario.path),
+        "out": str(folder),
+        "axes": {axis.name: list(axis.coordinates) for axis in result.sweep.axes},
+        "cells": len(result.sweep),
+        "simulated": simulated,
+        "failed": len(result.failures),
+        "elapsed_s": elapsed_s,
+        "points": [point.as_json() for point in points],
+        "failures": [
+            {
+                "cell": failure.cell,
+                "place": dict(failure.place),
+                "error": failure.error,
+                "command": failure.command,
+            }
+            for failure in result.failures
+        ],
+    }
+
+
+def _say_what_is_kept(folder: Path) -> None:
+    try:
+        result = load_sweep(folder)
+    except (RequestError, WorkError, OSError):
+        return
+    print(
+        f"bentpipe: {result.finished} of {len(result.sweep)} cells are in {folder}; "
+        "--resume goes on",
+        file=sys.stderr,
+    )
+
+
+class _Counting(Progress):
+    """Counts what is done now; shows nothing."""
+
+    def __init__(self) -> None:
+        self.simulated = 0
+
+    def step(self, *, done: int, failed: int) -> None:
+        del failed
+        self.simulated += done
+
+
+@contextmanager
+def _progress() -> Iterator[_Counting]:
+    """Give a progress bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield _Counting()
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    class Shown(_Counting):
+        def __init__(self, bars: Bars) -> None:
+            super().__init__()
+            self._bars = bars
+            self._task = bars.add_task("", total=None)
+            self._failed = 0
+            self._name = ""
+
+        def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
+            self._name, self._failed = name, failed
+            self._bars.reset(self._task, total=total, completed=done, description=self._said())
+
+        def step(self, *, done: int, failed: int) -> None:
+            super().step(done=done, failed=failed)
+            self._failed += failed
+            self._bars.update(self._task, advance=done, description=self._said())
+
+        def _said(self) -> str:
+            return f"{self._name}, {self._failed} failed" if self._failed else self._name
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("remaining"),
+        TimeRemainingColumn(),
+    )
+    with Bars(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        # Of a few long cells, the last one says more than none.
+        speed_estimate_period=600.0,
+    ) as bars:
+        yield Shown(bars)
+
+
+def _check_plot(plot: Path, axes: Any) -> None:
+    from bentpipe.sweeps.curves import curve_axes
+
+    curve_axes(axes)
+    if plot.suffix != ".svg":
+        raise RequestError(f"--plot {plot}: expected a file that ends in .svg")
+    folder = plot.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise RequestError(f"--plot {plot}: there is no folder {folder} to write to")
+
+
+def _plot(result: SweepResult, plot: Path) -> None:
+    from bentpipe.plot.sweep_plot import write_sweep_plot
+    from bentpipe.sweeps.curves import curves
+
+    write_sweep_plot(curves(result), plot)

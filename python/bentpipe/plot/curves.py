@@ -1,0 +1,24 @@
+"""Curves with quartile bands, before they are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One curve: x, then goodput's lower quartile, median and upper quartile, in bit/s."""
+
+    label: str
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """Goodput along an axis. With `ticks`, x counts them: the axis has names, not numbers."""
+
+    title: str
+    x_label: str
+    log_x: bool
+    ticks: tuple[str, ...] | None
+    curves: tuple[Curve, ...]

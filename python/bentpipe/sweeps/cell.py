@@ -1,0 +1,65 @@
+"""One cell's simulation, wherever it runs: in a thread here, or on another machine."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bentpipe.results import run
+
+if TYPE_CHECKING:
+    from bentpipe.scenario import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What it takes to simulate a cell: the scenario's text comes along."""
+
+    cell: int
+    scenario: Scenario
+    series: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a cell: a summary, or the error that it ended with.
+
+    `series` is a Parquet file of the probes, if they were asked for.
+    """
+
+    cell: int
+    wall_s: float
+    summary_json: str | None = None
+    error: str | None = None
+    series: bytes | None = None
+
+
+def simulate(task: Task) -> Outcome:
+    """Simulate a cell; a failure is an outcome, too. Releases the GIL."""
+    began = time.perf_counter()
+    try:
+        result = run(task.scenario, default_probes=task.series)
+        series = None
+        if task.series:
+            buffer = io.BytesIO()
+            result.write_parquet(buffer)
+            series = buffer.getvalue()
+    except BaseException as error:
+        # A panic in the simulator is no Exception; it fails its cell like any other error.
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        return Outcome(cell=task.cell, wall_s=time.perf_counter() - began, error=_line(error))
+    return Outcome(
+        cell=task.cell,
+        wall_s=time.perf_counter() - began,
+        summary_json=result.summary_json,
+        series=series,
+    )
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    expected = isinstance(error, ValueError | RuntimeError)
+    return text if expected and text else f"internal error: {type(error).__name__}: {text}"

@@ -1,0 +1,143 @@
+"""Cells on a Dask cluster: its workers need bentpipe of the same version, and no files of ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from bentpipe import __version__
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.sweeps.cell import Outcome, Task, simulate
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# How long nobody may answer before we give up, in seconds.
+_PATIENCE_S: Final = 30.0
+# Waiting tasks for each thread of the cluster: enough that none idles for a round trip, few
+# enough that a sweep of a million cells isn't in the scheduler's memory.
+_AHEAD: Final = 4
+_POLL_S: Final = 0.5
+
+
+class _OtherVersionError(RuntimeError):
+    """A worker has another bentpipe: its results would be others, too."""
+
+
+def outcomes(tasks: Iterator[Task], *, address: str) -> Iterator[list[Outcome]]:
+    """Simulate tasks on the cluster; yield what has finished since the last time.
+
+    A worker that dies takes nothing with it: the scheduler gives its cells to the others.
+
+    Raises
+    ------
+    RequestError
+        Dask isn't installed, or no scheduler answers at the address.
+    WorkError
+        The scheduler or all workers went away, or a worker can't simulate.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise RequestError(
+            "--dask needs dask.distributed, which isn't installed: pip install 'bentpipe[dask]'"
+        ) from None
+    try:
+        client = Client(address, timeout=_PATIENCE_S / 3, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
+    try:
+        yield from _outcomes(tasks, client, address)
+    finally:
+        client.close(timeout=5)
+
+
+def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[list[Outcome]]:
+    running: set[Future] = set()
+    heard = time.monotonic()
+    lost: list[str] = []
+    while True:
+        threads = _threads(client, address)
+        if threads:
+            heard = time.monotonic()
+        elif time.monotonic() - heard > _PATIENCE_S:
+            raise WorkError(f"--dask {address}: no worker for {_PATIENCE_S:.0f} s; {_KEPT}")
+        # Without a worker, tasks wait here, where they cost nothing.
+        while len(running) < _AHEAD * threads and (task := next(tasks, None)) is not None:
+            running.add(client.submit(_simulate, task, __version__, pure=False, retries=2))
+        if not running and threads:
+            break
+        done, running = _finished(running)
+        batch = []
+        for future in done:
+            outcome = _outcome(future, address)
+            if isinstance(outcome, Outcome):
+                batch.append(outcome)
+            else:
+                lost.append(outcome)
+        # Kept before anything is raised.
+        yield batch
+    if lost:
+        raise WorkError(f"--dask {address}: {len(lost)} cells got lost: {lost[0]}; {_KEPT}")
+
+
+_KEPT: Final = "what has finished is kept, and --resume goes on"
+
+
+def _finished(running: set[Future]) -> tuple[set[Future], set[Future]]:
+    """Wait for a moment, at least for the first; return who is done, and who isn't."""
+    from distributed import TimeoutError as NotYet
+    from distributed import wait
+
+    if running:
+        try:
+            wait(running, timeout=_POLL_S, return_when="FIRST_COMPLETED")
+        except (NotYet, TimeoutError):
+            pass
+        except Exception as error:
+            # Cancelled: the scheduler went away, which `_threads` says better.
+            if type(error).__name__ not in {"CancelledError", "FutureCancelledError"}:
+                raise
+    else:
+        time.sleep(_POLL_S)
+    done = {future for future in running if future.done()}
+    return done, running - done
+
+
+def _outcome(future: Future, address: str) -> Outcome | str:
+    """Return what a task came to, or how it got lost."""
+    if future.status == "finished":
+        result: Outcome = future.result()
+        future.release()
+        return result
+    if future.status == "error":
+        error: Any = future.exception()
+        if isinstance(error, _OtherVersionError | ImportError):
+            raise WorkError(f"--dask {address}: a worker can't simulate: {error}; {_KEPT}")
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    raise WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
+
+
+def _threads(client: Client, address: str) -> int:
+    """Return how many cells the cluster simulates at a time.
+
+    Raises
+    ------
+    WorkError
+        The scheduler went away.
+    """
+    try:
+        threads = client.nthreads() if client.status == "running" else None
+    except (OSError, TimeoutError):
+        threads = None
+    if threads is None:
+        raise WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
+    return sum(threads.values())
+
+
+def _simulate(task: Task, version: str) -> Outcome:
+    if version != __version__:
+        raise _OtherVersionError(f"it has bentpipe {__version__}, this is {version}")
+    return simulate(task)

@@ -1,0 +1,80 @@
+"""What a sweep's plot shows: goodput along one axis, a curve for each value of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bentpipe.errors import RequestError
+from bentpipe.plot.curves import Curve, Curves
+from bentpipe.sweeps.summary import SEED, summarise
+
+if TYPE_CHECKING:
+    from bentpipe.sweeps.definition import Axis
+    from bentpipe.sweeps.outcome import SweepResult
+
+
+def curve_axes(axes: Sequence[Axis]) -> tuple[Axis, Axis | None]:
+    """Return the axis that goes along the plot and the one that has a curve for each value.
+
+    Along the plot goes the axis of numbers; of two, the longer one.
+
+    Raises
+    ------
+    RequestError
+        There are not one or two axes besides the seed.
+    """
+    varying = [axis for axis in axes if [each.key for each in axis.variables] != [SEED]]
+    if len(varying) not in {1, 2}:
+        names = ", ".join(axis.name for axis in varying) or "none"
+        raise RequestError(
+            f"--plot: expected one or two axes besides the seed, got {len(varying)} ({names}); "
+            "bentpipe.load_sweep reads results for plots of your own"
+        )
+    along = max(varying, key=lambda axis: (_numeric(axis), len(axis)))
+    others = [axis for axis in varying if axis is not along]
+    return along, others[0] if others else None
+
+
+def curves(result: SweepResult) -> Curves:
+    """Return a sweep's goodput as curves with their quartiles."""
+    along, other = curve_axes(result.sweep.axes)
+    found: dict[str, list[tuple[float, float, float, float]]] = {}
+    for point in summarise(result):
+        label = f"{other.name} = {point.labels[other.name]}" if other is not None else ""
+        curve = found.setdefault(label, [])
+        if (goodput := point.goodput_bps) is not None:
+            place = point.place[along.name]
+            x = float(place) if _numeric(along) else float(along.coordinates.index(place))
+            curve.append((x, goodput.lower, goodput.median, goodput.upper))
+    ticks = None if _numeric(along) else tuple(str(each) for each in along.coordinates)
+    return Curves(
+        title=result.sweep.name,
+        x_label=_described(along),
+        log_x=_is_log(along),
+        ticks=ticks,
+        curves=tuple(
+            Curve(label=label, points=tuple(sorted(points))) for label, points in found.items()
+        ),
+    )
+
+
+def _numeric(axis: Axis) -> bool:
+    return all(
+        isinstance(each, int | float) and not isinstance(each, bool) for each in axis.coordinates
+    )
+
+
+def _is_log(axis: Axis) -> bool:
+    """Whether the values spread over decades: on a linear scale they would lie on each other."""
+    if not _numeric(axis):
+        return False
+    values = sorted(float(each) for each in axis.coordinates)
+    return len(values) > 2 and values[0] > 0.0 and values[-1] >= 30.0 * values[0]
+
+
+def _described(axis: Axis) -> str:
+    unit = axis.unit
+    stem = axis.name.removesuffix(f"_{unit}") if unit else axis.name
+    shown = {"bps": "bit/s", "bytes": "B"}.get(unit, unit)
+    return stem.replace("_", " ") + (f" ({shown})" if unit else "")

@@ -1,0 +1,159 @@
+"""A sweep's results, read back: a tidy table, an xarray Dataset, what failed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bentpipe.results import Series
+from bentpipe.sweeps.records import FLOW, RUN, WALL
+from bentpipe.sweeps.store import read_store, series_path
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bentpipe.sweeps.definition import Coordinate, Sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A cell that failed: where it is on the axes, its error, how to see it again."""
+
+    cell: int
+    place: Mapping[str, Coordinate]
+    error: str
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SweepResult:
+    """A sweep's results.
+
+    `table` is tidy: a row of kind "run" for each cell and one for each of its flows, link
+    directions and gateways; in every row, the cell's number and its place on the axes. `timing`
+    has how long each cell took, the only thing that differs between equal sweeps. `folder` is
+    None if the results are in memory only.
+    """
+
+    sweep: Sweep
+    folder: Path | None
+    # pyarrow has no types of its own: these are pa.Table.
+    table: pa.Table
+    timing: pa.Table
+
+    @property
+    def finished(self) -> int:
+        """How many cells have an outcome, failures included."""
+        return len(self.timing)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all cells have one."""
+        return self.finished == len(self.sweep)
+
+    @property
+    def wall_s(self) -> float:
+        """What the cells took together, in seconds."""
+        return float(pc.sum(self.timing[WALL]).as_py() or 0.0)
+
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """The cells that failed, in order."""
+        failed = self.table.filter(pc.field("error").is_valid())
+        return tuple(
+            self._failure(cell, error)
+            for cell, error in zip(
+                failed["cell"].to_pylist(), failed["error"].to_pylist(), strict=True
+            )
+        )
+
+    def rows(self, kind: str = FLOW) -> pa.Table:
+        """Return the rows of one kind ("run", "flow", "link", "gateway").
+
+        The columns are those that such rows have.
+        """
+        table = self.table.filter(pc.field("kind") == kind)
+        axes = {"cell", "name", *self.sweep.columns()}
+        names = [
+            name
+            for name in table.schema.names
+            if name in axes or (name != "kind" and table[name].null_count < len(table))
+        ]
+        return table.select(names)
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """The results as an xarray Dataset: its dimensions are the axes, `flow` and `link`.
+
+        Flows' variables have their own names (`goodput_bps`), links' begin with `link_`
+        (`link_utilization`), gateways' with `gateway_`. A cell without an outcome, or that
+        failed, is NaN; `error` says why, where any did.
+        """
+        from bentpipe.sweeps.dataset import dataset_of
+
+        return dataset_of(self)
+
+    def series(self, cell: int) -> dict[str, Series]:
+        """Return a cell's probes, if the sweep was asked to keep them.
+
+        Raises
+        ------
+        FileNotFoundError
+            There are none.
+        """
+        import pyarrow.parquet as pq
+
+        if self.folder is None:
+            raise FileNotFoundError("results in memory have no series")
+        table = pq.read_table(series_path(self.folder, cell))
+        names = pc.unique(table["series"]).to_pylist()
+        found = {}
+        for name in names:
+            rows = table.filter(pc.field("series") == name)
+            found[name] = Series(
+                times_s=rows["time_s"].to_numpy(),
+                values=rows["value"].to_numpy(),
+                unit=rows["unit"][0].as_py(),
+            )
+        return found
+
+    def in_memory(self) -> SweepResult:
+        """Return the results without the folder that they come from."""
+        return replace(self, folder=None)
+
+    def _failure(self, cell: int, error: str) -> Failure:
+        where = self.sweep.cell(cell)
+        scenario = self.sweep.scenario_of(where)
+        words = ["bentpipe", "run", str(scenario.path)]
+        for key, value in scenario.settings:
+            words += ["--set", f"{key}={value}"]
+        return Failure(
+            cell=cell,
+            place=self.sweep.coordinates(where),
+            error=error,
+            command=shlex.join(words),
+        )
+
+
+def load_sweep(path: str | Path) -> SweepResult:
+    """Read a sweep's results, of one that is under way, too.
+
+    Raises
+    ------
+    RequestError
+        The folder is no sweep's results.
+    """
+    sweep, table, timing = read_store(Path(path))
+    return SweepResult(sweep=sweep, folder=Path(path), table=table, timing=timing)
+
+
+def run_rows(result: SweepResult) -> pa.Table:
+    """Return a row for each cell that has an outcome."""
+    return result.rows(RUN)

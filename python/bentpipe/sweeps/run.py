@@ -1,0 +1,138 @@
+"""A sweep from beginning to end: read, checked, simulated, kept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bentpipe.errors import RequestError
+from bentpipe.sweeps import local
+from bentpipe.sweeps.cell import Outcome, Task
+from bentpipe.sweeps.check import check_sweep, scenario_in_memory
+from bentpipe.sweeps.definition import Sweep
+from bentpipe.sweeps.outcome import SweepResult, load_sweep
+from bentpipe.sweeps.reader import define_sweep, read_sweep
+from bentpipe.sweeps.store import Store
+
+
+class Progress:
+    """Hears how far the work is; this one says nothing."""
+
+    def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
+        """Note that a sweep of `total` cells begins, of which `done` are there already."""
+
+    def step(self, *, done: int, failed: int) -> None:
+        """Note that more cells are done, and how many of these failed."""
+
+
+def load_definition(source: str | Path | Mapping[str, Any], *, series: bool = False) -> Sweep:
+    """Read a sweep file, or what one would hold as plain data, and check it.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        The sweep or its scenario is wrong.
+    """
+    if isinstance(source, Mapping):
+        sweep, refuse = define_sweep(source)
+    else:
+        sweep, refuse = read_sweep(source)
+    sweep = replace(
+        sweep,
+        scenario=scenario_in_memory(sweep.scenario),
+        series=sweep.series or series,
+    )
+    check_sweep(sweep, refuse)
+    return sweep
+
+
+def sweep(
+    source: str | Path | Mapping[str, Any] | Sweep,
+    *,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    dask: str | None = None,
+    series: bool = False,
+    progress: Progress | None = None,
+) -> SweepResult:
+    """Simulate a scenario along axes.
+
+    Parameters
+    ----------
+    source
+        A sweep file, or what one would hold as plain data: `{"scenario": "geo-consumer", "axes":
+        {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`.
+    out
+        The folder that keeps the results. Without it, they are in memory only.
+    workers
+        How many cells at a time; as many as there are cores by default.
+    resume
+        Whether to go on with a sweep that was cut short. Nothing that has finished is repeated.
+    dask
+        The address of a Dask scheduler, whose workers simulate instead of this machine's cores.
+    series
+        Whether every cell's probes are kept, too.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        The sweep or its scenario is wrong, or `out` can't be used.
+    WorkError
+        The work was cut short: the cluster went away. A cell that fails is no reason: it is
+        among the result's `failures`.
+    """
+    if workers is not None and workers < 1:
+        raise RequestError(f"--workers {workers}: expected 1 or more")
+    if workers is not None and dask is not None:
+        raise RequestError("--workers doesn't go with --dask: the cluster has workers of its own")
+    definition = source if isinstance(source, Sweep) else load_definition(source, series=series)
+    if out is not None:
+        _work(definition, Path(out), workers, resume, dask, progress or Progress())
+        return load_sweep(out)
+    if definition.series:
+        raise RequestError("series need a folder to go to: out")
+    with tempfile.TemporaryDirectory(prefix="bentpipe-sweep-") as folder:
+        _work(definition, Path(folder), workers, False, dask, progress or Progress())
+        return load_sweep(folder).in_memory()
+
+
+def _work(
+    definition: Sweep,
+    folder: Path,
+    workers: int | None,
+    resume: bool,
+    dask: str | None,
+    progress: Progress,
+) -> None:
+    with Store.opened(folder, definition, resume=resume) as store:
+        progress.begin(
+            definition.name, total=len(definition), done=store.finished, failed=store.failed
+        )
+        if store.finished < len(definition):
+            for batch in _outcomes(_tasks(definition, store), workers, dask):
+                if batch:
+                    store.append(batch)
+                    failed = sum(outcome.error is not None for outcome in batch)
+                    progress.step(done=len(batch), failed=failed)
+        store.finish()
+
+
+def _tasks(definition: Sweep, store: Store) -> Iterator[Task]:
+    for cell in definition.cells():
+        if not store.has(cell.number):
+            scenario = definition.scenario_of(cell)
+            yield Task(cell=cell.number, scenario=scenario, series=definition.series)
+
+
+def _outcomes(
+    tasks: Iterator[Task], workers: int | None, dask: str | None
+) -> Iterator[list[Outcome]]:
+    if dask is None:
+        return local.outcomes(tasks, workers=workers or local.cores())
+    from bentpipe.sweeps import cluster
+
+    return cluster.outcomes(tasks, address=dask)

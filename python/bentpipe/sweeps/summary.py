@@ -1,0 +1,131 @@
+"""A sweep in a few lines: medians and quartiles over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bentpipe.sweeps.outcome import SweepResult, run_rows
+
+if TYPE_CHECKING:
+    from bentpipe.sweeps.definition import Axis, Coordinate
+
+SEED = "seed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quartiles:
+    """The quartiles of a few values."""
+
+    lower: float
+    median: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What the cells came to that differ in their seed only.
+
+    Goodput is that of all flows together. `retransmitted` is the share of segments that were sent
+    again. Both are None where every cell failed.
+    """
+
+    place: Mapping[str, Coordinate]
+    # As the file has the values, "250 ms".
+    labels: Mapping[str, str]
+    cells: int
+    failed: int
+    goodput_bps: Quartiles | None
+    retransmitted: float | None
+    timeouts: float | None
+    finished_flows: int
+    flows: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the point as plain data."""
+        data = asdict(self)
+        del data["labels"]
+        return data
+
+
+def varying(result: SweepResult) -> tuple[Axis, ...]:
+    """Return the axes that aren't just seeds."""
+    return tuple(
+        axis for axis in result.sweep.axes if [each.key for each in axis.variables] != [SEED]
+    )
+
+
+def summarise(result: SweepResult) -> list[Point]:
+    """Return a point for each place on the axes other than the seed, in order."""
+    sweep = result.sweep
+    shown = [at for at, axis in enumerate(sweep.axes) if axis in varying(result)]
+    runs = run_rows(result)
+    failed = np.zeros(len(sweep), dtype=bool)
+    done = np.zeros(len(sweep), dtype=bool)
+    done[runs["cell"].to_numpy()] = True
+    for failure in result.failures:
+        failed[failure.cell] = True
+    totals = _totals(result)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for cell in np.flatnonzero(done).tolist():
+        indices = sweep.cell(cell).indices
+        groups.setdefault(tuple(indices[at] for at in shown), []).append(cell)
+    points = []
+    for key in sorted(groups):
+        cells = np.asarray(groups[key])
+        good = cells[~failed[cells]]
+        axes = [(sweep.axes[at], index) for at, index in zip(shown, key, strict=True)]
+        points.append(
+            Point(
+                place={axis.name: axis.coordinates[index] for axis, index in axes},
+                labels={axis.name: _label(axis, index) for axis, index in axes},
+                cells=len(cells),
+                failed=int(failed[cells].sum()),
+                goodput_bps=quartiles(totals["goodput_bps"][good]) if len(good) else None,
+                retransmitted=_share(totals, good),
+                timeouts=float(np.median(totals["timeouts"][good])) if len(good) else None,
+                finished_flows=int(totals["finished"][good].sum()),
+                flows=int(totals["flows"][good].sum()),
+            )
+        )
+    return points
+
+
+def quartiles(values: Sequence[float] | np.ndarray[Any, Any]) -> Quartiles:
+    """Return the quartiles, interpolated linearly."""
+    lower, median, upper = np.quantile(np.asarray(values, dtype=float), [0.25, 0.5, 0.75])
+    return Quartiles(lower=float(lower), median=float(median), upper=float(upper))
+
+
+def _totals(result: SweepResult) -> dict[str, np.ndarray[Any, Any]]:
+    """Return each cell's sums over its flows."""
+    flows = result.rows()
+    count = len(result.sweep)
+    cells = flows["cell"].to_numpy()
+    totals = {"flows": np.bincount(cells, minlength=count)}
+    for name in ("goodput_bps", "segments_sent", "segments_retransmitted", "timeouts"):
+        weights = flows[name].to_numpy() if name in flows.schema.names else np.zeros(len(cells))
+        totals[name] = np.bincount(cells, weights=weights, minlength=count)
+    unfinished = "finish_s" not in flows.schema.names
+    ended = np.zeros(len(cells)) if unfinished else flows["finish_s"].is_valid().to_numpy()
+    totals["finished"] = np.bincount(cells, weights=ended, minlength=count)
+    return totals
+
+
+def _share(totals: Mapping[str, np.ndarray[Any, Any]], cells: np.ndarray[Any, Any]) -> float | None:
+    if not len(cells):
+        return None
+    sent = totals["segments_sent"][cells]
+    return float(np.median(totals["segments_retransmitted"][cells] / np.maximum(sent, 1)))
+
+
+def _label(axis: Axis, index: int) -> str:
+    if axis.zipped:
+        return str(axis.coordinates[index])
+    value = axis.variables[0].values[index]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
