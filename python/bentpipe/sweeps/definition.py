@@ -205,14 +205,18 @@ def literal(value: TomlValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # JSON's strings are TOML's, too.
-        return json.dumps(value, ensure_ascii=False)
+        return _string(value)
     if isinstance(value, list):
         return f"[{', '.join(literal(item) for item in value)}]"
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {literal(item)}" for key, item in value.items())
+        pairs = (f"{_string(key)} = {literal(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}"
     return repr(value)
+
+
+def _string(text: str) -> str:
+    # JSON's strings are TOML's, too, but for one control character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _axis_from_json(data: Mapping[str, Any]) -> Axis:

@@ -14,7 +14,8 @@ Path = tuple[str | int, ...]
 
 _SPACE = " \t"
 _BLANK = " \t\r\n"
-_BARE_END = _BLANK + ",]}#"
+# A date may have a space in it.
+_BARE_END = "\r\n,]}#"
 
 
 def key_lines(text: str) -> Mapping[Path, int]:

@@ -71,7 +71,7 @@ def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tupl
     RequestError
         The sweep is wrong.
     """
-    refuse = _refusals("sweep", {})
+    refuse = _refusals("sweep", None)
     plain = dict(data)
     return _Reader(plain, refuse, folder=folder or Path(), order={}).sweep("sweep"), refuse
 
@@ -85,10 +85,12 @@ def _not_toml(place: str, said: str, text: str) -> str:
     return f"{place}:{line}: not TOML: {said[:1].lower()}{said[1:]}"
 
 
-def _refusals(place: str, lines: Mapping[Key, int]) -> Refuse:
+def _refusals(place: str, lines: Mapping[Key, int] | None) -> Refuse:
     def refuse(key: Key, message: str) -> RequestError:
-        known = next((key[:n] for n in range(len(key), 0, -1) if key[:n] in lines), None)
-        line = f":{lines[known]}" if known is not None else (":1" if lines else "")
+        line = ""
+        if lines is not None:
+            known = (lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in lines)
+            line = f":{next(known, 1)}"
         dotted = ".".join(part for part in key if isinstance(part, str))
         return RequestError(f"{place}{line}: {dotted}: {message}" if dotted else
                             f"{place}{line}: {message}")  # fmt: skip

@@ -122,7 +122,7 @@ class Store:
             self._remove(_parts(self.folder))
             return
         parts = _parts(self.folder)
-        table, timing = _in_order([_read(part) for part in parts])
+        table, timing = _apart(_in_order([_read(part) for part in parts]))
         _write(self.folder / _TIMING, lambda path: _write_table(timing, path))
         _write(self.folder / _CELLS, lambda path: _write_table(table, path))
         self._remove(parts)
@@ -151,7 +151,7 @@ class Store:
     def _merge(self) -> None:
         merging, self._small = self._small, []
         # Whoever reads between the two steps finds rows twice, and takes them once.
-        self._write_part(merged([_read(part) for part in merging]))
+        self._write_part(_in_order([_read(part) for part in merging]))
         self._remove(merging)
 
     def _write_part(self, table: pa.Table) -> Path:
@@ -192,7 +192,7 @@ def read_store(folder: Path) -> tuple[Sweep, pa.Table, pa.Table]:
     if (folder / _CELLS).is_file():
         return sweep, _read(folder / _CELLS), _read(folder / _TIMING)
     tables = [_read(part) for part in _parts(folder)] or [table_of([], sweep)]
-    table, timing = _in_order(tables)
+    table, timing = _apart(_in_order(tables))
     return sweep, table, timing
 
 
@@ -201,8 +201,8 @@ def series_path(folder: Path, cell: int) -> Path:
     return folder / _SERIES / series_file(cell)
 
 
-def _in_order(parts: Sequence[pa.Table]) -> tuple[pa.Table, pa.Table]:
-    """Sort the rows by cell, each cell once; the wall times apart."""
+def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
+    """Put parts into one table, sorted by cell, each cell once."""
     import numpy as np
 
     table = merged(parts)
@@ -214,7 +214,13 @@ def _in_order(parts: Sequence[pa.Table]) -> tuple[pa.Table, pa.Table]:
         first.setdefault(cell, where)
     kept = np.flatnonzero(part == np.fromiter((first[c] for c in cells.tolist()), int, len(cells)))
     order = kept[np.argsort(cells[kept], kind="stable")]
-    table = table.take(pa.array(order)).combine_chunks()
+    return table.take(pa.array(order)).combine_chunks()
+
+
+def _apart(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Take the cells' wall times out of the table."""
+    import numpy as np
+
     is_run = np.asarray(table["kind"].to_pylist()) == RUN if len(table) else np.zeros(0, bool)
     timing = table.select(["cell", WALL]).filter(pa.array(is_run)).combine_chunks()
     return table.drop_columns([WALL]), timing

@@ -1,0 +1,131 @@
+"""The arrows of ARCHITECTURE.md between Python modules: imports go one way only."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import bentpipe
+
+PACKAGE = Path(bentpipe.__file__).parent
+
+# Who may import whom, the lowest first. What isn't named may not be imported.
+BASE = {"errors", "units"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "units": set(),
+    # Formulas: numpy only.
+    "model": set(),
+    "scenario": {"_native", *BASE},
+    "results": {"_native", "scenario", *BASE},
+    "prediction": {"model", "results", "scenario", *BASE},
+    "plot": {"results", "scenario", *BASE},
+    "sweeps": {"_native", "plot", "results", "scenario", *BASE},
+    # The runner hands what it did to the report, which only knows the runner's types.
+    "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
+    "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
+    "cli": {
+        *("_native", "model", "plot", "prediction", "report", "results", "scenario"),
+        *("studies", "sweeps", *BASE),
+    },
+    "__main__": {"cli"},
+}
+# Two modules of a pair may name each other if one of them does so for types only.
+FOR_TYPES_ONLY = {("report", "studies")}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def unit_of(path: Path) -> str:
+    """Return the module or folder right below the package that a file belongs to."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """Return what a file imports of bentpipe, below the package, and whether for types only."""
+    module = ("bentpipe", *path.relative_to(PACKAGE).with_suffix("").parts)
+    found: list[tuple[str, bool]] = []
+
+    def visit(node: ast.AST, *, typing: bool) -> None:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join([*module[: -node.level], *([base] if base else [])])
+            # `from bentpipe import studies` names a module, too; below, the first part decides.
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "bentpipe" and len(parts) > 1:
+                found.append((parts[1], typing))
+        within = typing or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for child in ast.iter_child_nodes(node):
+            visit(child, typing=within)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), typing=False)
+    return found
+
+
+def test_every_module_has_its_place() -> None:
+    units = {unit_of(path) for path in FILES} - {"__init__"}
+    assert units == MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    unit = unit_of(path)
+    if unit == "__init__":
+        # The public names, each from its home when it is asked for.
+        assert all(typing for name, typing in imports(path) if name != "__version__")
+        return
+    allowed = MAY_IMPORT[unit] | {unit, "__version__"}
+    wrong = {name for name, _ in imports(path) if name not in allowed}
+    assert not wrong, f"{unit} may not import {', '.join(sorted(wrong))}"
+    for name, typing in imports(path):
+        if (unit, name) in FOR_TYPES_ONLY:
+            assert typing, f"{unit} may import {name} for types only"
+
+
+def test_the_arrows_make_no_circle() -> None:
+    arrows = {
+        unit: {each for each in allowed if each != "_native" and (unit, each) not in FOR_TYPES_ONLY}
+        for unit, allowed in MAY_IMPORT.items()
+    }
+    while arrows:
+        lowest = {unit for unit, needs in arrows.items() if not needs & arrows.keys()}
+        assert lowest, f"a circle among {', '.join(arrows)}"
+        arrows = {unit: needs for unit, needs in arrows.items() if unit not in lowest}
+
+
+def test_a_wrong_arrow_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    file = tmp_path / "model" / "formula.py"
+    file.parent.mkdir()
+    file.write_text(
+        "from ..cli import output\nfrom bentpipe import results\nimport bentpipe.scenario\n"
+        "from . import path\nfrom .path import x\nimport numpy\n",
+        encoding="utf-8",
+    )
+    assert [name for name, _ in imports(file)] == ["cli", "results", "scenario", "model", "model"]
+
+
+def test_models_need_numpy_only() -> None:
+    for path in sorted((PACKAGE / "model").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {
+            name.partition(".")[0]
+            for node in ast.walk(tree)
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        }
+        third = names & {"matplotlib", "pyarrow", "rich", "scipy", "typer", "xarray", "pandas"}
+        assert not third, f"{path.name}: {third}"

@@ -1,0 +1,471 @@
+"""Sweeps that run: the same whatever the number of workers, whatever ends them, whatever fails."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import bentpipe
+from bentpipe import cli
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.sweeps import store
+from bentpipe.sweeps.cell import Outcome, Task
+from bentpipe.sweeps.local import outcomes
+from bentpipe.sweeps.summary import quartiles, summarise
+
+SCENARIO = """
+name = "small"
+duration = "20 s"
+hosts = { server = {}, client = {} }
+
+[links.satellite]
+between = ["server", "client"]
+forward = { rate = "2 Mbit/s", delay = "250 ms" }
+return = { rate = "2 Mbit/s", delay = "250 ms" }
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "100 kB" }
+"""
+SWEEP = """
+scenario = "small.toml"
+
+[axes]
+links.satellite.forward.errors.packet_loss_rate = [0, 0.01, 0.05]
+flows.download.app.size = ["50 kB", "0.1 MB"]
+seed = { count = 3 }
+"""
+# One combination of the two is wrong: a flow that starts after the end.
+PARTLY_WRONG = """
+scenario = "small.toml"
+
+[axes]
+flows.download.start = ["0 s", "8 s"]
+duration = ["10 s", "5 s"]
+"""
+# Some hundred milliseconds a cell, so that a kill comes in between.
+SLOW = """
+scenario = "small.toml"
+[set]
+flows.download.app = { kind = "bulk", size = "40 MB" }
+links.satellite.forward.rate = "100 Mbit/s"
+links.satellite.return.rate = "100 Mbit/s"
+duration = "600 s"
+[axes]
+links.satellite.forward.errors.packet_loss_rate = [0.0001, 0.001]
+seed = { count = 15 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
+    (tmp_path / "partly.toml").write_text(PARTLY_WRONG, encoding="utf-8")
+    (tmp_path / "slow.toml").write_text(SLOW, encoding="utf-8")
+    return tmp_path
+
+
+def results_of(out: Path) -> dict[str, bytes]:
+    """Return the files that equal sweeps have in common: all but the timing."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name != "_timing.parquet"
+    }
+
+
+def test_the_number_of_workers_changes_nothing(folder: Path) -> None:
+    one = bentpipe.sweep(folder / "sweep.toml", out=folder / "one", workers=1, series=True)
+    two = bentpipe.sweep(folder / "sweep.toml", out=folder / "two", workers=2, series=True)
+    assert results_of(folder / "one") == results_of(folder / "two")
+    assert one.complete
+    assert two.complete
+    assert len(list((folder / "one" / "_series").iterdir())) == 18
+
+
+def test_the_order_of_completion_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def backwards(tasks: Any, *, workers: int) -> Any:
+        del workers
+        for task in reversed(list(tasks)):
+            yield from outcomes(iter([task]), workers=1)
+
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "forwards")
+    monkeypatch.setattr("bentpipe.sweeps.local.outcomes", backwards)
+    monkeypatch.setattr(store, "_MOST_PARTS", 5)
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "backwards")
+    assert results_of(folder / "forwards") == results_of(folder / "backwards")
+
+
+def test_a_cell_is_the_run_that_it_describes(folder: Path) -> None:
+    result = bentpipe.sweep(folder / "sweep.toml")
+    size, loss, seed = "0.1 MB", 0.05, 2
+    run = bentpipe.run(
+        folder / "small.toml",
+        seed=seed,
+        settings={
+            "links.satellite.forward.errors.packet_loss_rate": loss,
+            "flows.download.app.size": size,
+        },
+    )
+    cell = result.dataset.sel(packet_loss_rate=loss, size_bytes=100_000, seed=seed)
+    flow = run.flow()
+    assert cell.goodput_bps.sel(flow="download").item() == flow.goodput_bps
+    assert cell.rtt_p95_ms.sel(flow="download").item() == flow.rtt_ms.p95
+    assert cell.packet_hops.item() == run.summary.packet_hops
+    link = cell.sel(link="satellite.forward")
+    assert link.link_utilization.item() == run.summary.links[0].utilization
+    assert link.link_packets_lost.item() == run.summary.links[0].packets_lost
+
+
+def test_the_dataset_and_the_tidy_table(folder: Path) -> None:
+    result = bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
+    dataset = result.dataset
+    assert dict(dataset.sizes) == {
+        "packet_loss_rate": 3, "size_bytes": 2, "seed": 3, "flow": 1, "link": 2
+    }  # fmt: skip
+    assert dataset.goodput_bps.dims == ("packet_loss_rate", "size_bytes", "seed", "flow")
+    assert dataset.goodput_bps.attrs["units"] == "bit/s"
+    assert dataset.link_utilization.dims == ("packet_loss_rate", "size_bytes", "seed", "link")
+    assert dataset.size_bytes.attrs == {"key": "flows.download.app.size", "units": "B"}
+    assert dataset.segments_sent.dtype == np.int64
+    median = dataset.goodput_bps.median("seed").sel(packet_loss_rate=0, flow="download")
+    assert (median > 0).all()
+    # Any reader of Parquet reads the folder.
+    table = pq.read_table(folder / "out")
+    assert table.equals(result.table)
+    assert table.num_rows == 18 * (1 + 1 + 2)
+    assert "wall_s" not in table.schema.names
+    assert result.wall_s > 0
+    flows = result.rows("flow")
+    assert flows.num_rows == 18
+    assert flows["seed"].to_pylist() == [1, 2, 3] * 6
+    assert "utilization" not in flows.schema.names
+    assert "goodput_bps" not in result.rows("link").schema.names
+
+
+def test_flows_that_only_some_cells_have(folder: Path) -> None:
+    scenario = folder / "small.toml"
+    result = bentpipe.sweep(
+        {
+            "scenario": str(scenario),
+            "axes": {"hosts.client.count": [1, 3], "seed": [1]},
+        }
+    )
+    dataset = result.dataset
+    assert dataset.sizes["flow"] == 3
+    flows = dataset.goodput_bps.sel(count=3, seed=1).dropna("flow").flow.values.tolist()
+    assert flows == ["download-1", "download-2", "download-3"]
+    point = summarise(result)[1]
+    assert (point.flows, point.finished_flows) == (3, 3)
+
+
+def test_series_are_kept_where_they_are_asked_for(folder: Path) -> None:
+    result = bentpipe.sweep(folder / "sweep.toml", out=folder / "out", series=True)
+    series = result.series(0)
+    assert "download.congestion_window" in series
+    assert len(series["download.congestion_window"].times_s) > 3
+    with pytest.raises(RequestError, match="series need a folder"):
+        bentpipe.sweep(folder / "sweep.toml", series=True)
+
+
+def test_what_is_there_is_not_overwritten(folder: Path) -> None:
+    out = folder / "out"
+    out.mkdir()
+    (out / "letter.txt").write_text("dear", encoding="utf-8")
+    for resume in (False, True):
+        with pytest.raises(RequestError, match="exists, and is no sweep's results"):
+            bentpipe.sweep(folder / "sweep.toml", out=out, resume=resume)
+        with pytest.raises(RequestError, match="exists, and is no sweep's results"):
+            bentpipe.sweep(folder / "sweep.toml", out=out / "letter.txt", resume=resume)
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "results", resume=True)
+    with pytest.raises(RequestError, match="--resume goes on with it"):
+        bentpipe.sweep(folder / "sweep.toml", out=folder / "results")
+    with pytest.raises(RequestError, match="no sweep's results"):
+        bentpipe.load_sweep(out)
+
+
+def test_nobody_else_writes_meanwhile(folder: Path) -> None:
+    sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
+    with (
+        store.Store.opened(folder / "out", sweep, resume=False),
+        pytest.raises(RequestError, match="another sweep is writing there"),
+    ):
+        bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reason"),
+    [
+        ("sweep.toml", "count = 3", "count = 4", "the axes are others"),
+        ("sweep.toml", "[axes]", 'set.duration = "19 s"\n[axes]', "[set] is another"),
+        ("small.toml", "2 Mbit/s", "3 Mbit/s", "the scenario is another"),
+    ],
+)
+def test_what_has_changed_is_not_resumed(
+    folder: Path, file: str, old: str, new: str, reason: str
+) -> None:
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
+    before = results_of(folder / "out")
+    path = folder / file
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(RequestError, match="holds the results of another sweep") as caught:
+        bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
+    assert reason in str(caught.value)
+    assert results_of(folder / "out") == before
+
+
+def test_another_version_is_not_resumed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
+    monkeypatch.setattr(store, "__version__", "99")
+    with pytest.raises(RequestError, match="another version of bentpipe"):
+        bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
+
+
+def test_layout_and_comments_may_change(folder: Path) -> None:
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
+    for name in ("sweep.toml", "small.toml"):
+        path = folder / name
+        path.write_text("# why\n\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    assert bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True).complete
+
+
+def test_nothing_that_has_finished_is_repeated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class EnoughError(Exception):
+        pass
+
+    ran: list[int] = []
+
+    def some(tasks: Any, *, workers: int) -> Any:
+        del workers
+        for task in tasks:
+            if len(ran) in {4, 9}:
+                ran.append(-1)
+                raise EnoughError
+            ran.append(task.cell)
+            yield from outcomes(iter([task]), workers=1)
+
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "whole")
+    monkeypatch.setattr("bentpipe.sweeps.local.outcomes", some)
+    monkeypatch.setattr(store, "_MOST_PARTS", 3)
+    for so_far in (4, 8):
+        with pytest.raises(EnoughError):
+            bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
+        # What is there can be read at any time.
+        partial = bentpipe.load_sweep(folder / "out")
+        assert (partial.finished, partial.complete) == (so_far, False)
+        assert np.isfinite(partial.dataset.goodput_bps.values).sum() == so_far
+        assert len(summarise(partial)) == math.ceil(so_far / 3)
+    # Left by a kill in the middle of a write, and between the two steps of a merge.
+    (folder / "out" / "_writing-part-000099.parquet").write_bytes(b"PAR1")
+    some_part = next((folder / "out").glob("part-*.parquet"))
+    shutil.copy(some_part, folder / "out" / "part-000098.parquet")
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "out", resume=True)
+    assert [cell for cell in ran if cell >= 0] == list(range(18))
+    assert results_of(folder / "out") == results_of(folder / "whole")
+
+
+def test_a_torn_file_is_named(folder: Path) -> None:
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "out")
+    (folder / "out" / "cells.parquet").write_bytes(b"PAR1")
+    with pytest.raises(WorkError, match=r"cells\.parquet: can't be read"):
+        bentpipe.load_sweep(folder / "out")
+
+
+def test_kill_9_loses_nothing_and_repeats_nothing(folder: Path) -> None:
+    command = [sys.executable, "-m", "bentpipe", "sweep", str(folder / "slow.toml")]
+    out = folder / "out"
+    done: set[int] = set()
+    for kill in range(3):
+        process = subprocess.Popen(
+            [*command, "--out", str(out), "--resume"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            parts = list(out.glob("part-*.parquet")) if out.exists() else []
+            if len(parts) >= 3 * (kill + 1):
+                break
+            time.sleep(0.002)
+        process.kill()
+        _, said = process.communicate()
+        assert process.returncode == -signal.SIGKILL, said.decode()
+        partial = bentpipe.load_sweep(out)
+        cells = set(partial.timing["cell"].to_pylist())
+        assert cells > done
+        assert not partial.complete
+        done = cells
+    process_ = subprocess.run(
+        [*command, "--out", str(out), "--resume", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(process_.stdout)["simulated"] == 30 - len(done)
+    bentpipe.sweep(folder / "slow.toml", out=folder / "whole", workers=1)
+    assert results_of(out) == results_of(folder / "whole")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
+def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bentpipe", "sweep", str(folder / "slow.toml"), "--out", "out"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("out/part-*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "of 30 cells are in out; --resume goes on" in said
+    assert said.splitlines()[-1] == "bentpipe: interrupted"
+    assert "Traceback" not in said
+    assert bentpipe.load_sweep(folder / "out").finished >= 1
+
+
+def test_a_failing_cell_is_kept_and_the_rest_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "out"
+    status = cli.execute(["sweep", str(folder / "partly.toml"), "--out", str(out), "--json"])
+    said = capsys.readouterr()
+    assert status == 1
+    assert len(said.err.splitlines()) == 1
+    assert "1 of 4 cells failed: download_start_s = 8.0, duration_s = 5.0: --set flows" in said.err
+    data = json.loads(said.out)
+    assert (data["cells"], data["simulated"], data["failed"]) == (4, 4, 1)
+    assert data["failures"][0]["command"].startswith("bentpipe run ")
+    result = bentpipe.load_sweep(out)
+    assert result.complete
+    (failure,) = result.failures
+    assert dict(failure.place) == {"download_start_s": 8.0, "duration_s": 5.0}
+    assert math.isnan(result.dataset.goodput_bps.sel(download_start_s=8.0, duration_s=5.0).item())
+    assert (
+        "flows.download.start"
+        in result.dataset.error.sel(download_start_s=8.0, duration_s=5.0).item()
+    )
+    # It would fail again.
+    assert cli.execute(["sweep", str(folder / "partly.toml"), "--out", str(out), "--resume"]) == 1
+    assert "0 of them now" in capsys.readouterr().out
+
+
+def test_whatever_a_cell_dies_of_is_its_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Panic(BaseException):
+        pass
+
+    def run(*_: object, **__: object) -> None:
+        raise Panic("attempt to subtract\nwith overflow")
+
+    monkeypatch.setattr("bentpipe.sweeps.cell.run", run)
+    result = bentpipe.sweep(folder / "sweep.toml")
+    assert len(result.failures) == 18
+    expected = "internal error: Panic: attempt to subtract with overflow"
+    assert result.failures[0].error == expected
+    assert dict(result.dataset.sizes) == {"packet_loss_rate": 3, "size_bytes": 2, "seed": 3}
+
+
+def test_the_table_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot = folder / "plot.svg"
+    out = folder / "out"
+    arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(out), "--plot", str(plot)]
+    assert cli.execute(arguments) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "18 cells (3 packet_loss_rate × 2 size_bytes × 3 seed)" in said.out
+    assert "0.1 MB" in said.out
+    assert "3 of 3" in said.out
+    assert f"wrote {out}" in said.out
+    assert plot.read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workers", "0"], "--workers 0: expected 1 or more"),
+        (["--workers", "2", "--dask", "tcp://127.0.0.1:1"], "--workers doesn't go with --dask"),
+        (["--plot", "plot.png"], "expected a file that ends in .svg"),
+        (["--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
+    ],
+)
+def test_requests_that_are_wrong(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    out = folder / "out"
+    status = cli.execute(["sweep", str(folder / "sweep.toml"), "--out", str(out), *arguments])
+    said = capsys.readouterr()
+    assert (status, said.out) == (2, "")
+    assert message in said.err
+    assert not out.exists()
+
+
+def test_three_axes_have_no_plot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "sweep.toml"
+    path.write_text(SWEEP + "hosts.server.tcp.nagle = [true, false]\n", encoding="utf-8")
+    assert cli.execute(["sweep", str(path), "--plot", str(folder / "plot.svg")]) == 2
+    assert "expected one or two axes besides the seed, got 3" in capsys.readouterr().err
+
+
+def test_no_more_tasks_are_taken_than_are_needed(folder: Path) -> None:
+    """A sweep of a million cells must not be in memory at once."""
+    sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
+    taken = 0
+
+    def tasks() -> Any:
+        nonlocal taken
+        for cell in sweep.cells():
+            taken += 1
+            yield Task(cell=cell.number, scenario=sweep.scenario_of(cell), series=False)
+
+    seen = 0
+    for batch in outcomes(tasks(), workers=2):
+        seen += len(batch)
+        assert taken <= seen + 4
+    assert (taken, seen) == (18, 18)
+
+
+def test_parts_have_one_table_whatever_they_hold(folder: Path) -> None:
+    """Columns that some parts lack, or have in another type, are the same in the end."""
+    sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
+
+    def outcome(cell: int, **extra: object) -> Outcome:
+        summary = {"scenario": "s", "seed": 1, "flows": [{"name": "f", **extra}]}
+        text = json.dumps({**summary, "links": [], "gateways": []})
+        return Outcome(cell=cell, wall_s=1.0, summary_json=text)
+
+    given = [outcome(0, a=1), outcome(1, a=1.5, b=None), outcome(2, b="x", c={"d": True})]
+    from bentpipe.sweeps.records import merged, table_of
+
+    apart = merged([table_of([each], sweep) for each in given])
+    together = merged([table_of(given, sweep)])
+    assert apart.equals(together)
+    assert apart["a"].to_pylist() == [None, 1.0, None, 1.5, None, None]
+    assert apart["c_d"].to_pylist()[-1] is True
+
+
+def test_quartiles() -> None:
+    found = quartiles([4.0, 1.0, 3.0, 2.0, 5.0])
+    assert (found.lower, found.median, found.upper) == (2.0, 3.0, 4.0)
