@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bentpipe._native import ScenarioError
     from bentpipe._native import __version__ as __version__
+    from bentpipe.congestion import congestion_control
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
     from bentpipe.scenario import Scenario
@@ -24,6 +25,7 @@ __all__ = [
     "ScenarioError",
     "SweepResult",
     "__version__",
+    "congestion_control",
     "load_sweep",
     "predict",
     "run",
@@ -36,6 +38,7 @@ _HOMES = {
     "ScenarioError": "bentpipe._native",
     "SweepResult": "bentpipe.sweeps",
     "__version__": "bentpipe._native",
+    "congestion_control": "bentpipe.congestion",
     "load_sweep": "bentpipe.sweeps",
     "predict": "bentpipe.prediction",
     "run": "bentpipe.results",

@@ -24,6 +24,54 @@ class RunOutput:
     def series(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64], str]]:
         """Probe name -> (times in seconds, values, unit)."""
 
+class Window:
+    """The window that a congestion control moves, in bytes.
+
+    A fraction of a byte is kept from one call to the next. Whatever a rule sets, one segment may
+    always be in flight. `slow_start_threshold` is infinite as long as there is none.
+    """
+
+    congestion_window: float
+    slow_start_threshold: float
+    @property
+    def segment(self) -> int:
+        """Payload of a full segment."""
+
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether the window is below the threshold."""
+
+class Ack:
+    """An acknowledgment. Bytes and seconds."""
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+
+    @property
+    def acknowledged(self) -> int:
+        """Bytes newly acknowledged that are to count; 0 for a duplicate."""
+
+    @property
+    def delivered(self) -> int:
+        """Bytes known to have reached the peer since the start, in order or not."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight after this acknowledgment."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """The round trip that this acknowledgment measured, if it did."""
+
+    @property
+    def smoothed_rtt_s(self) -> float | None:
+        """The smoothed round-trip time."""
+
+    @property
+    def minimum_rtt_s(self) -> float | None:
+        """The shortest round-trip time so far."""
+
 def run(
     path: str | os.PathLike[str],
     *,
@@ -32,11 +80,13 @@ def run(
     overrides: list[tuple[str, str]] = ...,
     pcap: list[tuple[str, str]] = ...,
     default_probes: bool = False,
+    controls: list[tuple[str, type]] = ...,
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 
     `pcap` pairs a link's name with the file its packets go to. With `default_probes`, a scenario
-    that names no probes gets those that the plots need. Raises ScenarioError, RunError.
+    that names no probes gets those that the plots need. `controls` are congestion controls of the
+    caller's own, by name. Raises ScenarioError, RunError.
     """
 
 def load(
@@ -44,6 +94,7 @@ def load(
     *,
     text: str | None = None,
     overrides: list[tuple[str, str]] = ...,
+    controls: list[tuple[str, type]] = ...,
 ) -> str:
     """Return the scenario, defaults filled in, as JSON. Raises ScenarioError."""
 

@@ -193,8 +193,10 @@ def run(
     ------
     RequestError, ScenarioError
         There is no such scenario, or it is wrong.
+    RunError
+        The run failed; where a congestion control of your own did, its exception is the cause.
     """
-    from bentpipe import _native
+    from bentpipe import _native, congestion
 
     if not isinstance(scenario, Scenario):
         scenario = Scenario.find(scenario)
@@ -206,6 +208,7 @@ def run(
         overrides=list(scenario.settings),
         pcap=[(link, str(path)) for link, path in pcap],
         default_probes=default_probes,
+        controls=congestion.registered(),
     )
     return RunResult(output)
 

@@ -65,9 +65,14 @@ class Scenario:
         ScenarioError
             The scenario is wrong.
         """
-        from bentpipe import _native
+        from bentpipe import _native, congestion
 
-        text = _native.load(self.path, text=self.text, overrides=list(self.settings))
+        text = _native.load(
+            self.path,
+            text=self.text,
+            overrides=list(self.settings),
+            controls=congestion.registered(),
+        )
         resolved: dict[str, Any] = json.loads(text)
         return resolved
 

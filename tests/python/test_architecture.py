@@ -18,8 +18,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "units": set(),
     # Formulas: numpy only.
     "model": set(),
-    "scenario": {"_native", *BASE},
-    "results": {"_native", "scenario", *BASE},
+    # Rules of the user's own, which every run knows.
+    "congestion": {"_native", *BASE},
+    "scenario": {"_native", "congestion", *BASE},
+    "results": {"_native", "congestion", "scenario", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     "plot": {"results", "scenario", *BASE},
     "sweeps": {"_native", "plot", "results", "scenario", *BASE},

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bentpipe_scenario::{
-    AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, GatewayKind, IdleRestart,
-    Progress, QueueKind, Recovery, RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
+    AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, CustomControls, GatewayKind,
+    IdleRestart, Progress, QueueKind, Recovery, RtoRule, Run, RunError, RunOptions, Scenario,
+    SlowStart,
 };
 
 /// A scenario, before it is read.
@@ -29,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) pcap: Vec<(String, PathBuf)>,
     /// Whether a scenario that names no probes gets the default ones.
     pub(crate) default_probes: bool,
+    /// Congestion controls in Python.
+    pub(crate) controls: CustomControls,
 }
 
 /// One probe's samples, as two columns of equal length.
@@ -82,7 +85,7 @@ impl Running {
     )]
     pub(crate) fn start(request: Request) -> Result<Self, Stopped> {
         let started = Instant::now();
-        let scenario = resolve(&request.source).map_err(Stopped::Wrong)?;
+        let scenario = resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
         let captures = request.pcap.into_iter();
         let options = RunOptions {
             seed: request.seed,
@@ -90,6 +93,7 @@ impl Running {
                 .map(|(place, path)| CaptureRequest { place, path })
                 .collect(),
             default_probes: request.default_probes,
+            custom_controls: request.controls,
         };
         let run = Run::new(&scenario, &options)?;
         Ok(Self { run, started })
@@ -120,8 +124,8 @@ impl Running {
 }
 
 /// Resolve the scenario and return it as JSON.
-pub(crate) fn load(source: &Source) -> Result<String, String> {
-    let scenario = resolve(source)?;
+pub(crate) fn load(source: &Source, controls: &CustomControls) -> Result<String, String> {
+    let scenario = resolve(source, controls)?;
     serde_json::to_string(&scenario).map_err(|error| error.to_string())
 }
 
@@ -152,15 +156,18 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-fn resolve(source: &Source) -> Result<Scenario, String> {
+fn resolve(source: &Source, controls: &CustomControls) -> Result<Scenario, String> {
     let overrides: Vec<(&str, &str)> = source
         .overrides
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
     let scenario = match &source.text {
-        Some(text) => Scenario::parse(text, &source.path.to_string_lossy(), &overrides),
-        None => Scenario::load(&source.path, &overrides),
+        Some(text) => {
+            let name = source.path.to_string_lossy();
+            Scenario::parse_with(text, &name, &overrides, controls)
+        }
+        None => Scenario::load_with(&source.path, &overrides, controls),
     };
     scenario.map_err(|error| error.to_string())
 }

@@ -3,6 +3,7 @@
 //! The stub that Python's type checkers read is `python/bentpipe/_native.pyi`; the two change
 //! together.
 
+mod congestion;
 mod engine;
 mod output;
 
@@ -11,7 +12,9 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
+use congestion::{Ack, Failure, PythonWindow};
 use engine::{Request, Running, Source, Stopped};
 use output::RunOutput;
 
@@ -42,21 +45,28 @@ fn scenario_error(message: String) -> PyErr {
     ScenarioError::new_err(message)
 }
 
-/// Simulate a scenario file, or `text` in its place; the GIL is released meanwhile.
+/// Simulate a scenario file, or `text` in its place; the GIL is released meanwhile, but for the
+/// callbacks of `controls`: congestion controls of the caller's own, by name.
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false
+    default_probes = false, controls = Vec::new()
 ))]
-fn run(
-    py: Python<'_>,
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keywords of Python's, each with its name"
+)]
+fn run<'py>(
+    py: Python<'py>,
     path: PathBuf,
     text: Option<String>,
     seed: Option<u64>,
     overrides: Vec<(String, String)>,
     pcap: Vec<(String, PathBuf)>,
     default_probes: bool,
+    controls: Vec<(String, Bound<'py, PyType>)>,
 ) -> PyResult<RunOutput> {
+    let failure = Failure::default();
     let request = Request {
         source: Source {
             path,
@@ -66,9 +76,15 @@ fn run(
         seed,
         pcap,
         default_probes,
+        controls: congestion::controls(controls, &failure)?,
     };
     let mut running = py.detach(|| Running::start(request))?;
-    while !py.detach(|| running.advance())? {
+    loop {
+        let ended = py.detach(|| running.advance())?;
+        failure.check(py)?;
+        if ended {
+            break;
+        }
         // Ctrl-C ends a run that was asked for by mistake.
         py.check_signals()?;
     }
@@ -77,19 +93,22 @@ fn run(
 
 /// Resolve a scenario (defaults filled in, overrides applied) and return it as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, *, text = None, overrides = Vec::new()))]
-fn load(
-    py: Python<'_>,
+#[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
+fn load<'py>(
+    py: Python<'py>,
     path: PathBuf,
     text: Option<String>,
     overrides: Vec<(String, String)>,
+    controls: Vec<(String, Bound<'py, PyType>)>,
 ) -> PyResult<String> {
+    let controls = congestion::controls(controls, &Failure::default())?;
     let source = Source {
         path,
         text,
         overrides,
     };
-    py.detach(|| engine::load(&source)).map_err(scenario_error)
+    py.detach(|| engine::load(&source, &controls))
+        .map_err(scenario_error)
 }
 
 /// Return the JSON Schema of the scenario file.
@@ -110,6 +129,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("RunError", module.py().get_type::<RunError>())?;
     module.add_class::<RunOutput>()?;
+    module.add_class::<PythonWindow>()?;
+    module.add_class::<Ack>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;

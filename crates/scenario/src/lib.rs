@@ -23,6 +23,8 @@
 //! A [`Scenario`] holds no default that is still to be filled in and no name that is still to be
 //! looked up. What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
 
+pub mod congestion;
+mod custom;
 mod document;
 mod error;
 mod load;
@@ -36,6 +38,7 @@ mod suggest;
 
 pub use bentpipe_sim::Progress;
 pub use bentpipe_types::Series as RecordedSeries;
+pub use custom::CustomControls;
 pub use error::ScenarioError;
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use resolve::limits;
@@ -49,6 +52,6 @@ pub use scenario::{
 };
 pub use schema::{
     AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance, CongestionControl,
-    GatewayKind, IdleRestart, InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
-    json_schema,
+    CongestionControlName, GatewayKind, IdleRestart, InitialThreshold, NewReno, QueueKind,
+    Recovery, RtoRule, SlowStart, json_schema,
 };

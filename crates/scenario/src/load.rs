@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::limits::MAX_FILE_BYTES;
 use crate::resolve::resolve;
 use crate::schema::ScenarioFile;
-use crate::{Scenario, ScenarioError};
+use crate::{CustomControls, Scenario, ScenarioError};
 
 impl Scenario {
     /// Reads a scenario file, with `--set KEY=VALUE` overrides.
@@ -17,6 +17,19 @@ impl Scenario {
     ///
     /// One line: what cannot be read, or is not understood, and where.
     pub fn load(path: impl AsRef<Path>, overrides: &[(&str, &str)]) -> Result<Self, ScenarioError> {
+        Self::load_with(path, overrides, &CustomControls::default())
+    }
+
+    /// The same, where `custom` names window rules besides those that are built in.
+    ///
+    /// # Errors
+    ///
+    /// One line: what cannot be read, or is not understood, and where.
+    pub fn load_with(
+        path: impl AsRef<Path>,
+        overrides: &[(&str, &str)],
+        custom: &CustomControls,
+    ) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let unreadable = |error: std::io::Error| {
@@ -39,7 +52,7 @@ impl Scenario {
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
             ScenarioError::in_file(&name, Some(line), "", "not UTF-8 text")
         })?;
-        Self::parse(&text, &name, overrides)
+        Self::parse_with(&text, &name, overrides, custom)
     }
 
     /// Reads the text of a scenario file; `file` is what errors call it.
@@ -54,12 +67,26 @@ impl Scenario {
         file: &str,
         overrides: &[(&str, &str)],
     ) -> Result<Self, ScenarioError> {
+        Self::parse_with(text, file, overrides, &CustomControls::default())
+    }
+
+    /// The same, where `custom` names window rules besides those that are built in.
+    ///
+    /// # Errors
+    ///
+    /// One line: what is not understood, and where.
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        overrides: &[(&str, &str)],
+        custom: &CustomControls,
+    ) -> Result<Self, ScenarioError> {
         if text.len() as u64 > MAX_FILE_BYTES {
             let message = "longer than 1 MiB: not a scenario file";
             return Err(ScenarioError::in_file(file, None, "", message));
         }
         let document = Document::parse(text, file, overrides)?;
         let scenario: ScenarioFile = document.read()?;
-        resolve(&scenario).map_err(|fault| document.explain(fault))
+        resolve(&scenario, custom).map_err(|fault| document.explain(fault))
     }
 }

@@ -10,13 +10,13 @@ mod tcp;
 
 use bentpipe_types::Span;
 
-use crate::Scenario;
 use crate::document::{Fault, path};
 use crate::schema::ScenarioFile;
+use crate::{CustomControls, Scenario};
 use directory::Directory;
 
-/// The scenario that the file describes.
-pub(crate) fn resolve(file: &ScenarioFile) -> Result<Scenario, Fault> {
+/// The scenario that the file describes. `custom` names window rules besides those built in.
+pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Scenario, Fault> {
     let duration = file.duration.0;
     if duration == Span::ZERO {
         return Err(fault(&["duration"], "expected more than 0 s"));
@@ -28,7 +28,7 @@ pub(crate) fn resolve(file: &ScenarioFile) -> Result<Scenario, Fault> {
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
-    let nodes = nodes::resolve(file)?;
+    let nodes = nodes::resolve(file, custom)?;
     let links = links::resolve(&file.links, &node_names)?;
     let flows = flows::resolve(&file.flows, &node_names, duration)?;
     flows::check_routes(&file.flows, &node_names, &nodes, &links)?;

@@ -6,8 +6,8 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 use crate::schema::{
-    BandwidthFilter, CongestionAvoidance, CongestionControl, GatewayKind, HyblaFile, IdleRestart,
-    NewReno, QueueKind, Recovery, RtoRule, SlowStart, words::words,
+    BandwidthFilter, CongestionAvoidance, CongestionControlName, GatewayKind, HyblaFile,
+    IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart, words::words,
 };
 
 /// A network, what flows through it, and what to record.
@@ -64,7 +64,7 @@ pub enum NodeKind {
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSettings {
     /// The window rule.
-    pub congestion_control: CongestionControl,
+    pub congestion_control: CongestionControlName,
     /// How Hybla is set up.
     pub hybla: HyblaFile,
     /// What Enhanced Hybla takes for the bottleneck's capacity; it has one.

@@ -21,7 +21,8 @@ use serde::Deserialize;
 use crate::quantity::Length;
 
 pub use congestion::{
-    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, HyblaFile, InitialThreshold,
+    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
+    InitialThreshold,
 };
 pub use flow::{AppFile, AppKind, FlowFile};
 pub use json::json_schema;

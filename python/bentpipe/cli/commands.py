@@ -66,6 +66,13 @@ def _run(
             metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
         ),
     ] = None,
+    python: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PY",
+            help="Run this Python file first; it may register congestion controls. Repeatable.",
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Simulate a scenario, packet by packet."""
@@ -77,6 +84,7 @@ def _run(
         settings=settings or [],
         out=out,
         pcap=pcap or [],
+        python=python or [],
         as_json=json,
     )
 

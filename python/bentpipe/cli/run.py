@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bentpipe.cli.output import console, made_folder, new_table, print_json
+from bentpipe.errors import RequestError
 from bentpipe.results import RunResult
 from bentpipe.results import run as simulate
 from bentpipe.scenario import Scenario, parse_settings
@@ -29,9 +30,12 @@ def run(
     settings: Sequence[str],
     out: Path | None,
     pcap: Sequence[str],
+    python: Sequence[Path],
     as_json: bool,
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
+    for path in python:
+        _execute(path)
     scenario = Scenario.find(file).with_settings(parse_settings(settings))
     # Before the run: nobody should wait for a result that has no place to go.
     folder = made_folder(out) if out is not None else None
@@ -49,6 +53,18 @@ def run(
         print("wrote")
         for path in written:
             print(f"  {path}")
+
+
+def _execute(path: Path) -> None:
+    """Run a Python file for what it registers."""
+    import runpy
+
+    try:
+        runpy.run_path(str(path))
+    except (OSError, RequestError):
+        raise
+    except Exception as error:
+        raise RequestError(f"--python {path}: {type(error).__name__}: {error}") from error
 
 
 def _write(result: RunResult, folder: Path) -> list[Path]:

@@ -105,20 +105,7 @@ impl de::Error for Fault {
     }
 
     fn unknown_variant(variant: &str, built: &'static [&'static str]) -> Self {
-        let list = hints::list(built);
-        let message = if hints::is_planned_value(variant, built) {
-            format!("{} is not built yet; built: {list}", quoted(variant))
-        } else if let Some(near) = suggest(variant, built.iter().copied()) {
-            format!(
-                "expected {}, got {}; did you mean {}?",
-                hints::one_of(built),
-                quoted(variant),
-                quoted(near)
-            )
-        } else {
-            format!("expected {}, got {}", hints::one_of(built), quoted(variant))
-        };
-        Self::new(Vec::new(), message)
+        Self::new(Vec::new(), hints::unknown_word(variant, built))
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {

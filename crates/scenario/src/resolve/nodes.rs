@@ -7,7 +7,7 @@ use super::limits::MAX_NODES_AND_DIRECTIONS;
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
-use crate::{Node, NodeKind};
+use crate::{CustomControls, Node, NodeKind};
 
 /// Every node's name: hosts first.
 pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
@@ -38,10 +38,10 @@ fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
 }
 
 /// The nodes in the order of the directory.
-pub(super) fn resolve(file: &ScenarioFile) -> Result<Vec<Node>, Fault> {
+pub(super) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Vec<Node>, Fault> {
     let mut nodes = Vec::new();
     for (name, host) in file.hosts.iter() {
-        let tcp = Arc::new(tcp::resolve(name, &host.tcp)?);
+        let tcp = Arc::new(tcp::resolve(name, &host.tcp, custom)?);
         let count = count_of(name, host)?;
         nodes.extend((0..count.unwrap_or(1)).map(|n| Node {
             name: member_name(name, count, n),

@@ -3,10 +3,11 @@
 use bentpipe_types::{Bytes, Span};
 
 use super::fault;
-use crate::TcpSettings;
 use crate::document::Fault;
 use crate::quantity::Size;
-use crate::schema::{CongestionControl, Recovery, SlowStart, TcpFile};
+use crate::schema::hints;
+use crate::schema::{CongestionControl, CongestionControlName, Recovery, SlowStart, TcpFile};
+use crate::{CustomControls, TcpSettings};
 
 /// Payload of a full segment in a 1500-byte IPv4 packet without options.
 const ETHERNET_MSS: u64 = 1460;
@@ -25,9 +26,20 @@ const SHORTEST_RTO: Span = Span::from_millis(1);
 /// Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
-pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> {
+pub(super) fn resolve(
+    host: &str,
+    file: &TcpFile,
+    custom: &CustomControls,
+) -> Result<TcpSettings, Fault> {
     let refuse = |key: &str, message: String| Err(fault(&["hosts", host, "tcp", key], message));
 
+    if let CongestionControlName::Custom(name) = &file.congestion_control
+        && !custom.has(name)
+    {
+        let known = CongestionControl::ALL.iter().map(|built| built.name());
+        let known: Vec<_> = known.chain(custom.names()).collect();
+        return refuse("congestion_control", hints::unknown_word(name, &known));
+    }
     let default_mss = ETHERNET_MSS - if file.timestamps { TIMESTAMPS } else { 0 };
     let mss = file.mss.unwrap_or(Size(Bytes::new(default_mss)));
     if !(MSS.0..=MSS.1).contains(&mss.0.get()) {
@@ -92,7 +104,7 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         let keys = ["hosts", host, "tcp", "hybla", "reference_rtt"];
         return Err(fault(&keys, message));
     }
-    if file.congestion_control == CongestionControl::EnhancedHybla
+    if file.congestion_control == CongestionControlName::BuiltIn(CongestionControl::EnhancedHybla)
         && file.channel_capacity.is_none()
     {
         let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
@@ -119,7 +131,7 @@ pub(super) fn resolve(host: &str, file: &TcpFile) -> Result<TcpSettings, Fault> 
         recovery(file).map_err(|(key, message)| fault(&["hosts", host, "tcp", key], message))?;
 
     Ok(TcpSettings {
-        congestion_control: file.congestion_control,
+        congestion_control: file.congestion_control.clone(),
         hybla: file.hybla,
         channel_capacity: file.channel_capacity.map(|rate| rate.0),
         bandwidth_filter: file.bandwidth_filter,

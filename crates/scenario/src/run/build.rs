@@ -6,8 +6,8 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind,
-    RtoRule as TcpRtoRule, SlowStartKind,
+    AvoidanceKind, Config, CongestionControlKind, IdleRestart as TcpIdleRestart, PacingKind,
+    RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, RandomStream, Span, Time};
 
@@ -17,15 +17,19 @@ use crate::schema::{
     CongestionAvoidance, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
 };
 use crate::{
-    App, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors, Scenario, Series,
-    TcpSettings, Way,
+    App, CustomControls, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors,
+    Scenario, Series, TcpSettings, Way,
 };
 
-/// RFC 9406 section 4.3: L, without pacing.
+/// RFC 9406 section 4.3: L, without pacing. With pacing there is no limit.
 const HYSTART_LIMIT: u32 = 8;
 
 /// The network, without probes.
-pub(super) fn network(scenario: &Scenario, seed: u64) -> Result<Network, RunError> {
+pub(super) fn network(
+    scenario: &Scenario,
+    seed: u64,
+    custom: &CustomControls,
+) -> Result<Network, RunError> {
     let mut builder = NetworkBuilder::new(seed);
     let nodes: Vec<_> = scenario
         .nodes
@@ -63,8 +67,8 @@ pub(super) fn network(scenario: &Scenario, seed: u64) -> Result<Network, RunErro
             to: nodes[flow.to],
             start: flow.start.since(Time::ZERO),
             application: Application::bulk(size.map(|size| size.get())),
-            sender: tcp_of(scenario, flow.from),
-            receiver: tcp_of(scenario, flow.to),
+            sender: tcp_of(scenario, flow.from, custom)?,
+            receiver: tcp_of(scenario, flow.to, custom)?,
         });
     }
     builder
@@ -112,11 +116,14 @@ pub(super) fn queues(scenario: &Scenario) -> Vec<DropTail> {
     both.map(|direction| queue(direction.queue)).collect()
 }
 
-fn tcp_of(scenario: &Scenario, node: usize) -> Config {
-    scenario.tcp_of(node).map(config).unwrap_or_default()
+fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
+    match scenario.tcp_of(node) {
+        Some(tcp) => Ok(config(tcp, congestion::kind(tcp, custom)?)),
+        None => Ok(Config::default()),
+    }
 }
 
-fn config(tcp: &TcpSettings) -> Config {
+fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Config {
     Config {
         mss: u16::try_from(tcp.mss.get()).unwrap_or(u16::MAX),
         initial_window: tcp.initial_window,
@@ -144,7 +151,7 @@ fn config(tcp: &TcpSettings) -> Config {
         maximum_retransmissions: tcp.maximum_retransmissions,
         maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,
         limited_transmit: tcp.limited_transmit,
-        congestion_control: congestion::kind(tcp),
+        congestion_control,
         pacing: match tcp.pacing {
             Pacing::Auto => PacingKind::AsRule,
             Pacing::Off => PacingKind::Off,
@@ -169,7 +176,10 @@ fn config(tcp: &TcpSettings) -> Config {
                 limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
             },
             SlowStart::HyStart => SlowStartKind::HyStart {
-                limit_segments: tcp.slow_start_limit.unwrap_or(HYSTART_LIMIT),
+                limit_segments: tcp.slow_start_limit.unwrap_or(match tcp.pacing {
+                    Pacing::Auto | Pacing::Off => HYSTART_LIMIT,
+                    Pacing::On | Pacing::AtMost(_) => u32::MAX,
+                }),
             },
         },
         avoidance: match tcp.congestion_avoidance {

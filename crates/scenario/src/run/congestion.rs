@@ -7,14 +7,29 @@ use bentpipe_tcp::congestion::{
     InitialThreshold as TcpInitialThreshold,
 };
 
-use crate::TcpSettings;
+use super::RunError;
 use crate::schema::{
-    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, HyblaFile, InitialThreshold,
+    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
+    InitialThreshold,
 };
+use crate::{CustomControls, TcpSettings};
 
 /// The window rule that the settings ask for.
-pub(super) fn kind(tcp: &TcpSettings) -> CongestionControlKind {
-    match tcp.congestion_control {
+pub(super) fn kind(
+    tcp: &TcpSettings,
+    custom: &CustomControls,
+) -> Result<CongestionControlKind, RunError> {
+    let built = match &tcp.congestion_control {
+        CongestionControlName::BuiltIn(built) => *built,
+        CongestionControlName::Custom(name) => {
+            let message = || format!("no congestion control is registered as \"{name}\"");
+            return custom
+                .factory(name)
+                .map(|factory| CongestionControlKind::Custom(factory.clone()))
+                .ok_or_else(|| RunError::Request(message()));
+        }
+    };
+    Ok(match built {
         CongestionControl::Reno => CongestionControlKind::Reno,
         CongestionControl::Westwood => CongestionControlKind::Westwood,
         CongestionControl::Hybla => CongestionControlKind::Hybla(hybla(&tcp.hybla)),
@@ -32,7 +47,7 @@ pub(super) fn kind(tcp: &TcpSettings) -> CongestionControlKind {
         },
         CongestionControl::Cubic => CongestionControlKind::Cubic,
         CongestionControl::Bbr | CongestionControl::Bbr1 => CongestionControlKind::Bbr1,
-    }
+    })
 }
 
 fn hybla(file: &HyblaFile) -> HyblaSettings {

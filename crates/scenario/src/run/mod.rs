@@ -12,8 +12,8 @@ use bentpipe_link::DropTail;
 use bentpipe_sim::{End, Network, Progress};
 use bentpipe_types::{Series, Time};
 
-use crate::Scenario;
 use crate::suggest::suggest;
+use crate::{CustomControls, Scenario};
 use capture::{Capture, CaptureFailure};
 
 pub use error::RunError;
@@ -37,6 +37,8 @@ pub struct RunOptions {
     pub captures: Vec<CaptureRequest>,
     /// Record the usual series of every flow and link where the scenario names none.
     pub default_probes: bool,
+    /// Window rules that are not built in.
+    pub custom_controls: CustomControls,
 }
 
 /// A run's results.
@@ -71,7 +73,7 @@ impl Run {
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
         let queues = build::queues(scenario);
-        let mut network = build::network(scenario, seed)?;
+        let mut network = build::network(scenario, seed, &options.custom_controls)?;
         build::probe(scenario, options.default_probes, &mut network);
         let mut captures = Vec::new();
         for request in &options.captures {

@@ -1,5 +1,8 @@
 //! What messages say about keys and values that are not there.
 
+use crate::error::quoted;
+use crate::suggest::suggest;
+
 /// What a missing key should hold.
 pub(crate) fn expected(key: &str) -> Option<&'static str> {
     Some(match key {
@@ -26,7 +29,7 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 }
 
 /// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
-pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
+fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
         Some(&"router") => &["split", "hybrid"],
         Some(&"drop-tail") => &["red", "fair"],
@@ -34,6 +37,22 @@ pub(crate) fn is_planned_value(value: &str, built: &[&str]) -> bool {
         _ => &[],
     };
     planned.contains(&value)
+}
+
+/// What is wrong with a word that is none of `known`.
+pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
+    if is_planned_value(word, known) {
+        format!("{} is not built yet; built: {}", quoted(word), list(known))
+    } else if let Some(near) = suggest(word, known.iter().copied()) {
+        format!(
+            "expected {}, got {}; did you mean {}?",
+            one_of(known),
+            quoted(word),
+            quoted(near)
+        )
+    } else {
+        format!("expected {}, got {}", one_of(known), quoted(word))
+    }
 }
 
 /// `"a", "b"`

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Longest name, in letters.
 const LONGEST: usize = 64;
-const PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
+pub(super) const PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
 
 /// A name: letters, digits, "-" and "_", beginning with a letter or digit, at most 64 in all.
 ///

@@ -4,7 +4,7 @@ use bentpipe_types::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{BandwidthFilter, CongestionControl, HyblaFile};
+use super::congestion::{BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile};
 use super::words::words;
 use crate::quantity::{DelayedAck, Length, Pacing, Rate, Segments, Size, Window};
 
@@ -14,7 +14,7 @@ use crate::quantity::{DelayedAck, Length, Pacing, Rate, Segments, Size, Window};
 #[serde(default, deny_unknown_fields)]
 pub struct TcpFile {
     /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC.
-    pub congestion_control: CongestionControl,
+    pub congestion_control: CongestionControlName,
     /// How "hybla" is set up, and the growth of "enhanced-hybla".
     pub hybla: HyblaFile,
     /// What "enhanced-hybla" takes for the capacity of the bottleneck (vanzara2014: CC). It is
@@ -52,7 +52,7 @@ pub struct TcpFile {
     pub slow_start: SlowStart,
     /// Most segments by which one acknowledgment grows the window in slow start, where `slow_start`
     /// is "byte-counting" or "hystart++". RFC 3465 calls it L and asks for at most 2; RFC 9406 for 8,
-    /// without pacing. Default: 8 with "hystart++", else no limit, as in Linux.
+    /// without pacing. Default: 8 with "hystart++" and no pacing, else no limit, as in Linux.
     pub slow_start_limit: Option<Segments>,
     /// How the congestion window grows in congestion avoidance.
     pub congestion_avoidance: CongestionAvoidance,
@@ -117,7 +117,7 @@ pub struct TcpFile {
 impl Default for TcpFile {
     fn default() -> Self {
         Self {
-            congestion_control: CongestionControl::Reno,
+            congestion_control: CongestionControlName::BuiltIn(CongestionControl::Reno),
             hybla: HyblaFile::default(),
             channel_capacity: None,
             bandwidth_filter: BandwidthFilter::LastSample,

@@ -1,0 +1,348 @@
+//! Congestion controls that are written in Python.
+//!
+//! The class that `bentpipe.congestion_control` registers is called with the GIL held, in the middle
+//! of a run that otherwise goes without. Once it raises, it is not called again, and the run ends.
+
+mod values;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bentpipe_scenario::CustomControls;
+use bentpipe_scenario::congestion::{
+    AckSample, BitRate, Congestion, CongestionControl, CustomFactory, Span, Time, Window,
+};
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+pub(crate) use values::{Ack, PythonWindow};
+
+/// What a rule raised, if one did: the first ends the run.
+#[derive(Clone, Default)]
+pub(crate) struct Failure(Arc<Mutex<Option<Raised>>>);
+
+struct Raised {
+    /// Which rule and callback.
+    place: String,
+    error: PyErr,
+}
+
+impl Failure {
+    fn note(&self, place: String, error: PyErr) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.get_or_insert(Raised { place, error });
+    }
+
+    /// What to raise from the run: one line, with the rule's own exception as the cause.
+    pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Raised { place, error }) = slot.take() else {
+            return Ok(());
+        };
+        // Ctrl-C, or sys.exit: no failure of the rule's.
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        let line = line_of(py, &error).map_or_else(String::new, |line| format!(" ({line})"));
+        let raised = crate::RunError::new_err(format!("{place}: {error}{line}"));
+        raised.set_cause(py, Some(error));
+        Err(raised)
+    }
+}
+
+/// Where in the rule's own file an exception was raised: `reno.py:12`.
+fn line_of(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let frames = py
+        .import("traceback")
+        .and_then(|module| module.call_method1("extract_tb", (error.traceback(py),)))
+        .ok()?;
+    let last = frames.get_item(-1).ok()?;
+    let file: std::path::PathBuf = last.getattr("filename").ok()?.extract().ok()?;
+    let line: u32 = last.getattr("lineno").ok()?.extract().ok()?;
+    Some(format!("{}:{line}", file.file_name()?.to_string_lossy()))
+}
+
+/// Every registered class as a factory.
+pub(crate) fn controls(
+    registered: Vec<(String, Bound<'_, PyType>)>,
+    failure: &Failure,
+) -> PyResult<CustomControls> {
+    let mut controls = CustomControls::default();
+    for (name, class) in registered {
+        let rule = Arc::new(Rule::new(&name, &class, failure.clone())?);
+        let factory = CustomFactory::new(name.as_str(), move || {
+            Box::new(PythonControl {
+                rule: Arc::clone(&rule),
+                object: None,
+                window: None,
+            })
+        });
+        controls.add(name, factory);
+    }
+    Ok(controls)
+}
+
+/// A registered class, and which of the optional callbacks it has.
+struct Rule {
+    name: String,
+    class: Py<PyType>,
+    failure: Failure,
+    owns_slow_start: bool,
+    has: Optional,
+}
+
+/// The callbacks that a class may have.
+#[derive(Clone, Copy)]
+struct Optional {
+    on_established: bool,
+    on_delivery: bool,
+    slow_start_growth: bool,
+    on_application_limited: bool,
+    on_recovery_exit: bool,
+    on_spurious: bool,
+    pacing_rate: bool,
+}
+
+impl Rule {
+    fn new(name: &str, class: &Bound<'_, PyType>, failure: Failure) -> PyResult<Self> {
+        let owns_slow_start = match class.getattr_opt("owns_slow_start")? {
+            Some(value) => value.is_truthy()?,
+            None => false,
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            class: class.clone().unbind(),
+            failure,
+            owns_slow_start,
+            has: Optional {
+                on_established: class.hasattr("on_established")?,
+                on_delivery: class.hasattr("on_delivery")?,
+                slow_start_growth: class.hasattr("slow_start_growth")?,
+                on_application_limited: class.hasattr("on_application_limited")?,
+                on_recovery_exit: class.hasattr("on_recovery_exit")?,
+                on_spurious: class.hasattr("on_spurious")?,
+                pacing_rate: class.hasattr("pacing_rate")?,
+            },
+        })
+    }
+
+    fn fail(&self, method: &str, error: PyErr) {
+        let place = format!("congestion control \"{}\": {method}", self.name);
+        self.failure.note(place, error);
+    }
+}
+
+/// The window rule of one connection.
+struct PythonControl {
+    rule: Arc<Rule>,
+    /// The class's instance, once the connection is established, unless it has failed.
+    object: Option<Py<PyAny>>,
+    window: Option<Py<PythonWindow>>,
+}
+
+impl fmt::Debug for PythonControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PythonControl")
+            .field(&self.rule.name)
+            .finish()
+    }
+}
+
+impl PythonControl {
+    /// Makes the instance.
+    fn begin(&mut self, window: &Window) {
+        let made = Python::attach(|py| {
+            let object = self.rule.class.bind(py).call0()?.unbind();
+            Ok((object, Py::new(py, PythonWindow::from(window))?))
+        });
+        match made {
+            Ok((object, own)) => {
+                self.object = Some(object);
+                self.window = Some(own);
+            }
+            Err(error) => self.rule.fail("cannot be made", error),
+        }
+    }
+
+    /// Calls a method with the window and what `arguments` makes; the window is then what the method
+    /// made of it.
+    fn call<A>(
+        &mut self,
+        window: &mut Window,
+        method: &str,
+        arguments: impl for<'py> FnOnce(Python<'py>, &Bound<'py, PythonWindow>) -> PyResult<A>,
+    ) -> Option<Py<PyAny>>
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        let (object, own) = (self.object.as_ref()?, self.window.as_ref()?);
+        let called = Python::attach(|py| {
+            let own = own.bind(py);
+            own.borrow_mut().follow(window);
+            let returned = object.bind(py).call_method1(method, arguments(py, own)?)?;
+            own.borrow().store(window);
+            Ok(returned.unbind())
+        });
+        match called {
+            Ok(returned) => Some(returned),
+            Err(error) => {
+                self.rule.fail(method, error);
+                self.object = None;
+                None
+            }
+        }
+    }
+
+    /// Calls a method that returns a number, or None.
+    fn number(
+        &mut self,
+        window: &mut Window,
+        method: &str,
+        sample: Option<(u64, &AckSample)>,
+    ) -> Option<f64> {
+        let returned = match sample {
+            Some((counted, sample)) => self.call(window, method, |py, own| {
+                Ok((
+                    own.clone().unbind(),
+                    counted,
+                    Py::new(py, Ack::new(counted, sample))?,
+                ))
+            }),
+            None => self.call(window, method, |_, own| Ok((own.clone().unbind(),))),
+        }?;
+        let number = Python::attach(|py| {
+            let number: Option<f64> = returned.extract(py)?;
+            match number {
+                Some(number) if !(number.is_finite() && number >= 0.0) => {
+                    let message = format!("expected a number from 0 on, got {number}");
+                    Err(PyValueError::new_err(message))
+                }
+                number => Ok(number),
+            }
+        });
+        number.unwrap_or_else(|error| {
+            self.rule.fail(method, error);
+            self.object = None;
+            None
+        })
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_secs_f64()
+}
+
+impl CongestionControl for PythonControl {
+    fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
+        self.begin(window);
+        if self.rule.has.on_established {
+            self.call(window, "on_established", |_, own| {
+                Ok((own.clone().unbind(), rtt.map(seconds), now.as_secs_f64()))
+            });
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
+        self.call(window, "on_ack", |py, own| {
+            Ok((
+                own.clone().unbind(),
+                Py::new(py, Ack::new(acknowledged, sample))?,
+            ))
+        });
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, sample: &AckSample) {
+        self.call(window, "on_delivery", |py, own| {
+            Ok((
+                own.clone().unbind(),
+                Py::new(py, Ack::new(sample.acknowledged, sample))?,
+            ))
+        });
+    }
+
+    fn slow_start_growth(&mut self, window: &mut Window, counted: u64, sample: &AckSample) -> u64 {
+        if !self.rule.has.slow_start_growth {
+            return counted;
+        }
+        let growth = self.number(window, "slow_start_growth", Some((counted, sample)));
+        growth.map_or(0, |growth| growth as u64)
+    }
+
+    fn on_application_limited(&mut self) {
+        if !self.rule.has.on_application_limited {
+            return;
+        }
+        let Some(object) = &self.object else { return };
+        let called = Python::attach(|py| {
+            object
+                .bind(py)
+                .call_method0("on_application_limited")
+                .map(drop)
+        });
+        if let Err(error) = called {
+            self.rule.fail("on_application_limited", error);
+            self.object = None;
+        }
+    }
+
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        flight_size: u64,
+        now: Time,
+    ) {
+        let word = match event {
+            Congestion::Loss => "loss",
+            Congestion::Ecn => "ecn",
+            Congestion::Timeout => "timeout",
+        };
+        self.call(window, "on_congestion", |_, own| {
+            Ok((own.clone().unbind(), word, flight_size, now.as_secs_f64()))
+        });
+    }
+
+    fn on_recovery_exit(&mut self, window: &mut Window, now: Time) {
+        if self.rule.has.on_recovery_exit {
+            self.call(window, "on_recovery_exit", |_, own| {
+                Ok((own.clone().unbind(), now.as_secs_f64()))
+            });
+        }
+    }
+
+    fn on_spurious(&mut self, window: &mut Window, before: Window) {
+        if self.rule.has.on_spurious {
+            self.call(window, "on_spurious", |py, own| {
+                let before = Py::new(py, PythonWindow::from(&before))?;
+                Ok((own.clone().unbind(), before))
+            });
+            return;
+        }
+        window.congestion_window = window.congestion_window.max(before.congestion_window);
+        window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
+    }
+
+    fn owns_slow_start(&self) -> bool {
+        self.rule.owns_slow_start
+    }
+
+    fn sees_every_ack(&self) -> bool {
+        self.rule.has.on_delivery
+    }
+
+    fn pacing_rate(&self, window: &Window) -> Option<BitRate> {
+        if !self.rule.has.pacing_rate {
+            return None;
+        }
+        // What it does to its window here has no effect.
+        let mut other = Self {
+            rule: Arc::clone(&self.rule),
+            object: Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py))),
+            window: Python::attach(|py| self.window.as_ref().map(|own| own.clone_ref(py))),
+        };
+        let rate = other.number(&mut window.clone(), "pacing_rate", None)?;
+        BitRate::new(rate as u64)
+    }
+}
