@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-PYTHON_SOURCES := python tests/python benches tools
+PYTHON_SOURCES := python tests/python benches tools examples
 
 .PHONY: help setup reproduce test test-rust test-python lint format bench docs clean check-tools
 

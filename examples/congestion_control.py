@@ -1,6 +1,6 @@
-"""A congestion control of your own: Reno that gives up a tenth of its window on a loss, not half.
+r"""A congestion control of your own: Reno that gives up a tenth of its window on a loss, not half.
 
-bentpipe run leo-pass --python examples/congestion_control.py \\
+bentpipe run leo-pass --python examples/congestion_control.py \
     --set hosts.server.tcp.congestion_control=gentle
 """
 

@@ -51,9 +51,11 @@ def execute(arguments: Sequence[str]) -> int:
             return _end(WRONG_REQUEST, error.format_message())  # type: ignore[attr-defined]
         if _is_native(error, "ScenarioError"):
             return _end(WRONG_REQUEST, str(error))
-        if _is_native(error, "RunError"):
+        traceback_wanted = bool(os.environ.get("BENTPIPE_TRACEBACK"))
+        # A cause is an exception in a congestion control of the user's own.
+        if _is_native(error, "RunError") and not (traceback_wanted and error.__cause__):
             return _end(FAILED, str(error))
-        if os.environ.get("BENTPIPE_TRACEBACK"):
+        if traceback_wanted:
             raise
         message = (
             f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
