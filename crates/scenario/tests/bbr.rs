@@ -245,3 +245,30 @@ fn paced_slow_start_queues_less() {
     let (off, on) = (most("off"), most("on"));
     assert!(off >= 20 && on <= 12, "{off} {on}");
 }
+
+const THREE: (&str, &str) = ("hosts.server.tcp.congestion_control", "bbr3");
+
+/// With a window of two products in Startup, where version 1 has 2.9.
+#[test]
+fn version_3_fills_the_path_and_queues_less() {
+    let output = run(10, 50, 60, &[THREE]);
+    let flow = &output.summary.flows[0];
+    assert!(flow.goodput_bps > 0.95 * capacity(10), "{flow:?}");
+    assert_eq!((flow.segments_retransmitted, flow.timeouts), (0, 0));
+    let one = run(10, 50, 60, &[]);
+    let most = |output: &RunOutput| output.summary.links[0].queue_max_packets;
+    assert!(most(&output) < most(&one));
+    // The product, and no more
+    assert!(most(&output) <= 95, "{}", most(&output));
+}
+
+#[test]
+fn version_3_keeps_half_of_the_path_while_it_probes_its_round_trip_time() {
+    let output = run(10, 50, 30, &[THREE]);
+    let product = 1e7 * 0.1 / 8.0;
+    let least = series(&output, "in_flight", 4.0)
+        .iter()
+        .map(|(_, bytes)| *bytes)
+        .fold(f64::INFINITY, f64::min);
+    assert!((0.4..0.55).contains(&(least / product)), "{least}");
+}

@@ -323,7 +323,7 @@ fn words() {
         (
             r#""reno""#,
             r#""rino""#,
-            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", got "rino"; did you mean "reno"?"#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "rino"; did you mean "reno"?"#,
         ),
         (
             r#""newreno""#,
@@ -609,7 +609,7 @@ fn overrides() {
         (
             "hosts.server.tcp.congestion_control",
             "cubik",
-            r#"--set hosts.server.tcp.congestion_control=cubik: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", got "cubik"; did you mean "cubic"?"#,
+            r#"--set hosts.server.tcp.congestion_control=cubik: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "cubik"; did you mean "cubic"?"#,
         ),
         (
             "links.satellite.forward.rate",

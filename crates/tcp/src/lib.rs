@@ -31,7 +31,7 @@ pub use config::{AvoidanceKind, Config, IdleRestart, RtoRule};
 pub use congestion::CongestionControlKind;
 pub use connection::{Accepted, Connection, Events, State, reset_reply};
 pub use pacing::PacingKind;
-pub use rate_sample::{RateSample, RecoveryPhase};
+pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
 pub use statistics::{RttStatistics, Statistics};

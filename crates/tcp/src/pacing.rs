@@ -31,8 +31,8 @@ const BURST: Span = Span::from_millis(1);
 /// No burst is longer: 64 KiB, what one segmentation offload takes.
 const LONGEST_BURST: u64 = 64 << 10;
 
-/// Below this rate a burst may be one segment; above, it is two at least. draft-ietf-ccwg-bbr
-/// section 5.6.3, and Linux's bbr_min_tso_rate.
+/// Below this rate a burst may be one segment; above, it is two at least. Linux's bbr_min_tso_rate,
+/// for every rule; draft-ietf-ccwg-bbr section 5.6.3 has two at any rate.
 const SLOW: u64 = 1_200_000;
 
 /// No pacing is slower than a segment in this time. A rate that was measured on a dying path may be

@@ -62,6 +62,29 @@ pub struct RateSample {
     pub next_send: Time,
     /// Where loss recovery stands.
     pub phase: RecoveryPhase,
+    /// SACK is in use: more than one loss a round trip shows.
+    pub selective: bool,
+}
+
+/// A segment that is taken for lost. Amounts are bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossSample {
+    /// The time.
+    pub now: Time,
+    /// Where in the stream it begins.
+    pub position: u64,
+    /// Its length.
+    pub length: u64,
+    /// In flight just after it left: P.tx_in_flight.
+    pub sent_in_flight: u64,
+    /// Taken for lost since it left, with itself.
+    pub lost_since_sent: u64,
+    /// The application limited the rate when it left.
+    pub app_limited: bool,
+    /// All that was delivered.
+    pub total_delivered: u64,
+    /// SACK is in use.
+    pub selective: bool,
 }
 
 impl RateSample {
@@ -105,6 +128,7 @@ pub(crate) struct Surroundings {
     pub(crate) window_limited: bool,
     pub(crate) next_send: Time,
     pub(crate) phase: RecoveryPhase,
+    pub(crate) selective: bool,
     pub(crate) segment: u32,
 }
 
@@ -165,6 +189,8 @@ impl DeliveryRate {
                 break;
             }
             segment.departure = departure;
+            // One that was SACKed is sent again if the peer has taken that back.
+            segment.delivered = false;
         }
     }
 
@@ -222,9 +248,28 @@ impl DeliveryRate {
         self.deliver(bytes, now);
     }
 
-    /// `bytes` are taken for lost.
-    pub(crate) fn on_lost(&mut self, bytes: u64) {
-        self.lost += bytes;
+    /// The segment at `position` is taken for lost: up to `length` bytes.
+    pub(crate) fn on_lost(
+        &mut self,
+        position: u64,
+        length: u64,
+        selective: bool,
+        now: Time,
+    ) -> LossSample {
+        let index = self.segments.partition_point(|s| s.end <= position);
+        let known = self.segments.get(index);
+        let length = known.map_or(length, |s| length.min(s.end.saturating_sub(position)));
+        self.lost += length;
+        LossSample {
+            now,
+            position,
+            length,
+            sent_in_flight: known.map_or(0, |s| s.departure.in_flight),
+            lost_since_sent: self.lost - known.map_or(self.lost, |s| s.departure.lost),
+            app_limited: known.is_none_or(|s| s.departure.app_limited),
+            total_delivered: self.delivered,
+            selective,
+        }
     }
 
     /// There was nothing to send, and nothing but the application to blame: samples are marked until
@@ -270,6 +315,7 @@ impl DeliveryRate {
             window_limited: around.window_limited,
             next_send: around.next_send,
             phase: around.phase,
+            selective: around.selective,
         };
         let Some((_, departure)) = self.newest else {
             return sample;

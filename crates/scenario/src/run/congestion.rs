@@ -47,6 +47,7 @@ pub(super) fn kind(
         },
         CongestionControl::Cubic => CongestionControlKind::Cubic,
         CongestionControl::Bbr | CongestionControl::Bbr1 => CongestionControlKind::Bbr1,
+        CongestionControl::Bbr3 => CongestionControlKind::Bbr3,
     })
 }
 

@@ -33,6 +33,8 @@ words! {
         Bbr = "bbr",
         /// The same.
         Bbr1 = "bbr1",
+        /// BBR version 3: heeds losses, too, and leaves others room (draft-ietf-ccwg-bbr).
+        Bbr3 = "bbr3",
     }
 }
 

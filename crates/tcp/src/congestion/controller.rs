@@ -3,11 +3,11 @@
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::{
-    AckSample, Bbr1, Congestion, CongestionControl, CongestionControlKind, Cubic, EnhancedHybla,
-    Hybla, Reno, Westwood, Window,
+    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, CongestionControlKind, Cubic,
+    EnhancedHybla, Hybla, Reno, Westwood, Window,
 };
 use crate::config::Config;
-use crate::rate_sample::RateSample;
+use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
 /// The window rule of one connection.
@@ -20,6 +20,7 @@ enum Rule {
     Cubic(Cubic),
     // Large, and rare.
     Bbr1(Box<Bbr1>),
+    Bbr3(Box<Bbr3>),
     Custom(Box<dyn CongestionControl>),
 }
 
@@ -33,6 +34,7 @@ macro_rules! dispatch {
             Rule::EnhancedHybla($inner) => $call,
             Rule::Cubic($inner) => $call,
             Rule::Bbr1($inner) => $call,
+            Rule::Bbr3($inner) => $call,
             Rule::Custom($inner) => $call,
         }
     };
@@ -51,6 +53,7 @@ impl Rule {
             }
             CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
             CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
+            CongestionControlKind::Bbr3 => Self::Bbr3(Box::default()),
             CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
         }
     }
@@ -122,6 +125,12 @@ impl Controller {
         dispatch!(&mut self.rule, r => r.on_path_sample(&mut self.window, sample));
         self.keep_sane();
         dispatch!(&self.rule, r => r.limits_samples())
+    }
+
+    /// A segment is taken for lost.
+    pub(crate) fn on_path_loss(&mut self, loss: &LossSample) {
+        dispatch!(&mut self.rule, r => r.on_path_loss(&mut self.window, loss));
+        self.keep_sane();
     }
 
     /// Sending begins again.

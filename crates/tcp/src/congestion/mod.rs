@@ -16,9 +16,9 @@ mod westwood;
 
 use bentpipe_types::{BitRate, Span, Time};
 
-use crate::rate_sample::RateSample;
+use crate::rate_sample::{LossSample, RateSample};
 
-pub use bbr::Bbr1;
+pub use bbr::{Bbr1, Bbr3};
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use custom::CustomFactory;
@@ -43,6 +43,8 @@ pub enum CongestionControlKind {
     Cubic,
     /// BBR version 1, as Linux has it.
     Bbr1,
+    /// BBR version 3 (draft-ietf-ccwg-bbr).
+    Bbr3,
     /// One that is not part of this crate.
     Custom(CustomFactory),
 }
@@ -189,6 +191,10 @@ pub trait CongestionControl: std::fmt::Debug + Send {
     /// An acknowledgment, and what it tells of the path. After
     /// [`on_congestion`](Self::on_congestion), where it is that, too. Only called if `models_path`.
     fn on_path_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
+
+    /// A segment is taken for lost. Before the sample of the acknowledgment that tells of it. Only
+    /// called if `models_path`.
+    fn on_path_loss(&mut self, _window: &mut Window, _loss: &LossSample) {}
 
     /// Nothing was outstanding, and now a segment leaves. `app_limited`: for want of data. Only
     /// called if `models_path`.

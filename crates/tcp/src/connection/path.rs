@@ -20,6 +20,7 @@ impl Connection {
             .congestion
             .models_path()
             .then(|| Box::new(DeliveryRate::default()));
+        self.scoreboard.watch_losses(self.delivery_rate.is_some());
     }
 
     /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked
@@ -88,23 +89,28 @@ impl Connection {
         };
         let sequence = &self.send.sequence;
         let segment = self.negotiated.segment;
+        let selective = self.recovery.selective().is_some();
         if acknowledged > 0 {
             rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
         }
-        if self.recovery.selective().is_some() {
+        if selective {
             for &(start, end) in self.scoreboard.newly_sacked() {
                 rate.on_sacked(start, end, now);
             }
-            rate.on_lost(self.scoreboard.newly_lost());
-        } else {
-            if acknowledged == 0 {
-                rate.on_duplicate(segment, sequence.outstanding_ever(), now);
-            }
-            // Without SACK, one segment at a time shows itself lost.
-            if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) {
-                rate.on_lost(u64::from(segment));
-            }
+        } else if acknowledged == 0 {
+            rate.on_duplicate(segment, sequence.outstanding_ever(), now);
         }
+        // Without SACK, one segment at a time shows itself lost.
+        if matches!(reaction, Reaction::Enter { .. } | Reaction::Partial { .. }) && !selective {
+            let position = sequence.unacknowledged;
+            let loss = rate.on_lost(position, u64::from(segment), false, now);
+            self.congestion.on_path_loss(&loss);
+        }
+        self.note_losses(now);
+        let Some(rate) = &mut self.delivery_rate else {
+            return;
+        };
+        let sequence = &self.send.sequence;
         let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
         let sample = rate.sample(&Surroundings {
             now,
@@ -117,6 +123,7 @@ impl Connection {
             } else {
                 self.recovery.phase()
             },
+            selective,
             segment,
         });
         if self.congestion.on_path_sample(&sample) {
@@ -124,10 +131,34 @@ impl Connection {
         }
     }
 
-    /// The retransmission timer has expired: what was in flight is taken for lost.
-    pub(super) fn all_lost(&mut self, in_flight: u64) {
-        if let Some(rate) = &mut self.delivery_rate {
-            rate.on_lost(in_flight);
+    /// What the scoreboard has taken for lost since the last acknowledgment began.
+    pub(super) fn note_losses(&mut self, now: Time) {
+        let Some(rate) = &mut self.delivery_rate else {
+            return;
+        };
+        for lost in self.scoreboard.newly_lost_segments() {
+            let loss = rate.on_lost(lost.position, u64::from(lost.length), true, now);
+            self.congestion.on_path_loss(&loss);
+        }
+    }
+
+    /// The retransmission timer has expired: without SACK, what was in flight is taken for lost, from
+    /// the first segment on.
+    pub(super) fn all_lost(&mut self, in_flight: u64, now: Time) {
+        if self.recovery.selective().is_some() {
+            return;
+        }
+        let Some(rate) = &mut self.delivery_rate else {
+            return;
+        };
+        let segment = u64::from(self.negotiated.segment);
+        let mut position = self.send.sequence.unacknowledged;
+        let end = position + in_flight;
+        while position < end {
+            let length = segment.min(end - position);
+            let loss = rate.on_lost(position, length, false, now);
+            self.congestion.on_path_loss(&loss);
+            position += loss.length.max(1);
         }
     }
 

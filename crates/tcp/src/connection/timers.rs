@@ -190,6 +190,7 @@ impl Connection {
             selective.on_reordering_timer(sequence, &mut self.scoreboard, smoothed_rtt, now);
         self.timers.review();
         self.react(reaction, now);
+        self.note_losses(now);
         self.regulate(false);
     }
 
@@ -230,7 +231,7 @@ impl Connection {
             // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
             // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
             let in_flight = self.in_flight();
-            self.all_lost(in_flight);
+            self.all_lost(in_flight, cx.now);
             let flight_size = if self.recovery.selective().is_some() {
                 self.congested_flight(self.send.sequence.outstanding())
             } else {
@@ -255,8 +256,10 @@ impl Connection {
         let sequence = &mut self.send.sequence;
         if let Some(selective) = self.recovery.selective_mut() {
             let board = &mut self.scoreboard;
+            board.forget_newly_lost();
             selective.on_retransmission_timeout(sequence, board, reduces, smoothed_rtt, now);
             self.timers.review();
+            self.note_losses(now);
             return;
         }
         // Reno and NewReno go back to the first segment not acknowledged.

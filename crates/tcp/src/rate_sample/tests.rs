@@ -14,6 +14,7 @@ fn around(now: Time, rtt: u64) -> Surroundings {
         window_limited: true,
         next_send: Time::ZERO,
         phase: RecoveryPhase::Open,
+        selective: false,
         segment: SEGMENT as u32,
     }
 }

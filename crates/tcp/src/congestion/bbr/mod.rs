@@ -7,6 +7,7 @@
 mod filter;
 mod round;
 mod v1;
+mod v3;
 
 use bentpipe_types::{BitRate, Span};
 
@@ -17,6 +18,7 @@ use round::Rounds;
 mod testing;
 
 pub use v1::Bbr1;
+pub use v3::Bbr3;
 
 /// Bytes per second.
 type Bandwidth = u64;

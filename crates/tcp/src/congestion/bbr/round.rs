@@ -11,11 +11,13 @@ pub(super) struct Rounds {
     /// Did one end with the last acknowledgment?
     pub(super) start: bool,
     ends_at: u64,
+    delivered: u64,
 }
 
 impl Rounds {
     /// Takes an acknowledgment in.
     pub(super) fn update(&mut self, sample: &RateSample) {
+        self.delivered = sample.total_delivered;
         self.start = sample.interval.is_some() && sample.prior_delivered >= self.ends_at;
         if self.start {
             self.count += 1;
@@ -25,6 +27,16 @@ impl Rounds {
 
     /// A round begins now.
     pub(super) fn begin(&mut self, sample: &RateSample) {
-        self.ends_at = sample.total_delivered;
+        self.begin_at(sample.total_delivered);
+    }
+
+    /// A round begins, where so much was delivered.
+    pub(super) fn begin_at(&mut self, delivered: u64) {
+        self.ends_at = delivered;
+    }
+
+    /// All that had been delivered at the last acknowledgment.
+    pub(super) const fn delivered(&self) -> u64 {
+        self.delivered
     }
 }

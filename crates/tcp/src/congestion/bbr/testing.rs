@@ -10,7 +10,7 @@ use super::Bandwidth;
 use crate::Config;
 use crate::congestion::controller::MAXIMUM_WINDOW;
 use crate::congestion::{Congestion, CongestionControl, CongestionControlKind, Controller, Window};
-use crate::rate_sample::{DeliveryRate, RateSample, RecoveryPhase, Surroundings};
+use crate::rate_sample::{DeliveryRate, LossSample, RateSample, RecoveryPhase, Surroundings};
 
 pub(super) const RTT: Option<Span> = Some(Span::from_millis(100));
 
@@ -24,6 +24,8 @@ pub(super) struct Path {
     pub(super) policed: Option<Bandwidth>,
     /// Segments that the queue holds.
     pub(super) queue: u64,
+    /// Every so many-th segment is lost; 0: none.
+    pub(super) loses_every: u64,
     pub(super) now: Time,
     rate: DeliveryRate,
     free: Time,
@@ -44,6 +46,7 @@ impl Path {
             rtt,
             policed: None,
             queue: u64::MAX,
+            loses_every: 0,
             now: Time::ZERO,
             rate: DeliveryRate::default(),
             free: Time::ZERO,
@@ -100,7 +103,8 @@ impl Path {
         self.rate
             .on_sent(start, end, self.in_flight, idle, self.now);
         self.sent += 1;
-        if self.is_policed() || self.waiting() >= self.queue {
+        let loses = self.loses_every > 0 && self.sent.is_multiple_of(self.loses_every);
+        if loses || self.is_policed() || self.waiting() >= self.queue {
             self.lost += 1;
             return;
         }
@@ -134,8 +138,12 @@ impl Path {
             return;
         };
         self.rate.begin(self.in_flight);
+        for n in 0..lost {
+            let position = end - (1 + lost - n) * SEGMENT;
+            let loss = self.rate.on_lost(position, SEGMENT, true, self.now);
+            rule.on_path_loss(window, &loss);
+        }
         self.rate.on_acknowledged(end, SEGMENT, self.now);
-        self.rate.on_lost(lost * SEGMENT);
         self.in_flight -= (1 + lost) * SEGMENT;
         let sample = self.rate.sample(&Surroundings {
             now: self.now,
@@ -144,6 +152,7 @@ impl Path {
             window_limited: self.in_flight + 2 * SEGMENT > window.congestion_window,
             next_send: self.next_send,
             phase: RecoveryPhase::Open,
+            selective: true,
             segment: SEGMENT as u32,
         });
         rule.on_path_sample(window, &sample);
@@ -157,6 +166,7 @@ impl Path {
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Delivery(Box<RateSample>, u64),
+    Loss(u64, u64, u64, bool),
     Congestion(Congestion, u64),
     RepeatedTimeout,
     Exit,
@@ -206,11 +216,14 @@ impl Operation {
                         RecoveryPhase::FastRecovery,
                         RecoveryPhase::AfterTimeout,
                     ][phase as usize],
+                    selective: flags[2],
                 };
                 Self::Delivery(Box::new(sample), later)
             });
         prop_oneof![
             8 => delivery,
+            4 => (amount(), amount(), amount(), any::<bool>())
+                .prop_map(|(length, sent, since, flag)| Self::Loss(length, sent, since, flag)),
             1 => (0_u64..100_000).prop_map(|n| Self::Congestion(Congestion::Loss, n)),
             1 => (0_u64..100_000).prop_map(|n| Self::Congestion(Congestion::Timeout, n)),
             1 => Just(Self::RepeatedTimeout),
@@ -249,6 +262,19 @@ pub(super) fn drive(
                     total_lost: lost,
                     next_send: now,
                     ..**sample
+                });
+            }
+            Operation::Loss(length, sent_in_flight, since, flag) => {
+                lost += length;
+                controller.on_path_loss(&LossSample {
+                    now,
+                    position: delivered,
+                    length: *length,
+                    sent_in_flight: *sent_in_flight,
+                    lost_since_sent: length + since,
+                    app_limited: *flag,
+                    total_delivered: delivered,
+                    selective: !flag,
                 });
             }
             Operation::Congestion(event, flight_size) => {

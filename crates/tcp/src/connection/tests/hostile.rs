@@ -48,6 +48,7 @@ fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind
         prop_oneof![
             Just(CongestionControlKind::Reno),
             Just(CongestionControlKind::Bbr1),
+            Just(CongestionControlKind::Bbr3),
         ],
         prop_oneof![
             3 => Just(PacingKind::AsRule),

@@ -173,6 +173,7 @@ impl Scoreboard {
             }
             if !segment.is(LOST) || segment.is(RETRANSMITTED) {
                 self.newly_lost += length;
+                self.losses.note(segment);
             }
             segment.flags = segment.flags & EVER_RETRANSMITTED | LOST;
             self.lost += length;
@@ -335,6 +336,7 @@ impl Scoreboard {
         let to_be_sent = segment.is_to_be_sent();
         self.lost += length;
         self.newly_lost += length;
+        self.losses.note(segment);
         self.to_send += u64::from(to_be_sent);
         if number < self.lost_cursor {
             self.lost_again.push(Reverse(number));
@@ -350,6 +352,7 @@ impl Scoreboard {
         self.retransmitted -= length;
         self.retransmitted_segments -= 1;
         self.newly_lost += length;
+        self.losses.note(segment);
         self.to_send += 1;
         if !was_lost {
             self.lost += length;

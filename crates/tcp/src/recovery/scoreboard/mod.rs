@@ -14,6 +14,7 @@
 mod blocks;
 mod delivered;
 mod loss;
+mod losses;
 mod segment;
 
 use std::cmp::Reverse;
@@ -84,6 +85,7 @@ pub struct Scoreboard {
     delivered: Delivered,
     newly_sacked: Vec<(u64, u64)>,
     newly_lost: u64,
+    losses: losses::Losses,
     ignored_blocks: u64,
 }
 
@@ -123,6 +125,7 @@ impl Scoreboard {
             delivered: Delivered::none(Time::ZERO),
             newly_sacked: Vec::new(),
             newly_lost: 0,
+            losses: losses::Losses::default(),
             ignored_blocks: 0,
         }
     }
@@ -268,7 +271,7 @@ impl Scoreboard {
         self.arrival = arrival;
         self.delivered = Delivered::none(arrival.now);
         self.forward_before = self.forward;
-        self.newly_lost = 0;
+        self.forget_newly_lost();
         self.newly_sacked.clear();
         while self.ring.first < self.ring.next {
             let segment = *self.ring.get(self.ring.first);

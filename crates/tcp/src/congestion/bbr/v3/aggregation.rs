@@ -1,0 +1,64 @@
+//! Acknowledgments that come in lumps: section 5.5.9.
+
+use bentpipe_types::Time;
+
+use super::{Bbr3, WindowedMaximum, product};
+use crate::congestion::Window;
+use crate::rate_sample::RateSample;
+
+/// BBR.ExtraAckedFilterLen
+const ROUNDS: usize = 10;
+
+/// How much more was acknowledged than the bandwidth explains.
+#[derive(Clone, Debug)]
+pub(super) struct Aggregation {
+    start: Time,
+    delivered: u64,
+    excess: WindowedMaximum<ROUNDS>,
+}
+
+impl Default for Aggregation {
+    fn default() -> Self {
+        Self {
+            start: Time::ZERO,
+            delivered: 0,
+            excess: WindowedMaximum::new(),
+        }
+    }
+}
+
+impl Aggregation {
+    /// The interval begins now.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.start = now;
+    }
+
+    /// BBR.extra_acked
+    pub(super) fn excess(&self) -> u64 {
+        self.excess.get()
+    }
+}
+
+impl Bbr3 {
+    /// UpdateACKAggregation.
+    pub(super) fn update_aggregation(&mut self, window: &Window, sample: &RateSample) {
+        let bandwidth = self.bandwidth();
+        let it = &mut self.aggregation;
+        let mut expected = product(bandwidth, sample.now.since(it.start)) as u64;
+        if it.delivered <= expected {
+            it.delivered = 0;
+            it.start = sample.now;
+            expected = 0;
+        }
+        it.delivered += sample.acknowledged;
+        let excess = it
+            .delivered
+            .saturating_sub(expected)
+            .min(window.congestion_window);
+        // Startup remembers one round only.
+        if !self.full_pipe.reached && self.rounds.start {
+            it.excess = WindowedMaximum::new();
+        }
+        it.excess.update(self.rounds.count, excess);
+    }
+}

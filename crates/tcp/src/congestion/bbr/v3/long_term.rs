@@ -1,0 +1,156 @@
+//! What the path has shown that it holds: inflight_longterm, sections 5.3.3.9 and 5.5.10.2.
+
+use super::probe_bw::{Feedback, Phase};
+use super::window::minimum;
+use super::{BETA, Bbr3, LOSS_THRESHOLD, State};
+use crate::congestion::Window;
+use crate::rate_sample::{LossSample, RateSample};
+
+/// BBR.Headroom
+const HEADROOM: f64 = 0.15;
+/// The slope's exponent
+const MOST_ROUNDS: u32 = 30;
+/// Further than this no bound grows.
+const MOST: u64 = 1 << 40;
+
+/// IsInflightTooHigh: of `in_flight`, so much was lost.
+pub(super) fn is_too_much(lost: u64, in_flight: u64, selective: bool) -> bool {
+    lost as f64 > in_flight as f64 * LOSS_THRESHOLD || lost > 0 && !selective
+}
+
+/// The bound, and how it grows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LongTerm {
+    /// BBR.inflight_longterm, `inflight_hi`
+    pub(super) inflight: Option<u64>,
+    // BBR.bw_probe_up_acked
+    acknowledged: u64,
+    // BBR.probe_up_acked_per_inc; `None`: it doesn't grow
+    per_segment: Option<u64>,
+    // BBR.bw_probe_up_rounds
+    rounds: u32,
+}
+
+impl LongTerm {
+    pub(super) fn stop_growing(&mut self) {
+        self.per_segment = None;
+    }
+
+    pub(super) fn begin_probe(&mut self) {
+        self.rounds = 0;
+        self.acknowledged = 0;
+    }
+
+    /// InflightWithHeadroom.
+    pub(super) fn with_headroom(&self, segment: u32) -> Option<u64> {
+        let bound = self.inflight?;
+        let headroom = ((HEADROOM * bound as f64) as u64).max(u64::from(segment));
+        Some(bound.saturating_sub(headroom).max(minimum(segment)))
+    }
+
+    /// RaiseInflightLongtermSlope: by 1, 2, 4, ... segments a round trip.
+    pub(super) fn raise_slope(&mut self, window: &Window) {
+        let growth = 1_u64 << self.rounds;
+        self.rounds = (self.rounds + 1).min(MOST_ROUNDS);
+        let per_segment = window.congestion_window / growth;
+        self.per_segment = Some(per_segment.max(u64::from(window.segment)));
+    }
+
+    /// ProbeInflightLongtermUpward.
+    fn grow(&mut self, round_start: bool, window: &Window, sample: &RateSample) {
+        let (Some(bound), Some(per_segment)) = (self.inflight, self.per_segment) else {
+            return;
+        };
+        if !sample.window_limited || window.congestion_window < bound {
+            return;
+        }
+        self.acknowledged += sample.acknowledged;
+        let segments = self.acknowledged / per_segment;
+        self.acknowledged -= segments * per_segment;
+        let grown = bound.saturating_add(segments.saturating_mul(u64::from(window.segment)));
+        self.inflight = Some(grown.min(MOST));
+        if round_start {
+            self.raise_slope(window);
+        }
+    }
+}
+
+impl Bbr3 {
+    /// AdaptLongTermModel. True: it has decided on a transition.
+    pub(super) fn adapt_long_term(&mut self, window: &Window, sample: &RateSample) -> bool {
+        let probes_bandwidth = matches!(self.state, State::ProbeBw(_));
+        if self.rounds.start {
+            match self.cycle.feedback {
+                Feedback::ProbeStarting => self.cycle.feedback = Feedback::Probe,
+                Feedback::ProbeStopping => {
+                    // The last samples of the probe are in.
+                    self.cycle.probing = false;
+                    self.cycle.feedback = Feedback::None;
+                    if probes_bandwidth && !sample.app_limited {
+                        // AdvanceMaxBwFilter
+                        self.cycles += 1;
+                    }
+                    // Precautionary bandwidth probing: acceleration
+                    if probes_bandwidth && self.cycle.precautionary && !self.cycle.too_high {
+                        self.start_refill(sample.total_delivered);
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let (lost, in_flight) = (sample.lost_since_sent, sample.sent_in_flight);
+        if is_too_much(lost, in_flight, sample.selective) {
+            return false;
+        }
+        // Nothing that was delivered so well is too much.
+        if let Some(bound) = self.long_term.inflight {
+            self.long_term.inflight = Some(bound.max(in_flight.min(MOST)));
+            if self.state == State::ProbeBw(Phase::Up) {
+                self.long_term.grow(self.rounds.start, window, sample);
+            }
+        }
+        false
+    }
+
+    /// HandleLostPacket.
+    pub(super) fn handle_loss(&mut self, window: &mut Window, loss: &LossSample) {
+        if self.short_term.note_loss(loss) {
+            self.save_state(window);
+        }
+        if !self.cycle.probing {
+            return;
+        }
+        if is_too_much(loss.lost_since_sent, loss.sent_in_flight, loss.selective) {
+            self.handle_too_high(window, loss);
+        }
+    }
+
+    /// HandleInflightTooHigh.
+    fn handle_too_high(&mut self, window: &Window, loss: &LossSample) {
+        self.cycle.too_high = true;
+        // One answer to a probe
+        self.cycle.probing = false;
+        if !loss.app_limited {
+            let least = (self.target_inflight(window) as f64 * BETA) as u64;
+            self.long_term.inflight = Some(inflight_at_loss(loss).max(least));
+        }
+        if self.state == State::ProbeBw(Phase::Up) {
+            self.undo.note(State::ProbeBw(Phase::Up));
+            self.start_down(loss.total_delivered, loss.now);
+        }
+    }
+
+    /// TargetInflight.
+    pub(super) fn target_inflight(&self, window: &Window) -> u64 {
+        self.product(1.0).min(window.congestion_window)
+    }
+}
+
+/// InflightAtLoss: at what volume in flight losses crossed the threshold.
+fn inflight_at_loss(loss: &LossSample) -> u64 {
+    let before = loss.sent_in_flight.saturating_sub(loss.length) as f64;
+    let lost_before = loss.lost_since_sent.saturating_sub(loss.length) as f64;
+    let prefix = (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD);
+    (before + prefix).clamp(0.0, MOST as f64) as u64
+}

@@ -1,0 +1,252 @@
+//! BBR version 3.
+//!
+//! Source: "BBR Congestion Control", draft-ietf-ccwg-bbr, after revision 06: the working group's
+//! copy of 3 August 2026. Sections, functions and parameters are cited by its names. Its
+//! `inflight_longterm` and `inflight_shortterm` are what earlier descriptions, and Linux, call
+//! `inflight_hi` and `inflight_lo`; `bw_shortterm` is `bw_lo`. `None` stands for its "Infinity".
+
+mod aggregation;
+mod drain;
+mod long_term;
+mod probe_bw;
+mod probe_rtt;
+mod short_term;
+mod startup;
+mod undo;
+mod window;
+
+use bentpipe_types::{BitRate, RandomStream, Span, Time};
+
+use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
+use crate::congestion::{AckSample, Congestion, CongestionControl, Window};
+use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
+use aggregation::Aggregation;
+use long_term::LongTerm;
+use probe_bw::{Cycle, Phase};
+use probe_rtt::{MinimumRtt, Stay};
+use short_term::ShortTerm;
+use startup::FullPipe;
+use undo::Undo;
+
+/// BBR.MaxBwFilterLen: the present ProbeBW cycle and the one before.
+const BANDWIDTH_CYCLES: usize = 2;
+/// BBR.LossThresh
+const LOSS_THRESHOLD: f64 = 0.02;
+/// BBR.Beta
+const BETA: f64 = 0.7;
+/// BBR.DefaultCwndGain
+const WINDOW_GAIN: f64 = 2.0;
+
+/// Section 5.1. One file each.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// Doubles the rate every round trip, until the pipe is full or loses too much.
+    Startup,
+    /// Gets rid of the queue that Startup has made; since this round.
+    Drain(u64),
+    /// Probes for bandwidth, in a cycle of four phases.
+    ProbeBw(Phase),
+    /// Sends half, to see the round-trip time without queues.
+    ProbeRtt(Stay),
+}
+
+/// BBR version 3.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    state: State,
+    rounds: Rounds,
+    bandwidth: WindowedMaximum<BANDWIDTH_CYCLES>,
+    // BBR.cycle_count: the clock of that filter.
+    cycles: u64,
+    minimum_rtt: MinimumRtt,
+    full_pipe: FullPipe,
+    aggregation: Aggregation,
+    short_term: ShortTerm,
+    long_term: LongTerm,
+    cycle: Cycle,
+    undo: Undo,
+    // The window before loss recovery or ProbeRTT.
+    prior_window: u64,
+    initial_window: u64,
+    // Of the last acknowledgment.
+    phase: RecoveryPhase,
+    // Sending begins again after the application has paused.
+    restarting: bool,
+    rate: BitRate,
+    // The rate follows from a round-trip time, and not from a nominal one.
+    has_rtt: bool,
+    random: RandomStream,
+}
+
+impl Bbr3 {
+    /// One that has seen nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            state: State::Startup,
+            rounds: Rounds::default(),
+            bandwidth: WindowedMaximum::new(),
+            cycles: 0,
+            minimum_rtt: MinimumRtt::default(),
+            full_pipe: FullPipe::default(),
+            aggregation: Aggregation::default(),
+            short_term: ShortTerm::default(),
+            long_term: LongTerm::default(),
+            cycle: Cycle::default(),
+            undo: Undo::default(),
+            prior_window: 0,
+            initial_window: 0,
+            phase: RecoveryPhase::Open,
+            restarting: false,
+            rate: super::SLOWEST,
+            has_rtt: false,
+            random: RandomStream::new(0, "bbr", "cycle"),
+        }
+    }
+
+    /// BBR.bw, section 5.5.10.3: BoundBWForModel.
+    fn bandwidth(&self) -> Bandwidth {
+        let long = self.bandwidth.get();
+        self.short_term
+            .bandwidth
+            .map_or(long, |short| long.min(short))
+    }
+
+    /// Section 5.5.5: UpdateMaxBw.
+    fn update_bandwidth(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        self.cycle.rounds_since_probe += u64::from(self.rounds.start);
+        if let Some(rate) = sample.rate()
+            && (rate >= self.bandwidth.get() || !sample.app_limited)
+        {
+            self.bandwidth.update(self.cycles, rate);
+        }
+    }
+
+    /// The table of section 5.6.1.
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => startup::PACING_GAIN,
+            State::Drain(_) => drain::PACING_GAIN,
+            State::ProbeBw(phase) => phase.pacing_gain(),
+            State::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain(_) => WINDOW_GAIN,
+            State::ProbeBw(phase) => phase.window_gain(),
+            State::ProbeRtt(_) => probe_rtt::WINDOW_GAIN,
+        }
+    }
+
+    /// Section 5.2.3: UpdateModelAndState.
+    fn update_model(&mut self, window: &mut Window, sample: &RateSample) {
+        self.update_latest(sample);
+        self.update_congestion(window, sample);
+        self.update_aggregation(window, sample);
+        self.check_full_pipe(sample);
+        self.check_startup(sample);
+        self.check_drain(window, sample);
+        self.update_cycle(window, sample);
+        self.update_minimum_rtt(sample);
+        self.check_probe_rtt(window, sample);
+        self.advance_latest(sample);
+    }
+}
+
+impl Default for Bbr3 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn on_ack(&mut self, _window: &mut Window, _acknowledged: u64, _sample: &AckSample) {}
+
+    fn owns_slow_start(&self) -> bool {
+        true
+    }
+
+    fn models_path(&self) -> bool {
+        true
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.random = RandomStream::new(seed, "bbr", "cycle");
+    }
+
+    /// Section 5.2.1: OnInit.
+    fn on_established(&mut self, window: &mut Window, rtt: Option<Span>, now: Time) {
+        self.initial_window = window.congestion_window;
+        self.minimum_rtt.start(rtt, now);
+        self.aggregation.restart(now);
+        self.initial_rate(window, rtt);
+    }
+
+    /// Section 5.2.3: UpdateOnACK.
+    fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
+        if self.phase > RecoveryPhase::Open && sample.phase == RecoveryPhase::Open {
+            self.restore_window(window);
+        }
+        self.phase = sample.phase;
+        if sample.interval.is_some() {
+            self.update_model(window, sample);
+        }
+        self.set_rate(window, sample);
+        self.set_window(window, sample);
+    }
+
+    /// Section 5.5.10.2: HandleLostPacket.
+    fn on_path_loss(&mut self, window: &mut Window, loss: &LossSample) {
+        self.handle_loss(window, loss);
+    }
+
+    /// Section 5.6.4.4: OnEnterRTO and OnEnterFastRecovery.
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        _flight_size: u64,
+        _now: Time,
+    ) {
+        self.save_state(window);
+        if event == Congestion::Timeout {
+            self.phase = RecoveryPhase::AfterTimeout;
+            window.congestion_window = u64::from(window.segment);
+        } else {
+            self.phase = self.phase.max(RecoveryPhase::FastRecovery);
+        }
+    }
+
+    /// Section 5.5.11.2: HandleSpuriousLossDetection.
+    fn on_spurious(&mut self, window: &mut Window, _before: Window) {
+        self.handle_spurious(window);
+    }
+
+    /// Section 5.4.1: HandleRestartFromIdle.
+    fn on_transmit_start(&mut self, window: &mut Window, app_limited: bool, now: Time) {
+        if !app_limited {
+            return;
+        }
+        self.restarting = true;
+        self.aggregation.restart(now);
+        match self.state {
+            State::ProbeBw(_) => self.rate = pacing_rate(self.bandwidth(), 1.0),
+            State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
+            State::Startup | State::Drain(_) => {}
+        }
+    }
+
+    fn limits_samples(&self) -> bool {
+        matches!(self.state, State::ProbeRtt(_))
+    }
+
+    fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
+        Some(self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! ProbeBW: section 5.3.3. Down, cruise, refill, up; a cycle takes two to three seconds, or as many
+//! round trips as Reno would take to grow as much.
+
+use bentpipe_types::{Span, Time};
+
+use super::{Bbr3, State, WINDOW_GAIN};
+use crate::congestion::Window;
+use crate::rate_sample::RateSample;
+
+/// Section 5.3.3.8.3: no more round trips than this between two probes
+const MOST_ROUNDS: u64 = 63;
+/// Nor less wall-clock time than this, and up to a second more
+const SHORTEST_WAIT: Span = Span::from_secs(2);
+
+/// The phases of the cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Sends less than is delivered, until the queue is gone and there is headroom.
+    Down,
+    /// Sends as much as is delivered.
+    Cruise,
+    /// The same, for a round trip without the short-term bounds: fills the pipe before a probe.
+    Refill,
+    /// Sends more.
+    Up,
+}
+
+impl Phase {
+    pub(super) const fn pacing_gain(self) -> f64 {
+        match self {
+            Self::Down => 0.9,
+            Self::Cruise | Self::Refill => 1.0,
+            Self::Up => 1.25,
+        }
+    }
+
+    pub(super) const fn window_gain(self) -> f64 {
+        match self {
+            Self::Up => 2.25,
+            _ => WINDOW_GAIN,
+        }
+    }
+}
+
+/// BBR.ack_phase: what the acknowledgments that come in now are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Feedback {
+    /// Of no probe: ACKS_INIT.
+    #[default]
+    None,
+    Refilling,
+    ProbeStarting,
+    Probe,
+    ProbeStopping,
+}
+
+/// Where in the cycle, beside the phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cycle {
+    pub(super) feedback: Feedback,
+    /// BBR.is_bw_probe_sample: losses are of segments that probed, and not answered yet.
+    pub(super) probing: bool,
+    /// BBR.prev_probe_too_high
+    pub(super) too_high: bool,
+    /// BBR.prev_probe_precautionary
+    pub(super) precautionary: bool,
+    /// BBR.rounds_since_probe_up
+    pub(super) rounds_since_probe: u64,
+    since: Time,
+    wait: Span,
+}
+
+impl Bbr3 {
+    /// StartProbeBW_DOWN.
+    pub(super) fn start_down(&mut self, delivered: u64, now: Time) {
+        self.short_term.reset_signals();
+        self.long_term.stop_growing();
+        // PickProbeWait: flows that share a bottleneck don't probe together.
+        self.cycle.rounds_since_probe = self.random.bits() & 1;
+        let random = Span::from_secs_f64(self.random.uniform());
+        self.cycle.wait = SHORTEST_WAIT + random;
+        self.cycle.since = now;
+        self.cycle.feedback = Feedback::ProbeStopping;
+        self.rounds.begin_at(delivered);
+        self.state = State::ProbeBw(Phase::Down);
+    }
+
+    /// StartProbeBW_CRUISE.
+    pub(super) fn start_cruise(&mut self) {
+        self.state = State::ProbeBw(Phase::Cruise);
+    }
+
+    /// StartProbeBW_REFILL.
+    pub(super) fn start_refill(&mut self, delivered: u64) {
+        self.short_term.reset_model();
+        self.long_term.begin_probe();
+        self.cycle.precautionary = false;
+        self.cycle.feedback = Feedback::Refilling;
+        self.rounds.begin_at(delivered);
+        self.state = State::ProbeBw(Phase::Refill);
+    }
+
+    /// StartProbeBW_UP.
+    fn start_up(&mut self, window: &Window, sample: &RateSample) {
+        self.cycle.feedback = Feedback::ProbeStarting;
+        self.rounds.begin(sample);
+        self.full_pipe.search(sample.rate().unwrap_or(0));
+        self.state = State::ProbeBw(Phase::Up);
+        self.long_term.raise_slope(window);
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    pub(super) fn update_cycle(&mut self, window: &mut Window, sample: &RateSample) {
+        if !self.full_pipe.reached || self.adapt_long_term(window, sample) {
+            return;
+        }
+        let State::ProbeBw(phase) = self.state else {
+            return;
+        };
+        match phase {
+            Phase::Down | Phase::Cruise if self.is_time_to_probe(window, sample) => {
+                self.start_refill(sample.total_delivered);
+            }
+            Phase::Down if self.is_time_to_cruise(window, sample) => self.start_cruise(),
+            Phase::Refill if self.rounds.start => {
+                self.cycle.probing = true;
+                self.start_up(window, sample);
+            }
+            Phase::Up if self.is_time_to_go_down(window, sample) => {
+                self.cycle.too_high = false;
+                self.start_down(sample.total_delivered, sample.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: Reno's window would by now have grown from
+    /// half to the whole of what is in flight here.
+    fn is_time_to_probe(&self, window: &Window, sample: &RateSample) -> bool {
+        let waited = sample.now > self.cycle.since + self.cycle.wait;
+        let rounds = self.target_inflight(window) / u64::from(window.segment);
+        waited || self.cycle.rounds_since_probe >= rounds.min(MOST_ROUNDS)
+    }
+
+    /// IsTimeToCruise.
+    fn is_time_to_cruise(&self, window: &Window, sample: &RateSample) -> bool {
+        let headroom = self.long_term.with_headroom(window.segment);
+        headroom.is_none_or(|most| sample.in_flight <= most)
+            && sample.in_flight <= self.inflight(self.bandwidth.get(), 1.0, window.segment)
+    }
+
+    /// IsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, window: &Window, sample: &RateSample) -> bool {
+        if let Some(most) = self.long_term.inflight {
+            // Precautionary bandwidth probing: deceleration
+            if self.cycle.too_high && sample.in_flight >= most {
+                self.cycle.precautionary = true;
+                return true;
+            }
+            if sample.window_limited && window.congestion_window >= most {
+                // That bound, and not the path, limits the bandwidth.
+                self.full_pipe.search(sample.rate().unwrap_or(0));
+                return false;
+            }
+        }
+        self.full_pipe.now
+    }
+}

@@ -1,0 +1,129 @@
+//! ProbeRTT: section 5.3.4. Every five seconds half of the product in flight, so that a queue, if
+//! there is one, shrinks and shows the path's own round-trip time.
+
+use bentpipe_types::{Span, Time};
+
+use super::probe_bw::Feedback;
+use super::window::minimum;
+use super::{Bbr3, State};
+use crate::congestion::Window;
+use crate::rate_sample::RateSample;
+
+/// BBR.ProbeRTTCwndGain
+pub(super) const WINDOW_GAIN: f64 = 0.5;
+/// BBR.MinRTTFilterLen
+const WINDOW: Span = Span::from_secs(10);
+/// BBR.ProbeRTTInterval
+const INTERVAL: Span = Span::from_secs(5);
+/// BBR.ProbeRTTDuration
+const DURATION: Span = Span::from_millis(200);
+
+/// The least round-trip times of the last ten seconds, and of the last five.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MinimumRtt {
+    value: Option<Span>,
+    at: Time,
+    // BBR.probe_rtt_min_delay, BBR.probe_rtt_min_stamp
+    recent: Option<Span>,
+    recent_at: Time,
+    // BBR.probe_rtt_expired
+    expired: bool,
+}
+
+impl MinimumRtt {
+    pub(super) const fn get(&self) -> Option<Span> {
+        self.value
+    }
+
+    pub(super) fn start(&mut self, rtt: Option<Span>, now: Time) {
+        (self.value, self.recent) = (rtt, rtt);
+        (self.at, self.recent_at) = (now, now);
+    }
+}
+
+/// A stay in ProbeRTT.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Stay {
+    // Once so little is in flight: until then at least.
+    until: Option<Time>,
+    // And for a round.
+    round_over: bool,
+}
+
+impl Bbr3 {
+    /// UpdateMinRTT.
+    pub(super) fn update_minimum_rtt(&mut self, sample: &RateSample) {
+        let it = &mut self.minimum_rtt;
+        it.expired = sample.now > it.recent_at + INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (it.recent.is_none_or(|least| rtt < least) || it.expired)
+        {
+            it.recent = Some(rtt);
+            it.recent_at = sample.now;
+        }
+        let expired = sample.now > it.at + WINDOW;
+        if let Some(recent) = it.recent
+            && (it.value.is_none_or(|least| recent < least) || expired)
+        {
+            it.value = Some(recent);
+            it.at = it.recent_at;
+        }
+    }
+
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        let probes = matches!(self.state, State::ProbeRtt(_));
+        if !probes && self.minimum_rtt.expired && !self.restarting {
+            self.save_window(window);
+            self.state = State::ProbeRtt(Stay::default());
+            self.cycle.feedback = Feedback::ProbeStopping;
+            self.rounds.begin(sample);
+        }
+        if let State::ProbeRtt(stay) = self.state {
+            self.stay_in_probe_rtt(stay, window, sample);
+        }
+        if sample.delivered > 0 {
+            self.restarting = false;
+        }
+    }
+
+    /// HandleProbeRTT.
+    fn stay_in_probe_rtt(&mut self, mut stay: Stay, window: &mut Window, sample: &RateSample) {
+        if stay.until.is_none() {
+            if sample.in_flight <= self.probe_rtt_window(window.segment) {
+                stay.until = Some(sample.now + DURATION);
+                stay.round_over = false;
+                self.rounds.begin(sample);
+            }
+            self.state = State::ProbeRtt(stay);
+            return;
+        }
+        stay.round_over |= self.rounds.start;
+        self.state = State::ProbeRtt(stay);
+        if stay.round_over {
+            self.leave_probe_rtt(stay, window, sample.now);
+        }
+    }
+
+    /// CheckProbeRTTDone, and section 5.3.4.4: ExitProbeRTT.
+    pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
+        if stay.until.is_none_or(|until| now <= until) {
+            return;
+        }
+        self.minimum_rtt.recent_at = now;
+        self.restore_window(window);
+        self.short_term.reset_model();
+        if self.full_pipe.reached {
+            // Cautious: it will be a while until the next probe. What is in flight is low already.
+            self.start_down(self.rounds.delivered(), now);
+            self.start_cruise();
+        } else {
+            self.enter_startup();
+        }
+    }
+
+    /// ProbeRTTCwnd.
+    pub(super) fn probe_rtt_window(&self, segment: u32) -> u64 {
+        self.product(WINDOW_GAIN).max(minimum(segment))
+    }
+}

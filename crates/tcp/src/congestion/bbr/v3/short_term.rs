@@ -1,0 +1,108 @@
+//! What the path delivers while nothing probes: bw_shortterm and inflight_shortterm, section 5.5.10.3.
+
+use super::probe_bw::Phase;
+use super::{BETA, Bandwidth, Bbr3, State};
+use crate::congestion::Window;
+use crate::rate_sample::{LossSample, RateSample};
+
+/// The bounds, and the signals that they follow from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ShortTerm {
+    /// BBR.bw_shortterm, `bw_lo`
+    pub(super) bandwidth: Option<Bandwidth>,
+    /// BBR.inflight_shortterm, `inflight_lo`
+    pub(super) inflight: Option<u64>,
+    /// BBR.bw_latest
+    latest_bandwidth: Bandwidth,
+    /// BBR.inflight_latest
+    pub(super) latest_inflight: u64,
+    /// BBR.is_loss_in_round
+    pub(super) loss_in_round: bool,
+    /// Ranges lost in the round.
+    pub(super) losses: u32,
+    /// BBR.loss_round_start
+    pub(super) round_start: bool,
+    // BBR.loss_round_delivered
+    round_delivered: u64,
+    // After the last lost.
+    lost_end: u64,
+}
+
+impl ShortTerm {
+    /// ResetShortTermModel.
+    pub(super) fn reset_model(&mut self) {
+        self.bandwidth = None;
+        self.inflight = None;
+    }
+
+    /// ResetCongestionSignals.
+    pub(super) fn reset_signals(&mut self) {
+        self.loss_in_round = false;
+        self.losses = 0;
+        self.latest_bandwidth = 0;
+        self.latest_inflight = 0;
+    }
+
+    /// NoteLoss. True: the first of the round.
+    pub(super) fn note_loss(&mut self, loss: &LossSample) -> bool {
+        if loss.position != self.lost_end {
+            self.losses = self.losses.saturating_add(1);
+        }
+        self.lost_end = loss.position + loss.length;
+        let first = !self.loss_in_round;
+        if first {
+            self.round_delivered = loss.total_delivered;
+        }
+        self.loss_in_round = true;
+        first
+    }
+}
+
+impl Bbr3 {
+    /// UpdateLatestDeliverySignals.
+    pub(super) fn update_latest(&mut self, sample: &RateSample) {
+        let it = &mut self.short_term;
+        it.latest_bandwidth = it.latest_bandwidth.max(sample.rate().unwrap_or(0));
+        it.latest_inflight = it.latest_inflight.max(sample.delivered);
+        it.round_start = sample.prior_delivered >= it.round_delivered;
+        if it.round_start {
+            it.round_delivered = sample.total_delivered;
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals.
+    pub(super) fn advance_latest(&mut self, sample: &RateSample) {
+        let it = &mut self.short_term;
+        if it.round_start {
+            it.latest_bandwidth = sample.rate().unwrap_or(0);
+            it.latest_inflight = sample.delivered;
+            it.losses = 0;
+        }
+    }
+
+    /// UpdateCongestionSignals.
+    pub(super) fn update_congestion(&mut self, window: &Window, sample: &RateSample) {
+        self.update_bandwidth(sample);
+        if !self.short_term.round_start {
+            return;
+        }
+        // AdaptLowerBoundsFromCongestion: once a round, and not where probing is what may have lost
+        if self.short_term.loss_in_round && !self.is_probing() {
+            let it = &mut self.short_term;
+            let bandwidth = it.bandwidth.unwrap_or(self.bandwidth.get());
+            let inflight = it.inflight.unwrap_or(window.congestion_window);
+            let less = |value: u64| (BETA * value as f64) as u64;
+            it.bandwidth = Some(it.latest_bandwidth.max(less(bandwidth)));
+            it.inflight = Some(it.latest_inflight.max(less(inflight)));
+        }
+        self.short_term.loss_in_round = false;
+    }
+
+    /// IsProbingBW.
+    fn is_probing(&self) -> bool {
+        matches!(
+            self.state,
+            State::Startup | State::ProbeBw(Phase::Refill | Phase::Up)
+        )
+    }
+}

@@ -1,0 +1,93 @@
+//! Startup, and how a full pipe shows: section 5.3.1.
+
+use super::{Bandwidth, Bbr3, State};
+use crate::rate_sample::{RateSample, RecoveryPhase};
+
+/// BBR.StartupPacingGain: 4 ln 2
+pub(super) const PACING_GAIN: f64 = 2.77;
+/// Section 5.3.1.2: growth by a quarter is growth
+const GROWTH: f64 = 1.25;
+/// Rounds without
+const ROUNDS: u32 = 3;
+/// BBRStartupFullLossCnt: ranges lost in a round
+const LOSSES: u32 = 6;
+
+/// Whether the bandwidth still grows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FullPipe {
+    baseline: Bandwidth,
+    rounds_without_growth: u32,
+    /// BBR.full_bw_now: it has not, since the search last began.
+    pub(super) now: bool,
+    /// BBR.full_bw_reached: the pipe was full once.
+    pub(super) reached: bool,
+}
+
+impl FullPipe {
+    /// ResetFullBW, with what growth is measured by.
+    pub(super) fn search(&mut self, baseline: Bandwidth) {
+        self.baseline = baseline;
+        self.rounds_without_growth = 0;
+        self.now = false;
+    }
+}
+
+impl Bbr3 {
+    /// Section 5.3.1.2: CheckFullBWReached.
+    pub(super) fn check_full_pipe(&mut self, sample: &RateSample) {
+        let pipe = &mut self.full_pipe;
+        if pipe.now || !self.rounds.start || sample.app_limited {
+            return;
+        }
+        let Some(rate) = sample.rate() else {
+            return;
+        };
+        if rate as f64 >= pipe.baseline as f64 * GROWTH {
+            pipe.search(rate);
+            return;
+        }
+        pipe.rounds_without_growth += 1;
+        pipe.now = pipe.rounds_without_growth >= ROUNDS;
+        pipe.reached |= pipe.now;
+    }
+
+    /// CheckStartupDone.
+    pub(super) fn check_startup(&mut self, sample: &RateSample) {
+        self.check_losses(sample);
+        if self.state == State::Startup && self.full_pipe.reached {
+            self.enter_drain();
+        }
+    }
+
+    /// Section 5.3.1.3: CheckStartupHighLoss.
+    fn check_losses(&mut self, sample: &RateSample) {
+        if self.state != State::Startup || self.full_pipe.reached {
+            return;
+        }
+        let recovering = sample.phase == RecoveryPhase::FastRecovery;
+        let too_much = if sample.selective {
+            // A round after the first loss, so that it was repaired for a round
+            recovering
+                && self.short_term.round_start
+                && self.short_term.losses >= LOSSES
+                && super::long_term::is_too_much(
+                    sample.lost_since_sent,
+                    sample.sent_in_flight,
+                    sample.selective,
+                )
+        } else {
+            recovering && sample.newly_lost > 0
+        };
+        if too_much {
+            self.undo.note(State::Startup);
+            self.full_pipe.reached = true;
+            let safe = self.product(1.0).max(self.short_term.latest_inflight);
+            self.long_term.inflight = Some(safe);
+        }
+    }
+
+    /// EnterStartup.
+    pub(super) fn enter_startup(&mut self) {
+        self.state = State::Startup;
+    }
+}

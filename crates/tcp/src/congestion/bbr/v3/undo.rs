@@ -1,0 +1,64 @@
+//! A loss recovery that was for nothing: section 5.5.11.
+
+use super::probe_bw::Phase;
+use super::{Bandwidth, Bbr3, State};
+use crate::congestion::Window;
+
+/// What to go back to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    // BBR.undo_state
+    state: Option<State>,
+    bandwidth: Option<Bandwidth>,
+    inflight_short: Option<u64>,
+    inflight_long: Option<u64>,
+}
+
+impl Undo {
+    /// A loss ends this state.
+    pub(super) fn note(&mut self, state: State) {
+        self.state = Some(state);
+    }
+}
+
+/// The larger of two bounds, of which none is the largest.
+fn larger(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.max(other))
+}
+
+impl Bbr3 {
+    /// SaveStateUponLoss.
+    pub(super) fn save_state(&mut self, window: &Window) {
+        self.save_window(window);
+        self.undo = Undo {
+            state: None,
+            bandwidth: self.short_term.bandwidth,
+            inflight_short: self.short_term.inflight,
+            inflight_long: self.long_term.inflight,
+        };
+    }
+
+    /// HandleSpuriousLossDetection.
+    pub(super) fn handle_spurious(&mut self, window: &mut Window) {
+        self.restore_window(window);
+        self.short_term.loss_in_round = false;
+        self.full_pipe.search(0);
+        let short = &mut self.short_term;
+        short.bandwidth = larger(short.bandwidth, self.undo.bandwidth);
+        short.inflight = larger(short.inflight, self.undo.inflight_short);
+        self.long_term.inflight = larger(self.long_term.inflight, self.undo.inflight_long);
+        let probes_rtt = matches!(self.state, State::ProbeRtt(_));
+        match self.undo.state.take() {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full_pipe.reached = false;
+                if !probes_rtt {
+                    self.enter_startup();
+                }
+            }
+            Some(up @ State::ProbeBw(Phase::Up)) if self.state != up && !probes_rtt => {
+                self.start_refill(self.rounds.delivered());
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Rate and window: section 5.6.
+
+use bentpipe_types::Span;
+
+use super::probe_bw::Phase;
+use super::{Bandwidth, Bbr3, State, bandwidth_of_window, pacing_rate, product, startup};
+use crate::congestion::Window;
+use crate::pacing;
+use crate::rate_sample::{RateSample, RecoveryPhase};
+
+/// Section 5.5.8.1: a quantum in the sender's queue, one in its interface, one in the receiver.
+const QUANTA: u64 = 3;
+
+/// BBR.MinPipeCwnd
+pub(super) fn minimum(segment: u32) -> u64 {
+    4 * u64::from(segment)
+}
+
+impl Bbr3 {
+    /// BDPMultiple.
+    pub(super) fn product(&self, gain: f64) -> u64 {
+        self.product_of(self.bandwidth(), gain)
+    }
+
+    fn product_of(&self, bandwidth: Bandwidth, gain: f64) -> u64 {
+        match self.minimum_rtt.get() {
+            None => self.initial_window,
+            Some(rtt) => (product(bandwidth, rtt) * gain) as u64,
+        }
+    }
+
+    /// QuantizationBudget.
+    fn with_room_for_quanta(&self, bytes: u64, segment: u32) -> u64 {
+        let budget = QUANTA * pacing::burst(self.rate, segment);
+        let room = bytes.max(budget).max(minimum(segment));
+        if self.state == State::ProbeBw(Phase::Up) {
+            room + 2 * u64::from(segment)
+        } else {
+            room
+        }
+    }
+
+    /// Inflight.
+    pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
+        self.with_room_for_quanta(self.product_of(bandwidth, gain), segment)
+    }
+
+    /// Section 5.6.2: InitPacingRate.
+    pub(super) fn initial_rate(&mut self, window: &Window, rtt: Option<Span>) {
+        self.has_rtt = rtt.is_some();
+        let bandwidth = bandwidth_of_window(window.congestion_window, rtt);
+        self.rate = pacing_rate(bandwidth, startup::PACING_GAIN);
+    }
+
+    /// SetPacingRate.
+    pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
+        if !self.has_rtt && sample.rtt.is_some() {
+            self.initial_rate(window, sample.rtt);
+        }
+        let rate = pacing_rate(self.bandwidth(), self.pacing_gain());
+        if self.full_pipe.reached || rate > self.rate {
+            self.rate = rate;
+        }
+    }
+
+    /// Section 5.6.4.6: SetCwnd.
+    pub(super) fn set_window(&mut self, window: &mut Window, sample: &RateSample) {
+        let segment = window.segment;
+        let most = self.product(self.window_gain()) + self.aggregation.excess();
+        let most = self.with_room_for_quanta(most, segment);
+        let grown = window.congestion_window + sample.acknowledged;
+        if self.full_pipe.reached {
+            window.congestion_window = grown.min(most);
+        } else if window.congestion_window < most || sample.total_delivered < self.initial_window {
+            window.congestion_window = grown;
+        }
+        window.congestion_window = window.congestion_window.max(minimum(segment));
+        // BoundCwndForProbeRTT
+        if matches!(self.state, State::ProbeRtt(_)) {
+            let bound = self.probe_rtt_window(segment);
+            window.congestion_window = window.congestion_window.min(bound);
+        }
+        self.bound_window(window);
+    }
+
+    /// Section 5.6.4.7: BoundCwndForModel.
+    fn bound_window(&self, window: &mut Window) {
+        let long = match self.state {
+            State::ProbeBw(Phase::Cruise) | State::ProbeRtt(_) => {
+                self.long_term.with_headroom(window.segment)
+            }
+            State::ProbeBw(_) => self.long_term.inflight,
+            State::Startup | State::Drain(_) => None,
+        };
+        let bound = long
+            .unwrap_or(u64::MAX)
+            .min(self.short_term.inflight.unwrap_or(u64::MAX))
+            .max(minimum(window.segment));
+        window.congestion_window = window.congestion_window.min(bound);
+    }
+
+    /// SaveCwnd.
+    pub(super) fn save_window(&mut self, window: &Window) {
+        let now = window.congestion_window;
+        let good = self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_));
+        self.prior_window = if good {
+            now
+        } else {
+            self.prior_window.max(now)
+        };
+    }
+
+    /// RestoreCwnd.
+    pub(super) fn restore_window(&self, window: &mut Window) {
+        window.congestion_window = window.congestion_window.max(self.prior_window);
+    }
+}
