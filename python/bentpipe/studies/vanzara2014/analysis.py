@@ -1,0 +1,26 @@
+"""From the outcomes of the cells to figures, measurements and remarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bentpipe.studies.study import Analysis, Outcomes
+from bentpipe.studies.vanzara2014.evidence import Evidence
+from bentpipe.studies.vanzara2014.figures import figures
+from bentpipe.studies.vanzara2014.judgement import judgement_figures, remarks
+from bentpipe.studies.vanzara2014.measurements import measure
+from bentpipe.studies.vanzara2014.settings import Sweep
+
+if TYPE_CHECKING:
+    from bentpipe.studies.vanzara2014.cells import StudyCell
+
+
+def analyse(outcomes: Outcomes[StudyCell]) -> Analysis:
+    """Draw the figures and measure the claims."""
+    evidence = Evidence(outcomes)
+    sweep = Sweep(evidence)
+    return Analysis(
+        figures=[*figures(evidence), *judgement_figures(evidence, sweep)],
+        measurements=measure(evidence),
+        remarks=remarks(evidence, sweep),
+    )

@@ -1,0 +1,257 @@
+"""The runs of vanzara2014, and those that we add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bentpipe.scenario import Scenario
+
+_FOLDER: Final = Path(__file__).parent
+FLOW: Final = "transfer"
+
+# Section IV.A.
+LINK_BPS: Final = 100_000_000
+ROUND_TRIP_MS: Final = 600
+PACKET_BYTES: Final = 1500
+PAYLOAD_BYTES: Final = 1448
+DURATION_S: Final = 600
+# What the link carries of payload, without errors: 96.5 Mbit/s.
+CAPACITY_BPS: Final = LINK_BPS * PAYLOAD_BYTES / PACKET_BYTES
+PIPE_PACKETS: Final = LINK_BPS * ROUND_TRIP_MS // (1000 * 8 * PACKET_BYTES)
+SAMPLES_S: Final = 10
+
+# The paper's three, then those beside which we judge Enhanced Hybla.
+RULES: Final = ("hybla", "westwood", "enhanced-hybla")
+OTHER_RULES: Final = ("cubic", "reno")
+NAMES: Final = {
+    "hybla": "Hybla",
+    "westwood": "Westwood+",
+    "enhanced-hybla": "Enhanced Hybla",
+    "cubic": "CUBIC",
+    "reno": "Reno",
+    "bbr1": "BBR 1",
+    "bbr3": "BBR 3",
+}
+
+# Figures 2 to 6.
+FIGURES_2_TO_6: Final = {"2": 0.0, "3": 1e-8, "4": 1e-7, "5": 1e-6, "6": 1e-5}
+RATES: Final = tuple(FIGURES_2_TO_6.values())
+# Figure 7.
+FIGURE_7_RATE: Final = 1e-8
+FIGURE_7_ROUND_TRIPS_MS: Final = (100, 200, 300, 400, 500, 600)
+# Figure 8: "10^-10 or less", and up to figure 6's.
+FIGURE_8_RATES: Final = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
+# Figures 9 to 11: "50 KB to 2 GB". 100 MB, 500 MB, 1 GB and 2 GB are in the text.
+FILES: Final = {"9": 0.0, "10": 1e-8, "11": 1e-7}
+FILE_BYTES: Final = (
+    50_000,
+    500_000,
+    5_000_000,
+    50_000_000,
+    100_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_000_000_000,
+)
+
+SEEDS: Final = (1, 2, 3, 4, 5)
+QUICK_SEEDS: Final = (1, 2)
+# What Enhanced Hybla is told, of what the link is.
+WRONG_CAPACITIES: Final = (0.5, 0.8, 1.2, 2.0)
+FLOW_COUNTS: Final = (2, 4, 6, 10)
+CONTESTS: Final = (
+    ("enhanced-hybla", "reno"),
+    ("enhanced-hybla", "cubic"),
+    ("hybla", "cubic"),
+    ("cubic", "reno"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the paper leaves open.
+
+    `threshold` is where slow start first ends: at one bandwidth-delay product ("pipe", what an
+    exact initial estimate of the bandwidth comes to), at Hoe's "estimate" from the first ACKs'
+    spacing (Hybla and Enhanced Hybla; the others have none then), or nowhere ("none").
+    """
+
+    queue_packets: int = 20_000
+    delayed_ack_ms: int = 0
+    recovery: str = "newreno"
+    threshold: str = "pipe"
+    after_loss: str = "quarter"
+    after_timeout: str = "rho"
+    channel_capacity_bps: int = LINK_BPS
+    bandwidth_filter: str = "last-sample"
+    window_validation: bool = True
+
+    def as_keys(self, rule: str, round_trip_ms: int) -> dict[str, object]:
+        """Return the setting as keys of the scenario."""
+        tcp = "hosts.server.tcp"
+        keys: dict[str, object] = {
+            "links.satellite.forward.queue.limit": f"{self.queue_packets} packets",
+            "hosts.client.tcp.delayed_ack": f"{self.delayed_ack_ms} ms"
+            if self.delayed_ack_ms
+            else "off",
+            f"{tcp}.recovery": self.recovery,
+            f"{tcp}.window_validation": self.window_validation,
+            f"{tcp}.channel_capacity": f"{self.channel_capacity_bps} bit/s",
+            f"{tcp}.bandwidth_filter": self.bandwidth_filter,
+        }
+        if self.threshold == "pipe":
+            pipe = PIPE_PACKETS * round_trip_ms // ROUND_TRIP_MS
+            keys[f"{tcp}.initial_slow_start_threshold"] = f"{pipe} segments"
+        if self.threshold != "estimate":
+            keys[f"{tcp}.hybla.initial_threshold"] = "configured"
+        if rule == "hybla":
+            keys[f"{tcp}.hybla.after_loss"] = self.after_loss
+            keys[f"{tcp}.hybla.after_timeout"] = self.after_timeout
+        else:
+            keys[f"{tcp}.hybla.after_loss"] = "half"
+            keys[f"{tcp}.hybla.after_timeout"] = "one-segment"
+        return keys
+
+
+MAIN: Final = Setting()
+
+# One departure from the main setting at a time.
+SETTINGS: Final = {
+    "main": MAIN,
+    "queue 50": replace(MAIN, queue_packets=50),
+    "queue 500": replace(MAIN, queue_packets=500),
+    "queue 5000": replace(MAIN, queue_packets=5000),
+    "delayed ACK": replace(MAIN, delayed_ack_ms=200),
+    "threshold estimated": replace(MAIN, threshold="estimate"),
+    "threshold none": replace(MAIN, threshold="none"),
+    "cut to half": replace(MAIN, after_loss="half", after_timeout="one-segment"),
+    "CC payload": replace(MAIN, channel_capacity_bps=round(CAPACITY_BPS)),
+    "BWE filtered": replace(MAIN, bandwidth_filter="westwood"),
+    "no validation": replace(MAIN, window_validation=False),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """One connection over the satellite link: a file, or ten minutes."""
+
+    rule: str
+    bit_error_rate: float
+    seed: int = 1
+    round_trip_ms: int = ROUND_TRIP_MS
+    file_bytes: int | None = None
+    setting: Setting = MAIN
+
+    def scenario(self) -> Scenario:
+        """Return the transfer as a scenario."""
+        keys: dict[str, object] = {
+            "seed": self.seed,
+            "hosts.server.tcp.congestion_control": self.rule,
+            "links.satellite.delay": f"{self.round_trip_ms * 500} us",
+            "links.satellite.forward.errors.bit_error_rate": self.bit_error_rate,
+            **self.setting.as_keys(self.rule, self.round_trip_ms),
+        }
+        if self.file_bytes is None:
+            keys["probes.series"] = [f"{FLOW}.delivered"]
+            keys["probes.interval"] = f"{SAMPLES_S} s"
+        else:
+            keys["flows.transfer.app.size"] = f"{self.file_bytes} B"
+            # The run ends with the transfer.
+            keys["duration"] = "24 h"
+        return Scenario(path=_FOLDER / "satellite.toml").with_settings(keys)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """Flows of two window rules, as many of the one as of the other, over one link."""
+
+    subject: str
+    rival: str
+    flows: int
+    seed: int = 1
+
+    def scenario(self) -> Scenario:
+        """Return the contest as a scenario."""
+        half = self.flows // 2
+        return Scenario(path=_FOLDER / "shared.toml").with_settings(
+            {
+                "seed": self.seed,
+                "hosts.subject.count": half,
+                "hosts.rival.count": half,
+                "hosts.subject.tcp.congestion_control": self.subject,
+                "hosts.rival.tcp.congestion_control": self.rival,
+                "hosts.subject.tcp.recovery": MAIN.recovery,
+                "hosts.rival.tcp.recovery": MAIN.recovery,
+            }
+        )
+
+
+StudyCell = Transfer | Contest
+
+
+def seeds(bit_error_rate: float, chosen: Sequence[int]) -> Sequence[int]:
+    """Return one seed where nothing is random, else those chosen."""
+    return chosen if bit_error_rate > 0 else chosen[:1]
+
+
+def over_seeds(transfer: Transfer, chosen: Sequence[int]) -> list[Transfer]:
+    """Return the transfer with each seed."""
+    return [replace(transfer, seed=seed) for seed in seeds(transfer.bit_error_rate, chosen)]
+
+
+def _grid(
+    rules: Iterable[str],
+    rates: Iterable[float],
+    chosen: Sequence[int],
+    *,
+    setting: Setting = MAIN,
+) -> list[Transfer]:
+    rates = tuple(rates)
+    return [
+        cell
+        for rule in rules
+        for rate in rates
+        for cell in over_seeds(Transfer(rule=rule, bit_error_rate=rate, setting=setting), chosen)
+    ]
+
+
+def wrong_capacity(factor: float) -> Setting:
+    """Return the main setting with a wrong capacity."""
+    return replace(MAIN, channel_capacity_bps=round(LINK_BPS * factor))
+
+
+def every_cell(quick: bool) -> list[StudyCell]:
+    """Return every run of the study; `quick` has fewer seeds and fewer points."""
+    chosen = QUICK_SEEDS if quick else SEEDS
+    cells: list[StudyCell] = [*_grid(RULES, RATES, chosen)]
+    low = [rate for rate in FIGURE_8_RATES if rate not in RATES]
+    cells += _grid(RULES, low[1:2] if quick else low, chosen[:1] if quick else chosen)
+    for round_trip_ms in (100, 300) if quick else FIGURE_7_ROUND_TRIPS_MS:
+        for rule in RULES:
+            transfer = Transfer(
+                rule=rule, bit_error_rate=FIGURE_7_RATE, round_trip_ms=round_trip_ms
+            )
+            cells += over_seeds(transfer, chosen[:1] if quick else chosen)
+    for rate in FILES.values():
+        for rule in RULES:
+            for size in FILE_BYTES:
+                transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
+                cells += over_seeds(transfer, chosen[:1] if quick else chosen)
+    cells += _grid(OTHER_RULES, RATES, chosen)
+    for factor in WRONG_CAPACITIES:
+        cells += _grid(
+            ("enhanced-hybla",),
+            RATES,
+            chosen[:1] if quick else chosen[:3],
+            setting=wrong_capacity(factor),
+        )
+    for setting in SETTINGS.values():
+        if not quick or setting == MAIN:
+            cells += _grid(RULES, RATES, chosen[:1], setting=setting)
+    for subject, rival in CONTESTS:
+        for flows in FLOW_COUNTS[:1] if quick else FLOW_COUNTS:
+            cells.append(Contest(subject=subject, rival=rival, flows=flows))
+    return list(dict.fromkeys(cells))

@@ -1,0 +1,153 @@
+"""What was simulated, by the question that it answers: medians and quartiles over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bentpipe.errors import WorkError
+from bentpipe.studies.vanzara2014.cells import (
+    DURATION_S,
+    FLOW,
+    SAMPLES_S,
+    SEEDS,
+    Contest,
+    StudyCell,
+    Transfer,
+    over_seeds,
+)
+
+if TYPE_CHECKING:
+    from bentpipe.results import FlowResult, RunResult
+
+Floats = NDArray[np.float64]
+# 10 s, 20 s, ... 600 s.
+TIMES_S: Floats = np.arange(SAMPLES_S, DURATION_S + 1, SAMPLES_S, dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """A quantity over seeds."""
+
+    median: float
+    lower_quartile: float
+    upper_quartile: float
+    runs: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Summarise the values."""
+        low, middle, high = np.percentile(values, (25, 50, 75))
+        return cls(
+            median=float(middle),
+            lower_quartile=float(low),
+            upper_quartile=float(high),
+            runs=len(values),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """How the flows of a contest shared the link; goodputs in bit/s, delay in seconds."""
+
+    jain: float
+    subject_bps: float
+    rival_bps: float
+    queueing_delay_s: float
+
+
+class Evidence:
+    """The outcomes of the study's cells."""
+
+    def __init__(self, outcomes: Mapping[StudyCell, RunResult]) -> None:
+        self.outcomes = outcomes
+
+    def has(self, transfer: Transfer) -> bool:
+        """Whether the transfer was simulated, with the first seed at least."""
+        return replace(transfer, seed=SEEDS[0]) in self.outcomes
+
+    def transfers(self, transfer: Transfer) -> list[Transfer]:
+        """Return the transfer with every seed that was simulated.
+
+        Raises
+        ------
+        WorkError
+            There is none.
+        """
+        found = [each for each in over_seeds(transfer, SEEDS) if each in self.outcomes]
+        if not found:
+            raise WorkError(f"not simulated: {transfer.scenario().command()}")
+        return found
+
+    def flow(self, transfer: Transfer) -> FlowResult:
+        """Return what became of a transfer."""
+        return self.outcomes[transfer].flow()
+
+    def delivered_bits(self, transfer: Transfer) -> Floats:
+        """Return the bits delivered by each of `TIMES_S`, of a transfer of ten minutes."""
+        series = self.outcomes[transfer].series[f"{FLOW}.delivered"]
+        # A sample holds until the next one.
+        index = np.searchsorted(series.times_s, TIMES_S + 1e-9, side="right") - 1
+        values = np.append(series.values, 0.0)[index]
+        values[-1] = self.flow(transfer).bytes_delivered
+        return 8.0 * values
+
+    def curves_bps(self, transfer: Transfer) -> Floats:
+        """Return goodputs from the start to each of `TIMES_S`, one row a seed."""
+        return np.array([self.delivered_bits(each) / TIMES_S for each in self.transfers(transfer)])
+
+    def rates_bps(self, transfer: Transfer) -> Floats:
+        """Return goodputs in each interval that ends at one of `TIMES_S`, one row a seed."""
+        rows = [
+            np.diff(self.delivered_bits(each), prepend=0.0) for each in self.transfers(transfer)
+        ]
+        return np.array(rows) / SAMPLES_S
+
+    def goodput_bps(self, transfer: Transfer) -> float:
+        """Return a single run's goodput: over ten minutes, or over the file's time.
+
+        A file's time runs from the first data segment to its last byte: no handshake.
+        """
+        flow = self.flow(transfer)
+        if transfer.file_bytes is None:
+            return 8.0 * flow.bytes_delivered / DURATION_S
+        if flow.transfer_time_s is None:
+            raise WorkError(f"a transfer didn't end: {transfer.scenario().command()}")
+        return 8.0 * transfer.file_bytes / flow.transfer_time_s
+
+    def goodputs_bps(self, transfer: Transfer) -> list[float]:
+        """Return the goodput of every seed."""
+        return [self.goodput_bps(each) for each in self.transfers(transfer)]
+
+    def spread(self, transfer: Transfer) -> Spread:
+        """Return the goodput over seeds, bit/s."""
+        return Spread.of(self.goodputs_bps(transfer))
+
+    def median_bps(self, transfer: Transfer) -> float:
+        """Return the median goodput over seeds."""
+        return self.spread(transfer).median
+
+    def median_of(self, transfer: Transfer, what: Callable[[FlowResult], float]) -> float:
+        """Return the median over seeds of something else that a run counts."""
+        return float(np.median([what(self.flow(each)) for each in self.transfers(transfer)]))
+
+    def sharing(self, contest: Contest) -> Sharing | None:
+        """Return how a contest's flows shared the link, if it was simulated."""
+        if contest not in self.outcomes:
+            return None
+        result = self.outcomes[contest]
+        flows = result.summary.flows
+        rates = np.array([8.0 * each.bytes_delivered / DURATION_S for each in flows])
+        subject = np.array([each.name.startswith("subject") for each in flows])
+        trips_ms = [each.rtt_ms.mean for each in flows if each.rtt_ms.mean is not None]
+        least_ms = min(each.rtt_ms.min for each in flows if each.rtt_ms.min is not None)
+        return Sharing(
+            jain=float(rates.sum() ** 2 / (len(rates) * (rates**2).sum())),
+            subject_bps=float(rates[subject].mean()),
+            rival_bps=float(rates[~subject].mean()),
+            queueing_delay_s=(float(np.mean(trips_ms)) - least_ms) / 1e3,
+        )

@@ -1,0 +1,253 @@
+"""Figures 2 to 11 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.studies.study import Figure, Value
+from bentpipe.studies.vanzara2014 import cells
+from bentpipe.studies.vanzara2014.cells import NAMES, RULES, Transfer
+from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence, Spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+Columns = dict[str, list[Value]]
+_BANDS = "Lines are medians over seeds, bands reach from quartile to quartile."
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Return every figure, numbered as the paper numbers them."""
+    return [
+        *(_over_time(evidence, number, rate) for number, rate in cells.FIGURES_2_TO_6.items()),
+        _round_trips(evidence),
+        _error_rates(evidence),
+        *(_file_sizes(evidence, number, rate) for number, rate in cells.FILES.items()),
+    ]
+
+
+def exponent(rate: float) -> str:
+    """Return a bit error rate as text: 0, 1e-7."""
+    return f"{rate:.0e}".replace("e-0", "e-") if rate else "0"
+
+
+def append(columns: Columns, **more: Sequence[Value]) -> None:
+    """Put rows below those that are there."""
+    for name, values in more.items():
+        columns.setdefault(name, []).extend(values)
+
+
+def spread_rows(
+    columns: Columns, spreads: Sequence[Spread], **keys: Value | Sequence[Value]
+) -> None:
+    """Append a row for each spread; a key that is no list is the same in all of them."""
+    count = len(spreads)
+    fixed: dict[str, Sequence[Value]] = {
+        name: list(value) if isinstance(value, list | tuple) else [value] * count  # type: ignore[list-item]
+        for name, value in keys.items()
+    }
+    append(
+        columns,
+        **fixed,
+        goodput_median_bps=[each.median for each in spreads],
+        goodput_lower_quartile_bps=[each.lower_quartile for each in spreads],
+        goodput_upper_quartile_bps=[each.upper_quartile for each in spreads],
+        runs=[each.runs for each in spreads],
+    )
+
+
+def draw_spreads(
+    axes: Axes, x: Sequence[float], spreads: Sequence[Spread], *, index: int, label: str
+) -> None:
+    """Draw medians as a line with symbols, and quartiles as a band, in Mbit/s."""
+    colour = COLOURS[index]
+    axes.plot(
+        x,
+        [each.median / 1e6 for each in spreads],
+        MARKERS[index] + "-",
+        color=colour,
+        label=label,
+    )
+    axes.fill_between(
+        x,
+        [each.lower_quartile / 1e6 for each in spreads],
+        [each.upper_quartile / 1e6 for each in spreads],
+        color=colour,
+        alpha=0.2,
+        linewidth=0,
+    )
+
+
+def bound_bps(rate: float) -> float:
+    """Return what errors leave of the payload that the link carries."""
+    return float(cells.CAPACITY_BPS * (1.0 - rate) ** (8 * cells.PACKET_BYTES))
+
+
+def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
+    curves = {rule: evidence.curves_bps(Transfer(rule=rule, bit_error_rate=rate)) for rule in RULES}
+    columns: Columns = {}
+    quartiles = {rule: np.percentile(rows, (25, 50, 75), axis=0) for rule, rows in curves.items()}
+    for rule, (low, middle, high) in quartiles.items():
+        append(
+            columns,
+            congestion_control=[rule] * len(TIMES_S),
+            time_s=TIMES_S.tolist(),
+            goodput_median_bps=middle.tolist(),
+            goodput_lower_quartile_bps=low.tolist(),
+            goodput_upper_quartile_bps=high.tolist(),
+            runs=[len(curves[rule])] * len(TIMES_S),
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for index, (rule, (low, middle, high)) in enumerate(quartiles.items()):
+            axes.plot(
+                TIMES_S,
+                middle / 1e6,
+                MARKERS[index] + "-",
+                markevery=5,
+                color=COLOURS[index],
+                label=NAMES[rule],
+            )
+            axes.fill_between(
+                TIMES_S, low / 1e6, high / 1e6, color=COLOURS[index], alpha=0.2, linewidth=0
+            )
+        _bound(axes, bound_bps(rate))
+        if rate >= 1e-6:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(0.0, 102.0)
+        axes.set_xlim(0.0, float(TIMES_S[-1]))
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("cumulative goodput (Mbit/s)")
+        axes.legend(loc="best" if rate >= 1e-6 else "center right")
+
+    scale = " The axis is logarithmic here, not in the paper." if rate >= 1e-6 else ""
+    return Figure(
+        id=number,
+        title=f"Performance for BER = {exponent(rate)}",
+        caption="Goodput from the start to each time: 100 Mbit/s, 600 ms. "
+        f"{_BANDS if rate else 'Nothing is random here: one run each.'} Dotted: the payload that "
+        f"the link carries and errors leave.{scale}",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _bound(axes: Axes, bps: float) -> None:
+    axes.axhline(bps / 1e6, color="grey", linestyle=":", label=f"bound: {bps / 1e6:.1f} Mbit/s")
+
+
+def _round_trips(evidence: Evidence) -> Figure:
+    rate = cells.FIGURE_7_RATE
+    spreads: dict[str, dict[int, Spread]] = {rule: {} for rule in RULES}
+    for rule in RULES:
+        for round_trip_ms in cells.FIGURE_7_ROUND_TRIPS_MS:
+            transfer = Transfer(rule=rule, bit_error_rate=rate, round_trip_ms=round_trip_ms)
+            if evidence.has(transfer):
+                spreads[rule][round_trip_ms] = evidence.spread(transfer)
+    columns: Columns = {}
+    for rule, points in spreads.items():
+        spread_rows(
+            columns, list(points.values()), congestion_control=rule, round_trip_ms=list(points)
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for index, (rule, points) in enumerate(spreads.items()):
+            draw_spreads(axes, list(points), list(points.values()), index=index, label=NAMES[rule])
+        axes.set_ylim(0.0, 102.0)
+        axes.set_xlabel("round-trip time (ms)")
+        axes.set_ylabel("goodput over 600 s (Mbit/s)")
+        axes.legend(loc="best")
+
+    return Figure(
+        id="7",
+        title=f"Effect of the round-trip time on goodput, BER = {exponent(rate)}",
+        caption=f"Ten minutes each. {_BANDS} The initial threshold is one bandwidth-delay product "
+        "of each round-trip time; the queue is the same for all.",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _error_rates(evidence: Evidence) -> Figure:
+    spreads: dict[str, dict[float, Spread]] = {}
+    for rule in RULES:
+        transfers = [Transfer(rule=rule, bit_error_rate=each) for each in cells.FIGURE_8_RATES]
+        spreads[rule] = {
+            each.bit_error_rate: evidence.spread(each) for each in transfers if evidence.has(each)
+        }
+    columns: Columns = {}
+    for rule, points in spreads.items():
+        spread_rows(
+            columns, list(points.values()), congestion_control=rule, bit_error_rate=list(points)
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for index, (rule, points) in enumerate(spreads.items()):
+            draw_spreads(axes, list(points), list(points.values()), index=index, label=NAMES[rule])
+        rates = np.geomspace(1e-11, 1e-5, 60)
+        axes.plot(
+            rates,
+            [bound_bps(float(each)) / 1e6 for each in rates],
+            color="grey",
+            linestyle=":",
+            label="bound: what errors leave",
+        )
+        axes.set_xscale("log")
+        axes.set_ylim(0.0, 102.0)
+        axes.set_xlabel("bit error rate")
+        axes.set_ylabel("goodput over 600 s (Mbit/s)")
+        axes.legend(loc="lower left")
+
+    return Figure(
+        id="8",
+        title="Effect of the BER on goodput, RTT = 600 ms",
+        caption=f"Ten minutes each. {_BANDS}",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _file_sizes(evidence: Evidence, number: str, rate: float) -> Figure:
+    spreads: Mapping[str, dict[int, Spread]] = {rule: {} for rule in RULES}
+    for rule in RULES:
+        for size in cells.FILE_BYTES:
+            transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
+            if evidence.has(transfer):
+                spreads[rule][size] = evidence.spread(transfer)
+    columns: Columns = {}
+    for rule, points in spreads.items():
+        spread_rows(
+            columns, list(points.values()), congestion_control=rule, file_bytes=list(points)
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for index, (rule, points) in enumerate(spreads.items()):
+            megabytes = [size / 1e6 for size in points]
+            draw_spreads(axes, megabytes, list(points.values()), index=index, label=NAMES[rule])
+        axes.set_xscale("log")
+        ticks = {0.05: "50 kB", 0.5: "500 kB", 5: "5 MB", 50: "50 MB", 500: "500 MB", 2000: "2 GB"}
+        axes.set_xticks(list(ticks), labels=list(ticks.values()))
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(0.0, 102.0)
+        axes.set_xlabel("file size")
+        axes.set_ylabel("goodput (Mbit/s)")
+        axes.legend(loc="upper left")
+
+    return Figure(
+        id=number,
+        title=f"Performance for different file sizes, RTT = 600 ms, BER = {exponent(rate)}",
+        caption="File over time from the first data segment to the last byte. "
+        f"{_BANDS if rate else 'Nothing is random here: one run each.'}",
+        columns=columns,
+        draw=draw,
+    )
