@@ -81,7 +81,7 @@ class Setting:
 
     queue_packets: int = 20_000
     delayed_ack_ms: int = 0
-    recovery: str = "newreno"
+    recovery: str = "sack"
     threshold: str = "pipe"
     after_loss: str = "quarter"
     after_timeout: str = "rho"
