@@ -16,12 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from bentpipe.scenario import Scenario
 from bentpipe.studies import vanzara2014
 from bentpipe.studies.runner import simulate
-from bentpipe.studies.vanzara2014.cells import Transfer
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "vanzara2014.py"
 HYBLA_TOLERANCE = 0.15

@@ -75,8 +75,7 @@ class Setting:
     """What the paper leaves open.
 
     `threshold` is where slow start first ends: at one bandwidth-delay product ("pipe", what an
-    exact initial estimate of the bandwidth comes to), at Hoe's "estimate" from the first ACKs'
-    spacing (Hybla and Enhanced Hybla; the others have none then), or nowhere ("none").
+    exact initial estimate of the bandwidth comes to), at so many segments, or nowhere ("none").
     """
 
     queue_packets: int = 20_000
@@ -87,7 +86,7 @@ class Setting:
     after_timeout: str = "rho"
     channel_capacity_bps: int = LINK_BPS
     bandwidth_filter: str = "last-sample"
-    window_validation: bool = True
+    rack: bool = True
 
     def as_keys(self, rule: str, round_trip_ms: int) -> dict[str, object]:
         """Return the setting as keys of the scenario."""
@@ -98,15 +97,15 @@ class Setting:
             if self.delayed_ack_ms
             else "off",
             f"{tcp}.recovery": self.recovery,
-            f"{tcp}.window_validation": self.window_validation,
             f"{tcp}.channel_capacity": f"{self.channel_capacity_bps} bit/s",
             f"{tcp}.bandwidth_filter": self.bandwidth_filter,
         }
-        if self.threshold == "pipe":
+        if self.threshold != "none":
             pipe = PIPE_PACKETS * round_trip_ms // ROUND_TRIP_MS
-            keys[f"{tcp}.initial_slow_start_threshold"] = f"{pipe} segments"
-        if self.threshold != "estimate":
-            keys[f"{tcp}.hybla.initial_threshold"] = "configured"
+            segments = pipe if self.threshold == "pipe" else int(self.threshold)
+            keys[f"{tcp}.initial_slow_start_threshold"] = f"{segments} segments"
+        if self.recovery == "sack" and not self.rack:
+            keys[f"{tcp}.rack"] = False
         if rule == "hybla":
             keys[f"{tcp}.hybla.after_loss"] = self.after_loss
             keys[f"{tcp}.hybla.after_timeout"] = self.after_timeout
@@ -121,16 +120,20 @@ MAIN: Final = Setting()
 # One departure from the main setting at a time.
 SETTINGS: Final = {
     "main": MAIN,
+    "NewReno": replace(MAIN, recovery="newreno"),
+    "FACK": replace(MAIN, recovery="fack"),
+    "no RACK": replace(MAIN, rack=False),
     "queue 50": replace(MAIN, queue_packets=50),
     "queue 500": replace(MAIN, queue_packets=500),
     "queue 5000": replace(MAIN, queue_packets=5000),
     "delayed ACK": replace(MAIN, delayed_ack_ms=200),
-    "threshold estimated": replace(MAIN, threshold="estimate"),
+    "threshold 1000": replace(MAIN, threshold="1000"),
     "threshold none": replace(MAIN, threshold="none"),
     "cut to half": replace(MAIN, after_loss="half", after_timeout="one-segment"),
     "CC payload": replace(MAIN, channel_capacity_bps=round(CAPACITY_BPS)),
+    # Bytes per second for bits per second: a slip that we can't rule out.
+    "CC times 8": replace(MAIN, channel_capacity_bps=8 * LINK_BPS),
     "BWE filtered": replace(MAIN, bandwidth_filter="westwood"),
-    "no validation": replace(MAIN, window_validation=False),
 }
 
 

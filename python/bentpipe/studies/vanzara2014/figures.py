@@ -125,7 +125,7 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
         axes.set_xlim(0.0, float(TIMES_S[-1]))
         axes.set_xlabel("time (s)")
         axes.set_ylabel("cumulative goodput (Mbit/s)")
-        axes.legend(loc="best" if rate >= 1e-6 else "center right")
+        _legend(canvas, axes)
 
     scale = " The axis is logarithmic here, not in the paper." if rate >= 1e-6 else ""
     return Figure(
@@ -137,6 +137,11 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
         columns=columns,
         draw=draw,
     )
+
+
+def _legend(canvas: Canvas, axes: Axes) -> None:
+    # Outside: the curves differ from run to run.
+    canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
 def _bound(axes: Axes, bps: float) -> None:
@@ -164,7 +169,7 @@ def _round_trips(evidence: Evidence) -> Figure:
         axes.set_ylim(0.0, 102.0)
         axes.set_xlabel("round-trip time (ms)")
         axes.set_ylabel("goodput over 600 s (Mbit/s)")
-        axes.legend(loc="best")
+        _legend(canvas, axes)
 
     return Figure(
         id="7",
@@ -205,7 +210,7 @@ def _error_rates(evidence: Evidence) -> Figure:
         axes.set_ylim(0.0, 102.0)
         axes.set_xlabel("bit error rate")
         axes.set_ylabel("goodput over 600 s (Mbit/s)")
-        axes.legend(loc="lower left")
+        _legend(canvas, axes)
 
     return Figure(
         id="8",
@@ -241,7 +246,7 @@ def _file_sizes(evidence: Evidence, number: str, rate: float) -> Figure:
         axes.set_ylim(0.0, 102.0)
         axes.set_xlabel("file size")
         axes.set_ylabel("goodput (Mbit/s)")
-        axes.legend(loc="upper left")
+        _legend(canvas, axes)
 
     return Figure(
         id=number,

@@ -1,0 +1,111 @@
+"""The study of vanzara2014, as a quick run makes it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bentpipe import cli
+from bentpipe.studies import get
+from bentpipe.studies.vanzara2014.cells import (
+    CAPACITY_BPS,
+    MAIN,
+    PIPE_PACKETS,
+    RULES,
+    SEEDS,
+    SETTINGS,
+    Contest,
+    Transfer,
+    every_cell,
+)
+from bentpipe.studies.vanzara2014.figures import bound_bps
+from bentpipe.studies.vanzara2014.settings import PUBLISHED
+
+FIGURES = ("2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "A1", "A2", "A3", "A4")
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reproduction")
+    assert cli.execute(["reproduce", "vanzara2014", "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def claims(reproduction: Path) -> dict[str, Any]:
+    verdicts = json.loads((reproduction / "claims.json").read_text())
+    return {verdict["id"]: verdict for verdict in verdicts}
+
+
+def test_every_figure_is_written(reproduction: Path) -> None:
+    for number in FIGURES:
+        assert (reproduction / "vanzara2014" / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / "vanzara2014" / f"figure-{number}.parquet")
+        assert table.num_rows > 0
+    assert "85.6 Mbit/s" in (reproduction / "report.html").read_text()
+
+
+def test_what_holds_whatever_the_seeds(claims: dict[str, Any]) -> None:
+    """Far from their tolerances. The others are the full run's to say."""
+    for id_ in (
+        "ber0-within-100-s",
+        "ber1e-8-enhanced",
+        "ber1e-7-enhanced",
+        "ber1e-5-westwood",
+        "rtt-enhanced-flat",
+        "rtt-westwood",
+        "ber-equal",
+        "erasure-bound",
+    ):
+        assert claims[id_]["holds"], claims[id_]
+
+
+def test_what_the_paper_cannot_have_measured(claims: dict[str, Any]) -> None:
+    assert not claims["ber1e-5-enhanced"]["holds"]
+    assert bound_bps(1e-5) == pytest.approx(85.6e6, rel=1e-3)
+
+
+def test_every_cell_is_a_scenario() -> None:
+    for cell in every_cell(True)[::9]:
+        resolved = cell.scenario().resolved()
+        if isinstance(cell, Contest):
+            assert len(resolved["flows"]) == cell.flows
+            continue
+        (link,) = resolved["links"]
+        assert link["forward"]["delay_s"] == pytest.approx(cell.round_trip_ms / 2e3)
+        assert link["forward"]["errors"]["bit_error_rate"] == cell.bit_error_rate
+
+
+def test_every_setting_is_a_scenario() -> None:
+    for rule in RULES:
+        for setting in SETTINGS.values():
+            cell = Transfer(rule=rule, bit_error_rate=1e-7, setting=setting)
+            sender = cell.scenario().resolved()["nodes"][0]["tcp"]
+            assert sender["recovery"] == setting.recovery
+
+
+def test_five_seeds_where_errors_are_random() -> None:
+    cells = set(every_cell(False))
+    assert len(SEEDS) >= 5
+    for rule in RULES:
+        for seed in SEEDS:
+            assert Transfer(rule=rule, bit_error_rate=1e-5, seed=seed) in cells
+        assert Transfer(rule=rule, bit_error_rate=0.0, seed=2) not in cells
+
+
+def test_a_quick_run_has_fewer_cells() -> None:
+    assert len(every_cell(True)) < len(every_cell(False)) / 3
+    assert set(every_cell(True)) <= set(every_cell(False))
+    assert get("vanzara2014").cells(True) == every_cell(True)
+
+
+def test_constants_are_the_papers() -> None:
+    assert PIPE_PACKETS == 5000
+    assert pytest.approx(96.5e6, rel=1e-3) == CAPACITY_BPS
+    assert replace(MAIN, recovery="newreno") in SETTINGS.values()
+    assert {each.rule for each in PUBLISHED} == set(RULES)
