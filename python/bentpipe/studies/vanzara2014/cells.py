@@ -228,33 +228,57 @@ def wrong_capacity(factor: float) -> Setting:
 
 def every_cell(quick: bool) -> list[StudyCell]:
     """Return every run of the study; `quick` has fewer seeds and fewer points."""
-    chosen = QUICK_SEEDS if quick else SEEDS
-    cells: list[StudyCell] = [*_grid(RULES, RATES, chosen)]
-    low = [rate for rate in FIGURE_8_RATES if rate not in RATES]
-    cells += _grid(RULES, low[1:2] if quick else low, chosen[:1] if quick else chosen)
-    for round_trip_ms in (100, 300) if quick else FIGURE_7_ROUND_TRIPS_MS:
-        for rule in RULES:
+    if quick:
+        return _every_cell(
+            QUICK_SEEDS,
+            low_rates=(1e-10,),
+            round_trips_ms=(100, 300),
+            sizes=(50_000, 5_000_000, 100_000_000, 500_000_000, 2_000_000_000),
+            wrong_rates=(0.0, 1e-6),
+            settings=(),
+            flow_counts=FLOW_COUNTS[:1],
+        )
+    return _every_cell(
+        SEEDS,
+        low_rates=[rate for rate in FIGURE_8_RATES if rate not in RATES],
+        round_trips_ms=FIGURE_7_ROUND_TRIPS_MS,
+        sizes=FILE_BYTES,
+        wrong_rates=RATES,
+        settings=tuple(SETTINGS.values()),
+        flow_counts=FLOW_COUNTS,
+    )
+
+
+def _every_cell(
+    chosen: Sequence[int],
+    *,
+    low_rates: Sequence[float],
+    round_trips_ms: Sequence[int],
+    sizes: Sequence[int],
+    wrong_rates: Sequence[float],
+    settings: Sequence[Setting],
+    flow_counts: Sequence[int],
+) -> list[StudyCell]:
+    # Beside the paper's time series, a quick run has one seed of everything.
+    fewer = chosen if len(chosen) >= len(SEEDS) else chosen[:1]
+    cells: list[StudyCell] = [*_grid(RULES, RATES, chosen), *_grid(RULES, low_rates, fewer)]
+    for rule in RULES:
+        for round_trip_ms in round_trips_ms:
             transfer = Transfer(
                 rule=rule, bit_error_rate=FIGURE_7_RATE, round_trip_ms=round_trip_ms
             )
-            cells += over_seeds(transfer, chosen[:1] if quick else chosen)
-    for rate in FILES.values():
-        for rule in RULES:
-            for size in FILE_BYTES:
+            cells += over_seeds(transfer, fewer)
+        for rate in FILES.values():
+            for size in sizes:
                 transfer = Transfer(rule=rule, bit_error_rate=rate, file_bytes=size)
-                cells += over_seeds(transfer, chosen[:1] if quick else chosen)
-    cells += _grid(OTHER_RULES, RATES, chosen)
+                cells += over_seeds(transfer, fewer)
+    cells += _grid(OTHER_RULES, RATES, fewer)
     for factor in WRONG_CAPACITIES:
-        cells += _grid(
-            ("enhanced-hybla",),
-            RATES,
-            chosen[:1] if quick else chosen[:3],
-            setting=wrong_capacity(factor),
-        )
-    for setting in SETTINGS.values():
-        if not quick or setting == MAIN:
-            cells += _grid(RULES, RATES, chosen[:1], setting=setting)
+        setting = wrong_capacity(factor)
+        cells += _grid(("enhanced-hybla",), wrong_rates, fewer[:3], setting=setting)
+    for setting in settings:
+        # One seed: the settings meet the same errors.
+        cells += _grid(RULES, RATES, chosen[:1], setting=setting)
     for subject, rival in CONTESTS:
-        for flows in FLOW_COUNTS[:1] if quick else FLOW_COUNTS:
-            cells.append(Contest(subject=subject, rival=rival, flows=flows))
+        cells += [Contest(subject=subject, rival=rival, flows=flows) for flows in flow_counts]
     return list(dict.fromkeys(cells))

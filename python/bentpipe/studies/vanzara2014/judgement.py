@@ -154,7 +154,8 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
     columns: Columns = {}
     spreads: dict[float, list[Spread]] = {}
     delays: dict[float, list[float]] = {}
-    for rate in cells.RATES:
+    rates = [rate for rate in cells.RATES if evidence.has(_told(_FACTORS[0], rate))]
+    for rate in rates:
         told = [_told(factor, rate) for factor in _FACTORS]
         spreads[rate] = [evidence.spread(each) for each in told]
         delays[rate] = [_queueing_ms(evidence, each) for each in told]
@@ -169,7 +170,7 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
     def draw(canvas: Canvas) -> None:
         goodput, delay = new_axes(canvas, columns=2)
         percent = [100.0 * factor for factor in _FACTORS]
-        for index, rate in enumerate(cells.RATES):
+        for index, rate in enumerate(rates):
             draw_spreads(
                 goodput, percent, spreads[rate], index=index, label=f"BER {exponent(rate)}"
             )
