@@ -188,9 +188,12 @@ impl HyblaGrowth {
         sample: &AckSample,
     ) -> u64 {
         self.measure(sample.smoothed_rtt);
-        if let Some(estimate) = &mut self.estimate
-            && let Some(bandwidth) = estimate.on_ack(sample)
-        {
+        if let Some(estimate) = &mut self.estimate {
+            // vanzara2014, section IV.B: "it starts as the standard TCP". Without a threshold, one
+            // acknowledgment at rho = 24 opens the window by 2^24 segments.
+            let Some(bandwidth) = estimate.on_ack(sample) else {
+                return counted;
+            };
             self.estimate = None;
             if let Some(rtt) = sample.minimum_rtt {
                 let pipe = (bandwidth * rtt.as_secs_f64()) as u64;
