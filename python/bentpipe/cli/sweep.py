@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ def sweep(
     if plot is not None:
         _check_plot(plot, definition.axes)
     folder = out if out is not None else Path(f"{definition.name}.parquet")
-    with _progress() as progress:
+    with _progress() as progress, _quiet_dask():
         try:
             result = run_sweep(
                 definition,
@@ -225,6 +226,19 @@ def _progress() -> Iterator[_Counting]:
         speed_estimate_period=600.0,
     ) as bars:
         yield Shown(bars)
+
+
+@contextmanager
+def _quiet_dask() -> Iterator[None]:
+    """Leave it to us to say, in one line, that a cluster went away: Dask logs tracebacks."""
+    if os.environ.get("BENTPIPE_TRACEBACK"):
+        yield
+        return
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _check_plot(plot: Path, axes: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe import __version__
@@ -13,8 +15,9 @@ from bentpipe.sweeps.cell import Outcome, Task, simulate
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# How long nobody may answer before we give up, in seconds.
-_PATIENCE_S: Final = 30.0
+# How long a scheduler may take to answer, and how long there may be no worker, in seconds.
+_CONNECTION_S: Final = 10.0
+_PATIENCE_S: Final = 60.0
 # Waiting tasks for each thread of the cluster: enough that none idles for a round trip, few
 # enough that a sweep of a million cells isn't in the scheduler's memory.
 _AHEAD: Final = 4
@@ -44,7 +47,7 @@ def outcomes(tasks: Iterator[Task], *, address: str) -> Iterator[list[Outcome]]:
             "--dask needs dask.distributed, which isn't installed: pip install 'bentpipe[dask]'"
         ) from None
     try:
-        client = Client(address, timeout=_PATIENCE_S / 3, set_as_default=False)
+        client = Client(address, timeout=_CONNECTION_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
@@ -55,6 +58,8 @@ def outcomes(tasks: Iterator[Task], *, address: str) -> Iterator[list[Outcome]]:
 
 
 def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[list[Outcome]]:
+    # Filled by the client's threads; held here, because a future that nobody holds is forgotten.
+    completed: SimpleQueue[Future] = SimpleQueue()
     running: set[Future] = set()
     heard = time.monotonic()
     lost: list[str] = []
@@ -66,13 +71,18 @@ def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[l
             raise WorkError(f"--dask {address}: no worker for {_PATIENCE_S:.0f} s; {_KEPT}")
         # Without a worker, tasks wait here, where they cost nothing.
         while len(running) < _AHEAD * threads and (task := next(tasks, None)) is not None:
-            running.add(client.submit(_simulate, task, __version__, pure=False, retries=2))
+            future = client.submit(_simulate, task, __version__, pure=False)
+            running.add(future)
+            future.add_done_callback(completed.put)
         if not running and threads:
             break
-        done, running = _finished(running)
         batch = []
-        for future in done:
+        for future in _finished(completed):
             outcome = _outcome(future, address)
+            if outcome is None:
+                future.add_done_callback(completed.put)
+                continue
+            running.discard(future)
             if isinstance(outcome, Outcome):
                 batch.append(outcome)
             else:
@@ -86,38 +96,44 @@ def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[l
 _KEPT: Final = "what has finished is kept, and --resume goes on"
 
 
-def _finished(running: set[Future]) -> tuple[set[Future], set[Future]]:
-    """Wait for a moment, at least for the first; return who is done, and who isn't."""
-    from distributed import TimeoutError as NotYet
-    from distributed import wait
-
-    if running:
-        try:
-            wait(running, timeout=_POLL_S, return_when="FIRST_COMPLETED")
-        except (NotYet, TimeoutError):
-            pass
-        except Exception as error:
-            # Cancelled: the scheduler went away, which `_threads` says better.
-            if type(error).__name__ not in {"CancelledError", "FutureCancelledError"}:
-                raise
-    else:
-        time.sleep(_POLL_S)
-    done = {future for future in running if future.done()}
-    return done, running - done
+def _finished(completed: SimpleQueue[Future]) -> list[Future]:
+    """Wait for a moment, until a task is done; return all that are."""
+    done: list[Future] = []
+    try:
+        done.append(completed.get(timeout=_POLL_S))
+        while True:
+            done.append(completed.get_nowait())
+    except Empty:
+        return done
 
 
-def _outcome(future: Future, address: str) -> Outcome | str:
-    """Return what a task came to, or how it got lost."""
-    if future.status == "finished":
-        result: Outcome = future.result()
-        future.release()
-        return result
-    if future.status == "error":
-        error: Any = future.exception()
-        if isinstance(error, _OtherVersionError | ImportError):
-            raise WorkError(f"--dask {address}: a worker can't simulate: {error}; {_KEPT}")
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
-    raise WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
+def _outcome(future: Future, address: str) -> Outcome | str | None:
+    """Return what a task came to, or how it got lost; None if it isn't done after all.
+
+    A worker that dies takes finished results along that nobody has fetched. Then the scheduler has
+    the task done again.
+    """
+    try:
+        if future.status == "error":
+            error: Any = future.exception(timeout=_CONNECTION_S)
+            if isinstance(error, _OtherVersionError | ImportError):
+                raise WorkError(f"--dask {address}: a worker can't simulate: {error}; {_KEPT}")
+            return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if future.status == "finished":
+            result: Outcome = future.result(timeout=_CONNECTION_S)
+            future.release()
+            return result
+    except TimeoutError:
+        return None
+    except (OSError, CancelledError):
+        raise _gone(address) from None
+    if future.status == "cancelled":
+        raise _gone(address)
+    return None
+
+
+def _gone(address: str) -> WorkError:
+    return WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
 
 
 def _threads(client: Client, address: str) -> int:
@@ -133,7 +149,7 @@ def _threads(client: Client, address: str) -> int:
     except (OSError, TimeoutError):
         threads = None
     if threads is None:
-        raise WorkError(f"--dask {address}: the scheduler went away; {_KEPT}")
+        raise _gone(address)
     return sum(threads.values())
 
 

@@ -1,0 +1,197 @@
+"""The same sweep on a Dask cluster: a real scheduler and two workers, here, on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import cli
+
+pytestmark = pytest.mark.skipif(
+    find_spec("distributed") is None,
+    reason="dask.distributed isn't installed: pip install 'bentpipe[dask]'",
+)
+
+# Some hundred milliseconds a cell, so that a worker dies in the middle of one.
+SCENARIO = """
+name = "slow"
+duration = "600 s"
+hosts = { server = {}, client = {} }
+
+[links.satellite]
+between = ["server", "client"]
+rate = "100 Mbit/s"
+delay = "50 ms"
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "20 MB" }
+"""
+SWEEP = """
+scenario = "slow.toml"
+[axes]
+links.satellite.forward.errors.packet_loss_rate = [0.0001, 0.001]
+seed = { count = 20 }
+"""
+CELLS = 40
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "slow.toml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(SWEEP, encoding="utf-8")
+    return tmp_path
+
+
+class Cluster:
+    """Processes that are ended in the end, whatever happens."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / "scheduler.json"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._started(
+            "dask_scheduler",
+            *("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"),
+            *("--scheduler-file", str(self._file)),
+        )
+        wait_for(self._announced)
+        self.address: str = json.loads(self._file.read_text(encoding="utf-8"))["address"]
+
+    def _announced(self) -> bool:
+        # It is written in place: for a moment there is a part of it.
+        return self._file.is_file() and self._file.read_text(encoding="utf-8").endswith("}")
+
+    def worker(self, **environment: str) -> subprocess.Popen[bytes]:
+        return self._started(
+            "dask_worker",
+            *(self.address, "--host", "127.0.0.1", "--no-nanny", "--nthreads", "1"),
+            *("--no-dashboard", "--local-directory", str(self._folder / "scratch")),
+            **environment,
+        )
+
+    def swept(self, folder: Path, out: str) -> subprocess.Popen[bytes]:
+        command = ["sweep", "sweep.toml", "--out", out, "--dask", self.address, "--json"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bentpipe", *command],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.processes.append(process)
+        return process
+
+    def _started(
+        self, program: str, *arguments: str, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{program}-{len(self.processes)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{program}", *arguments],
+                stdout=log,
+                stderr=log,
+                # Not where the scenario is: workers need none of our files.
+                cwd="/",
+                env={**os.environ, **environment},
+            )
+        self.processes.append(process)
+        return process
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    home = folder / "cluster"
+    home.mkdir()
+    started = None
+    try:
+        started = Cluster(home)
+        yield started
+    finally:
+        for process in started.processes if started is not None else []:
+            process.kill()
+            process.communicate()
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def results_of(out: Path) -> bytes:
+    return (out / "cells.parquet").read_bytes()
+
+
+def finished(out: Path) -> int:
+    return bentpipe.load_sweep(out).finished if (out / "_sweep.json").is_file() else 0
+
+
+def test_a_worker_that_dies_takes_nothing_with_it(folder: Path) -> None:
+    out = folder / "out"
+    with cluster(folder) as running:
+        first = running.worker()
+        running.worker()
+        process = running.swept(folder, "out")
+        wait_for(lambda: process.poll() is not None or finished(out) >= CELLS // 4)
+        assert process.poll() is None, process.communicate()
+        first.kill()
+        first.wait()
+        at_the_kill = finished(out)
+        said, error = (each.decode() for each in process.communicate(timeout=PATIENCE_S))
+    assert process.returncode == 0, error
+    assert at_the_kill < CELLS
+    data = json.loads(said)
+    assert (data["simulated"], data["failed"]) == (CELLS, 0)
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
+    assert results_of(out) == results_of(folder / "here")
+
+
+def test_without_workers_what_is_done_is_kept(folder: Path) -> None:
+    """The scheduler dies half-way; then the rest is done here."""
+    out = folder / "out"
+    with cluster(folder) as running:
+        running.worker()
+        process = running.swept(folder, "out")
+        wait_for(lambda: process.poll() is not None or finished(out) >= 5)
+        running.scheduler.kill()
+        said, error = (each.decode() for each in process.communicate(timeout=PATIENCE_S))
+    assert (process.returncode, said) == (1, "")
+    assert "the scheduler went away; what has finished is kept, and --resume" in error
+    assert len(error.splitlines()) == 1
+    before = finished(out)
+    assert 5 <= before < CELLS
+    result = bentpipe.sweep(folder / "sweep.toml", out=out, resume=True)
+    assert result.complete
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
+    assert results_of(out) == results_of(folder / "here")
+
+
+def test_no_scheduler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for address in ("tcp://127.0.0.1:9", "zebra://x"):
+        arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]
+        assert cli.execute([*arguments, "--dask", address, "--resume"]) == 2
+        said = capsys.readouterr()
+        assert f"--dask {address}: no scheduler answers there" in said.err
+        assert len(said.err.splitlines()) == 1
+
+
+def test_without_distributed_it_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]
+    assert cli.execute([*arguments, "--dask", "tcp://127.0.0.1:9"]) == 2
+    assert "pip install 'bentpipe[dask]'" in capsys.readouterr().err
