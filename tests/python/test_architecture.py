@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "results": {"_native", "congestion", "scenario", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     "plot": {"results", "scenario", *BASE},
-    "sweeps": {"_native", "plot", "results", "scenario", *BASE},
+    "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},

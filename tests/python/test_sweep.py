@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bentpipe
-from bentpipe import cli
+from bentpipe import cli, congestion
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import store
 from bentpipe.sweeps.cell import Outcome, Task
@@ -464,6 +464,45 @@ def test_parts_have_one_table_whatever_they_hold(folder: Path) -> None:
     assert apart.equals(together)
     assert apart["a"].to_pylist() == [None, 1.0, None, 1.5, None, None]
     assert apart["c_d"].to_pylist()[-1] is True
+
+
+GENTLE = """
+import bentpipe
+
+@bentpipe.congestion_control("gentle")
+class Gentle:
+    def on_ack(self, window, ack):
+        window.congestion_window += window.segment * ack.acknowledged / window.congestion_window
+
+    def on_congestion(self, window, event, flight_size, now_s):
+        window.slow_start_threshold = max(0.9 * flight_size, 2 * window.segment)
+        window.congestion_window = window.slow_start_threshold
+"""
+OWN = """
+scenario = "small.toml"
+[axes]
+hosts.server.tcp.congestion_control = ["reno", "gentle"]
+links.satellite.forward.errors.packet_loss_rate = [0.05]
+seed = { count = 2 }
+"""
+
+
+def test_a_congestion_control_of_ones_own(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(congestion, "_classes", {})
+    monkeypatch.chdir(folder)
+    Path("own.toml").write_text(OWN, encoding="utf-8")
+    Path("gentle.py").write_text(GENTLE, encoding="utf-8")
+    assert cli.execute(["sweep", "own.toml", "--json"]) == 2
+    assert "gentle" in capsys.readouterr().err
+    assert cli.execute(["sweep", "own.toml", "--json", "--python", "gentle.py"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert points[0]["goodput_bps"]["median"] != points[1]["goodput_bps"]["median"]
+    # Another rule under the same name has other results.
+    Path("gentle.py").write_text(GENTLE.replace("0.9", "0.8"), encoding="utf-8")
+    assert cli.execute(["sweep", "own.toml", "--python", "gentle.py", "--resume"]) == 2
+    assert "the congestion control in Python is another" in capsys.readouterr().err
 
 
 def test_quartiles() -> None:

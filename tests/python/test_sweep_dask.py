@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import bentpipe
-from bentpipe import cli
+from bentpipe import cli, congestion
+from bentpipe.cli.run import execute_file
 
 pytestmark = pytest.mark.skipif(
     find_spec("distributed") is None,
@@ -44,6 +45,19 @@ scenario = "slow.toml"
 [axes]
 links.satellite.forward.errors.packet_loss_rate = [0.0001, 0.001]
 seed = { count = 20 }
+"""
+OWN = """
+import bentpipe
+
+STEP = 0.1
+
+@bentpipe.congestion_control("slow")
+class Slow:
+    def on_ack(self, window, ack):
+        window.congestion_window += STEP * window.segment
+
+    def on_congestion(self, window, event, flight_size, now_s):
+        window.slow_start_threshold = window.congestion_window = 2 * window.segment
 """
 CELLS = 40
 PATIENCE_S = 120.0
@@ -83,8 +97,8 @@ class Cluster:
             **environment,
         )
 
-    def swept(self, folder: Path, out: str) -> subprocess.Popen[bytes]:
-        command = ["sweep", "sweep.toml", "--out", out, "--dask", self.address, "--json"]
+    def swept(self, folder: Path, out: str, *options: str) -> subprocess.Popen[bytes]:
+        command = ["sweep", "sweep.toml", "--out", out, "--dask", self.address, "--json", *options]
         process = subprocess.Popen(
             [sys.executable, "-m", "bentpipe", *command],
             cwd=folder,
@@ -177,6 +191,38 @@ def test_without_workers_what_is_done_is_kept(folder: Path) -> None:
     assert result.complete
     bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
     assert results_of(out) == results_of(folder / "here")
+
+
+def test_a_congestion_control_of_ones_own_goes_along(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class in a script is nowhere that a worker could import it from."""
+    monkeypatch.setattr(congestion, "_classes", {})
+    text = SCENARIO.replace(
+        "hosts = { server = {}", 'hosts = { server = { tcp = { congestion_control = "slow" } }'
+    )
+    (folder / "slow.toml").write_text(text.replace("20 MB", "200 kB"), encoding="utf-8")
+    script = folder / "slow.py"
+    script.write_text(OWN, encoding="utf-8")
+    with cluster(folder) as running:
+        running.worker()
+        process = running.swept(folder, "out", "--python", "slow.py")
+        _, error = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, error) == (0, b"")
+    execute_file(script)
+    bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
+    assert results_of(folder / "out") == results_of(folder / "here")
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    pytest.importorskip("distributed")
+    from bentpipe.scenario import Scenario
+    from bentpipe.sweeps.cell import Task
+    from bentpipe.sweeps.cluster import _OtherVersionError, _simulate
+
+    task = Task(cell=0, scenario=Scenario(path=Path("slow.toml"), text=SCENARIO), series=False)
+    with pytest.raises(_OtherVersionError, match="this is 99"):
+        _simulate(task, "99", [])
 
 
 def test_no_scheduler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

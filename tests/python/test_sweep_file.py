@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -212,6 +214,21 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: str(path.name))
 def test_the_examples_are_right(path: Path) -> None:
     assert len(load_definition(path)) > 1
+
+
+def test_the_documentation_is_right(read: Any) -> None:
+    text = (EXAMPLES.parent / "docs" / "sweep.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    sweep = read(block)
+    assert {axis.name: len(axis) for axis in sweep.axes} == {
+        "congestion_control": 2,
+        "delay_s": 3,
+        "bit_error_rate": 3,
+        "seed": 5,
+        "queue": 2,
+    }
+    calls = re.findall(r"bentpipe\.sweep\(\n +(\{.*?\n    \}),", text, re.DOTALL)
+    assert [len(load_definition(ast.literal_eval(call))) for call in calls] == [10]
 
 
 RANGES: list[tuple[dict[str, object], list[object]]] = [

@@ -28,6 +28,14 @@ Settings = Annotated[
         help="Change a key, such as hosts.server.tcp.congestion_control=reno. Repeatable.",
     ),
 ]
+PythonFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--python",
+        metavar="PY",
+        help="Run this Python file first; it may register congestion controls. Repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -66,13 +74,7 @@ def _run(
             metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
         ),
     ] = None,
-    python: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PY",
-            help="Run this Python file first; it may register congestion controls. Repeatable.",
-        ),
-    ] = None,
+    python: PythonFiles = None,
     json: AsJson = False,
 ) -> None:
     """Simulate a scenario, packet by packet."""
@@ -141,6 +143,7 @@ def _sweep(
         Path | None,
         typer.Option(metavar="FILE.svg", help="Plot goodput along one or two axes."),
     ] = None,
+    python: PythonFiles = None,
     json: AsJson = False,
 ) -> None:
     """Simulate a scenario along axes, on all cores."""
@@ -154,6 +157,7 @@ def _sweep(
         dask=dask,
         series=series,
         plot=plot,
+        python=python or [],
         as_json=json,
     )
 

@@ -23,7 +23,7 @@ class Finding:
 
 def doctor(*, as_json: bool) -> None:
     """Print what was found. It is no failure that something optional is missing."""
-    findings = [*_required(), *_witnesses()]
+    findings = [*_required(), _dask(), *_witnesses()]
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return
@@ -47,7 +47,8 @@ def _required() -> list[Finding]:
     for module, purpose in (
         ("numpy", "predict, reproduce, run --out"),
         ("matplotlib", "plots"),
-        ("pyarrow", "Parquet files"),
+        ("pyarrow", "sweep, Parquet files"),
+        ("xarray", "sweeps' results as a Dataset"),
         ("jinja2", "reports"),
     ):
         found = importlib.util.find_spec(module) is not None
@@ -55,7 +56,7 @@ def _required() -> list[Finding]:
         findings.append(Finding(name=module, found=found, detail=detail, needed_for=purpose))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     findings.append(
-        Finding(name="cores", found=True, detail=str(cores), needed_for="reproduce, in parallel")
+        Finding(name="cores", found=True, detail=str(cores), needed_for="sweep, reproduce")
     )
     return findings
 
@@ -68,6 +69,16 @@ def _native() -> Finding:
         detail = f"not built ({error}); make setup builds it"
         return Finding(name="simulator", found=False, detail=detail, needed_for=purpose)
     return Finding(name="simulator", found=True, detail=_native.__version__, needed_for=purpose)
+
+
+def _dask() -> Finding:
+    found = importlib.util.find_spec("distributed") is not None
+    return Finding(
+        name="dask.distributed",
+        found=found,
+        detail=_distribution_version("distributed") if found else "pip install 'bentpipe[dask]'",
+        needed_for="sweep --dask",
+    )
 
 
 def _witnesses() -> list[Finding]:

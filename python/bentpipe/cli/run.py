@@ -35,7 +35,7 @@ def run(
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
     for path in python:
-        _execute(path)
+        execute_file(path)
     scenario = Scenario.find(file).with_settings(parse_settings(settings))
     # Before the run: nobody should wait for a result that has no place to go.
     folder = made_folder(out) if out is not None else None
@@ -55,7 +55,7 @@ def run(
             print(f"  {path}")
 
 
-def _execute(path: Path) -> None:
+def execute_file(path: Path) -> None:
     """Run a Python file for what it registers."""
     import runpy
 

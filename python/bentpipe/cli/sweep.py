@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.cli.output import console, new_table, print_json
+from bentpipe.cli.run import execute_file
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import Progress, load_definition, load_sweep
 from bentpipe.sweeps import sweep as run_sweep
@@ -36,6 +37,7 @@ def sweep(
     dask: str | None,
     series: bool,
     plot: Path | None,
+    python: Sequence[Path],
     as_json: bool,
 ) -> None:
     """Simulate the cells, keep their results, print what they came to.
@@ -46,6 +48,8 @@ def sweep(
         A cell failed.
     """
     began = perf_counter()
+    for path in python:
+        execute_file(path)
     definition = load_definition(file, series=series)
     if plot is not None:
         _check_plot(plot, definition.axes)

@@ -15,10 +15,14 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """Goodput along an axis. With `ticks`, x counts them: the axis has names, not numbers."""
+    """Goodput along an axis, a curve for each value of what `legend` names.
+
+    With `ticks`, x counts them: the axis has names, not numbers.
+    """
 
     title: str
     x_label: str
     log_x: bool
     ticks: tuple[str, ...] | None
+    legend: str
     curves: tuple[Curve, ...]

@@ -44,4 +44,4 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
     axes.set_ylim(bottom=0.0)
     axes.set_title(curves.title)
     if any(curve.label for curve in curves.curves):
-        axes.legend()
+        axes.legend(title=curves.legend, alignment="left")

@@ -9,11 +9,14 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe import __version__
+from bentpipe.congestion import congestion_control, registered
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps.cell import Outcome, Task, simulate
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from bentpipe.congestion import CongestionControl
 
 # How long a scheduler may take to answer, and how long there may be no worker, in seconds.
 _CONNECTION_S: Final = 10.0
@@ -22,6 +25,9 @@ _PATIENCE_S: Final = 60.0
 # enough that a sweep of a million cells isn't in the scheduler's memory.
 _AHEAD: Final = 4
 _POLL_S: Final = 0.5
+
+
+Controls = list[tuple[str, type["CongestionControl"]]]
 
 
 class _OtherVersionError(RuntimeError):
@@ -61,6 +67,7 @@ def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[l
     # Filled by the client's threads; held here, because a future that nobody holds is forgotten.
     completed: SimpleQueue[Future] = SimpleQueue()
     running: set[Future] = set()
+    controls = registered()
     heard = time.monotonic()
     lost: list[str] = []
     while True:
@@ -71,7 +78,7 @@ def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[l
             raise WorkError(f"--dask {address}: no worker for {_PATIENCE_S:.0f} s; {_KEPT}")
         # Without a worker, tasks wait here, where they cost nothing.
         while len(running) < _AHEAD * threads and (task := next(tasks, None)) is not None:
-            future = client.submit(_simulate, task, __version__, pure=False)
+            future = client.submit(_simulate, task, __version__, controls, pure=False)
             running.add(future)
             future.add_done_callback(completed.put)
         if not running and threads:
@@ -153,7 +160,10 @@ def _threads(client: Client, address: str) -> int:
     return sum(threads.values())
 
 
-def _simulate(task: Task, version: str) -> Outcome:
+def _simulate(task: Task, version: str, controls: Controls) -> Outcome:
     if version != __version__:
         raise _OtherVersionError(f"it has bentpipe {__version__}, this is {version}")
+    # Congestion controls of the user's own come along, as far as Dask can pickle a class.
+    for name, control in controls:
+        congestion_control(name)(control)
     return simulate(task)

@@ -41,7 +41,7 @@ def curves(result: SweepResult) -> Curves:
     along, other = curve_axes(result.sweep.axes)
     found: dict[str, list[tuple[float, float, float, float]]] = {}
     for point in summarise(result):
-        label = f"{other.name} = {point.labels[other.name]}" if other is not None else ""
+        label = point.labels[other.name] if other is not None else ""
         curve = found.setdefault(label, [])
         if (goodput := point.goodput_bps) is not None:
             place = point.place[along.name]
@@ -53,6 +53,7 @@ def curves(result: SweepResult) -> Curves:
         x_label=_described(along),
         log_x=_is_log(along),
         ticks=ticks,
+        legend=other.name.replace("_", " ") if other is not None else "",
         curves=tuple(
             Curve(label=label, points=tuple(sorted(points))) for label, points in found.items()
         ),

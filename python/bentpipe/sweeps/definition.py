@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
+from bentpipe.congestion import registered
 from bentpipe.scenario import Scenario
 
 TomlValue = str | int | float | bool | list[Any] | dict[str, Any]
@@ -195,9 +198,27 @@ def identity(sweep: Sweep, *, version: str) -> dict[str, str]:
         "settings": _digest(data["settings"]),
         "axes": _digest(data["axes"]),
         "series": _digest(data["series"]),
+        "controls": _digest(_controls(json.dumps(data))),
         "defaults": _digest(sweep.scenario.resolved()),
         "bentpipe": version,
     }
+
+
+def _controls(described: str) -> dict[str, list[str]]:
+    """Return the callbacks' sources of the user's own congestion controls that a sweep names."""
+    return {
+        name: [_source(each) for each in vars(control).values() if inspect.isfunction(each)]
+        for name, control in registered()
+        if f'"{name}"' in described
+    }
+
+
+def _source(function: FunctionType) -> str:
+    try:
+        return inspect.getsource(function)
+    except OSError:
+        # Typed at a prompt: there is no file to compare with.
+        return function.__qualname__
 
 
 def literal(value: TomlValue) -> str:

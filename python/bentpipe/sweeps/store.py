@@ -45,6 +45,7 @@ _DIFFERENT: Final = {
     "settings": "[set] is another",
     "axes": "the axes are others",
     "series": "whether series are kept is another",
+    "controls": "the congestion control in Python is another",
     "defaults": "this bentpipe's defaults are others",
     "bentpipe": "this is another version of bentpipe",
 }
