@@ -21,11 +21,13 @@ DURATION_S: Final = 600
 # What the link carries of payload, without errors: 96.5 Mbit/s.
 CAPACITY_BPS: Final = LINK_BPS * PAYLOAD_BYTES / PACKET_BYTES
 PIPE_PACKETS: Final = LINK_BPS * ROUND_TRIP_MS // (1000 * 8 * PACKET_BYTES)
-SAMPLES_S: Final = 10
+# The figures have a point every 10 s; how soon a rate is reached is seen to 1 s.
+POINTS_S: Final = 10
+SAMPLES_S: Final = 1
 
 # The paper's three, then those beside which we judge Enhanced Hybla.
 RULES: Final = ("hybla", "westwood", "enhanced-hybla")
-OTHER_RULES: Final = ("cubic", "reno")
+OTHER_RULES: Final = ("cubic", "reno", "bbr1", "bbr3")
 NAMES: Final = {
     "hybla": "Hybla",
     "westwood": "Westwood+",

@@ -13,6 +13,7 @@ from bentpipe.errors import WorkError
 from bentpipe.studies.vanzara2014.cells import (
     DURATION_S,
     FLOW,
+    POINTS_S,
     SAMPLES_S,
     SEEDS,
     Contest,
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 # 10 s, 20 s, ... 600 s.
-TIMES_S: Floats = np.arange(SAMPLES_S, DURATION_S + 1, SAMPLES_S, dtype=np.float64)
+TIMES_S: Floats = np.arange(POINTS_S, DURATION_S + 1, POINTS_S, dtype=np.float64)
+SECONDS: Floats = np.arange(SAMPLES_S, DURATION_S + 1, SAMPLES_S, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +89,11 @@ class Evidence:
         """Return what became of a transfer."""
         return self.outcomes[transfer].flow()
 
-    def delivered_bits(self, transfer: Transfer) -> Floats:
-        """Return the bits delivered by each of `TIMES_S`, of a transfer of ten minutes."""
+    def delivered_bits(self, transfer: Transfer, times_s: Floats = TIMES_S) -> Floats:
+        """Return the bits delivered by each time, up to the end of a transfer of ten minutes."""
         series = self.outcomes[transfer].series[f"{FLOW}.delivered"]
         # A sample holds until the next one.
-        index = np.searchsorted(series.times_s, TIMES_S + 1e-9, side="right") - 1
+        index = np.searchsorted(series.times_s, times_s + 1e-9, side="right") - 1
         values = np.append(series.values, 0.0)[index]
         values[-1] = self.flow(transfer).bytes_delivered
         return 8.0 * values
@@ -105,7 +107,13 @@ class Evidence:
         rows = [
             np.diff(self.delivered_bits(each), prepend=0.0) for each in self.transfers(transfer)
         ]
-        return np.array(rows) / SAMPLES_S
+        return np.array(rows) / POINTS_S
+
+    def reached_s(self, transfer: Transfer, rate_bps: float) -> float:
+        """Return when a second's goodput is at a rate for the first time; infinity if never."""
+        rates = np.diff(self.delivered_bits(transfer, SECONDS), prepend=0.0) / SAMPLES_S
+        there = np.flatnonzero(rates >= rate_bps)
+        return float(SECONDS[there[0]]) if len(there) else float("inf")
 
     def goodput_bps(self, transfer: Transfer) -> float:
         """Return a single run's goodput: over ten minutes, or over the file's time.

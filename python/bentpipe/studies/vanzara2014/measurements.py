@@ -75,11 +75,8 @@ def _within_100_s(evidence: Evidence, claim: Claim) -> Measurement:
 
 
 def _westwood_later(evidence: Evidence, _: Claim) -> Measurement:
-    reached = {}
-    for rule in RULES:
-        rates = evidence.rates_bps(_over(rule, 0.0))[0]
-        there = np.flatnonzero(rates >= 0.95 * cells.CAPACITY_BPS)
-        reached[rule] = float(TIMES_S[there[0]]) if len(there) else float("inf")
+    peak = 0.95 * cells.CAPACITY_BPS
+    reached = {rule: evidence.reached_s(_over(rule, 0.0), peak) for rule in RULES}
     listed = ", ".join(f"{SHORT[rule]} {time_s:g} s" for rule, time_s in reached.items())
     others = max(reached["hybla"], reached["enhanced-hybla"])
     return Measurement(measured=f"reached by {listed}", holds=reached["westwood"] > others)
