@@ -146,9 +146,36 @@ def outside(comparisons: Mapping[Any, Any]) -> dict[tuple[str, float], str]:
 # In `make test`: with a threshold of one bandwidth-delay product. The others say the same.
 QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 
-# What is known to differ, and why. Not a wish: a change here must be explained.
-OUTSIDE_ALIKE: set[tuple[str, float]] = set()
-OUTSIDE_OWN: set[tuple[str, float]] = set()
+# What does not hold, and why (numbers: five seeds, a threshold of 5000). A change here must be
+# explained.
+#
+# Reno, 1e-6: 0.201 to 0.227 Mbit/s. No option of loss recovery changes ours (0.200 to 0.204), and
+# a model in rounds (a segment a round, half on a loss, no growth in recovery) says 0.203: ns-2 is
+# high.
+# CUBIC: ns-2's is of 2005 and cuts to 0.8; RFC 9438 cuts to 0.7, which alone is 10% at the same
+# loss rate. The rest is as with Reno.
+# Westwood+, 1e-6: TCP-Linux never goes below Reno's half, where Westwood+ goes to its estimate;
+# that is also why the means are 66% apart at 1e-8, where ns-2's seeds reach from 8 to 41 Mbit/s.
+# Reno and Westwood+, 1e-5: ns-2 has 54 and 30 timeouts, bentpipe with RACK and its probes 5 to
+# 11.
+# Hybla, 1e-6 and 1e-5, own recovery: TCP-Linux clears its scoreboard when recovery ends, and
+# sends again what has arrived: 3689 retransmissions for 1923 losses at 1e-6, 9089 for 5531 at
+# 1e-5. bentpipe sends 2958 for 2961, and 8744 for 8747.
+# Hybla, 1e-5, alike: here TCP-Linux finds retransmissions that are lost and bentpipe without RACK
+# doesn't: a single recovery that lasts to the end, its timeouts backed off to 2 min each, and
+# data above the hole delivered in bursts.
+_BOTH = {
+    ("hybla", 1e-5),
+    ("westwood", 1e-6),
+    ("westwood", 1e-5),
+    ("reno", 1e-6),
+    ("reno", 1e-5),
+    ("cubic", 1e-8),
+    ("cubic", 1e-7),
+    ("cubic", 1e-6),
+}
+OUTSIDE_ALIKE = _BOTH
+OUTSIDE_OWN = _BOTH | {("hybla", 1e-6)}
 
 
 @pytest.mark.parametrize(

@@ -310,9 +310,14 @@ def _remark_tried(evidence: Evidence, sweep: Sweep) -> str:
 def _remark_witness() -> str:
     return (
         "The witness. The paper ran ns-2's TCP-Linux; benches/witness has its runs of Hybla, "
-        "Westwood, Reno and CUBIC on this network, and tests/python/test_witness_linux_tcp.py "
-        "compares them with ours, says what lies outside, and prints the table when it is run as "
-        "a script. Enhanced Hybla is not in ns-2: its only witness is the paper."
+        "Westwood, Reno and CUBIC on this network, and tests/python/test_witness_linux_tcp.py"
+        " compares them with ours, says what lies outside and why, and prints the table when "
+        "it is run as a script. With loss recovery as near to TCP-Linux's as ours gets, Hybla"
+        " is within 15% at every BER but 1e-5; with our own it is faster from 1e-6 on, since "
+        "TCP-Linux forgets at the end of a recovery what has arrived, and sends it again. "
+        "Reno and CUBIC are 5 to 20% below ns-2, where a model in rounds agrees with us; "
+        "Westwood is below, since TCP-Linux never goes below Reno's half. Enhanced Hybla is "
+        "not in ns-2: its only witness is the paper."
     )
 
 
