@@ -44,8 +44,8 @@ impl Connection {
                 && !packet.flags.has(Flags::SYN.with(Flags::FIN))
                 && self.send.window == window
                 && window > 0;
-            let selective = sack.is_some() && !self.send.is_idle();
-            if duplicate || selective && self.recovery.selective().is_some() {
+            // Blocks may come with data, and a D-SACK when everything is acknowledged.
+            if duplicate || sack.is_some() && self.recovery.selective().is_some() {
                 self.nothing_new_acknowledged(packet, duplicate, sack, now);
             }
         }
@@ -93,7 +93,7 @@ impl Connection {
         self.update_scoreboard(packet, sack, now);
         let rtt = self.measure(packet, before, now);
         if self.recovery.selective().is_some() {
-            self.delivered.add(self.scoreboard.delivered().bytes);
+            self.delivered.add(self.scoreboard.delivered().bytes());
         } else {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
@@ -155,9 +155,9 @@ impl Connection {
         if self.recovery.selective().is_none() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
-        } else if self.scoreboard.delivered().sacked > 0 {
+        } else if self.scoreboard.delivered().sacked() > 0 {
             rtt = self.measure(packet, self.send.sequence.unacknowledged, now);
-            self.delivered.add(self.scoreboard.delivered().bytes);
+            self.delivered.add(self.scoreboard.delivered().bytes());
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, rtt, now);
@@ -277,12 +277,12 @@ impl Connection {
     /// Sets the window that fast recovery allows until the next acknowledgment.
     #[inline]
     pub(super) fn regulate(&mut self, advances: bool) {
-        // A rule that models the path regulates recovery itself.
-        if self.delivery_rate.is_some() {
-            return;
-        }
-        let target = self.congestion.window().congestion_window;
-        if let Some(selective) = self.recovery.selective_mut() {
+        if let Some(selective) = self.recovery.selective_mut()
+            && selective.is_recovering()
+            // A rule that models the path regulates recovery itself.
+            && self.delivery_rate.is_none()
+        {
+            let target = self.congestion.window().congestion_window;
             selective.regulate(target, advances, &self.send.sequence, &self.scoreboard);
         }
     }
@@ -292,7 +292,7 @@ impl Connection {
     fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
         if self.recovery.selective().is_some() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
-            self.scoreboard.delivered().bytes
+            self.scoreboard.delivered().bytes()
         } else if before < self.send.timed_out_below {
             // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
             // such an acknowledgment covers segments that left the network long ago. One that

@@ -11,6 +11,7 @@
 //! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
 //! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
 //! | `output` | 3.8: what may be sent |
+//! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
 //! | `path` | what a window rule that models the path is told; pacing |
 //! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
@@ -23,6 +24,7 @@ mod open;
 mod output;
 mod path;
 mod receive;
+mod retransmit;
 mod send;
 mod state;
 mod timers;
@@ -210,6 +212,7 @@ impl Connection {
     }
 
     /// Bytes believed to be in the network.
+    #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.recovery

@@ -5,11 +5,11 @@ use bentpipe_types::{Ctx, Flags, PacketRef, Time};
 use super::{Connection, State};
 use crate::config::IdleRestart;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
-use crate::recovery::{LossRecovery, Retransmission};
+use crate::recovery::LossRecovery;
 use crate::timestamp;
 
 /// What the stream lets us send next.
-enum Next {
+pub(super) enum Next {
     /// This many bytes from SND.NXT on (none: the FIN alone).
     Send(u32),
     /// Nothing is left, or Nagle's algorithm holds it back.
@@ -24,10 +24,7 @@ impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
-        let again = self
-            .recovery
-            .next_retransmit(&self.send.sequence, &mut self.scoreboard)
-            .is_some();
+        let again = self.recovery.wants_retransmit(&self.scoreboard);
         if (again || self.send.has_unsent()) && self.state.can_send() {
             self.transmit(cx);
         }
@@ -49,9 +46,10 @@ impl Connection {
         let allowed = allowance;
         let segment = u64::from(self.negotiated.segment);
         let window = self.sending_window();
-        while let Some(again) = self
-            .recovery
-            .next_retransmit(&self.send.sequence, &mut self.scoreboard)
+        while self.recovery.wants_retransmit(&self.scoreboard)
+            && let Some(again) = self
+                .recovery
+                .next_retransmit(&self.send.sequence, &mut self.scoreboard)
             && (again.regardless_of_window || window >= segment + self.in_flight())
             && self.peer_takes(&again)
         {
@@ -92,7 +90,7 @@ impl Connection {
                 }
             }
         }
-        if !limited && !paced {
+        if !limited && !paced && self.recovery.is_recovering() {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
@@ -106,68 +104,8 @@ impl Connection {
         }
     }
 
-    /// There is room in the window and nothing new: RFC 6675 section 4, NextSeg, rules 3 and 4.
-    /// Returns the bytes sent, and whether it was the pacer that stopped it.
-    fn transmit_suspects(&mut self, window: u64, allowance: u64, cx: &mut Ctx<'_>) -> (u64, bool) {
-        let segment = u64::from(self.negotiated.segment);
-        let mut sent = 0;
-        while window >= segment + self.in_flight()
-            && let Some(selective) = self.recovery.selective_mut()
-            && let Some(suspect) = selective.next_suspect(&mut self.scoreboard)
-        {
-            let again = Retransmission {
-                position: suspect.position,
-                length: Some(suspect.length),
-                regardless_of_window: false,
-            };
-            if !self.peer_takes(&again) {
-                break;
-            }
-            if allowance < segment + sent {
-                return (sent, true);
-            }
-            sent += self.retransmit(again, cx);
-        }
-        (sent, false)
-    }
-
-    /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
-    /// may have shrunk. (Reno and NewReno go by the window when they go back.)
-    fn peer_takes(&self, again: &Retransmission) -> bool {
-        let send = &self.send;
-        again.length.is_none() || again.position < send.sequence.unacknowledged + send.window
-    }
-
-    /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
-    /// window says, or else the last one again.
-    pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
-        let new = match self.next_to_send(u64::MAX) {
-            Next::Send(length) if self.scoreboard.has_room() => Some(length),
-            _ => None,
-        };
-        if let Some(length) = new {
-            self.send_segment(self.send.sequence.next, length, cx);
-        } else if let Some(last) = self.scoreboard.highest_not_sacked() {
-            let again = Retransmission {
-                position: last.position,
-                length: Some(last.length),
-                regardless_of_window: true,
-            };
-            if !self.peer_takes(&again) {
-                return;
-            }
-            self.retransmit(again, cx);
-        } else {
-            return;
-        }
-        self.statistics.loss_probes += 1;
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_probe(&self.send.sequence, new.is_none());
-        }
-    }
-
     #[inline]
-    fn next_to_send(&self, room: u64) -> Next {
+    pub(super) fn next_to_send(&self, room: u64) -> Next {
         let send = &self.send;
         let sequence = &send.sequence;
         if !send.has_unsent() {
@@ -205,7 +143,7 @@ impl Connection {
 
     /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
     #[inline]
-    fn payload_limit(&self) -> u32 {
+    pub(super) fn payload_limit(&self) -> u32 {
         let segment = self.negotiated.segment;
         if !self.receive.has_blocks() {
             return segment;
@@ -227,24 +165,6 @@ impl Connection {
     /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.
     fn maximum_sack_blocks(&self) -> usize {
         if self.negotiated.timestamps { 3 } else { 4 }
-    }
-
-    /// Returns how many bytes were sent again.
-    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
-        let send = &self.send;
-        let sent = send.sequence.highest.min(send.end);
-        let length = again.length.unwrap_or_else(|| self.payload_limit());
-        let length = sent.saturating_sub(again.position).min(u64::from(length));
-        self.send_segment(again.position, length as u32, cx);
-        self.recovery
-            .on_retransmitted(again.position, cx.now, &mut self.scoreboard);
-        if again.length.is_some() && again.position == self.send.sequence.unacknowledged {
-            // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
-            // again and sent again, there is nothing for the timer to tell.
-            self.timers
-                .set(super::timers::Purpose::Retransmit, cx.now + self.rtt.rto());
-        }
-        length
     }
 
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.

@@ -35,10 +35,7 @@ impl Connection {
         let unsent = self.send.end.saturating_sub(sequence.next);
         if unsent < u64::from(self.negotiated.segment)
             && in_flight < self.congestion.window().congestion_window
-            && self
-                .recovery
-                .next_retransmit(sequence, &mut self.scoreboard)
-                .is_none()
+            && !self.recovery.wants_retransmit(&self.scoreboard)
         {
             rate.mark_app_limited(in_flight);
         }

@@ -85,6 +85,10 @@ impl FastRetransmit {
     }
 
     #[inline]
+    pub(super) const fn wants_retransmit(&self) -> bool {
+        self.retransmit
+    }
+
     pub(super) fn next_retransmit(&self, send: &SendSequence) -> Option<Retransmission> {
         self.retransmit.then_some(Retransmission {
             position: send.unacknowledged,

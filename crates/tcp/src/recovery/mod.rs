@@ -4,6 +4,7 @@
 //! again, and how much is in flight. It knows nothing of how the window grows: that is
 //! [`congestion`](crate::congestion).
 
+mod detection;
 mod f_rto;
 mod fast_retransmit;
 mod newreno;
@@ -145,6 +146,9 @@ pub trait LossRecovery {
         board: &mut Scoreboard,
     ) -> Reaction;
 
+    /// Is there something to send again?
+    fn wants_retransmit(&self, board: &Scoreboard) -> bool;
+
     /// What to send again before anything new.
     fn next_retransmit(
         &mut self,
@@ -163,7 +167,9 @@ pub trait LossRecovery {
 }
 
 /// The loss recovery of one connection.
+// A tag of its own: one hidden among an algorithm's fields would cost every look at it.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub(crate) enum Recovery {
     Reno(Reno),
     NewReno(NewReno),
@@ -250,6 +256,10 @@ impl LossRecovery for Recovery {
     }
 
     #[inline]
+    fn wants_retransmit(&self, board: &Scoreboard) -> bool {
+        dispatch!(self, r => r.wants_retransmit(board))
+    }
+
     fn next_retransmit(
         &mut self,
         send: &SendSequence,

@@ -85,6 +85,10 @@ impl LossRecovery for NewReno {
     }
 
     #[inline]
+    fn wants_retransmit(&self, _board: &Scoreboard) -> bool {
+        self.fast.wants_retransmit()
+    }
+
     fn next_retransmit(
         &mut self,
         send: &SendSequence,

@@ -51,6 +51,8 @@ impl ProportionalRateReduction {
             // Proportional: out / delivered = target / flight size
             let due = u128::from(self.delivered) * u128::from(target);
             let due = due.div_ceil(u128::from(self.flight_size)) as u64;
+            // "Rounding up": whole segments, as in the RFC's examples, which count in them
+            let due = due.div_ceil(self.segment) * self.segment;
             due.saturating_sub(self.out)
         } else {
             // PRR-CRB: no more than was delivered; and PRR-SSRB, a segment more, when all is well
@@ -60,8 +62,8 @@ impl ProportionalRateReduction {
             }
             out.min(target - ack.in_flight)
         };
-        if self.out == 0 && out == 0 {
-            out = self.segment; // fast retransmit
+        if self.out == 0 {
+            out = out.max(self.segment); // fast retransmit
         }
         self.window = ack.in_flight + out;
     }

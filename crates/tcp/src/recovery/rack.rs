@@ -110,14 +110,14 @@ impl Rack {
     #[inline]
     pub(super) fn on_ack(&mut self, board: &Scoreboard, unacknowledged: u64, next: u64, now: Time) {
         let delivered = board.delivered();
-        if let Some(newest) = delivered.newest {
+        if let Some(newest) = delivered.newest() {
             self.rtt = now.since(newest.sent_at);
             // RACK_sent_after
             if newest.is_newer_than(self.newest.as_ref()) {
                 self.newest = Some(newest);
             }
         }
-        self.reordering_seen |= delivered.reordered;
+        self.reordering_seen |= delivered.is_reordered();
         // Step 4: a window for each round that sees a D-SACK
         if self
             .duplicate_round
@@ -125,7 +125,7 @@ impl Rack {
         {
             self.duplicate_round = None;
         }
-        if delivered.duplicate.is_some() && self.duplicate_round.is_none() {
+        if delivered.duplicate().is_some() && self.duplicate_round.is_none() {
             self.duplicate_round = Some(next);
             self.multiple += 1;
             self.persist = PERSISTENCE;

@@ -8,31 +8,19 @@
 //! | losses at the end of a transfer | `tail_loss_probe` |
 //! | losses that were none | `f_rto`, `undo` |
 
+mod timers;
+
 use bentpipe_types::{Span, Time};
 
+use super::detection::Detection;
 use super::f_rto::{Evidence, ForwardRto};
 use super::proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
-use super::rack::{Rack, Surroundings};
+use super::rack::Rack;
 use super::scoreboard::{LostSegment, Scoreboard};
 use super::tail_loss_probe::{TailLossProbe, Verdict};
 use super::undo::Undo;
 use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, SendSequence};
 use crate::{Config, RecoveryPhase};
-
-/// RFC 6675 section 2: DupThresh
-const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// How losses are found.
-#[derive(Clone, Debug)]
-enum Detection {
-    /// RFC 6675: by what is SACKed above. With DupAcks.
-    Sacked(u32),
-    /// Mathis and Mahdavi 1996: by the distance of the highest segment that has arrived. With the
-    /// duplicate acknowledgments.
-    Forward(u32),
-    /// RFC 8985: by time.
-    Rack(Rack),
-}
 
 /// Where recovery stands, and the position that ends it: RFC 6675's RecoveryPoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,18 +107,13 @@ impl Selective {
 
     /// The shortest round trip that RACK knows of.
     pub(crate) fn minimum_rtt(&self) -> Span {
-        match &self.detection {
-            Detection::Rack(rack) => rack.minimum_rtt(),
-            _ => Span::ZERO,
-        }
+        self.detection.minimum_rtt()
     }
 
     /// A round trip was measured.
     #[inline]
     pub(crate) fn on_rtt(&mut self, rtt: Span, now: Time) {
-        if let Detection::Rack(rack) = &mut self.detection {
-            rack.on_rtt(rtt, now);
-        }
+        self.detection.on_rtt(rtt, now);
     }
 
     /// An acknowledgment about which there is something to think.
@@ -143,8 +126,8 @@ impl Selective {
         let una = send.unacknowledged;
         let advances = ack.acknowledged > 0;
         let delivered = board.delivered();
-        let (bytes, newly_sacked) = (delivered.bytes, delivered.sacked);
-        if let Some(range) = delivered.duplicate {
+        let bytes = delivered.bytes();
+        if let Some(range) = delivered.duplicate() {
             self.undo.on_duplicate(range, send.segment);
         }
         let pure_duplicate = ack.duplicate && bytes == 0;
@@ -177,9 +160,10 @@ impl Selective {
         if left {
             self.leave();
         }
-        let lost = self.detect(ack, send, board, newly_sacked > 0);
+        let recovering = self.state != State::Open;
+        let lost = self.detection.detect(ack, send, board, recovering);
         let enters = match self.state {
-            State::Open => lost.found || left && board.lost() > 0,
+            State::Open => lost.something || left && board.lost() > 0,
             State::Fast { .. } => false,
             // As in Linux: a retransmission that is lost, too, is a sign of its own.
             State::AfterTimeout { .. } => lost.retransmission,
@@ -208,76 +192,6 @@ impl Selective {
         }
     }
 
-    fn detect(
-        &mut self,
-        ack: &Acknowledgment,
-        send: &SendSequence,
-        board: &mut Scoreboard,
-        sacks: bool,
-    ) -> Found {
-        let advances = ack.acknowledged > 0;
-        let recovering = self.state != State::Open;
-        let found = match &mut self.detection {
-            Detection::Rack(rack) => {
-                let overdue = rack.detect(
-                    board,
-                    Surroundings {
-                        now: ack.now,
-                        recovering,
-                        smoothed_rtt: ack.smoothed_rtt,
-                    },
-                );
-                return Found {
-                    found: overdue.found,
-                    retransmission: overdue.retransmission,
-                };
-            }
-            Detection::Sacked(duplicates) => {
-                // RFC 6675 section 5: a duplicate is what SACKs something new
-                *duplicates = if advances {
-                    0
-                } else {
-                    *duplicates + u32::from(sacks)
-                };
-                // IsLost; steps 1 and 2
-                let bytes = u64::from(DUPLICATE_THRESHOLD - 1) * u64::from(send.segment);
-                let found = board.mark_below_sacked(u64::from(DUPLICATE_THRESHOLD), bytes);
-                if !recovering && !found && *duplicates >= DUPLICATE_THRESHOLD {
-                    // Step 4.3: the first, lost or not
-                    board.mark_first();
-                    true
-                } else {
-                    found
-                }
-            }
-            Detection::Forward(duplicates) => {
-                *duplicates = if advances {
-                    0
-                } else {
-                    *duplicates + u32::from(sacks || ack.duplicate)
-                };
-                // Mathis and Mahdavi 1996 section 2.2: (snd.fack - snd.una) > (3 * MSS) or
-                // dupacks == 3
-                let ahead = board.forward().saturating_sub(send.unacknowledged);
-                let triggered =
-                    ahead > 3 * u64::from(send.segment) || *duplicates >= DUPLICATE_THRESHOLD;
-                if !recovering && !triggered {
-                    false
-                } else {
-                    let found = board.mark_below_forward();
-                    if !recovering && !found {
-                        board.mark_first();
-                    }
-                    found || !recovering
-                }
-            }
-        };
-        Found {
-            found,
-            retransmission: false,
-        }
-    }
-
     fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
         self.state = State::Fast {
             point: send.highest,
@@ -298,9 +212,7 @@ impl Selective {
         self.forward = ForwardRto::Off;
         self.reduction = None;
         self.regardless = false;
-        if let Detection::Rack(rack) = &mut self.detection {
-            rack.on_exit();
-        }
+        self.detection.on_exit();
     }
 
     /// It was no loss.
@@ -310,62 +222,6 @@ impl Selective {
         }
         self.undo.stop();
         board.unmark_lost();
-    }
-
-    /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
-    /// the time.
-    pub(crate) fn on_reordering_timer(
-        &mut self,
-        send: &SendSequence,
-        board: &mut Scoreboard,
-        smoothed_rtt: Option<Span>,
-        now: Time,
-    ) -> Reaction {
-        let ack = Acknowledgment {
-            acknowledged: 0,
-            duplicate: false,
-            now,
-            echo: None,
-            smoothed_rtt,
-            can_send_new: false,
-        };
-        let lost = self.detect(&ack, send, board, false);
-        if lost.found && self.state == State::Open {
-            self.enter(send, board);
-            return Reaction::Enter {
-                flight_size: send.outstanding(),
-            };
-        }
-        Reaction::Hold
-    }
-
-    /// When RACK wants to look again.
-    #[inline]
-    pub(crate) fn reordering_deadline(&self) -> Option<Time> {
-        match &self.detection {
-            Detection::Rack(rack) => rack.deadline(),
-            _ => None,
-        }
-    }
-
-    /// How long to wait for an acknowledgment before a probe, if one is due at all (RFC 8985
-    /// section 7.2).
-    #[inline]
-    pub(crate) fn probe_timeout(
-        &self,
-        board: &Scoreboard,
-        smoothed_rtt: Option<Span>,
-    ) -> Option<Span> {
-        let due = self.probes
-            && self.state == State::Open
-            && board.sacked() == 0
-            && !self.probe.is_under_way();
-        due.then(|| TailLossProbe::timeout(smoothed_rtt, board.segments() == 1))
-    }
-
-    /// A probe was sent.
-    pub(crate) fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
-        self.probe.on_sent(send.highest, retransmission);
     }
 
     /// The window in fast recovery, after each acknowledgment of it; `target` is where it is to
@@ -380,7 +236,7 @@ impl Selective {
         if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
             return;
         }
-        let delivered = board.delivered().bytes;
+        let delivered = board.delivered().bytes();
         if self.reduction.is_some() && delivered == 0 {
             return; // RFC 9937 section 6.2
         }
@@ -416,12 +272,21 @@ impl Selective {
         }
     }
 
+    /// May something be sent again that is not known to be lost?
+    #[inline]
+    fn may_suspect(&self) -> bool {
+        matches!(
+            (self.state, &self.detection),
+            (State::Fast { .. }, Detection::Sacked(_))
+        )
+    }
+
     /// What to send again when the window has room and there is nothing new: RFC 6675 section 4,
     /// NextSeg, rules 3 and 4.
     pub(crate) fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
-        let (State::Fast { .. }, Detection::Sacked(_)) = (self.state, &self.detection) else {
+        if !self.may_suspect() {
             return None;
-        };
+        }
         let suspect = board.next_suspect();
         if suspect.is_some() || self.rescued {
             return suspect;
@@ -429,56 +294,6 @@ impl Selective {
         self.rescued = true;
         board.highest_not_sacked()
     }
-
-    /// The timer has expired; `reduces`: the window suffers for it.
-    pub(crate) fn on_retransmission_timeout(
-        &mut self,
-        send: &SendSequence,
-        board: &mut Scoreboard,
-        reduces: bool,
-        smoothed_rtt: Option<Span>,
-        now: Time,
-    ) {
-        if self.undoes && reduces {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
-        }
-        let first_time = self.state == State::Open;
-        let recent = match &mut self.detection {
-            Detection::Rack(rack) => {
-                let around = Surroundings {
-                    now,
-                    recovering: !first_time,
-                    smoothed_rtt,
-                };
-                Some(rack.on_timeout(board, around))
-            }
-            Detection::Sacked(duplicates) | Detection::Forward(duplicates) => {
-                *duplicates = 0;
-                None
-            }
-        };
-        board.mark_after_timeout(recent, now);
-        self.probe.forget();
-        self.reduction = None;
-        self.regardless = true;
-        // RFC 5682 section 3.1 step 1: not where recovery was under way
-        self.forward = if self.forward_rto && first_time {
-            ForwardRto::start(send.highest)
-        } else {
-            ForwardRto::Off
-        };
-        self.state = State::AfterTimeout {
-            point: send.highest,
-        };
-    }
-}
-
-/// What was found to be lost.
-#[derive(Clone, Copy)]
-struct Found {
-    found: bool,
-    retransmission: bool,
 }
 
 impl LossRecovery for Selective {
@@ -489,9 +304,7 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Reaction {
-        if let Detection::Rack(rack) = &mut self.detection {
-            rack.on_ack(board, send.unacknowledged, send.highest, ack.now);
-        }
+        self.detection.on_ack(ack, send, board);
         let all_is_well = self.state == State::Open
             && ack.acknowledged > 0
             && board.is_clean()
@@ -503,12 +316,16 @@ impl LossRecovery for Selective {
     }
 
     #[inline]
+    fn wants_retransmit(&self, board: &Scoreboard) -> bool {
+        board.has_lost_to_send() && !self.forward.holds_retransmissions() || self.may_suspect()
+    }
+
     fn next_retransmit(
         &mut self,
         _send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Option<Retransmission> {
-        if !board.has_lost_to_send() || self.forward.holds_retransmissions() {
+        if self.forward.holds_retransmissions() {
             return None;
         }
         let lost = board.next_lost()?;

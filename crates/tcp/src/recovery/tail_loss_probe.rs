@@ -81,7 +81,7 @@ impl TailLossProbe {
         }
         let twice = board
             .delivered()
-            .duplicate
+            .duplicate()
             .is_some_and(|(_, end)| end == probe.end);
         if !probe.retransmission || twice {
             // New data; or both the segment and its probe have arrived.

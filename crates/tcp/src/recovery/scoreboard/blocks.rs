@@ -52,7 +52,8 @@ impl Scoreboard {
             });
             // Nothing that was never sent has arrived twice.
             if (old && start.unsigned_abs() <= unacknowledged) || inside {
-                self.delivered.duplicate = Some((position(first.start), position(first.end)));
+                self.delivered
+                    .set_duplicate(position(first.start), position(first.end));
                 blocks = rest;
             }
         }
@@ -148,7 +149,7 @@ impl Scoreboard {
         } else {
             // Blocks come in no order: only what was known before counts.
             if end < self.forward_before {
-                self.delivered.reordered = true;
+                self.delivered.set_reordered();
             }
             self.delivered
                 .original_sacked(segment.transmission(), segment.length);

@@ -38,6 +38,12 @@ pub struct Transmission {
 }
 
 impl Transmission {
+    const NONE: Self = Self {
+        sent_at: Time::ZERO,
+        order: Order(0),
+        end: 0,
+    };
+
     /// Did it leave after this one, or is there none to compare with?
     #[inline]
     #[must_use]
@@ -47,28 +53,29 @@ impl Transmission {
 }
 
 /// What one acknowledgment says has arrived, cumulatively or selectively, and was not known to have.
+///
+/// Plain fields, of which those count that `known` names: an ordinary acknowledgment is to cost few
+/// stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
-    /// Bytes (positions) newly known to have arrived.
-    pub bytes: u64,
-    /// Of those, the bytes that only SACK blocks tell of.
-    pub sacked: u64,
-    /// The transmission that left last. Of a segment sent more than once only where it is certain
-    /// that its last transmission has arrived (RFC 8985 section 6.2 step 2).
-    pub newest: Option<Transmission>,
-    /// A segment sent only once, below one that had arrived before: the network reorders (RFC 8985
-    /// section 6.2 step 3).
-    pub reordered: bool,
-    /// Where the lowest segment sent only once ends.
-    pub lowest_original_end: Option<u64>,
-    /// What arrived twice, as the receiver says (RFC 2883).
-    pub duplicate: Option<(u64, u64)>,
-    // Times at which segments sent only once had left: (earliest, latest), by how we know.
-    acknowledged_originals: Option<(Time, Time)>,
-    sacked_originals: Option<(Time, Time)>,
-    acknowledged_retransmission: bool,
     now: Time,
+    bytes: u64,
+    sacked: u64,
+    known: u8,
+    newest: Transmission,
+    duplicate: (u64, u64),
+    // Times at which segments sent only once had left: (earliest, latest), by how we know.
+    acknowledged: (Time, Time),
+    by_sack: (Time, Time),
 }
+
+// Delivered::known
+const NEWEST: u8 = 1;
+const DUPLICATE: u8 = 1 << 1;
+const ACKNOWLEDGED: u8 = 1 << 2;
+const BY_SACK: u8 = 1 << 3;
+const REORDERED: u8 = 1 << 4;
+const RETRANSMISSION: u8 = 1 << 5;
 
 /// The round trips that one acknowledgment measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,32 +87,89 @@ pub(crate) struct Measured {
 }
 
 impl Delivered {
-    pub(super) const fn none(now: Time) -> Self {
+    pub(super) const fn none() -> Self {
         Self {
+            now: Time::ZERO,
             bytes: 0,
             sacked: 0,
-            newest: None,
-            reordered: false,
-            lowest_original_end: None,
-            duplicate: None,
-            acknowledged_originals: None,
-            sacked_originals: None,
-            acknowledged_retransmission: false,
-            now,
+            known: 0,
+            newest: Transmission::NONE,
+            duplicate: (0, 0),
+            acknowledged: (Time::ZERO, Time::ZERO),
+            by_sack: (Time::ZERO, Time::ZERO),
         }
+    }
+
+    /// An acknowledgment has come.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time) {
+        self.now = now;
+        self.bytes = 0;
+        self.sacked = 0;
+        self.known = 0;
+    }
+
+    /// Bytes (positions) newly known to have arrived.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Of those, the bytes that only SACK blocks tell of.
+    #[inline]
+    #[must_use]
+    pub const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// The transmission that left last. Of a segment sent more than once only where it is certain
+    /// that its last transmission has arrived (RFC 8985 section 6.2 step 2).
+    #[inline]
+    #[must_use]
+    pub fn newest(&self) -> Option<Transmission> {
+        (self.known & NEWEST != 0).then_some(self.newest)
+    }
+
+    /// A segment sent only once was below one that had arrived before: the network reorders (RFC
+    /// 8985 section 6.2 step 3).
+    #[inline]
+    #[must_use]
+    pub const fn is_reordered(&self) -> bool {
+        self.known & REORDERED != 0
+    }
+
+    /// What arrived twice, as the receiver says (RFC 2883): first position, and position after the
+    /// last.
+    #[inline]
+    #[must_use]
+    pub fn duplicate(&self) -> Option<(u64, u64)> {
+        (self.known & DUPLICATE != 0).then_some(self.duplicate)
+    }
+
+    /// Is there nothing but segments sent once?
+    #[inline]
+    pub(super) const fn is_plain(&self) -> bool {
+        self.known & (DUPLICATE | RETRANSMISSION) == 0
+    }
+
+    pub(super) fn set_reordered(&mut self) {
+        self.known |= REORDERED;
+    }
+
+    pub(super) fn set_duplicate(&mut self, start: u64, end: u64) {
+        self.known |= DUPLICATE;
+        self.duplicate = (start, end);
     }
 
     /// A segment sent only once is acknowledged. In the order of sending.
     #[inline]
     pub(super) fn original_acknowledged(&mut self, transmission: Transmission, length: u32) {
-        let Transmission { sent_at, end, .. } = transmission;
         self.bytes += u64::from(length);
-        match &mut self.acknowledged_originals {
-            Some((_, latest)) => *latest = sent_at,
-            None => {
-                self.acknowledged_originals = Some((sent_at, sent_at));
-                self.lowest_original_end = Some(end);
-            }
+        self.acknowledged.1 = transmission.sent_at;
+        if self.known & ACKNOWLEDGED == 0 {
+            self.known |= ACKNOWLEDGED;
+            self.acknowledged.0 = transmission.sent_at;
         }
         self.consider(transmission);
     }
@@ -113,13 +177,15 @@ impl Delivered {
     /// A segment sent only once is SACKed.
     #[inline]
     pub(super) fn original_sacked(&mut self, transmission: Transmission, length: u32) {
-        let Transmission { sent_at, end, .. } = transmission;
         self.bytes += u64::from(length);
         self.sacked += u64::from(length);
-        let (earliest, latest) = self.sacked_originals.unwrap_or((sent_at, sent_at));
-        self.sacked_originals = Some((earliest.min(sent_at), latest.max(sent_at)));
-        let lowest = self.lowest_original_end.unwrap_or(end);
-        self.lowest_original_end = Some(lowest.min(end));
+        let at = transmission.sent_at;
+        if self.known & BY_SACK == 0 {
+            self.known |= BY_SACK;
+            self.by_sack = (at, at);
+        } else {
+            self.by_sack = (self.by_sack.0.min(at), self.by_sack.1.max(at));
+        }
         self.consider(transmission);
     }
 
@@ -135,7 +201,7 @@ impl Delivered {
         if by_sack {
             self.sacked += u64::from(length);
         } else {
-            self.acknowledged_retransmission = true;
+            self.known |= RETRANSMISSION;
         }
         // RFC 8985 section 6.2 step 2: it may be the earlier transmission that has arrived.
         let sent_at = transmission.sent_at;
@@ -147,24 +213,28 @@ impl Delivered {
         }
     }
 
-    /// A segment that was SACKed is acknowledged now.
-    pub(super) fn sacked_before(&mut self, retransmitted: bool) {
-        self.acknowledged_retransmission |= retransmitted;
+    /// A part of a segment is acknowledged.
+    pub(super) fn part_acknowledged(&mut self, bytes: u64) {
+        self.bytes += bytes;
     }
 
-    /// Were all segments that it acknowledges sent once?
-    #[inline]
-    pub(super) fn all_originals(&self) -> bool {
-        !self.acknowledged_retransmission
+    /// A segment that was SACKed is acknowledged now.
+    pub(super) fn sacked_before(&mut self, retransmitted: bool) {
+        if retransmitted {
+            self.known |= RETRANSMISSION;
+        }
     }
 
     /// The round trips it measured, by segments sent only once (Karn's algorithm, RFC 6298 section
     /// 3). As in Linux, SACKed segments where the acknowledged ones don't tell.
     #[inline]
     pub(crate) fn measured(&self) -> Option<Measured> {
-        let times = match self.acknowledged_originals {
-            Some(times) if !self.acknowledged_retransmission => times,
-            _ => self.sacked_originals?,
+        let times = if self.known & (ACKNOWLEDGED | RETRANSMISSION) == ACKNOWLEDGED {
+            self.acknowledged
+        } else if self.known & BY_SACK != 0 {
+            self.by_sack
+        } else {
+            return None;
         };
         Some(Measured {
             earliest: self.now.since(times.0),
@@ -174,8 +244,9 @@ impl Delivered {
 
     #[inline]
     fn consider(&mut self, transmission: Transmission) {
-        if transmission.is_newer_than(self.newest.as_ref()) {
-            self.newest = Some(transmission);
+        if self.known & NEWEST == 0 || self.newest.order.is_before(transmission.order) {
+            self.known |= NEWEST;
+            self.newest = transmission;
         }
     }
 }

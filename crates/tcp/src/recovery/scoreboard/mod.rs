@@ -122,7 +122,7 @@ impl Scoreboard {
             transmissions: Order::default(),
             previous: blocks::Previous::default(),
             arrival: Arrival::default(),
-            delivered: Delivered::none(Time::ZERO),
+            delivered: Delivered::none(),
             newly_sacked: Vec::new(),
             newly_lost: 0,
             losses: losses::Losses::default(),
@@ -190,8 +190,7 @@ impl Scoreboard {
         self.sacked_segments == 0
             && self.lost == 0
             && self.retransmitted == 0
-            && self.delivered.duplicate.is_none()
-            && self.delivered.all_originals()
+            && self.delivered.is_plain()
     }
 
     /// After the highest position known to have arrived: snd.fack.
@@ -269,7 +268,7 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
         self.arrival = arrival;
-        self.delivered = Delivered::none(arrival.now);
+        self.delivered.begin(arrival.now);
         self.forward_before = self.forward;
         self.forget_newly_lost();
         self.newly_sacked.clear();
@@ -284,7 +283,7 @@ impl Scoreboard {
             }
             if segment.flags == 0 {
                 if end < self.forward {
-                    self.delivered.reordered = true;
+                    self.delivered.set_reordered();
                 }
                 self.delivered
                     .original_acknowledged(segment.transmission(), segment.length);
@@ -316,7 +315,9 @@ impl Scoreboard {
             self.delivered
                 .retransmission_arrived(transmission, segment.length, false, &arrival);
         } else {
-            self.delivered.reordered |= segment.end() < self.forward;
+            if segment.end() < self.forward {
+                self.delivered.set_reordered();
+            }
             self.delivered
                 .original_acknowledged(segment.transmission(), segment.length);
         }
@@ -365,7 +366,7 @@ impl Scoreboard {
         segment.length -= part as u32;
         let flags = segment.flags;
         if flags & SACKED == 0 {
-            self.delivered.bytes += part;
+            self.delivered.part_acknowledged(part);
         } else {
             self.sacked -= part;
             if below {

@@ -154,7 +154,7 @@ impl Both {
         for (start, end) in ranges {
             self.naive.sack(start, end);
         }
-        if let Some(newest) = self.board.delivered().newest
+        if let Some(newest) = self.board.delivered().newest()
             && newest.is_newer_than(self.newest.as_ref())
         {
             self.newest = Some(newest);
@@ -258,7 +258,7 @@ proptest! {
         for operation in &operations {
             both.apply(operation);
             if matches!(operation, Operation::Acknowledge(..)) {
-                prop_assert_eq!(both.board.delivered().bytes, both.naive.delivered);
+                prop_assert_eq!(both.board.delivered().bytes(), both.naive.delivered);
             }
             both.compare();
         }
@@ -307,7 +307,7 @@ fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
     let lies = [(5001, 10_002), (3001, 3001), (1, 1001), (20_001, 21_001)];
     board.sack(&blocks(&lies), 2001, wire(2001), 10_001);
     assert_eq!((board.sacked(), board.ignored_blocks()), (0, 4));
-    assert_eq!(board.delivered().duplicate, None);
+    assert_eq!(board.delivered().duplicate(), None);
 }
 
 #[test]
@@ -320,8 +320,8 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
         wire(2001),
         10_001,
     );
-    assert_eq!(board.delivered().duplicate, Some((1, 1001)));
-    assert_eq!((board.sacked(), board.delivered().bytes), (1000, 3000));
+    assert_eq!(board.delivered().duplicate(), Some((1, 1001)));
+    assert_eq!((board.sacked(), board.delivered().bytes()), (1000, 3000));
     board.acknowledge(2001, arrival(101));
     board.sack(
         &blocks(&[(4001, 5001), (3001, 6001)]),
@@ -329,8 +329,8 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
         wire(2001),
         10_001,
     );
-    assert_eq!(board.delivered().duplicate, Some((4001, 5001)));
-    assert_eq!((board.sacked(), board.delivered().bytes), (3000, 2000));
+    assert_eq!(board.delivered().duplicate(), Some((4001, 5001)));
+    assert_eq!((board.sacked(), board.delivered().bytes()), (3000, 2000));
     assert_eq!(board.newly_sacked(), [(4001, 6001)]);
     assert_eq!(board.ignored_blocks(), 0);
 }
@@ -372,7 +372,7 @@ fn memory_is_bounded_by_what_is_outstanding() {
             let end = position - 1000;
             board.sack(&blocks(&[(end - 1000, end)]), una, wire(una), position);
         }
-        if let Some(newest) = board.delivered().newest {
+        if let Some(newest) = board.delivered().newest() {
             board.mark_overdue(newest, Span::from_millis(2000), at(round));
         }
         while let Some(lost) = board.next_lost() {

@@ -1,0 +1,152 @@
+//! What is lost: three ways to tell.
+
+use bentpipe_types::{Span, Time};
+
+use super::rack::{Rack, Surroundings};
+use super::scoreboard::Scoreboard;
+use super::{Acknowledgment, SendSequence};
+
+/// RFC 6675 section 2: DupThresh
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// How losses are found.
+#[derive(Clone, Debug)]
+pub(super) enum Detection {
+    /// RFC 6675: by what is SACKed above. With DupAcks.
+    Sacked(u32),
+    /// Mathis and Mahdavi 1996: by the distance of the highest segment that has arrived. With the
+    /// duplicate acknowledgments.
+    Forward(u32),
+    /// RFC 8985: by time.
+    Rack(Rack),
+}
+
+/// What was found to be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    /// Something that was not known to be.
+    pub(super) something: bool,
+    /// A retransmission.
+    pub(super) retransmission: bool,
+}
+
+impl Detection {
+    /// Takes in an acknowledgment, before [`detect`](Self::detect).
+    #[inline]
+    pub(super) fn on_ack(&mut self, ack: &Acknowledgment, send: &SendSequence, board: &Scoreboard) {
+        if let Self::Rack(rack) = self {
+            rack.on_ack(board, send.unacknowledged, send.highest, ack.now);
+        }
+    }
+
+    /// A round trip was measured.
+    #[inline]
+    pub(super) fn on_rtt(&mut self, rtt: Span, now: Time) {
+        if let Self::Rack(rack) = self {
+            rack.on_rtt(rtt, now);
+        }
+    }
+
+    /// Recovery is over.
+    pub(super) fn on_exit(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.on_exit();
+        }
+    }
+
+    /// A timeout: how long ago a transmission left that is given time all the same.
+    pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Option<Span> {
+        match self {
+            Self::Rack(rack) => Some(rack.on_timeout(board, around)),
+            Self::Sacked(duplicates) | Self::Forward(duplicates) => {
+                *duplicates = 0;
+                None
+            }
+        }
+    }
+
+    /// When to look again, though no acknowledgment comes.
+    #[inline]
+    pub(super) fn deadline(&self) -> Option<Time> {
+        match self {
+            Self::Rack(rack) => rack.deadline(),
+            _ => None,
+        }
+    }
+
+    /// The shortest round trip that RACK knows of.
+    pub(super) fn minimum_rtt(&self) -> Span {
+        match self {
+            Self::Rack(rack) => rack.minimum_rtt(),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Marks what is lost.
+    pub(super) fn detect(
+        &mut self,
+        ack: &Acknowledgment,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        recovering: bool,
+    ) -> Found {
+        let advances = ack.acknowledged > 0;
+        let sacks = board.delivered().sacked() > 0;
+        let something = match self {
+            Self::Rack(rack) => {
+                let around = Surroundings {
+                    now: ack.now,
+                    recovering,
+                    smoothed_rtt: ack.smoothed_rtt,
+                };
+                let overdue = rack.detect(board, around);
+                return Found {
+                    something: overdue.found,
+                    retransmission: overdue.retransmission,
+                };
+            }
+            Self::Sacked(duplicates) => {
+                // RFC 6675 section 5: a duplicate is what SACKs something new
+                *duplicates = if advances {
+                    0
+                } else {
+                    *duplicates + u32::from(sacks)
+                };
+                // IsLost; steps 1 and 2
+                let bytes = u64::from(DUPLICATE_THRESHOLD - 1) * u64::from(send.segment);
+                let found = board.mark_below_sacked(u64::from(DUPLICATE_THRESHOLD), bytes);
+                if !recovering && !found && *duplicates >= DUPLICATE_THRESHOLD {
+                    // Step 4.3: the first, lost or not
+                    board.mark_first();
+                    true
+                } else {
+                    found
+                }
+            }
+            Self::Forward(duplicates) => {
+                *duplicates = if advances {
+                    0
+                } else {
+                    *duplicates + u32::from(sacks || ack.duplicate)
+                };
+                // Mathis and Mahdavi 1996: (snd.fack - snd.una) > (3 * MSS) or dupacks == 3
+                let ahead = board.forward().saturating_sub(send.unacknowledged);
+                let triggered =
+                    ahead > 3 * u64::from(send.segment) || *duplicates >= DUPLICATE_THRESHOLD;
+                if !recovering && !triggered {
+                    false
+                } else {
+                    let found = board.mark_below_forward();
+                    if !recovering && !found {
+                        board.mark_first();
+                    }
+                    found || !recovering
+                }
+            }
+        };
+        Found {
+            something,
+            retransmission: false,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Recovery by selective acknowledgments: what time does to it.
+
+use bentpipe_types::{Span, Time};
+
+use super::super::f_rto::ForwardRto;
+use super::super::rack::Surroundings;
+use super::super::tail_loss_probe::TailLossProbe;
+use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence};
+use super::{Selective, State};
+
+impl Selective {
+    /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
+    /// the time.
+    pub(crate) fn on_reordering_timer(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) -> Reaction {
+        let ack = Acknowledgment {
+            acknowledged: 0,
+            duplicate: false,
+            now,
+            echo: None,
+            smoothed_rtt,
+            can_send_new: false,
+        };
+        let recovering = self.state != State::Open;
+        let lost = self.detection.detect(&ack, send, board, recovering);
+        if lost.something && self.state == State::Open {
+            self.enter(send, board);
+            return Reaction::Enter {
+                flight_size: send.outstanding(),
+            };
+        }
+        Reaction::Hold
+    }
+
+    /// When RACK wants to look again.
+    #[inline]
+    pub(crate) fn reordering_deadline(&self) -> Option<Time> {
+        self.detection.deadline()
+    }
+
+    /// How long to wait for an acknowledgment before a probe, if one is due at all (RFC 8985
+    /// section 7.2).
+    #[inline]
+    pub(crate) fn probe_timeout(
+        &self,
+        board: &Scoreboard,
+        smoothed_rtt: Option<Span>,
+    ) -> Option<Span> {
+        let due = self.probes
+            && self.state == State::Open
+            && board.sacked() == 0
+            && !self.probe.is_under_way();
+        due.then(|| TailLossProbe::timeout(smoothed_rtt, board.segments() == 1))
+    }
+
+    /// A probe was sent.
+    pub(crate) fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
+        self.probe.on_sent(send.highest, retransmission);
+    }
+
+    /// The timer has expired; `reduces`: the window suffers for it.
+    pub(crate) fn on_retransmission_timeout(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        reduces: bool,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) {
+        if self.undoes && reduces {
+            self.undo
+                .start(send.unacknowledged, board.retransmitted_segments());
+        }
+        let first_time = self.state == State::Open;
+        let around = Surroundings {
+            now,
+            recovering: !first_time,
+            smoothed_rtt,
+        };
+        let recent = self.detection.on_timeout(board, around);
+        board.mark_after_timeout(recent, now);
+        self.probe.forget();
+        self.reduction = None;
+        self.regardless = true;
+        // RFC 5682 section 3.1 step 1: not where recovery was under way
+        self.forward = if self.forward_rto && first_time {
+            ForwardRto::start(send.highest)
+        } else {
+            ForwardRto::Off
+        };
+        self.state = State::AfterTimeout {
+            point: send.highest,
+        };
+    }
+}
