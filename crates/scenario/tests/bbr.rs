@@ -272,3 +272,20 @@ fn version_3_keeps_half_of_the_path_while_it_probes_its_round_trip_time() {
         .fold(f64::INFINITY, f64::min);
     assert!((0.4..0.55).contains(&(least / product)), "{least}");
 }
+
+/// Losses that are no congestion: version 1 does not heed them; version 3 tolerates 2% a round trip.
+#[test]
+fn two_percent_is_where_version_3_yields() {
+    let goodput = |rule: &str, loss: &str| {
+        let overrides = [
+            ("hosts.server.tcp.congestion_control", rule),
+            ("hosts.server.tcp.recovery", "sack"),
+            ("links.path.forward.errors.packet_loss_rate", loss),
+        ];
+        run(10, 50, 60, &overrides).summary.flows[0].goodput_bps / capacity(10)
+    };
+    let (one, three) = (goodput("bbr1", "0.005"), goodput("bbr3", "0.005"));
+    assert!(one > 0.93 && three > 0.85, "{one} {three}");
+    let (one, three) = (goodput("bbr1", "0.05"), goodput("bbr3", "0.05"));
+    assert!(one > 0.85 && three < 0.5, "{one} {three}");
+}

@@ -158,6 +158,15 @@ impl Connection {
         } else if self.scoreboard.delivered().sacked() > 0 {
             rtt = self.measure(packet, self.send.sequence.unacknowledged, now);
             self.delivered.add(self.scoreboard.delivered().bytes());
+            // Linux's tcp_clean_rtx_queue: while what left before the first segment was sent (again)
+            // is still arriving, that one cannot have. Otherwise a queue that grows, as in BBR's
+            // Startup, lets the timer expire.
+            let sent_at = self.scoreboard.first_sent_at();
+            if let (Some(rtt), Some(at)) = (rtt, sent_at)
+                && rtt > now.since(at)
+            {
+                self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+            }
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, rtt, now);

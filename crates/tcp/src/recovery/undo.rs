@@ -10,7 +10,9 @@ use crate::timestamp;
 pub(super) struct Undo {
     // Linux's undo_marker: SND.UNA when recovery began, while there is something to take back.
     marker: Option<u64>,
-    // RFC 3522 section 3.2 step 2, RetransmitTS: the timestamp of the first retransmission.
+    // RFC 3522 section 3.2 step 2, RetransmitTS: the timestamp of the first retransmission that may
+    // still be under way, of an earlier recovery, too (Linux's retrans_stamp): what that one fills
+    // is not acknowledged by an original.
     retransmitted_at: Option<u32>,
     // Retransmissions of which no D-SACK says that they were needless; those of before the
     // reduction, too. None, before the first.
@@ -22,20 +24,21 @@ impl Undo {
     pub(super) fn start(&mut self, unacknowledged: u64, under_way: u64) {
         *self = Self {
             marker: Some(unacknowledged),
-            retransmitted_at: None,
+            retransmitted_at: self.retransmitted_at.filter(|_| under_way > 0),
             unexplained: (under_way > 0).then_some(under_way),
         };
     }
 
     /// There is nothing to take back any more.
     pub(super) fn stop(&mut self) {
-        *self = Self::default();
+        self.marker = None;
+        self.unexplained = None;
     }
 
     /// A segment is sent again.
     pub(super) fn on_retransmitted(&mut self, now: Time) {
+        self.retransmitted_at.get_or_insert(timestamp(now));
         if self.marker.is_some() {
-            self.retransmitted_at.get_or_insert(timestamp(now));
             self.unexplained = Some(self.unexplained.unwrap_or(0) + 1);
         }
     }
@@ -64,5 +67,34 @@ impl Undo {
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_types::Span;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + Span::from_millis(milliseconds)
+    }
+
+    /// Two recoveries, one after the other, with a retransmission of the first under way: what it
+    /// fills is acknowledged with its timestamp, older than the second's first retransmission.
+    #[test]
+    fn a_retransmission_of_before_is_no_original() {
+        let mut undo = Undo::default();
+        undo.start(1, 0);
+        undo.on_retransmitted(at(100));
+        undo.stop();
+        undo.start(5000, 1);
+        undo.on_retransmitted(at(300));
+        assert!(!undo.answers_original(Some(timestamp(at(100)))));
+        assert!(undo.answers_original(Some(timestamp(at(50)))));
+        // None under way: what is older than the next retransmission is an original.
+        undo.start(9000, 0);
+        undo.on_retransmitted(at(500));
+        assert!(undo.answers_original(Some(timestamp(at(300)))));
     }
 }

@@ -1,5 +1,7 @@
 //! Which segments were newly taken for lost.
 
+use bentpipe_types::Time;
+
 use super::segment::Segment;
 use super::{LostSegment, Scoreboard};
 
@@ -23,6 +25,11 @@ impl Losses {
 }
 
 impl Scoreboard {
+    /// When the first segment outstanding last left.
+    pub(crate) fn first_sent_at(&self) -> Option<Time> {
+        (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.first).sent_at)
+    }
+
     /// Keep what [`newly_lost_segments`](Self::newly_lost_segments) returns.
     pub(crate) fn watch_losses(&mut self, watch: bool) {
         self.losses.watched = watch;
