@@ -20,7 +20,7 @@ import pytest
 import bentpipe
 from bentpipe import cli, congestion
 from bentpipe.errors import RequestError, WorkError
-from bentpipe.sweeps import store
+from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.local import outcomes
 from bentpipe.sweeps.summary import quartiles, summarise
@@ -429,8 +429,11 @@ def test_three_axes_have_no_plot(folder: Path, capsys: pytest.CaptureFixture[str
     assert "expected one or two axes besides the seed, got 3" in capsys.readouterr().err
 
 
-def test_no_more_tasks_are_taken_than_are_needed(folder: Path) -> None:
+def test_no_more_tasks_are_taken_than_are_needed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A sweep of a million cells must not be in memory at once."""
+    monkeypatch.setattr(local, "_AHEAD", 2)
     sweep = bentpipe.sweeps.load_definition(folder / "sweep.toml")
     taken = 0
 

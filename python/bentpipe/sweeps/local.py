@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
+
+# Tasks for each worker, running or waiting: what finishes while a part is being written makes up
+# the next one, so that keeping cells of a millisecond costs no more than simulating them.
+_AHEAD: Final = 32
 
 
 def cores() -> int:
@@ -21,12 +26,11 @@ def outcomes(tasks: Iterator[Task], *, workers: int) -> Iterator[list[Outcome]]:
 
     Ctrl-C lets the cells that are running finish, yields them, and is raised then.
     """
-    # Two a worker: none waits for work while what has finished is being kept.
     running: set[Future[Outcome]] = set()
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="cell") as pool:
         try:
             while True:
-                while len(running) < 2 * workers and (task := next(tasks, None)) is not None:
+                while len(running) < _AHEAD * workers and (task := next(tasks, None)) is not None:
                     running.add(pool.submit(simulate, task))
                 if not running:
                     return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
@@ -93,6 +94,7 @@ def _flat(record: Mapping[str, Any]) -> _Row:
     return flat
 
 
+@cache
 def _known_types() -> dict[str, pa.DataType]:
     """Return the columns that the typed results have, in their order."""
     types: dict[str, pa.DataType] = {"seed": pa.int64()}
