@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(
     reason="dask.distributed isn't installed: pip install 'bentpipe[dask]'",
 )
 
-# Some hundred milliseconds a cell, so that a worker dies in the middle of one.
+# About a hundred milliseconds a cell, so that a worker dies in the middle of one.
 SCENARIO = """
 name = "slow"
-duration = "600 s"
+duration = "100 s"
 hosts = { server = {}, client = {} }
 
 [links.satellite]
@@ -38,12 +38,12 @@ delay = "50 ms"
 [flows.download]
 from = "server"
 to = "client"
-app = { kind = "bulk", size = "20 MB" }
+app = { kind = "bulk", size = "1 GB" }
 """
 SWEEP = """
 scenario = "slow.toml"
 [axes]
-links.satellite.forward.errors.packet_loss_rate = [0.0001, 0.001]
+links.satellite.forward.errors.packet_loss_rate = [1e-6, 1e-5]
 seed = { count = 20 }
 """
 OWN = """
@@ -201,7 +201,7 @@ def test_a_congestion_control_of_ones_own_goes_along(
     text = SCENARIO.replace(
         "hosts = { server = {}", 'hosts = { server = { tcp = { congestion_control = "slow" } }'
     )
-    (folder / "slow.toml").write_text(text.replace("20 MB", "200 kB"), encoding="utf-8")
+    (folder / "slow.toml").write_text(text.replace("1 GB", "200 kB"), encoding="utf-8")
     script = folder / "slow.py"
     script.write_text(OWN, encoding="utf-8")
     with cluster(folder) as running:
