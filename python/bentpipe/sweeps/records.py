@@ -19,7 +19,7 @@ from bentpipe.results import DirectionResult, FlowResult, RoundTrip, Summary
 
 if TYPE_CHECKING:
     from bentpipe.sweeps.cell import Outcome
-    from bentpipe.sweeps.definition import Coordinate, Sweep
+    from bentpipe.sweeps.definition import Sweep
 
 _Row = dict[str, Any]
 
@@ -156,8 +156,3 @@ def _cast(table: pa.Table, target: pa.Schema) -> pa.Table:
         for field in target
     ]
     return pa.table(columns, schema=target)
-
-
-def coordinate_type(values: Sequence[Coordinate]) -> pa.DataType:
-    """Return the type of an axis's column."""
-    return _type(values)

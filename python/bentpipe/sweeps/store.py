@@ -5,7 +5,7 @@
         part-000017.parquet     cells that have finished, while the sweep is under way
         cells.parquet           all of them, in order, when it has ended; then there are no parts
         _timing.parquet         how long each cell took, apart: it differs from run to run
-        _series/cell-00012.parquet      a cell's probes, where they were asked for
+        _series/cell-000012.parquet     a cell's probes, where they were asked for
 
 Every file is written under another name, flushed and renamed: it is there as a whole or not at
 all. Readers of Parquet datasets leave out names that begin with an underscore.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -301,8 +300,3 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder of results."""
-    shutil.rmtree(folder, ignore_errors=True)
