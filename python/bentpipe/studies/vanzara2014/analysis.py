@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from bentpipe.studies.study import Analysis, Outcomes
 from bentpipe.studies.vanzara2014.evidence import Evidence
 from bentpipe.studies.vanzara2014.figures import figures
-from bentpipe.studies.vanzara2014.judgement import judgement_figures, remarks
+from bentpipe.studies.vanzara2014.judgement import judgement_figures
 from bentpipe.studies.vanzara2014.measurements import measure
+from bentpipe.studies.vanzara2014.remarks import remarks
 from bentpipe.studies.vanzara2014.settings import Sweep
 
 if TYPE_CHECKING:

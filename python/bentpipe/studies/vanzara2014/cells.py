@@ -77,7 +77,9 @@ class Setting:
     """What the paper leaves open.
 
     `threshold` is where slow start first ends: at one bandwidth-delay product ("pipe", what an
-    exact initial estimate of the bandwidth comes to), at so many segments, or nowhere ("none").
+    exact initial estimate of the bandwidth comes to), at Hoe's "estimate" from the first ACKs'
+    spacing (Hybla and Enhanced Hybla; Westwood has none then), at so many segments, or nowhere
+    ("none").
     """
 
     queue_packets: int = 20_000
@@ -89,6 +91,19 @@ class Setting:
     channel_capacity_bps: int = LINK_BPS
     bandwidth_filter: str = "last-sample"
     rack: bool = True
+
+    def of(self, rule: str) -> Setting:
+        """Return the setting without what the rule doesn't look at: equal runs are run once."""
+        setting = self
+        if rule != "enhanced-hybla":
+            setting = replace(
+                setting,
+                channel_capacity_bps=MAIN.channel_capacity_bps,
+                bandwidth_filter=MAIN.bandwidth_filter,
+            )
+        if rule != "hybla":
+            setting = replace(setting, after_loss=MAIN.after_loss, after_timeout=MAIN.after_timeout)
+        return setting
 
     def as_keys(self, rule: str, round_trip_ms: int) -> dict[str, object]:
         """Return the setting as keys of the scenario."""
@@ -102,7 +117,9 @@ class Setting:
             f"{tcp}.channel_capacity": f"{self.channel_capacity_bps} bit/s",
             f"{tcp}.bandwidth_filter": self.bandwidth_filter,
         }
-        if self.threshold != "none":
+        if self.threshold == "estimate":
+            keys[f"{tcp}.hybla.initial_threshold"] = "bandwidth-estimate"
+        elif self.threshold != "none":
             pipe = PIPE_PACKETS * round_trip_ms // ROUND_TRIP_MS
             segments = pipe if self.threshold == "pipe" else int(self.threshold)
             keys[f"{tcp}.initial_slow_start_threshold"] = f"{segments} segments"
@@ -129,10 +146,13 @@ SETTINGS: Final = {
     "queue 500": replace(MAIN, queue_packets=500),
     "queue 5000": replace(MAIN, queue_packets=5000),
     "delayed ACK": replace(MAIN, delayed_ack_ms=200),
+    "threshold estimated": replace(MAIN, threshold="estimate"),
     "threshold 1000": replace(MAIN, threshold="1000"),
     "threshold none": replace(MAIN, threshold="none"),
     "cut to half": replace(MAIN, after_loss="half", after_timeout="one-segment"),
     "CC payload": replace(MAIN, channel_capacity_bps=round(CAPACITY_BPS)),
+    # Up and down together.
+    "CC times 2": replace(MAIN, channel_capacity_bps=2 * LINK_BPS),
     # Bytes per second for bits per second: a slip that we can't rule out.
     "CC times 8": replace(MAIN, channel_capacity_bps=8 * LINK_BPS),
     "BWE filtered": replace(MAIN, bandwidth_filter="westwood"),
@@ -219,7 +239,9 @@ def _grid(
         cell
         for rule in rules
         for rate in rates
-        for cell in over_seeds(Transfer(rule=rule, bit_error_rate=rate, setting=setting), chosen)
+        for cell in over_seeds(
+            Transfer(rule=rule, bit_error_rate=rate, setting=setting.of(rule)), chosen
+        )
     ]
 
 

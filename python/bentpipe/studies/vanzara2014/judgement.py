@@ -1,4 +1,4 @@
-"""What the paper doesn't ask: the open settings, other rules, wrong capacities, shared links."""
+"""Figures of what the paper doesn't ask: settings, other rules, wrong capacities, shared links."""
 
 from __future__ import annotations
 
@@ -34,17 +34,6 @@ def judgement_figures(evidence: Evidence, sweep: Sweep) -> list[Figure]:
         _wrong_capacities(evidence),
         _sharing(evidence),
     ]
-
-
-def remarks(evidence: Evidence, sweep: Sweep) -> tuple[str, ...]:
-    """Return the report's paragraphs, with this run's numbers in them."""
-    return (
-        _remark_possible(evidence),
-        _remark_settings(sweep),
-        _remark_tried(evidence, sweep),
-        _remark_witness(),
-        _remark_judgement(evidence),
-    )
 
 
 def _settings(sweep: Sweep) -> Figure:
@@ -144,34 +133,35 @@ def _beside_others(evidence: Evidence) -> Figure:
     )
 
 
-def _told(factor: float, rate: float) -> Transfer:
+def told(factor: float, rate: float) -> Transfer:
+    """Return Enhanced Hybla's ten minutes, told this share of the capacity."""
     setting = cells.MAIN if factor == 1.0 else cells.wrong_capacity(factor)
     return Transfer(rule="enhanced-hybla", bit_error_rate=rate, setting=setting)
 
 
-_FACTORS = (0.5, 0.8, 1.0, 1.2, 2.0)
+FACTORS = (0.5, 0.8, 1.0, 1.2, 2.0)
 
 
 def _wrong_capacities(evidence: Evidence) -> Figure:
     columns: Columns = {}
     spreads: dict[float, list[Spread]] = {}
     delays: dict[float, list[float]] = {}
-    rates = [rate for rate in cells.RATES if evidence.has(_told(_FACTORS[0], rate))]
+    rates = [rate for rate in cells.RATES if evidence.has(told(FACTORS[0], rate))]
     for rate in rates:
-        told = [_told(factor, rate) for factor in _FACTORS]
-        spreads[rate] = [evidence.spread(each) for each in told]
-        delays[rate] = [_queueing_ms(evidence, each) for each in told]
+        transfers = [told(factor, rate) for factor in FACTORS]
+        spreads[rate] = [evidence.spread(each) for each in transfers]
+        delays[rate] = [_queueing_ms(evidence, each) for each in transfers]
         spread_rows(
             columns,
             spreads[rate],
-            told_share_of_capacity=list(_FACTORS),
+            told_share_of_capacity=list(FACTORS),
             bit_error_rate=rate,
             queueing_delay_ms=list(delays[rate]),
         )
 
     def draw(canvas: Canvas) -> None:
         goodput, delay = new_axes(canvas, columns=2)
-        percent = [100.0 * factor for factor in _FACTORS]
+        percent = [100.0 * factor for factor in FACTORS]
         for index, rate in enumerate(rates):
             draw_spreads(
                 goodput, percent, spreads[rate], index=index, label=f"BER {exponent(rate)}"
@@ -203,7 +193,8 @@ def _queueing_ms(evidence: Evidence, transfer: Transfer) -> float:
     )
 
 
-def _contests(evidence: Evidence) -> dict[tuple[str, str], dict[int, Sharing]]:
+def contests(evidence: Evidence) -> dict[tuple[str, str], dict[int, Sharing]]:
+    """Return how links were shared, by subject and rival, then by the number of flows."""
     found: dict[tuple[str, str], dict[int, Sharing]] = {}
     for subject, rival in CONTESTS:
         for flows in FLOW_COUNTS:
@@ -214,9 +205,9 @@ def _contests(evidence: Evidence) -> dict[tuple[str, str], dict[int, Sharing]]:
 
 
 def _sharing(evidence: Evidence) -> Figure:
-    contests = _contests(evidence)
+    found_contests = contests(evidence)
     columns: Columns = {}
-    for (subject, rival), found in contests.items():
+    for (subject, rival), found in found_contests.items():
         append(
             columns,
             subject=[subject] * len(found),
@@ -230,7 +221,7 @@ def _sharing(evidence: Evidence) -> Figure:
 
     def draw(canvas: Canvas) -> None:
         jain, delay = new_axes(canvas, columns=2)
-        for index, ((subject, rival), found) in enumerate(contests.items()):
+        for index, ((subject, rival), found) in enumerate(found_contests.items()):
             style: dict[str, Any] = {
                 "color": COLOURS[index],
                 "label": f"{NAMES[subject]} and {NAMES[rival]}",
@@ -257,85 +248,4 @@ def _sharing(evidence: Evidence) -> Figure:
         columns=columns,
         draw=draw,
         width=9.0,
-    )
-
-
-def _remark_possible(evidence: Evidence) -> str:
-    transfer = Transfer(rule="enhanced-hybla", bit_error_rate=1e-5)
-    return (
-        "Is 90 Mbit/s at a BER of 1e-5 possible? A packet of 1500 B then survives with probability "
-        f"(1 - 1e-5)^12000 = {(1 - 1e-5) ** 12000:.3f}. The link carries "
-        f"{cells.CAPACITY_BPS / 1e6:.1f} Mbit/s of payload, so that at most "
-        f"{bound_bps(1e-5) / 1e6:.1f} Mbit/s of it arrive, whatever TCP does: the paper's 90 "
-        "exceeds it. Counted as packets of 1500 B, headers included, the bound is still "
-        f"{bound_bps(1e-5) / cells.CAPACITY_BPS * 100:.1f} Mbit/s. We measure "
-        f"{evidence.median_bps(transfer) / 1e6:.3g} Mbit/s."
-    )
-
-
-def _remark_settings(sweep: Sweep) -> str:
-    best = " and ".join(f"“{name}”" for name in sweep.best)
-    most = sweep.reproduced(sweep.best[0])
-    never = "; ".join(sweep.never) or "none"
-    return (
-        "The paper leaves open the queue, delayed ACKs, SACK, the initial threshold, and what CC "
-        f"is fed. Figure A1 has one departure at a time, {len(sweep.names)} settings in all. "
-        f"{best} fits best: {most} of {len(PUBLISHED)} published values. Values that no setting "
-        f"reproduces (Mbit/s): {never}."
-    )
-
-
-def _remark_tried(evidence: Evidence, sweep: Sweep) -> str:
-    enhanced = Transfer(rule="enhanced-hybla", bit_error_rate=1e-6)
-    text = (
-        "What doesn't hold, and why. Westwood: nothing in figure A1 comes near 17 Mbit/s at a BER "
-        "of 1e-7, nor 50 at 1e-8: between two losses it grows by one segment a round trip, 600 ms, "
-        "and the paper's own simulator, ns-2's TCP-Linux, gives 4 and 22 Mbit/s. Enhanced Hybla "
-        "at 1e-6 and more: of 5000 packets in flight 60 are lost, so that it is always in "
-        "recovery, where no window grows; what it has then is what the losses leave it. Above "
-        "half of CC that is its own bandwidth, below it the rest of CC: it settles around half of "
-        f"CC, at {evidence.median_bps(enhanced) / 1e6:.3g} Mbit/s."
-    )
-    if "CC times 8" in sweep.names:
-        values = (sweep.measured["CC times 8", each.label] for each in PUBLISHED if
-                  each.rule == "enhanced-hybla" and each.bit_error_rate >= 1e-6)  # fmt: skip
-        listed = " and ".join(f"{mbps:.3g}" for mbps in values)
-        text += (
-            f" Told eight times the capacity (bits taken for bytes) it has {listed} Mbit/s at "
-            "1e-6 and 1e-5, but then the paper's second case never occurs."
-        )
-    return text
-
-
-def _remark_witness() -> str:
-    return (
-        "The witness. The paper ran ns-2's TCP-Linux; benches/witness has its runs of Hybla, "
-        "Westwood, Reno and CUBIC on this network, and tests/python/test_witness_linux_tcp.py"
-        " compares them with ours, says what lies outside and why, and prints the table when "
-        "it is run as a script. With loss recovery as near to TCP-Linux's as ours gets, Hybla"
-        " is within 15% at every BER but 1e-5; with our own it is faster from 1e-6 on, since "
-        "TCP-Linux forgets at the end of a recovery what has arrived, and sends it again. "
-        "Reno and CUBIC are 5 to 20% below ns-2, where a model in rounds agrees with us; "
-        "Westwood is below, since TCP-Linux never goes below Reno's half. Enhanced Hybla is "
-        "not in ns-2: its only witness is the paper."
-    )
-
-
-def _remark_judgement(evidence: Evidence) -> str:
-    told = {factor: evidence.median_bps(_told(factor, 1e-6)) / 1e6 for factor in _FACTORS}
-    listed = ", ".join(f"{mbps:.3g} ({factor:.0%})" for factor, mbps in told.items())
-    shares = []
-    for (subject, rival), found in _contests(evidence).items():
-        if subject != "enhanced-hybla":
-            continue
-        flows, sharing = next(iter(found.items()))
-        shares.append(
-            f"of {flows} flows, {NAMES[rival]}'s gets {sharing.rival_bps / 1e6:.3g} and Enhanced "
-            f"Hybla's {sharing.subject_bps / 1e6:.3g} Mbit/s, with "
-            f"{1e3 * sharing.queueing_delay_s:.0f} ms of queueing delay"
-        )
-    return (
-        "Our judgement. Enhanced Hybla is as good as what it is told: at a BER of 1e-6 it has "
-        f"{listed} Mbit/s with that share of the capacity. It does not ask who else uses the link: "
-        f"{'; '.join(shares)}."
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from bentpipe.studies.vanzara2014.cells import SETTINGS, Transfer
+from bentpipe.studies.vanzara2014.cells import SETTINGS, Setting, Transfer
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
 
 
@@ -94,13 +94,10 @@ class Sweep:
     @cached_property
     def names(self) -> list[str]:
         """The settings."""
-        first = PUBLISHED[0]
         return [
             name
             for name, setting in SETTINGS.items()
-            if self._evidence.has(
-                Transfer(rule=first.rule, bit_error_rate=first.bit_error_rate, setting=setting)
-            )
+            if all(self._evidence.has(_transfer(setting, each)) for each in PUBLISHED)
         ]
 
     @cached_property
@@ -131,13 +128,7 @@ class Sweep:
 
     def _mbps(self, name: str, published: Published) -> float:
         # The first seed of every setting: they meet the same errors.
-        bits = self._evidence.delivered_bits(
-            Transfer(
-                rule=published.rule,
-                bit_error_rate=published.bit_error_rate,
-                setting=SETTINGS[name],
-            )
-        )
+        bits = self._evidence.delivered_bits(_transfer(SETTINGS[name], published))
         if published.first_bytes is not None:
             wanted = 8.0 * published.first_bytes
             if bits[-1] < wanted:
@@ -152,3 +143,11 @@ class Sweep:
         if published.after_s:
             start_bits = bits[int(np.searchsorted(TIMES_S, published.after_s))]
         return float((bits[end] - start_bits) / (published.until_s - published.after_s) / 1e6)
+
+
+def _transfer(setting: Setting, published: Published) -> Transfer:
+    return Transfer(
+        rule=published.rule,
+        bit_error_rate=published.bit_error_rate,
+        setting=setting.of(published.rule),
+    )
