@@ -156,17 +156,8 @@ impl Connection {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
-            rtt = self.measure(packet, self.send.sequence.unacknowledged, now);
+            rtt = self.measure_sacked(now);
             self.delivered.add(self.scoreboard.delivered().bytes());
-            // Linux's tcp_clean_rtx_queue: while what left before the first segment was sent (again)
-            // is still arriving, that one cannot have. Otherwise a queue that grows, as in BBR's
-            // Startup, lets the timer expire.
-            let sent_at = self.scoreboard.first_sent_at();
-            if let (Some(rtt), Some(at)) = (rtt, sent_at)
-                && rtt > now.since(at)
-            {
-                self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
-            }
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, rtt, now);
@@ -319,6 +310,33 @@ impl Connection {
         Some(echo)
     }
 
+    /// Takes the round-trip sample of an acknowledgment that only SACKs. Its echo tells nothing: it
+    /// is of the last segment that was in order (RFC 7323 section 4.1).
+    fn measure_sacked(&mut self, now: Time) -> Option<Span> {
+        let measured = self.scoreboard.delivered().measured()?;
+        self.rtt.note_minimum(measured.latest);
+        self.sampled(measured.earliest, measured.latest, now);
+        // Linux's tcp_clean_rtx_queue: what left before the first segment did (again) arrives only
+        // now, so that segment is not late. Of what left after it, no such thing can be said.
+        if let Some(first) = self.scoreboard.first_sent_at()
+            && measured.earliest > now.since(first)
+            && self.timers.runs(Purpose::Retransmit)
+        {
+            self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+        }
+        Some(measured.latest)
+    }
+
+    #[inline]
+    fn sampled(&mut self, earliest: Span, latest: Span, now: Time) {
+        let send = &self.send.sequence;
+        self.rtt.on_sample(earliest, send.unacknowledged, send.next);
+        self.statistics.rtt.record(earliest);
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.on_rtt(latest, now);
+        }
+    }
+
     /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
     /// returns the round trip without the peer's delaying its acknowledgment.
     #[inline]
@@ -346,12 +364,7 @@ impl Connection {
                 (rtt, rtt)
             }
         };
-        let send = &self.send.sequence;
-        self.rtt.on_sample(earliest, send.unacknowledged, send.next);
-        self.statistics.rtt.record(earliest);
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_rtt(latest, now);
-        }
+        self.sampled(earliest, latest, now);
         Some(latest)
     }
 }

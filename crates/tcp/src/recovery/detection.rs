@@ -49,8 +49,9 @@ impl Detection {
 
     /// Recovery is over.
     pub(super) fn on_exit(&mut self) {
-        if let Self::Rack(rack) = self {
-            rack.on_exit();
+        match self {
+            Self::Rack(rack) => rack.on_exit(),
+            Self::Sacked(duplicates) | Self::Forward(duplicates) => *duplicates = 0,
         }
     }
 
@@ -127,7 +128,9 @@ impl Detection {
                 *duplicates = if advances {
                     0
                 } else {
-                    *duplicates + u32::from(sacks || ack.duplicate)
+                    // (RFC 2883: what arrived twice tells of no loss.)
+                    let twice = board.delivered().duplicate().is_some();
+                    *duplicates + u32::from(sacks || ack.duplicate && !twice)
                 };
                 // Mathis and Mahdavi 1996: (snd.fack - snd.una) > (3 * MSS) or dupacks == 3
                 let ahead = board.forward().saturating_sub(send.unacknowledged);

@@ -28,6 +28,8 @@ pub(super) struct Evidence {
     pub(super) advances: bool,
     /// It acknowledges something new, cumulatively or selectively.
     pub(super) delivers: bool,
+    /// Of that, something sent only once, before the timeout.
+    pub(super) delivers_original: bool,
     /// It is a duplicate.
     pub(super) duplicate: bool,
     /// After the highest position known to have arrived.
@@ -69,7 +71,9 @@ impl ForwardRto {
                 }
                 *self = Self::Off;
                 // 3b: something sent before the timeout has arrived; 3a: or it was a loss
-                evidence.delivers && evidence.forward <= point
+                // (The RFC relies on a window of one segment after the timeout: nothing else was
+                // sent again. Not every window rule has that, so it has to have been sent once.)
+                evidence.delivers_original && evidence.forward <= point
             }
         }
     }

@@ -144,6 +144,7 @@ impl Selective {
                     unacknowledged: una,
                     advances,
                     delivers: bytes > 0,
+                    delivers_original: board.delivered().has_original_below(point),
                     duplicate: ack.duplicate,
                     forward: board.forward(),
                     next: send.next,

@@ -63,6 +63,8 @@ pub struct Delivered {
     sacked: u64,
     known: u8,
     newest: Transmission,
+    // Where the lowest segment sent only once ends, with ACKNOWLEDGED or BY_SACK.
+    original_end: u64,
     duplicate: (u64, u64),
     // Times at which segments sent only once had left: (earliest, latest), by how we know.
     acknowledged: (Time, Time),
@@ -94,6 +96,7 @@ impl Delivered {
             sacked: 0,
             known: 0,
             newest: Transmission::NONE,
+            original_end: 0,
             duplicate: (0, 0),
             acknowledged: (Time::ZERO, Time::ZERO),
             by_sack: (Time::ZERO, Time::ZERO),
@@ -139,6 +142,12 @@ impl Delivered {
         self.known & REORDERED != 0
     }
 
+    /// Is there a segment sent only once that ends at `position` or below?
+    #[must_use]
+    pub const fn has_original_below(&self, position: u64) -> bool {
+        self.known & (ACKNOWLEDGED | BY_SACK) != 0 && self.original_end <= position
+    }
+
     /// What arrived twice, as the receiver says (RFC 2883): first position, and position after the
     /// last.
     #[inline]
@@ -170,6 +179,7 @@ impl Delivered {
         if self.known & ACKNOWLEDGED == 0 {
             self.known |= ACKNOWLEDGED;
             self.acknowledged.0 = transmission.sent_at;
+            self.original_end = transmission.end;
         }
         self.consider(transmission);
     }
@@ -180,6 +190,9 @@ impl Delivered {
         self.bytes += u64::from(length);
         self.sacked += u64::from(length);
         let at = transmission.sent_at;
+        if self.known & (ACKNOWLEDGED | BY_SACK) == 0 || transmission.end < self.original_end {
+            self.original_end = transmission.end;
+        }
         if self.known & BY_SACK == 0 {
             self.known |= BY_SACK;
             self.by_sack = (at, at);
