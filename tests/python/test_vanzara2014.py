@@ -55,7 +55,6 @@ def test_what_holds_whatever_the_seeds(claims: dict[str, Any]) -> None:
     for id_ in (
         "ber0-within-100-s",
         "ber1e-8-enhanced",
-        "ber1e-7-enhanced",
         "ber1e-5-westwood",
         "rtt-enhanced-flat",
         "rtt-westwood",

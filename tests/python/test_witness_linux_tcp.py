@@ -184,7 +184,8 @@ _BOTH = {
     ("cubic", 1e-6),
 }
 OUTSIDE_ALIKE = _BOTH
-OUTSIDE_OWN = _BOTH | {("hybla", 1e-6)}
+# Hybla at 1e-6 lay 49% outside before undo and round trips by SACK were mended.
+OUTSIDE_OWN = _BOTH
 
 
 @pytest.mark.parametrize(
