@@ -147,7 +147,7 @@ impl Scoreboard {
         self.retransmitted_segments = 0;
         self.to_send = 0;
         self.lost_again.clear();
-        let mut still_under_way = 0;
+        let mut any_under_way = false;
         for number in first..next {
             let segment = self.ring.get_mut(number);
             if reneged {
@@ -167,8 +167,10 @@ impl Scoreboard {
                 if segment.is(RETRANSMITTED) {
                     self.retransmitted += length;
                     self.retransmitted_segments += 1;
-                    still_under_way += 1;
                 }
+                // Not only what is marked as sent again: an undo leaves a segment that was, marked
+                // as nothing, and only the queue leads to it.
+                any_under_way |= segment.is(EVER_RETRANSMITTED);
                 continue;
             }
             if !segment.is(LOST) || segment.is(RETRANSMITTED) {
@@ -179,7 +181,7 @@ impl Scoreboard {
             self.lost += length;
             self.to_send += 1;
         }
-        if still_under_way == 0 {
+        if !any_under_way {
             self.under_way.clear();
         }
         if reneged {
