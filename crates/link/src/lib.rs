@@ -5,9 +5,11 @@
 
 mod direction;
 mod errors;
+mod far_end;
 mod queue;
 mod ring;
 
 pub use direction::{Arrival, Counters, Direction, Settings};
 pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};
-pub use queue::{DropTail, Limit, Verdict};
+pub use far_end::FarEnd;
+pub use queue::{DropTail, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};

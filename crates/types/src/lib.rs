@@ -24,6 +24,6 @@ pub use packet::{
 pub use random::RandomStream;
 pub use rate::BitRate;
 pub use seq::Seq;
-pub use store::{Extension, PacketRef, PacketStore};
+pub use store::{Compaction, Extension, PacketRef, PacketStore, Tunnel};
 pub use time::{Span, Time};
 pub use trace::{Series, SeriesId, Trace};

@@ -1,7 +1,7 @@
 //! The slab that holds every packet of a network.
 
 use crate::packet::INLINE_SACK_BLOCKS;
-use crate::{Packet, SackBlocks, SynOptions};
+use crate::{Address, Packet, SackBlocks, SynOptions};
 
 /// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -12,8 +12,31 @@ pub struct PacketRef(u32);
 pub struct Extension {
     /// A SYN's options.
     pub syn: SynOptions,
+    /// The outer header of a packet in a tunnel.
+    pub tunnel: Option<Tunnel>,
+    /// What a compactor wrote in front of an acknowledgment.
+    pub compaction: Option<Compaction>,
     /// SACK blocks, where the record has no room for them.
     sack: SackBlocks,
+}
+
+/// An outer IPv4 header: the packet travels from one end of a tunnel to the other (RFC 2003).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tunnel {
+    /// Where it was put into the tunnel.
+    pub source: Address,
+    /// Where it is to be taken out.
+    pub destination: Address,
+}
+
+/// What a compacted acknowledgment says of those that were deleted in its favour: three bytes
+/// (samaraweera1999, section 6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compaction {
+    /// Acknowledgments deleted.
+    pub count: u8,
+    /// Bytes that they acknowledged, all together.
+    pub bytes: u16,
 }
 
 /// All packets of a network, in a slab: no allocation per packet once it has grown to the number in
@@ -95,6 +118,36 @@ impl PacketStore {
         }
         self.extend(reference).sack = blocks;
         self.get_mut(reference).set_sack_count(count);
+    }
+
+    /// The outer header, if the packet is in a tunnel.
+    #[must_use]
+    pub fn tunnel(&self, reference: PacketRef) -> Option<Tunnel> {
+        self.extension_of(self.get(reference))
+            .and_then(|e| e.tunnel)
+    }
+
+    /// Puts the packet into a tunnel, or takes it out. The caller counts the bytes in
+    /// `header_length`.
+    pub fn set_tunnel(&mut self, reference: PacketRef, tunnel: Option<Tunnel>) {
+        if tunnel.is_some() || self.get(reference).extension().is_some() {
+            self.extend(reference).tunnel = tunnel;
+        }
+    }
+
+    /// What a compactor wrote in front of this acknowledgment, if it is a compacted one.
+    #[must_use]
+    pub fn compaction(&self, reference: PacketRef) -> Option<Compaction> {
+        self.extension_of(self.get(reference))
+            .and_then(|e| e.compaction)
+    }
+
+    /// Writes what a compactor puts in front, or takes it away. The caller counts the bytes in
+    /// `header_length`.
+    pub fn set_compaction(&mut self, reference: PacketRef, compaction: Option<Compaction>) {
+        if compaction.is_some() || self.get(reference).extension().is_some() {
+            self.extend(reference).compaction = compaction;
+        }
     }
 
     /// One more holder of this packet (a segment store, say): it stays until each has released it.

@@ -1,0 +1,30 @@
+//! What stands at the receiving end of a direction and works on what arrives there.
+
+use std::fmt::Debug;
+
+use bentpipe_types::{PacketRef, PacketStore, Time};
+
+/// The receiving end of a tunnel, an expander of compacted acknowledgments, a spacer: it takes each
+/// packet that arrives and lets out, at once or later, what goes on to the node.
+///
+/// Sans-IO: it is told the time and names its next deadline, as an agent does.
+pub trait FarEnd: Debug + Send {
+    /// A packet has arrived. It is the far end's now: it goes to `out`, now or later, or is released
+    /// and counted. What is pushed to `out` goes on to the node in that order.
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+    );
+
+    /// `next_deadline` has come.
+    fn on_deadline(&mut self, now: Time, packets: &mut PacketStore, out: &mut Vec<PacketRef>);
+
+    /// When it next wants to run without a packet. Asked after every call; cheap.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// Packets it holds back.
+    fn held(&self) -> usize;
+}

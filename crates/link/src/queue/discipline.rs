@@ -1,0 +1,50 @@
+//! Queues that decide when the transmitter is free, not when a packet arrives.
+
+use std::fmt::Debug;
+
+use bentpipe_types::{PacketRef, PacketStore, RandomStream, Time};
+
+use super::Verdict;
+
+/// All that a queue may touch while it runs.
+#[derive(Debug)]
+pub struct QueueCtx<'a> {
+    /// The time.
+    pub now: Time,
+    /// The packets. A queue releases what it gives up, the packet offered to it excepted.
+    pub packets: &'a mut PacketStore,
+    /// This direction's own randomness.
+    pub random: &'a mut RandomStream,
+}
+
+/// A queue that chooses what is transmitted next, and may give up or change what waits in it.
+///
+/// A drop-tail queue needs none of this: there the departure of a packet is known when it arrives,
+/// and the direction keeps it in its ring (see [`Direction`](crate::Direction)).
+pub trait QueueDiscipline: Debug + Send {
+    /// Offers a packet. With [`Verdict::Dropped`] it stays the caller's. What the queue gives up of
+    /// the packets that waited already, it releases, and counts.
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict;
+
+    /// Takes the packet to be transmitted next; the transmitter is free.
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef>;
+
+    /// Packets that wait.
+    fn packets(&self) -> u64;
+
+    /// Bytes that wait, headers included.
+    fn bytes(&self) -> u64;
+
+    /// Packets ever given up after they were queued: dropped from within (fair queueing), or removed
+    /// because a later acknowledgment says as much. Offered = dropped + given up + dequeued + waiting.
+    fn given_up(&self) -> GivenUp;
+}
+
+/// What a queue gave up of the packets it had taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GivenUp {
+    /// Dropped: what they said is lost.
+    pub dropped: u64,
+    /// Acknowledgments removed: a later one stands for them.
+    pub removed: u64,
+}
