@@ -4,6 +4,8 @@ use std::fmt::Debug;
 
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
+use crate::Tally;
+
 /// The receiving end of a tunnel, an expander of compacted acknowledgments, a spacer: it takes each
 /// packet that arrives and lets out, at once or later, what goes on to the node.
 ///
@@ -27,4 +29,7 @@ pub trait FarEnd: Debug + Send {
 
     /// Packets it holds back.
     fn held(&self) -> usize;
+
+    /// Tells what it has done, by name: for results and probes.
+    fn tally(&self, _each: &mut Tally<'_>) {}
 }

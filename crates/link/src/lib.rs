@@ -6,10 +6,14 @@
 mod direction;
 mod errors;
 mod far_end;
+mod framing;
 mod queue;
 mod ring;
+mod tally;
 
 pub use direction::{Arrival, Counters, Direction, Settings};
 pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};
 pub use far_end::FarEnd;
+pub use framing::Framing;
 pub use queue::{DropTail, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+pub use tally::{Flow, Tally};

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use bentpipe_types::{PacketRef, PacketStore, RandomStream, Time};
 
 use super::Verdict;
+use crate::Tally;
 
 /// All that a queue may touch while it runs.
 #[derive(Debug)]
@@ -38,6 +39,9 @@ pub trait QueueDiscipline: Debug + Send {
     /// Packets ever given up after they were queued: dropped from within (fair queueing), or removed
     /// because a later acknowledgment says as much. Offered = dropped + given up + dequeued + waiting.
     fn given_up(&self) -> GivenUp;
+
+    /// Tells what it has done, by name: for results and probes.
+    fn tally(&self, _each: &mut Tally<'_>) {}
 }
 
 /// What a queue gave up of the packets it had taken in.

@@ -1,0 +1,18 @@
+//! Counters by name, of whatever a direction is made of.
+
+use bentpipe_types::Endpoint;
+
+/// The two ends of a connection, in the direction of the packets that are counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Flow {
+    /// Who sends them.
+    pub source: Endpoint,
+    /// Who is to get them.
+    pub destination: Endpoint,
+}
+
+/// Takes counters, one call each: of one flow or (`None`) of all, the counter's name, its value.
+///
+/// Names are those of results and probes: `acks_removed`, `refused_count`. Whoever counts calls in the
+/// same order every time; flows come in the order in which they were first seen.
+pub type Tally<'a> = dyn FnMut(Option<Flow>, &'static str, u64) + 'a;
