@@ -109,7 +109,7 @@ impl Default for Config {
             maximum_retransmissions: 15,
             maximum_syn_retransmissions: 6,
             limited_transmit: true,
-            congestion_control: CongestionControlKind::Reno,
+            congestion_control: CongestionControlKind::Cubic,
             pacing: PacingKind::AsRule,
             recovery: RecoveryKind::Sack,
             proportional_rate_reduction: true,
@@ -118,8 +118,9 @@ impl Default for Config {
             f_rto: true,
             undo: true,
             newreno_impatient: true,
-            slow_start: SlowStartKind::AppropriateByteCounting {
-                limit_segments: u32::MAX,
+            // Linux's CUBIC has HyStart, which HyStart++ grew out of.
+            slow_start: SlowStartKind::HyStart {
+                limit_segments: HYSTART_LIMIT,
             },
             avoidance: AvoidanceKind::ByteCounting,
             window_validation: true,
@@ -129,6 +130,9 @@ impl Default for Config {
         }
     }
 }
+
+/// RFC 9406 section 4.3: L, for a sender that does not pace.
+pub const HYSTART_LIMIT: u32 = 8;
 
 /// How the retransmission timeout follows from round-trip samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -27,7 +27,7 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 
-pub use config::{AvoidanceKind, Config, IdleRestart, RtoRule};
+pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, IdleRestart, RtoRule};
 pub use congestion::CongestionControlKind;
 pub use connection::{Accepted, Connection, Events, State, reset_reply};
 pub use pacing::PacingKind;

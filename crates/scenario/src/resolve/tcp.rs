@@ -110,7 +110,15 @@ pub(super) fn resolve(
         let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
         return refuse("channel_capacity", message.to_owned());
     }
-    if file.slow_start_limit.is_some() && file.slow_start == SlowStart::Standard {
+    let slow_start = file.slow_start.unwrap_or({
+        let cubic = CongestionControlName::BuiltIn(CongestionControl::Cubic);
+        if file.congestion_control == cubic {
+            SlowStart::HyStart
+        } else {
+            SlowStart::ByteCounting
+        }
+    });
+    if file.slow_start_limit.is_some() && slow_start == SlowStart::Standard {
         let message = r#"has no effect: slow_start is "standard""#;
         return refuse("slow_start_limit", message.to_owned());
     }
@@ -143,7 +151,7 @@ pub(super) fn resolve(
         f_rto: repair.f_rto,
         undo: repair.undo,
         newreno: file.newreno,
-        slow_start: file.slow_start,
+        slow_start,
         slow_start_limit: file.slow_start_limit.map(|limit| limit.0),
         congestion_avoidance: file.congestion_avoidance,
         window_validation: file.window_validation,

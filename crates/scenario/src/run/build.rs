@@ -6,8 +6,8 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, IdleRestart as TcpIdleRestart, PacingKind,
-    RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
+    AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, IdleRestart as TcpIdleRestart,
+    PacingKind, RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, RandomStream, Span, Time};
 
@@ -20,9 +20,6 @@ use crate::{
     App, CustomControls, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors,
     Scenario, Series, TcpSettings, Way,
 };
-
-/// RFC 9406 section 4.3: L, without pacing. With pacing there is no limit.
-const HYSTART_LIMIT: u32 = 8;
 
 /// The network, without probes.
 pub(super) fn network(
@@ -176,6 +173,7 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
                 limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
             },
             SlowStart::HyStart => SlowStartKind::HyStart {
+                // RFC 9406 section 4.3: no limit with pacing
                 limit_segments: tcp.slow_start_limit.unwrap_or(match tcp.pacing {
                     Pacing::Auto | Pacing::Off => HYSTART_LIMIT,
                     Pacing::On | Pacing::AtMost(_) => u32::MAX,

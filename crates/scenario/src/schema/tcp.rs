@@ -48,8 +48,9 @@ pub struct TcpFile {
     pub undo: Option<bool>,
     /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
     pub newreno: NewReno,
-    /// How the congestion window grows in slow start.
-    pub slow_start: SlowStart,
+    /// How the congestion window grows in slow start. Default: "hystart++" with "cubic" (RFC 9438
+    /// section 4.10; Linux has its predecessor), else "byte-counting".
+    pub slow_start: Option<SlowStart>,
     /// Most segments by which one acknowledgment grows the window in slow start, where `slow_start`
     /// is "byte-counting" or "hystart++". RFC 3465 calls it L and asks for at most 2; RFC 9406 for 8,
     /// without pacing. Default: 8 with "hystart++" and no pacing, else no limit, as in Linux.
@@ -117,7 +118,7 @@ pub struct TcpFile {
 impl Default for TcpFile {
     fn default() -> Self {
         Self {
-            congestion_control: CongestionControlName::BuiltIn(CongestionControl::Reno),
+            congestion_control: CongestionControlName::BuiltIn(CongestionControl::Cubic),
             hybla: HyblaFile::default(),
             channel_capacity: None,
             bandwidth_filter: BandwidthFilter::LastSample,
@@ -129,7 +130,7 @@ impl Default for TcpFile {
             f_rto: None,
             undo: None,
             newreno: NewReno::Impatient,
-            slow_start: SlowStart::ByteCounting,
+            slow_start: None,
             slow_start_limit: None,
             congestion_avoidance: CongestionAvoidance::ByteCounting,
             window_validation: true,

@@ -31,7 +31,6 @@ pub use westwood::Westwood;
 #[derive(Clone, Debug, Default)]
 pub enum CongestionControlKind {
     /// RFC 5681.
-    #[default]
     Reno,
     /// Westwood+ (Mascolo, Grieco and others).
     Westwood,
@@ -40,6 +39,7 @@ pub enum CongestionControlKind {
     /// Hybla with Westwood's idea turned round (vanzara2014).
     EnhancedHybla(EnhancedHyblaSettings),
     /// RFC 9438.
+    #[default]
     Cubic,
     /// BBR version 1, as Linux has it.
     Bbr1,

@@ -22,6 +22,7 @@ fn slow_start_stops_at_the_threshold_and_the_rest_counts_in_avoidance() {
         (SlowStartKind::Standard, 3000),
     ] {
         let config = Config {
+            congestion_control: CongestionControlKind::Reno,
             slow_start,
             initial_slow_start_threshold: Some(2500),
             ..Config::default()

@@ -3,6 +3,9 @@
 use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 
+use crate::congestion::{
+    AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings, InitialThreshold,
+};
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
     AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, PacingKind, RecoveryKind,
@@ -43,12 +46,34 @@ fn application() -> impl Strategy<Value = Application> {
         )
 }
 
+fn hybla(estimate: bool) -> HyblaSettings {
+    HyblaSettings {
+        initial_threshold: if estimate {
+            InitialThreshold::BandwidthEstimate
+        } else {
+            InitialThreshold::Configured
+        },
+        after_timeout: AfterTimeout::Rho,
+        ..HyblaSettings::default()
+    }
+}
+
 fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind)> {
     (
         prop_oneof![
             Just(CongestionControlKind::Reno),
             Just(CongestionControlKind::Bbr1),
             Just(CongestionControlKind::Bbr3),
+            Just(CongestionControlKind::Westwood),
+            Just(CongestionControlKind::Cubic),
+            any::<bool>().prop_map(|estimate| CongestionControlKind::Hybla(hybla(estimate))),
+            (any::<bool>(), 1_u64..1_000_000_000).prop_map(|(estimate, rate)| {
+                CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
+                    channel_capacity: BitRate::new(rate).expect("not zero"),
+                    bandwidth_filter: BandwidthFilter::LastSample,
+                    hybla: hybla(estimate),
+                })
+            }),
         ],
         prop_oneof![
             3 => Just(PacingKind::AsRule),
@@ -109,6 +134,8 @@ fn config() -> impl Strategy<Value = Config> {
                 undo: with[4],
                 slow_start: if on[8] {
                     SlowStartKind::Standard
+                } else if on[7] {
+                    SlowStartKind::HyStart { limit_segments: 8 }
                 } else {
                     SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
                 },

@@ -9,9 +9,14 @@ use crate::{
     State,
 };
 
-/// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something.
+/// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something;
+/// and the windows they expect are Reno's.
 fn newreno() -> Config {
     Config {
+        congestion_control: CongestionControlKind::Reno,
+        slow_start: SlowStartKind::AppropriateByteCounting {
+            limit_segments: u32::MAX,
+        },
         recovery: RecoveryKind::NewReno,
         ..Config::default()
     }
