@@ -18,6 +18,7 @@ name = "routed"
 duration = "1000 s"
 
 [hosts.server.tcp]
+congestion_control = "reno"
 slow_start = "standard"
 initial_window = "1 segment"
 nagle = false
@@ -106,6 +107,9 @@ def test_the_corrected_formula_meets_the_simulation(
         ({"hosts.server.tcp.initial_window": "10 segments"}, "obata2000", "1 segment"),
         ({"hosts.client.tcp.delayed_ack": "off"}, "obata2000", "delayed"),
         ({"hosts.server.tcp.slow_start": "byte-counting"}, "obata2000", "byte-counting"),
+        ({"hosts.server.tcp.slow_start": "hystart++"}, "obata2000", "hystart"),
+        ({"hosts.server.tcp.congestion_control": "hybla"}, "delayed_ack", "standard slow start"),
+        ({"hosts.server.tcp.congestion_control": "cubic"}, "mathis", "no packets at random"),
         ({"hosts.client.tcp.quick_acks": 16}, "delayed_ack", "16"),
         ({"links.home.forward.errors.bit_error_rate": 1e-6}, "delayed_ack", "loses"),
         ({"links.home.forward.errors.lost_packets": [40]}, "delayed_ack", "loses"),

@@ -12,6 +12,8 @@ from bentpipe import model
 from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.scenario import Scenario
 
+# Whose slow start grows the window by what is acknowledged, and no more.
+_STANDARD_SLOW_START: Final = {"reno", "westwood", "cubic"}
 # Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
 MATHIS_HIGHEST_LOSS: Final = 0.02
 
@@ -137,7 +139,7 @@ def _obata2000(path: FlowPath) -> ModelAnswer:
     if obstacle is None and path.counts_bytes and path.segments_per_ack > 1:
         obstacle = (
             "it grows the window by one segment an ACK; here an ACK of two segments grows it "
-            'by two (slow_start = "byte-counting")'
+            f'by two (slow_start = "{path.slow_start}")'
         )
     if obstacle is None and path.initial_window_segments != 1:
         obstacle = (
@@ -296,11 +298,15 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
         return "the downlink loses packets; it assumes none"
     if path.quick_acks and path.segments_per_ack > 1:
         return f"the first {path.quick_acks} ACKs aren't delayed; it delays them all"
+    if path.congestion_control not in _STANDARD_SLOW_START:
+        return f"it models standard slow start, not {path.congestion_control}'s"
     sent = math.ceil(_size(path) / path.segment_bytes)
     # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
     highest = min(path.window_segments, sent)
     if highest > path.initial_threshold_segments:
         return "slow start ends before the window is fully open; it assumes the contrary"
+    if path.slow_start == "hystart++" and highest > _circle_segments(path):
+        return "HyStart++ may end slow start when round trips get longer; it assumes the contrary"
     # What waits at most: what the pipe doesn't hold; in slow start, a third of the window, because
     # three segments leave for two that are acknowledged; the initial window, sent at once.
     waiting = max(
@@ -326,6 +332,14 @@ def _random_loss_obstacle(path: FlowPath) -> str | None:
 
 def _reno_like(path: FlowPath) -> bool:
     return path.congestion_control in {"reno", "newreno"}
+
+
+def _circle_segments(path: FlowPath) -> float:
+    """Return the window from which on data or ACKs queue."""
+    asymmetric = path.asymmetric()
+    ack_time_s = float(asymmetric.ack_time_s)
+    unqueued = float(asymmetric.round_trip_s) / ack_time_s if ack_time_s > 0.0 else math.inf
+    return min(_pipe_segments(path), unqueued * path.segments_per_ack)
 
 
 def _pipe_segments(path: FlowPath) -> float:

@@ -86,6 +86,7 @@ class FlowPath:
     initial_threshold_segments: float
     # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
     counts_bytes: bool
+    slow_start: str
     duration_s: float
 
     @property
@@ -211,7 +212,8 @@ def _flow_path(
         initial_threshold_segments=(
             math.inf if threshold_bytes is None else threshold_bytes / segment_bytes
         ),
-        counts_bytes=sender["slow_start"] == "byte-counting",
+        counts_bytes=sender["slow_start"] != "standard",
+        slow_start=sender["slow_start"],
         duration_s=duration_s,
     )
 

@@ -3,7 +3,7 @@
 use bentpipe_types::{Flags, SackBlock, SackBlocks, Span, SynOptions};
 
 use crate::testing::Single;
-use crate::{Config, RecoveryKind};
+use crate::{Config, CongestionControlKind, RecoveryKind, SlowStartKind};
 
 /// RFC 6675 and nothing more.
 fn rfc6675() -> Config {
@@ -26,6 +26,11 @@ fn sender(window: u32, written: u64, config: Config) -> Single {
         initial_window: window,
         timestamps: false,
         window_scaling: false,
+        // The windows that these scripts expect are Reno's.
+        congestion_control: CongestionControlKind::Reno,
+        slow_start: SlowStartKind::AppropriateByteCounting {
+            limit_segments: u32::MAX,
+        },
         ..config
     };
     let mut tcp = Single::connect(&config);
