@@ -1,6 +1,6 @@
 //! Networks to measure: made once here, used by the criterion benchmarks and by whole runs.
 
-use bentpipe_link::{DropTail, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
 use bentpipe_sim::{LinkSettings, Network, NetworkBuilder};
 use bentpipe_types::{
     Address, Agent, BitRate, Ctx, Endpoint, IpVersion, Packet, PacketRef, Port, Span, Time,
@@ -43,7 +43,9 @@ pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
             delay,
             queue: DropTail {
                 limit: Limit::Packets(1 << 20),
-            },
+            }
+            .into(),
+            ends: Ends::default(),
             errors: Vec::new(),
             redundancy: 1.0,
         })

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_sim::{Application, FlowSettings, LinkSettings, NetworkBuilder};
 use bentpipe_tcp::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
 use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
@@ -79,7 +79,9 @@ fn run(arguments: &[String]) -> Option<String> {
             delay: Span::from_millis(300),
             queue: DropTail {
                 limit: Limit::Packets(1 << 20),
-            },
+            }
+            .into(),
+            ends: Ends::default(),
             errors,
             redundancy: 1.0,
         })

@@ -1,38 +1,93 @@
 //! One direction of a link.
 
-use bentpipe_types::{BitRate, Bytes, PacketRef, Span, Time};
+use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
-use crate::ring::{InTransit, Ring};
-use crate::{DropTail, ErrorModel, Verdict};
+use crate::queue::DropTailQueue;
+use crate::transmitter::Transmitter;
+use crate::{DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally};
 
 /// What one direction of a link is made of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Settings {
     /// Rate of the transmitter.
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Span,
     /// What waits for the transmitter.
-    pub queue: DropTail,
+    pub queue: Queueing,
     /// What loses packets on the way; a packet is lost if any of them loses it.
     pub errors: Vec<ErrorModel>,
     /// Bits on the air per bit of the packet (16/15 for the VSAT of obata2000, section 4.2.2).
     pub redundancy: f64,
+    /// What its two ends do to packets besides.
+    pub ends: Ends,
+}
+
+/// What waits for the transmitter.
+#[derive(Debug)]
+pub enum Queueing {
+    /// First in, first out, up to a limit.
+    DropTail(DropTail),
+    /// A queue that decides when the transmitter is free.
+    Discipline {
+        /// The queue.
+        queue: Box<dyn QueueDiscipline>,
+        /// What it draws from.
+        random: RandomStream,
+    },
+}
+
+impl From<DropTail> for Queueing {
+    fn from(queue: DropTail) -> Self {
+        Self::DropTail(queue)
+    }
+}
+
+/// What stands at the two ends of a direction, besides queue and transmitter.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// What turns packets into what is on the link, and back; the first is the innermost.
+    pub framings: Vec<Box<dyn Framing>>,
+    /// What works on the packets that arrived.
+    pub far_end: Option<Box<dyn FarEnd>>,
+}
+
+impl Ends {
+    /// Is there nothing?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.framings.is_empty() && self.far_end.is_none()
+    }
 }
 
 /// What a direction has done so far.
+///
+/// Every packet is somewhere: `offered = delivered + lost + dropped + removed + undecodable` and what
+/// is in the queue and on the link; `delivered + made = passed_on + released` and what the far end
+/// holds back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets offered to the queue.
     pub offered: u64,
-    /// Packets the queue dropped.
+    /// Packets the queue dropped, on their arrival or later.
     pub dropped: u64,
+    /// Acknowledgments the queue removed, because a later one stands for them.
+    pub removed: u64,
     /// Packets lost to errors.
     pub lost: u64,
+    /// Packets that arrived intact and could not be decoded.
+    pub undecodable: u64,
     /// Packets that arrived.
     pub delivered: u64,
-    /// Bytes that arrived, IP headers included.
+    /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes of
+    /// them.
     pub delivered_bytes: u64,
+    /// Packets that the far end made itself.
+    pub made: u64,
+    /// Packets that ended at the far end.
+    pub released: u64,
+    /// Packets that went on to the node: those delivered, where there is no far end.
+    pub passed_on: u64,
     /// Most packets that ever waited.
     pub queue_max_packets: u64,
     /// Most bytes that ever waited.
@@ -41,192 +96,115 @@ pub struct Counters {
     pub busy: Span,
 }
 
-/// A packet that has come to the end of the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arrival {
-    /// Intact.
-    Delivered(PacketRef),
-    /// Corrupted on the way.
-    Lost(PacketRef),
-}
-
-/// One direction of a link, first in, first out.
-///
-/// `departure`, the end of a packet's transmission, is fixed when it is enqueued; the ring holds
-/// propagating, transmitted and waiting packets, in that order.
+/// One direction of a link.
 #[derive(Debug)]
-pub struct Direction {
-    ring: Ring,
-    waiting_bytes: u64,
-    idle_from: Time,
-    last_start: Time,
-    delay: Span,
-    rate: BitRate,
-    last_length: u32,
-    last_transmission: Span,
-    queue: DropTail,
-    redundancy: f64,
-    counters: Counters,
-    errors: Vec<ErrorModel>,
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large variant, and another indirection would cost each packet"
+)]
+pub enum Direction {
+    /// Behind a drop-tail queue: a departure is known when a packet arrives.
+    Fifo(Fifo),
+    /// Behind any other queue, or with something at its ends.
+    Managed(Box<Managed>),
 }
 
 impl Direction {
     /// An empty, idle direction.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self {
-            ring: Ring::default(),
-            waiting_bytes: 0,
-            idle_from: Time::ZERO,
-            last_start: Time::ZERO,
-            delay: settings.delay,
-            rate: settings.rate,
-            last_length: 0,
-            last_transmission: Span::ZERO,
-            queue: settings.queue,
-            redundancy: settings.redundancy,
-            counters: Counters::default(),
-            errors: settings.errors,
-        }
-    }
-
-    /// Offers a packet to the queue. A dropped packet stays the caller's.
-    pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
-        self.counters.offered += 1;
-        self.advance(now, |_, _, _| {});
-        let length = length.get() as u32;
-        let waits = self.idle_from > now;
-        if waits {
-            let waiting = self.waiting_packets();
-            let verdict = self.queue.enqueue(
-                waiting,
-                Bytes::new(self.waiting_bytes),
-                Bytes::new(u64::from(length)),
-            );
-            if verdict == Verdict::Dropped {
-                self.counters.dropped += 1;
-                return verdict;
+        let transmitter = Transmitter::new(settings.rate, settings.redundancy);
+        let (queue, random): (Box<dyn QueueDiscipline>, _) = match settings.queue {
+            Queueing::DropTail(queue) if settings.ends.is_empty() => {
+                let fifo = Fifo::new(transmitter, settings.delay, queue, settings.errors);
+                return Self::Fifo(fifo);
             }
-            self.waiting_bytes += u64::from(length);
-            self.counters.queue_max_packets = self.counters.queue_max_packets.max(waiting + 1);
-            self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(self.waiting_bytes);
-        }
-        let transmission = self.transmission_time(length);
-        let start = if waits { self.idle_from } else { now };
-        let departure = start + transmission;
-        self.last_start = start;
-        self.idle_from = departure;
-        self.counters.busy += transmission;
-        self.ring.push(InTransit {
-            departure,
-            packet,
-            length,
-        });
-        Verdict::Queued
-    }
-
-    /// When the transmission of the packet last enqueued begins (or began).
-    #[must_use]
-    pub fn last_start(&self) -> Time {
-        self.last_start
-    }
-
-    /// When the packet at the head of the ring arrives.
-    #[must_use]
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.ring.first().map(|head| head.departure + self.delay)
-    }
-
-    /// Takes the packet whose arrival time has come. `None` if there is none.
-    pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
-        let head = *self.ring.first()?;
-        if head.departure + self.delay > now {
-            return None;
-        }
-        if self.ring.not_departed() == self.ring.len() {
-            // Nothing has asked about the queue since this packet left it.
-            self.advance(now, |_, _, _| {});
-        }
-        self.ring.arrive();
-        let length = Bytes::new(u64::from(head.length));
-        let mut lost = false;
-        for model in &mut self.errors {
-            // Every model sees every packet, so that one's losses don't shift another's draws.
-            lost |= model.loses(length);
-        }
-        if lost {
-            self.counters.lost += 1;
-            return Some(Arrival::Lost(head.packet));
-        }
-        self.counters.delivered += 1;
-        self.counters.delivered_bytes += length.get();
-        Some(Arrival::Delivered(head.packet))
+            // It draws nothing.
+            Queueing::DropTail(queue) => (
+                Box::new(DropTailQueue::new(queue.limit)),
+                RandomStream::new(0, "", ""),
+            ),
+            Queueing::Discipline { queue, random } => (queue, random),
+        };
+        Self::Managed(Box::new(Managed::new(
+            transmitter,
+            settings.delay,
+            queue,
+            random,
+            settings.errors,
+            settings.ends,
+        )))
     }
 
     /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
     /// it began to be transmitted, and how many packets and bytes then still waited.
-    pub fn advance(&mut self, now: Time, mut left: impl FnMut(Time, u64, u64)) {
-        while let Some(first) = self.ring.next_departure() {
-            if first.departure > now {
-                break;
-            }
-            let at = first.departure;
-            self.ring.depart();
-            // The next one leaves the queue for the transmitter. It did wait: one that finds the
-            // transmitter idle comes after an `advance` that has departed all before it.
-            if let Some(next) = self.ring.next_departure() {
-                self.waiting_bytes -= u64::from(next.length);
-                left(at, self.waiting_packets(), self.waiting_bytes);
-            }
+    pub fn advance(&mut self, now: Time, left: impl FnMut(Time, u64, u64)) {
+        match self {
+            Self::Fifo(fifo) => fifo.advance(now, left),
+            // Each departure that changes its queue is an event.
+            Self::Managed(_) => {}
         }
     }
 
-    /// Packets waiting, as of the last `advance`, `enqueue` or `arrive`.
+    /// Packets waiting.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
-        // Of those not departed, the first is being transmitted.
-        self.ring.not_departed().saturating_sub(1) as u64
+        match self {
+            Self::Fifo(fifo) => fifo.waiting_packets(),
+            Self::Managed(managed) => managed.waiting_packets(),
+        }
     }
 
-    /// Bytes waiting, as of the last `advance`, `enqueue` or `arrive`.
+    /// Bytes waiting.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
-        self.waiting_bytes
+        match self {
+            Self::Fifo(fifo) => fifo.waiting_bytes(),
+            Self::Managed(managed) => managed.waiting_bytes(),
+        }
     }
 
     /// Packets in the queue, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
-        self.ring.len()
+        match self {
+            Self::Fifo(fifo) => fifo.in_transit(),
+            Self::Managed(managed) => managed.in_transit(),
+        }
+    }
+
+    /// Packets that the far end holds back.
+    #[must_use]
+    pub fn held_back(&self) -> usize {
+        match self {
+            Self::Fifo(_) => 0,
+            Self::Managed(managed) => managed.held_back(),
+        }
     }
 
     /// What it has done so far.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        match self {
+            Self::Fifo(fifo) => fifo.counters(),
+            Self::Managed(managed) => managed.counters(),
+        }
     }
 
     /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
-        self.counters.busy.saturating_sub(self.idle_from.since(now))
+        match self {
+            Self::Fifo(fifo) => fifo.busy(now),
+            Self::Managed(managed) => managed.busy(now),
+        }
     }
 
-    fn transmission_time(&mut self, length: u32) -> Span {
-        if length != self.last_length {
-            self.last_length = length;
-            let exact = self.rate.transmission_time(Bytes::new(u64::from(length)));
-            self.last_transmission = if self.redundancy == 1.0 {
-                exact
-            } else {
-                Span::from_secs_f64(
-                    f64::from(length) * 8.0 * self.redundancy / self.rate.bits_per_second() as f64,
-                )
-            };
+    /// Tells what its parts have done, by name.
+    pub fn tally(&self, each: &mut Tally<'_>) {
+        match self {
+            Self::Fifo(_) => {}
+            Self::Managed(managed) => managed.tally(each),
         }
-        self.last_transmission
     }
 }
-
-#[cfg(test)]
-mod tests;

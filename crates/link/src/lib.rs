@@ -1,19 +1,29 @@
 //! One-way links: a queue, a transmitter of some rate, a propagation delay, and errors.
 //!
-//! A [`Direction`] needs one pending event, the arrival of the packet at the head of its ring: the
-//! departure of a packet from a first-in-first-out queue is known the moment it is enqueued.
+//! A [`Direction`] needs one pending event. Behind a drop-tail queue that is the arrival of the packet
+//! at the head of its ring ([`Fifo`]): the departure of a packet is known the moment it is enqueued.
+//! Any other queue decides when the transmitter is free ([`Managed`]): then it is the first of a
+//! departure, an arrival and a deadline of the far end.
 
 mod direction;
 mod errors;
 mod far_end;
+mod fifo;
 mod framing;
+mod managed;
 mod queue;
 mod ring;
 mod tally;
+mod transmitter;
 
-pub use direction::{Arrival, Counters, Direction, Settings};
+pub use direction::{Counters, Direction, Ends, Queueing, Settings};
 pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};
 pub use far_end::FarEnd;
+pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;
-pub use queue::{DropTail, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+pub use managed::{Managed, Watch};
+pub use queue::{
+    DropTail, DropTailQueue, EarlyRandomDrop, EarlyRandomDropSettings, Fair, FairSettings, GivenUp,
+    Limit, Measure, QueueCtx, QueueDiscipline, Red, RedSettings, Verdict,
+};
 pub use tally::{Flow, Tally};

@@ -72,6 +72,8 @@ pub enum Violation {
         counters: Counters,
         /// Packets it holds.
         in_transit: u64,
+        /// Packets its far end holds back.
+        held_back: u64,
     },
     /// The store holds other packets than those in transit.
     Store {

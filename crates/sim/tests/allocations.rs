@@ -1,7 +1,7 @@
 //! The path of a packet allocates nothing: once the slab, the rings and the heaps have grown to what
 //! is in flight, a run goes on without the allocator.
 
-use bentpipe_link::{DropTail, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
 use bentpipe_sim::{Application, FlowSettings, LinkSettings, Network, NetworkBuilder};
 use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, Span, Time};
@@ -17,7 +17,9 @@ fn network() -> Network {
             delay: Span::from_millis(300),
             queue: DropTail {
                 limit: Limit::Packets(10_000),
-            },
+            }
+            .into(),
+            ends: Ends::default(),
             errors: Vec::new(),
             redundancy: 1.0,
         })

@@ -27,6 +27,10 @@ pub trait QueueDiscipline: Debug + Send {
     /// the packets that waited already, it releases, and counts.
     fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict;
 
+    /// The transmitter has had nothing to do since `since`: told before the packet that ends that is
+    /// offered.
+    fn idle_since(&mut self, _since: Time) {}
+
     /// Takes the packet to be transmitted next; the transmitter is free.
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef>;
 

@@ -1,8 +1,8 @@
 //! Drop-tail: first in, first out, up to a limit.
 
-use bentpipe_types::Bytes;
+use bentpipe_types::{Bytes, PacketRef};
 
-use super::Verdict;
+use super::{GivenUp, QueueCtx, QueueDiscipline, Verdict, Waiting};
 
 /// How much may wait. The packet being transmitted does not wait: as in ns-2 and in Linux's pfifo,
 /// it does not count.
@@ -21,18 +21,67 @@ pub struct DropTail {
     pub limit: Limit,
 }
 
+impl Limit {
+    /// May a packet of `length` wait, when `packets` and `bytes` are waiting already?
+    #[must_use]
+    pub fn admits(self, packets: u64, bytes: Bytes, length: Bytes) -> bool {
+        match self {
+            Self::Packets(limit) => packets < limit,
+            Self::Bytes(limit) => bytes + length <= limit,
+        }
+    }
+}
+
 impl DropTail {
     /// Decides on a packet of `length`, when `packets` and `bytes` are waiting already.
     #[must_use]
     pub fn enqueue(&self, packets: u64, bytes: Bytes, length: Bytes) -> Verdict {
-        let fits = match self.limit {
-            Limit::Packets(limit) => packets < limit,
-            Limit::Bytes(limit) => bytes + length <= limit,
-        };
-        if fits {
+        if self.limit.admits(packets, bytes, length) {
             Verdict::Queued
         } else {
             Verdict::Dropped
         }
+    }
+}
+
+/// A drop-tail queue where the transmitter comes to ask. It does as [`DropTail`] does, but for a limit
+/// below one packet: what finds it empty always fits, since it need not wait for long.
+#[derive(Debug)]
+pub struct DropTailQueue {
+    limit: Limit,
+    waiting: Waiting,
+}
+
+impl DropTailQueue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(limit: Limit) -> Self {
+        Self {
+            limit,
+            waiting: Waiting::default(),
+        }
+    }
+}
+
+impl QueueDiscipline for DropTailQueue {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let length = cx.packets.get(packet).length();
+        self.waiting.offer(packet, length, self.limit)
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        self.waiting.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.waiting.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.waiting.bytes().get()
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp::default()
     }
 }

@@ -2,9 +2,17 @@
 
 mod discipline;
 mod drop_tail;
+mod early_random_drop;
+mod fair;
+mod red;
+mod waiting;
 
 pub use discipline::{GivenUp, QueueCtx, QueueDiscipline};
-pub use drop_tail::{DropTail, Limit};
+pub use drop_tail::{DropTail, DropTailQueue, Limit};
+pub use early_random_drop::{EarlyRandomDrop, EarlyRandomDropSettings};
+pub use fair::{Fair, FairSettings};
+pub use red::{Measure, Red, RedSettings};
+pub(crate) use waiting::Waiting;
 
 /// What a queue does with a packet that arrives at it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

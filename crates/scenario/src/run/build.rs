@@ -1,6 +1,6 @@
 //! A scenario's network.
 
-use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_sim::{
     Application, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder,
     Probe, ProbeTarget, Sampling,
@@ -89,7 +89,8 @@ fn settings(direction: &Direction, name: &str, seed: u64) -> Settings {
     Settings {
         rate: direction.rate,
         delay: direction.delay,
-        queue: queue(direction.queue),
+        queue: queue(direction.queue).into(),
+        ends: Ends::default(),
         errors,
         redundancy: direction.redundancy.get(),
     }

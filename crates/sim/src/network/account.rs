@@ -18,7 +18,7 @@ impl Network {
             .iter()
             .map(|slot| DirectionOutcome {
                 name: slot.name.clone(),
-                counters: *slot.direction.counters(),
+                counters: slot.direction.counters(),
                 utilization: share(slot.direction.busy(ended).as_secs_f64(), ended),
                 in_transit: slot.direction.in_transit() as u64,
             })
@@ -66,15 +66,24 @@ impl Network {
         let mut found = Vec::new();
         let mut all_in_transit = 0;
         for slot in &self.directions {
-            let counters = *slot.direction.counters();
+            let counters = slot.direction.counters();
             let in_transit = slot.direction.in_transit() as u64;
-            all_in_transit += in_transit;
-            let accounted = counters.delivered + counters.lost + counters.dropped + in_transit;
-            if counters.offered != accounted {
+            let held_back = slot.direction.held_back() as u64;
+            all_in_transit += in_transit + held_back;
+            let left = counters.delivered
+                + counters.lost
+                + counters.dropped
+                + counters.removed
+                + counters.undecodable;
+            if counters.offered != left + in_transit
+                || counters.delivered + counters.made
+                    != counters.passed_on + counters.released + held_back
+            {
                 found.push(Violation::Direction {
                     name: slot.name.clone(),
                     counters,
                     in_transit,
+                    held_back,
                 });
             }
         }

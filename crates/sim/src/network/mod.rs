@@ -1,6 +1,7 @@
 //! The engine: takes the next event, and does what it says.
 
 mod account;
+mod managed;
 mod probing;
 
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
@@ -57,6 +58,9 @@ pub(crate) struct DirectionSlot {
     taps: [Option<u16>; 2],
     /// A probe wants every change of its queue.
     watched: bool,
+    /// The earliest of a managed direction's entries in the schedule; later ones are stale. A
+    /// drop-tail direction's one entry is the arrival of its head.
+    scheduled: Option<Time>,
 }
 
 const SENDING: usize = 0;
@@ -72,6 +76,7 @@ impl DirectionSlot {
             to_port,
             taps: [None; 2],
             watched: false,
+            scheduled: None,
         }
     }
 }
@@ -105,6 +110,8 @@ pub struct Network {
     directions: Vec<DirectionSlot>,
     flows: Vec<FlowSlot>,
     outbox: Outbox,
+    /// What a managed direction lets out; empty between events.
+    arrived: Vec<PacketRef>,
     trace: Trace,
     probes: Probes,
     taps: Vec<Box<dyn Tap + Send>>,
@@ -128,6 +135,7 @@ impl Network {
             directions,
             flows,
             outbox: Outbox::new(),
+            arrived: Vec::new(),
             trace: Trace::default(),
             probes: Probes::default(),
             taps: Vec::new(),
@@ -266,8 +274,12 @@ impl Network {
             self.probe_queue(index);
         }
         let slot = &mut self.directions[usize::from(index)];
-        let arrival = slot.direction.arrive(self.now);
-        match slot.direction.next_arrival() {
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            self.on_managed(index);
+            return;
+        };
+        let arrival = fifo.arrive(self.now);
+        match fifo.next_arrival() {
             Some(at) => self.schedule.postpone_first(at),
             None => self.schedule.remove_first(),
         }
@@ -358,15 +370,19 @@ impl Network {
             self.probe_queue(index);
         }
         let slot = &mut self.directions[usize::from(index)];
-        let was_empty = slot.direction.in_transit() == 0;
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            self.transmit_managed(index, packet);
+            return;
+        };
+        let was_empty = fifo.in_transit() == 0;
         let length = self.packets.get(packet).length();
-        match slot.direction.enqueue(self.now, packet, length) {
+        match fifo.enqueue(self.now, packet, length) {
             Verdict::Queued => {
                 if let Some(tap) = slot.taps[SENDING] {
-                    let start = slot.direction.last_start();
+                    let start = fifo.last_start();
                     self.taps[usize::from(tap)].sent(start, packet, &self.packets);
                 }
-                if was_empty && let Some(at) = slot.direction.next_arrival() {
+                if was_empty && let Some(at) = fifo.next_arrival() {
                     self.schedule.push(at, ComponentId(index));
                 }
             }

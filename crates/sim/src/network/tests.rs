@@ -1,4 +1,4 @@
-use bentpipe_link::{DropTail, ErrorModel, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 use proptest::prelude::*;
@@ -12,7 +12,8 @@ fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> S
     Settings {
         rate: BitRate::new(rate).expect("not zero"),
         delay,
-        queue: DropTail { limit: queue },
+        queue: DropTail { limit: queue }.into(),
+        ends: Ends::default(),
         errors,
         redundancy: 1.0,
     }

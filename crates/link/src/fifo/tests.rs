@@ -1,17 +1,18 @@
-use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream};
+use bentpipe_types::{BitRate, Endpoint, IpVersion, Packet, PacketStore, RandomStream};
 use proptest::prelude::*;
 
 use super::*;
 use crate::Limit;
 
-fn direction(queue: Limit, errors: Vec<ErrorModel>) -> Direction {
-    Direction::new(Settings {
-        rate: BitRate::new(8_000).expect("not zero"), // a byte a millisecond
-        delay: Span::from_millis(250),
-        queue: DropTail { limit: queue },
+fn direction(limit: Limit, errors: Vec<ErrorModel>) -> Fifo {
+    // A byte a millisecond.
+    let transmitter = Transmitter::new(BitRate::new(8_000).expect("not zero"), 1.0);
+    Fifo::new(
+        transmitter,
+        Span::from_millis(250),
+        DropTail { limit },
         errors,
-        redundancy: 1.0,
-    })
+    )
 }
 
 fn packets(count: usize) -> Vec<PacketRef> {
@@ -88,15 +89,11 @@ fn a_limit_in_bytes() {
 
 #[test]
 fn redundancy_lengthens_the_transmission() {
-    let mut link = Direction::new(Settings {
-        rate: BitRate::new(64_000).expect("not zero"),
-        delay: Span::ZERO,
-        queue: DropTail {
-            limit: Limit::Packets(1),
-        },
-        errors: vec![],
-        redundancy: 16.0 / 15.0,
-    });
+    let transmitter = Transmitter::new(BitRate::new(64_000).expect("not zero"), 16.0 / 15.0);
+    let queue = DropTail {
+        limit: Limit::Packets(1),
+    };
+    let mut link = Fifo::new(transmitter, Span::ZERO, queue, vec![]);
     link.enqueue(Time::ZERO, packets(1)[0], Bytes::new(1500));
     assert_eq!(link.next_arrival(), Some(millis(200)));
 }
@@ -129,7 +126,7 @@ proptest! {
         let references = packets(offers.len());
         let mut now = Time::ZERO;
         let (mut queued, mut arrived) = (Vec::new(), Vec::new());
-        let mut collect = |link: &mut Direction, now: Time| {
+        let mut collect = |link: &mut Fifo, now: Time| {
             while let Some(at) = link.next_arrival().filter(|at| *at <= now) {
                 match link.arrive(at) {
                     Some(Arrival::Delivered(packet) | Arrival::Lost(packet)) => arrived.push(packet),
@@ -147,7 +144,7 @@ proptest! {
             prop_assert_eq!(link.waiting_packets() == 0, link.waiting_bytes() == 0);
         }
         collect(&mut link, now + Span::from_millis(until));
-        let counters = *link.counters();
+        let counters = link.counters();
         prop_assert_eq!(counters.offered, offers.len() as u64);
         prop_assert_eq!(
             counters.offered,

@@ -1,0 +1,281 @@
+//! One direction of a link behind a queue that decides when the transmitter is free.
+
+use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
+
+use crate::ring::{InTransit, Ring};
+use crate::transmitter::Transmitter;
+use crate::{Counters, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict};
+
+/// Sees what is on the link: packets as their framings made them.
+pub trait Watch {
+    /// The transmission of this packet begins.
+    fn sent(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
+    /// This packet has arrived intact; nothing has been taken off it yet.
+    fn received(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
+}
+
+/// One direction of a link: any queue, framings, a far end.
+///
+/// The ring holds what has left the queue. The next event is the first of three: the end of a
+/// transmission while something waits, the arrival of the ring's head, the far end's deadline. At the
+/// same time they come in another order: what arrives, then the deadline (which may let out what
+/// arrived just now), then the next transmission. A packet offered at the very time a transmission
+/// ends finds that the next has begun, as behind a drop-tail queue.
+#[derive(Debug)]
+pub struct Managed {
+    queue: Box<dyn QueueDiscipline>,
+    random: RandomStream,
+    ends: Ends,
+    ring: Ring,
+    transmitter: Transmitter,
+    idle_from: Time,
+    /// The queue had nothing to send though something waits: it is asked again after the next packet.
+    stalled: bool,
+    delay: Span,
+    errors: Vec<ErrorModel>,
+    counters: Counters,
+}
+
+impl Managed {
+    pub(crate) fn new(
+        transmitter: Transmitter,
+        delay: Span,
+        queue: Box<dyn QueueDiscipline>,
+        random: RandomStream,
+        errors: Vec<ErrorModel>,
+        ends: Ends,
+    ) -> Self {
+        Self {
+            queue,
+            random,
+            ends,
+            ring: Ring::default(),
+            transmitter,
+            idle_from: Time::ZERO,
+            stalled: false,
+            delay,
+            errors,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Offers a packet to the queue. A dropped packet stays the caller's.
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        watch: &mut dyn Watch,
+    ) -> Verdict {
+        self.counters.offered += 1;
+        self.transmit(now, packets, watch);
+        let idle = self.idle_from <= now && self.queue.packets() == 0;
+        if idle {
+            self.queue.idle_since(self.idle_from);
+        }
+        let verdict = self.queue.enqueue(
+            packet,
+            &mut QueueCtx {
+                now,
+                packets,
+                random: &mut self.random,
+            },
+        );
+        self.stalled = false;
+        if verdict == Verdict::Dropped {
+            self.counters.dropped += 1;
+            return verdict;
+        }
+        if idle {
+            self.transmit(now, packets, watch);
+        }
+        let counters = &mut self.counters;
+        counters.queue_max_packets = counters.queue_max_packets.max(self.queue.packets());
+        counters.queue_max_bytes = counters.queue_max_bytes.max(self.queue.bytes());
+        verdict
+    }
+
+    /// When something next happens here without a packet being offered.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Time> {
+        let departure = (self.queue.packets() > 0 && !self.stalled).then_some(self.idle_from);
+        let arrival = self.ring.first().map(|head| head.departure + self.delay);
+        let deadline = self.ends.far_end.as_ref().and_then(|f| f.next_deadline());
+        [departure, arrival, deadline].into_iter().flatten().min()
+    }
+
+    /// Does what is due at `now`. What goes on to the node is added to `out`.
+    pub fn on_event(
+        &mut self,
+        now: Time,
+        packets: &mut PacketStore,
+        watch: &mut dyn Watch,
+        out: &mut Vec<PacketRef>,
+    ) {
+        while let Some(head) = self.ring.first().copied()
+            && head.departure + self.delay <= now
+        {
+            self.ring.arrive();
+            self.arrive(now, head, packets, watch, out);
+        }
+        if let Some(far_end) = &mut self.ends.far_end
+            && far_end.next_deadline().is_some_and(|at| at <= now)
+        {
+            self.at_far_end(packets, out, |far_end, packets, out| {
+                far_end.on_deadline(now, packets, out);
+            });
+        }
+        self.transmit(now, packets, watch);
+    }
+
+    fn arrive(
+        &mut self,
+        now: Time,
+        head: InTransit,
+        packets: &mut PacketStore,
+        watch: &mut dyn Watch,
+        out: &mut Vec<PacketRef>,
+    ) {
+        let length = Bytes::new(u64::from(head.length));
+        let mut lost = false;
+        for model in &mut self.errors {
+            // Every model sees every packet, so that one's losses don't shift another's draws.
+            lost |= model.loses(length);
+        }
+        if lost {
+            self.counters.lost += 1;
+            for framing in self.ends.framings.iter_mut().rev() {
+                framing.lose(now, head.packet, packets);
+            }
+            packets.release(head.packet);
+            return;
+        }
+        watch.received(now, head.packet, packets);
+        let mut packet = Some(head.packet);
+        for framing in self.ends.framings.iter_mut().rev() {
+            match packet {
+                Some(framed) => packet = framing.receive(now, framed, packets),
+                None => framing.lose(now, head.packet, packets),
+            }
+        }
+        let Some(packet) = packet else {
+            self.counters.undecodable += 1;
+            return;
+        };
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += length.get();
+        if self.ends.far_end.is_some() {
+            self.at_far_end(packets, out, |far_end, packets, out| {
+                far_end.on_arrival(now, packet, packets, out);
+            });
+        } else {
+            self.counters.passed_on += 1;
+            out.push(packet);
+        }
+    }
+
+    /// Lets the far end run, and counts what it makes and ends.
+    fn at_far_end(
+        &mut self,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+        run: impl FnOnce(&mut dyn crate::FarEnd, &mut PacketStore, &mut Vec<PacketRef>),
+    ) {
+        let Some(far_end) = &mut self.ends.far_end else {
+            return;
+        };
+        let (inserted, held, passed_on) = (packets.inserted(), packets.held(), out.len());
+        run(far_end.as_mut(), packets, out);
+        let made = packets.inserted() - inserted;
+        self.counters.made += made;
+        self.counters.released += held as u64 + made - packets.held() as u64;
+        self.counters.passed_on += (out.len() - passed_on) as u64;
+    }
+
+    /// Gives the transmitter, if it is free, what the queue has for it.
+    fn transmit(&mut self, now: Time, packets: &mut PacketStore, watch: &mut dyn Watch) {
+        while self.idle_from <= now && self.queue.packets() > 0 && !self.stalled {
+            let next = self.queue.dequeue(&mut QueueCtx {
+                now,
+                packets,
+                random: &mut self.random,
+            });
+            let Some(packet) = next else {
+                self.stalled = true;
+                return;
+            };
+            let mut length = packets.get(packet).length();
+            for framing in &mut self.ends.framings {
+                length = framing.transmit(now, packet, length, packets);
+            }
+            watch.sent(now, packet, packets);
+            let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
+            let time = self.transmitter.time(length);
+            self.idle_from = now + time;
+            self.counters.busy += time;
+            self.ring.push(InTransit {
+                departure: self.idle_from,
+                packet,
+                length,
+            });
+            self.ring.depart();
+        }
+    }
+
+    /// Packets waiting.
+    #[must_use]
+    pub fn waiting_packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    /// Bytes waiting.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+
+    /// Packets in the queue, in transmission or in flight.
+    #[must_use]
+    pub fn in_transit(&self) -> usize {
+        self.queue.packets() as usize + self.ring.len()
+    }
+
+    /// Packets that the far end holds back.
+    #[must_use]
+    pub fn held_back(&self) -> usize {
+        self.ends
+            .far_end
+            .as_ref()
+            .map_or(0, |far_end| far_end.held())
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let given_up = self.queue.given_up();
+        let mut counters = self.counters;
+        counters.dropped += given_up.dropped;
+        counters.removed += given_up.removed;
+        counters
+    }
+
+    /// Time the transmitter has worked, up to `now`.
+    #[must_use]
+    pub fn busy(&self, now: Time) -> Span {
+        self.counters.busy.saturating_sub(self.idle_from.since(now))
+    }
+
+    /// Tells what its parts have done, by name.
+    pub fn tally(&self, each: &mut Tally<'_>) {
+        self.queue.tally(each);
+        for framing in &self.ends.framings {
+            framing.tally(each);
+        }
+        if let Some(far_end) = &self.ends.far_end {
+            far_end.tally(each);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Early random drop: E. Hashem, "Analysis of Random Drop for Gateway Congestion Control", MIT
+//! LCS/TR-465, 1989, as Floyd and Jacobson (1993, section 3) describe it.
+
+use bentpipe_types::PacketRef;
+
+use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use crate::Tally;
+
+/// How an early random drop queue is set up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EarlyRandomDropSettings {
+    /// Most that waits.
+    pub limit: Limit,
+    /// What may wait before packets are dropped at random.
+    pub drop_level: Limit,
+    /// The share of arriving packets dropped beyond it.
+    pub drop_probability: f64,
+}
+
+/// A queue that drops arriving packets with a fixed probability while it is longer than its drop
+/// level.
+#[derive(Debug)]
+pub struct EarlyRandomDrop {
+    settings: EarlyRandomDropSettings,
+    waiting: Waiting,
+    early: u64,
+}
+
+impl EarlyRandomDrop {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(settings: EarlyRandomDropSettings) -> Self {
+        Self {
+            settings,
+            waiting: Waiting::default(),
+            early: 0,
+        }
+    }
+}
+
+impl QueueDiscipline for EarlyRandomDrop {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let length = cx.packets.get(packet).length();
+        let beyond = match self.settings.drop_level {
+            Limit::Packets(level) => self.waiting.packets() >= level,
+            Limit::Bytes(level) => self.waiting.bytes() >= level,
+        };
+        // Where nothing waits, a level of 0 drops nothing: the packet is on its way at once.
+        let beyond = beyond && self.waiting.packets() > 0;
+        if beyond && cx.random.happens(self.settings.drop_probability) {
+            self.early += 1;
+            return Verdict::Dropped;
+        }
+        self.waiting.offer(packet, length, self.settings.limit)
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        self.waiting.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.waiting.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.waiting.bytes().get()
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp::default()
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        each(None, "dropped_early", self.early);
+    }
+}

@@ -1,0 +1,233 @@
+//! Fair queueing by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using
+//! Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3), 1996).
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{Bytes, Packet, PacketRef};
+use rustc_hash::FxHashMap;
+
+use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use crate::Tally;
+
+/// How a fair queue is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FairSettings {
+    /// Most that waits, of all flows together.
+    pub limit: Limit,
+    /// What a flow may send in its turn: the paper's Q. At least a full packet, or a turn may send
+    /// nothing.
+    pub quantum: Bytes,
+    /// Queues. While no more flows than this wait, each has one of its own; others share.
+    pub flows: usize,
+}
+
+/// Who sends to whom: what makes a flow.
+type FlowKey = (u64, u64);
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Waiting,
+    /// The paper's deficit counter: what it may send in this turn.
+    deficit: u64,
+    /// Flows whose packets wait here, to forget them when none does.
+    keys: Vec<FlowKey>,
+}
+
+/// A queue for each flow, served in turn.
+#[derive(Debug)]
+pub struct Fair {
+    settings: FairSettings,
+    queues: Vec<Queue>,
+    /// Which queue a flow with waiting packets has.
+    of_flow: FxHashMap<FlowKey, u32>,
+    /// Queues that nobody has.
+    free: Vec<u32>,
+    /// Queues with packets, in order of their turns.
+    active: VecDeque<u32>,
+    /// The first of `active` has had its quantum for this turn.
+    in_turn: bool,
+    packets: u64,
+    bytes: u64,
+    dropped: u64,
+    shared: u64,
+}
+
+impl Fair {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(settings: FairSettings) -> Self {
+        let flows = settings.flows.clamp(1, 1 << 16);
+        let mut queues = Vec::with_capacity(flows);
+        queues.resize_with(flows, Queue::default);
+        let mut of_flow = FxHashMap::default();
+        of_flow.reserve(flows);
+        Self {
+            settings,
+            queues,
+            of_flow,
+            // The first flow takes queue 0.
+            free: (0..flows as u32).rev().collect(),
+            active: VecDeque::with_capacity(flows),
+            in_turn: false,
+            packets: 0,
+            bytes: 0,
+            dropped: 0,
+            shared: 0,
+        }
+    }
+
+    /// The flow's queue: the one it has, a free one, or one that it shares.
+    fn queue_of(&mut self, key: FlowKey) -> u32 {
+        if let Some(index) = self.of_flow.get(&key) {
+            return *index;
+        }
+        if let Some(index) = self.free.pop() {
+            self.of_flow.insert(key, index);
+            self.queues[index as usize].keys.push(key);
+            return index;
+        }
+        // It is not remembered: however many flows there are, no more memory is used.
+        self.shared += 1;
+        let mixed = (key.0 ^ key.1.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 32) % self.queues.len() as u64) as u32
+    }
+
+    fn full(&self) -> bool {
+        match self.settings.limit {
+            Limit::Packets(limit) => self.packets > limit,
+            Limit::Bytes(limit) => self.bytes > limit.get(),
+        }
+    }
+
+    /// Takes the first packet of a queue out, and forgets the flow if it was the last.
+    fn take(&mut self, index: u32) -> Option<PacketRef> {
+        let queue = &mut self.queues[index as usize];
+        let length = queue.waiting.first_length()?;
+        let packet = queue.waiting.pop()?;
+        self.packets -= 1;
+        self.bytes -= u64::from(length);
+        if queue.waiting.packets() == 0 {
+            // Section III.A: a queue that is empty loses what it has saved.
+            queue.deficit = 0;
+            if !queue.keys.is_empty() {
+                for key in queue.keys.drain(..) {
+                    self.of_flow.remove(&key);
+                }
+                self.free.push(index);
+            }
+        }
+        Some(packet)
+    }
+
+    /// The longest queue in bytes; of those as long, the one whose turn comes first.
+    fn longest(&self) -> Option<u32> {
+        let bytes = |index: u32| self.queues[index as usize].waiting.bytes();
+        let mut longest: Option<u32> = None;
+        for index in self.active.iter().copied() {
+            if longest.is_none_or(|so_far| bytes(index) > bytes(so_far)) {
+                longest = Some(index);
+            }
+        }
+        longest
+    }
+
+    /// The queue is empty now: it is no longer served.
+    fn deactivate(&mut self, index: u32) {
+        if let Some(position) = self.active.iter().position(|active| *active == index) {
+            self.active.remove(position);
+            if position == 0 {
+                self.in_turn = false;
+            }
+        }
+    }
+}
+
+fn key_of(packet: &Packet) -> FlowKey {
+    let end = |address: u16, port: u16| u64::from(address) << 16 | u64::from(port);
+    (
+        end(packet.source.address.0, packet.source.port),
+        end(packet.destination.address.0, packet.destination.port),
+    )
+}
+
+impl QueueDiscipline for Fair {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let record = cx.packets.get(packet);
+        let length = record.length();
+        let index = self.queue_of(key_of(record));
+        let queue = &mut self.queues[index as usize];
+        let was_empty = queue.waiting.packets() == 0;
+        queue.waiting.push(packet, length);
+        self.packets += 1;
+        self.bytes += length.get();
+        if was_empty {
+            self.active.push_back(index);
+        }
+        // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
+        // learns of it sooner). What is alone always fits.
+        while self.packets > 1 && self.full() {
+            let Some(longest) = self.longest() else {
+                break;
+            };
+            let Some(given_up) = self.take(longest) else {
+                break;
+            };
+            if self.queues[longest as usize].waiting.packets() == 0 {
+                self.deactivate(longest);
+            }
+            if given_up == packet {
+                return Verdict::Dropped;
+            }
+            self.dropped += 1;
+            cx.packets.release(given_up);
+        }
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
+        let quantum = self.settings.quantum.get().max(1);
+        loop {
+            let index = *self.active.front()?;
+            let queue = &mut self.queues[index as usize];
+            if !self.in_turn {
+                queue.deficit += quantum;
+                self.in_turn = true;
+            }
+            let length = u64::from(queue.waiting.first_length()?);
+            if length <= queue.deficit {
+                queue.deficit -= length;
+                let packet = self.take(index);
+                if self.queues[index as usize].waiting.packets() == 0 {
+                    self.active.pop_front();
+                    self.in_turn = false;
+                }
+                return packet;
+            }
+            self.active.rotate_left(1);
+            self.in_turn = false;
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp {
+            dropped: self.dropped,
+            removed: 0,
+        }
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        each(None, "flows_sharing_a_queue", self.shared);
+    }
+}
+
+#[cfg(test)]
+mod tests;

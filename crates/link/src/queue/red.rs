@@ -1,0 +1,223 @@
+//! Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993).
+
+use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
+
+use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use crate::Tally;
+
+/// What a queue's length is measured in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Packets: each is as likely to be dropped.
+    Packets,
+    /// Bytes: a packet is dropped in proportion to its length (section 4, the last paragraphs).
+    Bytes,
+}
+
+/// How a RED queue is set up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RedSettings {
+    /// Most that waits, whatever the average.
+    pub limit: Limit,
+    /// What the thresholds count.
+    pub measure: Measure,
+    /// min_th: below this average nothing is dropped.
+    pub minimum_threshold: f64,
+    /// max_th: at this average every packet is dropped, or with `gentle` max_p of them.
+    pub maximum_threshold: f64,
+    /// max_p: the share of packets dropped just below max_th.
+    pub maximum_probability: f64,
+    /// w_q: the weight of a sample in the average.
+    pub weight: f64,
+    /// Between max_th and twice max_th, let the share grow from max_p to 1 ("Recommendation on using
+    /// the gentle variant of RED", Floyd, March 2000).
+    pub gentle: bool,
+    /// Mark packets that are ECN-capable instead of dropping them, below max_th.
+    pub ecn: bool,
+    /// A usual packet: how fast the average falls while nothing comes.
+    pub mean_packet: Bytes,
+    /// How long the transmitter needs for one: the paper's s.
+    pub mean_transmission: Span,
+}
+
+/// A RED queue.
+#[derive(Debug)]
+pub struct Red {
+    settings: RedSettings,
+    waiting: Waiting,
+    average: f64,
+    /// Packets since the last that was dropped or marked; none below min_th: the paper's -1.
+    count: Option<u64>,
+    /// Since when the transmitter is idle: the paper's q_time.
+    idle_since: Option<Time>,
+    early: u64,
+    forced: u64,
+    marked: u64,
+}
+
+/// What is to be done with a packet before the limit is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Detection {
+    Pass,
+    Early,
+    Forced,
+}
+
+impl Red {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(settings: RedSettings) -> Self {
+        Self {
+            settings,
+            waiting: Waiting::default(),
+            average: 0.0,
+            count: None,
+            // The average of an empty queue at the start is 0 however long it has been empty.
+            idle_since: None,
+            early: 0,
+            forced: 0,
+            marked: 0,
+        }
+    }
+
+    /// The average queue length, in what the thresholds count.
+    #[must_use]
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    fn length(&self) -> f64 {
+        match self.settings.measure {
+            Measure::Packets => self.waiting.packets() as f64,
+            Measure::Bytes => self.waiting.bytes().get() as f64,
+        }
+    }
+
+    /// Figure 2 of the paper: the average, as if packets had come to an empty queue while it idled.
+    fn update_average(&mut self, now: Time) {
+        let weight = self.settings.weight;
+        if let Some(since) = self.idle_since.take() {
+            let usual = self.settings.mean_transmission.as_secs_f64();
+            let idle = now.since(since).as_secs_f64();
+            if usual > 0.0 {
+                self.average *= libm::pow(1.0 - weight, libm::floor(idle / usual));
+            }
+        }
+        self.average += weight * (self.length() - self.average);
+    }
+
+    /// p_b: the share to be dropped at this average; none at 0, all at 1.
+    fn share(&self) -> f64 {
+        let s = &self.settings;
+        if self.average < s.minimum_threshold {
+            0.0
+        } else if self.average < s.maximum_threshold {
+            s.maximum_probability * (self.average - s.minimum_threshold)
+                / (s.maximum_threshold - s.minimum_threshold)
+        } else if s.gentle && self.average < 2.0 * s.maximum_threshold {
+            let beyond = (self.average - s.maximum_threshold) / s.maximum_threshold;
+            s.maximum_probability + (1.0 - s.maximum_probability) * beyond
+        } else {
+            1.0
+        }
+    }
+
+    fn detect(&mut self, length: Bytes, cx: &mut QueueCtx<'_>) -> Detection {
+        self.update_average(cx.now);
+        let share = self.share();
+        if self.average < self.settings.minimum_threshold || self.waiting.packets() == 0 {
+            // ns-2 and the authors' own simulator agree: no early drop where nothing waits.
+            self.count = None;
+            return Detection::Pass;
+        }
+        if share >= 1.0 {
+            self.count = Some(0);
+            return Detection::Forced;
+        }
+        let Some(count) = self.count else {
+            // The first packet above min_th: the paper's count goes from -1 to 0, and p_a is p_b.
+            self.count = Some(0);
+            return self.draw(share, 0, length, cx);
+        };
+        self.count = Some(count + 1);
+        self.draw(share, count + 1, length, cx)
+    }
+
+    /// p_a spreads the drops: the number of packets between two is uniform (section 7, method 2).
+    fn draw(&mut self, share: f64, count: u64, length: Bytes, cx: &mut QueueCtx<'_>) -> Detection {
+        let share = match self.settings.measure {
+            Measure::Packets => share,
+            Measure::Bytes => {
+                let usual = self.settings.mean_packet.get().max(1) as f64;
+                share * length.get() as f64 / usual
+            }
+        };
+        let spread = count as f64 * share;
+        let probability = if spread < 1.0 {
+            share / (1.0 - spread)
+        } else {
+            1.0
+        };
+        if cx.random.happens(probability) {
+            self.count = Some(0);
+            Detection::Early
+        } else {
+            Detection::Pass
+        }
+    }
+}
+
+impl QueueDiscipline for Red {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let length = cx.packets.get(packet).length();
+        match self.detect(length, cx) {
+            Detection::Pass => {}
+            Detection::Early => {
+                let capable = cx.packets.get(packet).ecn() != Ecn::NotCapable;
+                if self.settings.ecn && capable {
+                    cx.packets.get_mut(packet).set_ecn(Ecn::Congestion);
+                    self.marked += 1;
+                } else {
+                    self.early += 1;
+                    return Verdict::Dropped;
+                }
+            }
+            Detection::Forced => {
+                self.forced += 1;
+                return Verdict::Dropped;
+            }
+        }
+        self.waiting.offer(packet, length, self.settings.limit)
+    }
+
+    fn idle_since(&mut self, since: Time) {
+        // Before the first packet of all there is no average to fall.
+        self.idle_since = Some(since);
+    }
+
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        self.waiting.pop()
+    }
+
+    fn packets(&self) -> u64 {
+        self.waiting.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.waiting.bytes().get()
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp::default()
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        each(None, "dropped_early", self.early);
+        each(None, "dropped_above_threshold", self.forced);
+        each(None, "marked", self.marked);
+    }
+}
+
+#[cfg(test)]
+mod tests;

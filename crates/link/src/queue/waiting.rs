@@ -1,0 +1,49 @@
+//! Packets that wait, first in, first out.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{Bytes, PacketRef};
+
+use super::{Limit, Verdict};
+
+/// Packets in order of arrival, and their bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    queue: VecDeque<(PacketRef, u32)>,
+    bytes: u64,
+}
+
+impl Waiting {
+    /// Takes the packet if the limit admits it, or nothing waits.
+    pub(crate) fn offer(&mut self, packet: PacketRef, length: Bytes, limit: Limit) -> Verdict {
+        if !self.queue.is_empty() && !limit.admits(self.packets(), self.bytes(), length) {
+            return Verdict::Dropped;
+        }
+        self.push(packet, length);
+        Verdict::Queued
+    }
+
+    pub(crate) fn push(&mut self, packet: PacketRef, length: Bytes) {
+        self.bytes += length.get();
+        self.queue.push_back((packet, length.get() as u32));
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<PacketRef> {
+        let (packet, length) = self.queue.pop_front()?;
+        self.bytes -= u64::from(length);
+        Some(packet)
+    }
+
+    /// The length of the first.
+    pub(crate) fn first_length(&self) -> Option<u32> {
+        self.queue.front().map(|(_, length)| *length)
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes)
+    }
+}

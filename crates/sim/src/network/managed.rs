@@ -1,0 +1,95 @@
+//! Directions that do more than queue and delay: their events, and what comes of them.
+
+use bentpipe_link::{Direction, Managed, Verdict, Watch};
+use bentpipe_types::{PacketRef, PacketStore, Time};
+
+use super::{Network, RECEIVING, SENDING};
+use crate::Tap;
+use crate::schedule::ComponentId;
+
+/// The taps at the two ends of one direction.
+struct AtTaps<'a> {
+    taps: &'a mut [Box<dyn Tap + Send>],
+    ends: [Option<u16>; 2],
+}
+
+impl Watch for AtTaps<'_> {
+    fn sent(&mut self, now: Time, packet: PacketRef, packets: &PacketStore) {
+        if let Some(tap) = self.ends[SENDING] {
+            self.taps[usize::from(tap)].sent(now, packet, packets);
+        }
+    }
+
+    fn received(&mut self, now: Time, packet: PacketRef, packets: &PacketStore) {
+        if let Some(tap) = self.ends[RECEIVING] {
+            self.taps[usize::from(tap)].received(now, packet, packets);
+        }
+    }
+}
+
+impl Network {
+    /// The direction's entry has come up: its next event, or an earlier one that has moved to later.
+    #[inline(never)]
+    pub(super) fn on_managed(&mut self, index: u16) {
+        self.schedule.remove_first();
+        let slot = &mut self.directions[usize::from(index)];
+        if slot.scheduled != Some(self.now) {
+            return;
+        }
+        slot.scheduled = None;
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.with_managed(index, |now, managed, packets, watch| {
+            managed.on_event(now, packets, watch, &mut arrived);
+        });
+        let slot = &self.directions[usize::from(index)];
+        let (to, port) = (slot.to, slot.to_port);
+        for packet in arrived.drain(..) {
+            self.packet_hops += 1;
+            self.last_arrival = self.now;
+            self.call(to, |node, cx| {
+                bentpipe_types::Agent::on_packet(node, port, packet, cx);
+            });
+        }
+        self.arrived = arrived;
+    }
+
+    /// Offers a packet to a direction.
+    #[inline(never)]
+    pub(super) fn transmit_managed(&mut self, index: u16, packet: PacketRef) {
+        let verdict = self.with_managed(index, |now, managed, packets, watch| {
+            managed.enqueue(now, packet, packets, watch)
+        });
+        if verdict == Some(Verdict::Dropped) {
+            self.packets.release(packet);
+        }
+    }
+
+    /// Lets a direction run, probes looking before and after, and notes when it next wants to.
+    fn with_managed<R>(
+        &mut self,
+        index: u16,
+        run: impl FnOnce(Time, &mut Managed, &mut PacketStore, &mut dyn Watch) -> R,
+    ) -> Option<R> {
+        let slot = &mut self.directions[usize::from(index)];
+        let Direction::Managed(managed) = &mut slot.direction else {
+            debug_assert!(false, "a drop-tail direction has no such events");
+            return None;
+        };
+        let mut watch = AtTaps {
+            taps: &mut self.taps,
+            ends: slot.taps,
+        };
+        let result = run(self.now, managed, &mut self.packets, &mut watch);
+        if let Some(at) = managed.next_event()
+            && slot.scheduled.is_none_or(|scheduled| at < scheduled)
+        {
+            let at = at.max(self.now);
+            slot.scheduled = Some(at);
+            self.schedule.push(at, ComponentId(index));
+        }
+        if slot.watched {
+            self.probe_queue(index);
+        }
+        Some(result)
+    }
+}
