@@ -23,7 +23,7 @@ class Finding:
 
 def doctor(*, as_json: bool) -> None:
     """Print what was found. It is no failure that something optional is missing."""
-    findings = [*_required(), _dask(), *_witnesses()]
+    findings = [*_required(), _dask(), *_witnesses(), _live()]
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return
@@ -93,6 +93,20 @@ def _witnesses() -> list[Finding]:
             Finding(name=name, found=path is not None, detail=detail, needed_for=purpose)
         )
     return witnesses
+
+
+def _live() -> Finding:
+    obstacles = []
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        obstacles.append("not root")
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        obstacles.append("/dev/net/tun cannot be opened")
+    return Finding(
+        name="root and TUN",
+        found=not obstacles,
+        detail=", ".join(obstacles) or "/dev/net/tun",
+        needed_for="bentpipe-live, the tests that meet the kernel's TCP",
+    )
 
 
 def _distribution_version(module: str) -> str:

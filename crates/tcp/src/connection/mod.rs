@@ -29,7 +29,7 @@ mod send;
 mod state;
 mod timers;
 
-use bentpipe_types::{Ctx, Endpoint, Packet, PacketRef, Port, Span, SynOptions, Time};
+use bentpipe_types::{Ctx, Endpoint, Packet, PacketRef, Port, Seq, Span, SynOptions, Time};
 
 use crate::Config;
 use crate::congestion::Controller;
@@ -282,6 +282,14 @@ impl Connection {
     #[must_use]
     pub fn delivered_offset(&self) -> u64 {
         self.receive.read - 1
+    }
+
+    /// The offset in the peer's stream that a sequence number of its stands for, if it is the
+    /// nearest such to what is expected next. For a host of real packets, which do not say it.
+    #[must_use]
+    pub fn offset_of(&self, sequence: Seq) -> u64 {
+        let after = i64::from(sequence.distance_from(self.receive.wire()));
+        self.receive.next.wrapping_sub(1).wrapping_add_signed(after)
     }
 
     /// Stream offset up to which the peer's data has arrived in order.

@@ -1,0 +1,38 @@
+//! The wall clock.
+
+use std::time::Instant;
+
+use bentpipe_types::{Span, Time};
+
+/// Time since it was made, from the machine's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    #[must_use]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is where the time comes from"
+    )]
+    pub fn start() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        let elapsed = self.start.elapsed().as_nanos();
+        Time::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    /// How long it is until `deadline`; zero if it has passed.
+    #[must_use]
+    pub fn until(&self, deadline: Time) -> Span {
+        deadline.since(self.now())
+    }
+}

@@ -1,0 +1,151 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bentpipe_live::interop::{self, Cell};
+use bentpipe_types::Span;
+use lexopt::prelude::*;
+
+const USAGE: &str = "usage: bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--json FILE]
+
+  --full          every combination, instead of the quick subset
+  --bytes N       bytes each way of the full matrix's transfers (default 100000000)
+  --only TEXT     only cells whose name has TEXT in it; may be repeated, all must be in it
+  --capture DIR   a pcapng of each cell there (its first 20000 packets), dissected by tshark
+  --json FILE     the results
+  --list          name the cells, play none
+";
+
+/// No cell may take longer.
+const LIMIT: Span = Span::from_secs(300);
+/// Packets captured of a cell.
+const CAPTURED: u64 = 20_000;
+
+pub(crate) fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("bentpipe-live: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Request {
+    full: bool,
+    list: bool,
+    bytes: Option<u64>,
+    only: Vec<String>,
+    capture: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+fn run() -> Result<bool, Box<dyn std::error::Error>> {
+    let mut arguments = lexopt::Parser::from_env();
+    match arguments.next()? {
+        Some(Value(name)) if name == "interop" => {}
+        _ => {
+            eprint!("{USAGE}");
+            return Ok(false);
+        }
+    }
+    let mut request = Request::default();
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("full") => request.full = true,
+            Long("list") => request.list = true,
+            Long("bytes") => request.bytes = Some(arguments.value()?.parse()?),
+            Long("only") => request.only.push(arguments.value()?.string()?),
+            Long("capture") => request.capture = Some(arguments.value()?.into()),
+            Long("json") => request.json = Some(arguments.value()?.into()),
+            Long("help") => {
+                print!("{USAGE}");
+                return Ok(true);
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    interop(&request)
+}
+
+fn interop(request: &Request) -> Result<bool, Box<dyn std::error::Error>> {
+    if let Some(obstacle) = interop::obstacle() {
+        return Err(obstacle.into());
+    }
+    let mut cells = if request.full {
+        interop::full(request.bytes.unwrap_or(100_000_000))
+    } else {
+        interop::quick()
+    };
+    cells.retain(|cell| {
+        let name = cell.to_string();
+        request.only.iter().all(|text| name.contains(text))
+    });
+    if let Some(directory) = &request.capture {
+        std::fs::create_dir_all(directory)?;
+    }
+    let mut results = Vec::new();
+    let mut failures = 0;
+    for (n, cell) in cells.iter().enumerate() {
+        if request.list {
+            println!("{cell}");
+            continue;
+        }
+        let result = play(cell, n, request);
+        failures += usize::from(result["passed"] == false);
+        results.push(result);
+    }
+    if let Some(path) = &request.json {
+        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+    }
+    if !request.list {
+        println!("{} cells, {failures} failed", results.len());
+    }
+    Ok(failures == 0)
+}
+
+fn play(cell: &Cell, number: usize, request: &Request) -> serde_json::Value {
+    let capture = request
+        .capture
+        .as_ref()
+        .map(|directory| directory.join(format!("{number:03}.pcapng")));
+    let capture_to = capture.as_deref().map(|path| (path, CAPTURED));
+    let mut result = match interop::play(cell, LIMIT, capture_to) {
+        Ok(outcome) => {
+            println!("passed  {:7.2} s  {cell}", outcome.seconds);
+            serde_json::json!({ "cell": cell.to_string(), "passed": true, "outcome": outcome })
+        }
+        Err(failure) => {
+            println!("FAILED           {cell}: {failure}");
+            serde_json::json!({
+                "cell": cell.to_string(), "passed": false, "failure": failure.to_string(),
+            })
+        }
+    };
+    let Some(path) = capture else {
+        return result;
+    };
+    match interop::dissect(&path) {
+        Ok(Some(dissection)) => {
+            if dissection.malformed + dissection.bad_checksums > 0 {
+                println!(
+                    "FAILED           {cell}: {}: {dissection:?}",
+                    path.display()
+                );
+                result["passed"] = false.into();
+            }
+            result["frames"] = dissection.frames.into();
+            result["bad_checksums"] = dissection.bad_checksums.into();
+            result["malformed"] = dissection.malformed.into();
+        }
+        Ok(None) => println!(
+            "        tshark is not installed: {} is not judged",
+            path.display()
+        ),
+        Err(error) => println!("        tshark: {error}"),
+    }
+    result
+}

@@ -1,0 +1,240 @@
+//! A host of ours and the kernel's TCP, judging each other.
+//!
+//! Each [`Cell`] gets a network namespace and a TUN device of its own; the kernel's end is ordinary
+//! sockets inside, ours a [`Host`] behind the device. Nothing of it is left afterwards, and every
+//! wait in it is bounded.
+
+mod cell;
+mod data;
+mod kernel;
+mod matrix;
+mod ours;
+mod tshark;
+mod verdict;
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::rc::Rc;
+use std::thread;
+
+use bentpipe_types::{IpVersion, Span};
+
+use crate::{
+    Capture, Clock, Device, Host, HostSettings, Limits, Link, Namespace, Tun, TunSettings, drive,
+    secret,
+};
+
+pub use cell::{Cell, Condition, Exchange, Options, Role};
+pub use data::Tally;
+pub use matrix::{full, quick};
+pub use tshark::{Dissection, dissect};
+pub use verdict::{Failure, Outcome};
+
+const KERNEL_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
+const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
+/// Where somebody listens, if anybody does.
+const PORT: u16 = 47_000;
+/// Where nobody does.
+const NO_PORT: u16 = 47_001;
+
+/// Why this machine cannot do it, if it cannot.
+#[must_use]
+pub fn obstacle() -> Option<String> {
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => return Some(format!("no network namespace can be made: {error}")),
+    };
+    let settings = TunSettings {
+        name: "probe".into(),
+        ipv4: None,
+        ipv6: None,
+        mtu: 1500,
+        queue_packets: 10,
+    };
+    match namespace.enter(|| Tun::open(&settings)) {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) | Err(error) => Some(format!("no TUN device can be opened: {error}")),
+    }
+}
+
+/// Plays one cell, for at most `limit`. What the device carries goes to `capture`: the file, and how
+/// many packets.
+///
+/// # Errors
+/// When the machine refuses something, or the two did not do as they should: a [`Failure`] says.
+pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<Outcome, Failure> {
+    let namespace = Namespace::new()?;
+    for (parameter, value) in cell.parameters() {
+        namespace.set(parameter, value)?;
+    }
+    let tun = namespace.enter(|| open(cell))??;
+    let capture = capture
+        .map(|(path, packets)| Capture::create(path, ["from-kernel", tshark::FROM_US], packets))
+        .transpose()?;
+    let mut link = Link::new(Device::new(tun, capture), cell.condition.impairment(), 1);
+    let clock = Clock::start();
+    let mut host = Host::new(HostSettings {
+        ipv4: Some(OURS_V4),
+        ipv6: Some(OURS_V6),
+        limits: Limits::default(),
+        secret: secret()?,
+    });
+    let plans = Plans::of(cell);
+    let (kernel_ip, our_ip): (IpAddr, IpAddr) = match cell.version {
+        IpVersion::V4 => (KERNEL_V4.into(), OURS_V4.into()),
+        IpVersion::V6 => (KERNEL_V6.into(), OURS_V6.into()),
+    };
+    let port = if cell.exchange == Exchange::Refused {
+        NO_PORT
+    } else {
+        PORT
+    };
+    let reports = Rc::new(RefCell::new(Vec::new()));
+    let listener = match cell.role {
+        Role::Client => {
+            let local = SocketAddr::new(kernel_ip, PORT);
+            Some(namespace.enter(|| kernel::listen(local, &plans.kernel))??)
+        }
+        Role::Server => {
+            let (reports, plan) = (Rc::clone(&reports), plans.ours);
+            host.listen(PORT, cell.config(), move |_| {
+                ours::Ours::new(plan, Rc::clone(&reports))
+            });
+            None
+        }
+    };
+    let remote = SocketAddr::new(our_ip, port);
+    let (finished, theirs) = thread::scope(|scope| {
+        let kernel = scope
+            .spawn(|| namespace.enter(|| kernel_side(cell, listener.as_ref(), remote, &plans)));
+        let mut opened = 0;
+        let expected = plans.connections as usize;
+        let config = cell.config();
+        let finished = drive(&mut host, &mut link, clock, limit, |host, now, transmit| {
+            // A client of ours opens the next connection when the last one is over.
+            let over = reports.borrow().len();
+            if cell.role == Role::Client && opened < expected && opened == over {
+                opened += 1;
+                let application = ours::Ours::new(plans.ours, Rc::clone(&reports));
+                let to = SocketAddr::new(kernel_ip, port);
+                if let Err(error) = host.connect(&config, to, None, application, now, transmit) {
+                    eprintln!("{cell}: connection {opened}: {error}");
+                }
+            }
+            let accepted = cell.role == Role::Server && cell.exchange == Exchange::Refused;
+            kernel.is_finished() && (over >= expected || accepted)
+        });
+        let theirs = kernel
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the kernel's end panicked")))
+            .and_then(|result| result);
+        (finished, theirs)
+    });
+    let elapsed = Span::from_nanos(clock.now().as_nanos());
+    let outcome = Outcome::new(&host, &link, elapsed, &reports.borrow());
+    link.device.finish()?;
+    let finished = finished?;
+    verdict::judge(cell, finished, &reports.borrow(), theirs, outcome)
+}
+
+fn open(cell: &Cell) -> io::Result<Tun> {
+    let version_6 = cell.version == IpVersion::V6;
+    Tun::open(&TunSettings {
+        name: "bentpipe".into(),
+        ipv4: Some((KERNEL_V4, 24)),
+        ipv6: version_6.then_some((KERNEL_V6, 64)),
+        mtu: cell.mtu,
+        // More than any window holds: what the kernel loses by itself would be no clean path.
+        queue_packets: 20_000,
+    })
+}
+
+/// What each end does.
+struct Plans {
+    ours: ours::Plan,
+    kernel: kernel::Plan,
+    connections: u32,
+}
+
+impl Plans {
+    fn of(cell: &Cell) -> Self {
+        let mut plans = Self {
+            ours: ours::Plan {
+                key: 1,
+                bytes: 0,
+                after_peer: false,
+                abort_after: None,
+                pause: None,
+            },
+            kernel: kernel::Plan {
+                key: 2,
+                bytes: 0,
+                after_peer: false,
+                abort_after: None,
+                pause: None,
+            },
+            connections: 1,
+        };
+        let opens = cell.role == Role::Client;
+        match cell.exchange {
+            Exchange::Transfer { bytes } => {
+                plans.ours.bytes = bytes;
+                plans.kernel.bytes = bytes;
+            }
+            Exchange::Short { .. } | Exchange::HalfClose { .. } => {
+                let (request, reply) = match cell.exchange {
+                    Exchange::HalfClose { bytes } => (100_000, bytes),
+                    _ => (300, 3000),
+                };
+                plans.ours.bytes = if opens { request } else { reply };
+                plans.kernel.bytes = if opens { reply } else { request };
+                plans.ours.after_peer = !opens;
+                plans.kernel.after_peer = opens;
+                if let Exchange::Short { connections } = cell.exchange {
+                    plans.connections = connections;
+                }
+            }
+            Exchange::OurReset => {
+                plans.kernel.bytes = 50_000_000;
+                plans.ours.abort_after = Some(1_000_000);
+                // It must not close before it aborts.
+                plans.ours.after_peer = true;
+            }
+            Exchange::TheirReset => {
+                plans.ours.bytes = 50_000_000;
+                plans.kernel.abort_after = Some(1_000_000);
+            }
+            Exchange::Refused => {}
+            Exchange::OurPause => {
+                plans.kernel.bytes = 10_000_000;
+                plans.ours.pause = Some((cell::PAUSE_AFTER, cell::PAUSE));
+            }
+            Exchange::TheirPause => {
+                plans.ours.bytes = 10_000_000;
+                plans.kernel.pause = Some((cell::PAUSE_AFTER, cell::PAUSE, cell::PAUSE_BUFFER));
+            }
+        }
+        plans
+    }
+}
+
+fn kernel_side(
+    cell: &Cell,
+    listener: Option<&TcpListener>,
+    remote: SocketAddr,
+    plans: &Plans,
+) -> io::Result<Vec<kernel::Report>> {
+    if cell.exchange == Exchange::Refused && listener.is_some() {
+        return Ok(Vec::new());
+    }
+    (0..plans.connections)
+        .map(|_| match listener {
+            Some(listener) => kernel::accept(listener, &plans.kernel),
+            None => kernel::connect(remote, &plans.kernel),
+        })
+        .collect()
+}

@@ -1,0 +1,279 @@
+//! Did the two do as they should?
+
+use std::fmt;
+use std::io;
+
+use bentpipe_types::Span;
+use serde::Serialize;
+
+use super::cell::{Cell, Exchange, Role};
+use super::data::Tally;
+use super::{kernel, ours};
+use crate::{Application, Host, Link, Refusal};
+
+/// Nothing of these happens between two good ends, whatever the path loses.
+const FAULTS: [Refusal; 4] = [
+    Refusal::Unencodable,
+    Refusal::Unstorable,
+    Refusal::Malformed,
+    Refusal::Checksum,
+];
+
+/// Counters of a cell that was played.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Outcome {
+    /// How long it took, in seconds of the wall clock.
+    pub seconds: f64,
+    /// Bytes that our end received.
+    pub bytes_received: u64,
+    /// Bytes that our end sent and the kernel has acknowledged.
+    pub bytes_sent: u64,
+    /// Connections that were over.
+    pub connections: u64,
+    /// Packets that came in.
+    pub packets_received: u64,
+    /// Packets that went out.
+    pub packets_sent: u64,
+    /// Segments with data that our end sent again.
+    pub segments_retransmitted: u64,
+    /// Retransmission timeouts at our end.
+    pub timeouts: u64,
+    /// Zero-window probes that our end sent.
+    pub window_probes: u64,
+    /// Packets that the path lost on purpose, both ways.
+    pub lost: u64,
+    /// Packets that the path sent twice.
+    pub duplicated: u64,
+    /// Packets that the path held back.
+    pub reordered: u64,
+    /// Packets that the device did not take.
+    pub device_refused: u64,
+    /// Packets that our host refused for a reason that would be its own fault, or the kernel's.
+    pub faults: u64,
+}
+
+impl Outcome {
+    pub(super) fn new<A: Application>(
+        host: &Host<A>,
+        link: &Link,
+        elapsed: Span,
+        reports: &[ours::Report],
+    ) -> Self {
+        let sum = |of: fn(&ours::Report) -> u64| reports.iter().map(of).sum();
+        let (inward, outward) = (link.inward.counters(), link.outward.counters());
+        Self {
+            seconds: elapsed.as_secs_f64(),
+            bytes_received: sum(|r| r.received.bytes),
+            bytes_sent: sum(|r| r.statistics.bytes_acknowledged),
+            connections: reports.len() as u64,
+            packets_received: host.counters().received,
+            packets_sent: host.counters().sent,
+            segments_retransmitted: sum(|r| r.statistics.segments_retransmitted),
+            timeouts: sum(|r| r.statistics.timeouts),
+            window_probes: sum(|r| r.statistics.window_probes),
+            lost: inward.lost + outward.lost,
+            duplicated: inward.duplicated + outward.duplicated,
+            reordered: inward.reordered + outward.reordered,
+            device_refused: link.device.refused(),
+            faults: FAULTS.iter().map(|&why| host.counters().refused(why)).sum(),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Failure {
+    /// The machine refused something.
+    Machine(io::Error),
+    /// The two did not do as they should.
+    Protocol(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(error) => write!(f, "the machine: {error}"),
+            Self::Protocol(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A cell is good when each end got what the other sent, and ended as it was to.
+pub(super) fn judge(
+    cell: &Cell,
+    finished: bool,
+    ours: &[ours::Report],
+    theirs: io::Result<Vec<kernel::Report>>,
+    outcome: Outcome,
+) -> Result<Outcome, Failure> {
+    let mut complaints = Complaints::default();
+    complaints.unless(finished, || "it took too long".into());
+    complaints.unless(outcome.device_refused == 0, || {
+        format!("the device refused {} packets", outcome.device_refused)
+    });
+    complaints.unless(outcome.faults == 0, || {
+        format!("{} packets refused that should not be", outcome.faults)
+    });
+    for report in ours {
+        complaints.unless(!report.timed_out, || "our end timed out".into());
+        let mismatches = report.statistics.payload_mismatches;
+        complaints.unless(mismatches == 0, || format!("{mismatches} mismatches"));
+    }
+    if cell.exchange == Exchange::Refused {
+        refused(cell, ours, theirs, &mut complaints);
+        return complaints.verdict(outcome);
+    }
+    let theirs = match theirs {
+        Ok(theirs) => theirs,
+        Err(error) => {
+            complaints.add(format!("the kernel's end: {error}"));
+            return complaints.verdict(outcome);
+        }
+    };
+    complaints.unless(ours.len() == theirs.len(), || {
+        format!("{} connections here, {} there", ours.len(), theirs.len())
+    });
+    for (our, their) in ours.iter().zip(&theirs) {
+        match cell.exchange {
+            Exchange::OurReset => {
+                let seen = their.write_error.or(their.read_error);
+                let expected = matches!(
+                    seen,
+                    Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+                );
+                complaints.unless(expected, || format!("our RST: the kernel saw {seen:?}"));
+                prefix(
+                    "the kernel",
+                    &their.sent,
+                    "ours",
+                    &our.received,
+                    &mut complaints,
+                );
+            }
+            Exchange::TheirReset => {
+                complaints.unless(our.reset, || "the kernel's RST did not reset ours".into());
+                prefix(
+                    "ours",
+                    &our.sent,
+                    "the kernel",
+                    &their.received,
+                    &mut complaints,
+                );
+            }
+            _ => whole(cell, our, their, &mut complaints),
+        }
+    }
+    complaints.verdict(outcome)
+}
+
+fn whole(cell: &Cell, our: &ours::Report, their: &kernel::Report, complaints: &mut Complaints) {
+    for (error, what) in [
+        (their.read_error, "reading"),
+        (their.write_error, "writing"),
+    ] {
+        complaints.unless(error.is_none(), || format!("the kernel, {what}: {error:?}"));
+    }
+    complaints.unless(our.peer_closed, || {
+        "our end saw no end of the stream".into()
+    });
+    complaints.unless(!our.reset, || "our end was reset".into());
+    for (sent, received, way) in [
+        (&our.sent, &their.received, "to the kernel"),
+        (&their.sent, &our.received, "from the kernel"),
+    ] {
+        complaints.unless(sent == received, || {
+            format!("{way}: sent {sent:?}, received {received:?}")
+        });
+    }
+    match cell.exchange {
+        Exchange::OurPause => {
+            let open = our.window_after_pause;
+            let closed = open.is_some_and(|window| window < u64::from(cell.mtu));
+            complaints.unless(closed, || {
+                format!("our window was not closed after the pause: {open:?}")
+            });
+        }
+        Exchange::TheirPause => {
+            let probes = our.statistics.window_probes;
+            complaints.unless(our.peer_window_closed || probes > 0, || {
+                "the kernel's window was never closed".into()
+            });
+            complaints.unless(probes > 0, || "no probe of the closed window".into());
+        }
+        _ => {}
+    }
+}
+
+/// A connection that was reset delivered no more than what was sent.
+fn prefix(
+    sender: &str,
+    sent: &Tally,
+    receiver: &str,
+    received: &Tally,
+    complaints: &mut Complaints,
+) {
+    let enough = received.bytes >= 1_000_000 && received.bytes <= sent.bytes;
+    complaints.unless(enough, || {
+        format!(
+            "{sender} sent {} bytes, {receiver} received {}",
+            sent.bytes, received.bytes
+        )
+    });
+}
+
+fn refused(
+    cell: &Cell,
+    ours: &[ours::Report],
+    theirs: io::Result<Vec<kernel::Report>>,
+    complaints: &mut Complaints,
+) {
+    match cell.role {
+        Role::Client => {
+            let reset = ours.len() == 1 && ours[0].reset;
+            complaints.unless(reset, || format!("not refused: {ours:?}"));
+        }
+        Role::Server => {
+            let kind = theirs.err().map(|error| error.kind());
+            complaints.unless(kind == Some(io::ErrorKind::ConnectionRefused), || {
+                format!("the kernel was not refused: {kind:?}")
+            });
+        }
+    }
+}
+
+#[derive(Default)]
+struct Complaints(Vec<String>);
+
+impl Complaints {
+    fn add(&mut self, complaint: String) {
+        self.0.push(complaint);
+    }
+
+    fn unless(&mut self, good: bool, complaint: impl FnOnce() -> String) {
+        if !good {
+            self.add(complaint());
+        }
+    }
+
+    fn verdict(self, outcome: Outcome) -> Result<Outcome, Failure> {
+        if self.0.is_empty() {
+            return Ok(outcome);
+        }
+        let first: Vec<_> = self.0.iter().take(5).cloned().collect();
+        Err(Failure::Protocol(format!(
+            "{} [{} s, {} packets in, {} out]",
+            first.join("; "),
+            outcome.seconds,
+            outcome.packets_received,
+            outcome.packets_sent
+        )))
+    }
+}

@@ -1,0 +1,40 @@
+//! The protocol code on a Linux machine: TUN devices, network namespaces, the wall clock.
+//!
+//! * [`Host`]: a TCP host of real packets, still sans-IO: bytes in, bytes out, the time is told.
+//! * [`Tun`], [`Namespace`], [`Clock`]: where packets come from, where it is safe to make them, and
+//!   the time.
+//! * [`drive`]: the loop that lets a host live behind a TUN device.
+//! * [`Path`]: loss, reordering and duplication between the two.
+//! * [`interop`]: a host and the kernel's TCP, judging each other.
+
+mod buffer;
+mod clock;
+mod host;
+mod impairment;
+
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod driver;
+#[cfg(target_os = "linux")]
+pub mod interop;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod tun;
+
+pub use clock::Clock;
+pub use host::{
+    Application, ConnectError, Host, HostCounters, HostSettings, Limits, Refusal, Secret, Stream,
+    Transmit,
+};
+pub use impairment::{Impairment, Path, PathCounters};
+
+#[cfg(target_os = "linux")]
+pub use capture::Capture;
+#[cfg(target_os = "linux")]
+pub use driver::{Device, Link, drive, secret};
+#[cfg(target_os = "linux")]
+pub use namespace::Namespace;
+#[cfg(target_os = "linux")]
+pub use tun::{Tun, TunSettings};
