@@ -91,6 +91,7 @@ class Setting:
     channel_capacity_bps: int = LINK_BPS
     bandwidth_filter: str = "last-sample"
     rack: bool = True
+    proportional_rate_reduction: bool = False
 
     def of(self, rule: str) -> Setting:
         """Return the setting without what the rule doesn't look at: equal runs are run once."""
@@ -125,6 +126,8 @@ class Setting:
             keys[f"{tcp}.initial_slow_start_threshold"] = f"{segments} segments"
         if self.recovery == "sack" and not self.rack:
             keys[f"{tcp}.rack"] = False
+        if self.proportional_rate_reduction:
+            keys[f"{tcp}.proportional_rate_reduction"] = True
         if rule == "hybla":
             keys[f"{tcp}.hybla.after_loss"] = self.after_loss
             keys[f"{tcp}.hybla.after_timeout"] = self.after_timeout
@@ -142,6 +145,7 @@ SETTINGS: Final = {
     "NewReno": replace(MAIN, recovery="newreno"),
     "FACK": replace(MAIN, recovery="fack"),
     "no RACK": replace(MAIN, rack=False),
+    "PRR": replace(MAIN, proportional_rate_reduction=True),
     "queue 50": replace(MAIN, queue_packets=50),
     "queue 500": replace(MAIN, queue_packets=500),
     "queue 5000": replace(MAIN, queue_packets=5000),
