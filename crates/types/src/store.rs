@@ -211,6 +211,15 @@ impl PacketStore {
         slot
     }
 
+    /// A stored copy of a packet's record alone: without SACK blocks, a SYN's options, tunnel or
+    /// compaction. `header_length` is as it was; the caller takes off what the copy has no more.
+    pub fn duplicate_bare(&mut self, reference: PacketRef) -> PacketRef {
+        let mut packet = *self.get(reference);
+        packet.clear_extension();
+        packet.set_sack_count(0);
+        self.insert(packet)
+    }
+
     /// A stored copy of a packet, with an extension of its own (a duplicating link, say).
     pub fn duplicate(&mut self, reference: PacketRef) -> PacketRef {
         let mut packet = *self.get(reference);
@@ -252,6 +261,21 @@ mod tests {
         assert_eq!(store.held(), 0);
         assert_eq!(store.insert(packet()), first);
         assert_eq!(store.inserted(), 2);
+    }
+
+    #[test]
+    fn a_bare_copy_shares_nothing_with_its_original() {
+        let mut store = PacketStore::default();
+        let reference = store.insert(packet());
+        store.set_sack_blocks(reference, &blocks(3));
+        let compaction = Compaction { count: 3, bytes: 9 };
+        store.set_compaction(reference, Some(compaction));
+        let copy = store.duplicate_bare(reference);
+        assert_eq!(store.sack_blocks(copy), blocks(0));
+        assert_eq!(store.compaction(copy), None);
+        store.release(copy);
+        assert_eq!(store.sack_blocks(reference), blocks(3));
+        assert_eq!(store.compaction(reference), Some(compaction));
     }
 
     #[test]

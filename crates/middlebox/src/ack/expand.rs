@@ -1,0 +1,284 @@
+//! The expander: restores the acknowledgments that a compactor removed (samaraweera1999, section 6).
+
+use bentpipe_link::{FarEnd, Flow, Tally};
+use bentpipe_types::{Compaction, PacketRef, PacketStore, Time};
+use bentpipe_wire::tcp_options_length;
+
+use super::rules;
+use super::space::{Spacer, Spacing};
+use crate::flows::{FlowTable, Slot, flow_of};
+use crate::tunnel::Gate;
+
+/// Bytes of the prefix in front of a compacted acknowledgment.
+const PREFIX: u8 = 3;
+
+/// What an [`Expander`] is made of.
+#[derive(Clone, Debug)]
+pub struct ExpanderSettings {
+    /// Which tunnels end here.
+    pub gate: Gate,
+    /// The most acknowledgments that one may stand for: the compactor's high mark.
+    pub high: u8,
+    /// Spaces what is restored; none: it goes out in one burst.
+    pub spacing: Option<Spacing>,
+    /// Flows it keeps count of.
+    pub flows: usize,
+}
+
+/// Why an expander refuses a compacted acknowledgment, and drops it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// It didn't come through the tunnel.
+    OutsideTunnel,
+    /// It stands for more than the high mark.
+    HighMark,
+    /// It stands for none, or for more acknowledgments than bytes.
+    Nonsense,
+    /// It is no plain acknowledgment: it has data, or other flags.
+    NotAcknowledgment,
+}
+
+impl Refusal {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [
+        Self::OutsideTunnel,
+        Self::HighMark,
+        Self::Nonsense,
+        Self::NotAcknowledgment,
+    ];
+
+    /// Its counter's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OutsideTunnel => "refused_outside_tunnel",
+            Self::HighMark => "refused_high_mark",
+            Self::Nonsense => "refused_nonsense",
+            Self::NotAcknowledgment => "refused_not_acknowledgment",
+        }
+    }
+}
+
+/// What an [`Expander`] has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExpanderCounters {
+    /// Compacted acknowledgments that it expanded.
+    pub expanded: u64,
+    /// Acknowledgments that it restored.
+    pub regenerated: u64,
+    /// Packets that the spacer held back.
+    pub delayed: u64,
+    /// Nanoseconds that it held them, all together.
+    pub delay_ns: u64,
+    /// Packets that the spacer let go early: held for the longest time it may, or no more room.
+    pub hurried: u64,
+    refused: [u64; Refusal::ALL.len()],
+}
+
+impl ExpanderCounters {
+    /// Packets refused for this reason.
+    #[must_use]
+    pub fn refused(&self, reason: Refusal) -> u64 {
+        self.refused[reason as usize]
+    }
+
+    fn tally(&self, flow: Option<Flow>, each: &mut Tally<'_>) {
+        each(flow, "acks_expanded", self.expanded);
+        each(flow, "acks_regenerated", self.regenerated);
+        each(flow, "acks_delayed", self.delayed);
+        each(flow, "ack_delay_ns", self.delay_ns);
+        each(flow, "acks_hurried", self.hurried);
+        for reason in Refusal::ALL {
+            each(flow, reason.name(), self.refused(reason));
+        }
+    }
+}
+
+/// A flow at the far end.
+#[derive(Debug, Default)]
+pub(super) struct FlowEnd {
+    pub(super) lane: super::space::SpacedLane,
+    /// Packets of this flow that are held.
+    pub(super) held: u32,
+    pub(super) counters: ExpanderCounters,
+}
+
+/// The far end of a compactor's tunnel.
+///
+/// Expanding needs no state: each packet is taken by itself. Of `count` removed acknowledgments that
+/// started `bytes` before the one that carries the prefix, the first gets back its own number, and the
+/// others follow in equal steps, which end below the carried number. The spacer behind it has state,
+/// and the counters.
+#[derive(Debug)]
+pub struct Expander {
+    gate: Gate,
+    high: u8,
+    spacer: Option<Spacer>,
+    flows: FlowTable<FlowEnd>,
+    totals: ExpanderCounters,
+    burst: Vec<PacketRef>,
+}
+
+impl Expander {
+    /// An expander that holds nothing.
+    #[must_use]
+    pub fn new(settings: ExpanderSettings) -> Self {
+        Self {
+            gate: settings.gate,
+            high: settings.high,
+            spacer: settings.spacing.map(Spacer::new),
+            flows: FlowTable::new(settings.flows),
+            totals: ExpanderCounters::default(),
+            burst: Vec::with_capacity(usize::from(u8::MAX) + 1),
+        }
+    }
+
+    /// What it has done in all.
+    #[must_use]
+    pub fn totals(&self) -> &ExpanderCounters {
+        &self.totals
+    }
+
+    /// What it has done, by flow. A flow that was forgotten starts anew.
+    pub fn flows(&self) -> impl Iterator<Item = (Flow, &ExpanderCounters)> {
+        self.flows.iter().map(|(flow, end)| (flow, &end.counters))
+    }
+
+    /// The tunnel's exit.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn count(&mut self, flow: Option<Slot>, count: impl Fn(&mut ExpanderCounters)) {
+        count(&mut self.totals);
+        if let Some(slot) = flow {
+            count(&mut self.flows.get_mut(slot).counters);
+        }
+    }
+
+    fn check(
+        &self,
+        compaction: Compaction,
+        tunnelled: bool,
+        packet: PacketRef,
+        packets: &PacketStore,
+    ) -> Result<(), Refusal> {
+        let Compaction { count, bytes } = compaction;
+        if !tunnelled {
+            Err(Refusal::OutsideTunnel)
+        } else if rules::plain(packets, packet).is_err() {
+            Err(Refusal::NotAcknowledgment)
+        } else if count == 0 || bytes < u16::from(count) {
+            // Each removed acknowledgment advanced by a byte at least, and the one in whose favour
+            // they were removed, too: a smaller number would make duplicates.
+            Err(Refusal::Nonsense)
+        } else if count > self.high {
+            Err(Refusal::HighMark)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Puts the acknowledgments that `packet` stands for, and itself, into the burst.
+    fn regenerate(&mut self, packet: PacketRef, compaction: Compaction, packets: &mut PacketStore) {
+        self.burst.clear();
+        let (count, bytes) = (u32::from(compaction.count), u32::from(compaction.bytes));
+        let record = packets.get(packet);
+        let highest = record.acknowledgment;
+        let header_length = usize::from(record.ip_version().header_length())
+            + 20
+            + tcp_options_length(Default::default(), record.timestamps().is_some(), 0);
+        for i in 0..count {
+            // No SACK blocks: with what lies between its number and the carried one neither
+            // acknowledged nor in a block, the sender would take that for lost.
+            let copy = packets.duplicate_bare(packet);
+            let record = packets.get_mut(copy);
+            record.acknowledgment = highest - bytes + i * bytes / count;
+            record.header_length = header_length as u8;
+            self.burst.push(copy);
+        }
+        self.burst.push(packet);
+    }
+}
+
+impl FarEnd for Expander {
+    fn on_arrival(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+    ) {
+        let Ok(tunnelled) = self.gate.open(packet, packets) else {
+            packets.release(packet);
+            return;
+        };
+        let flow = flow_of(packets.get(packet));
+        let slot = self.flows.enter(flow, FlowEnd::default, |_, _| {});
+        let Some(compaction) = packets.compaction(packet) else {
+            if let Some(spacer) = &mut self.spacer {
+                let acknowledges = rules::plain(packets, packet).is_ok();
+                let totals = &mut self.totals;
+                spacer.normal(
+                    now,
+                    packet,
+                    acknowledges,
+                    slot,
+                    &mut self.flows,
+                    totals,
+                    out,
+                );
+            } else {
+                out.push(packet);
+            }
+            return;
+        };
+        packets.set_compaction(packet, None);
+        let record = packets.get_mut(packet);
+        record.header_length = record.header_length.saturating_sub(PREFIX);
+        if let Err(refusal) = self.check(compaction, tunnelled, packet, packets) {
+            packets.release(packet);
+            self.count(slot, |counters| counters.refused[refusal as usize] += 1);
+            return;
+        }
+        self.regenerate(packet, compaction, packets);
+        self.count(slot, |counters| {
+            counters.expanded += 1;
+            counters.regenerated += u64::from(compaction.count);
+        });
+        if let Some(spacer) = &mut self.spacer {
+            let totals = &mut self.totals;
+            spacer.compacted(now, &self.burst, slot, &mut self.flows, totals, out);
+        } else {
+            out.extend_from_slice(&self.burst);
+        }
+    }
+
+    fn on_deadline(&mut self, now: Time, _packets: &mut PacketStore, out: &mut Vec<PacketRef>) {
+        if let Some(spacer) = &mut self.spacer {
+            spacer.on_deadline(now, &mut self.flows, &mut self.totals, out);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.spacer.as_ref().and_then(Spacer::next_deadline)
+    }
+
+    fn held(&self) -> usize {
+        self.spacer.as_ref().map_or(0, Spacer::held)
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        self.gate.tally(each);
+        self.totals.tally(None, each);
+        each(None, "flows_forgotten", self.flows.evicted());
+        each(None, "flows_refused", self.flows.refused());
+        for (flow, counters) in self.flows() {
+            counters.tally(Some(flow), each);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Acknowledgments on a return link that is too slow for them.
+
+mod counters;
+mod expand;
+mod queue;
+mod rules;
+mod space;
+
+pub use counters::AckCounters;
+pub use expand::{Expander, ExpanderCounters, ExpanderSettings, Refusal};
+pub use queue::{AckQueue, AckQueueSettings, Method, WaterMarks};
+pub use rules::Kept;
+pub use space::Spacing;

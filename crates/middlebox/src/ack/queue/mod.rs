@@ -1,0 +1,477 @@
+//! The queue in front of a slow return link: drop-tail, but for the acknowledgments that a later one
+//! makes superfluous.
+
+mod filter;
+mod list;
+
+use bentpipe_link::{DropTail, Flow, GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
+use bentpipe_types::{Bytes, Compaction, Packet, PacketRef, PacketStore, Seq};
+
+use self::list::{Ends, List, NONE, Node};
+use super::{AckCounters, Kept, rules};
+use crate::flows::{FlowTable, Slot, flow_of};
+
+/// How many acknowledgments of a flow may wait (samaraweera1999, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaterMarks {
+    /// More than this many of one flow, and the oldest are removed.
+    pub low: u32,
+    /// At most this many are removed in favour of one.
+    pub high: u32,
+}
+
+impl Default for WaterMarks {
+    /// The paper's: 4 and 60.
+    fn default() -> Self {
+        Self { low: 4, high: 60 }
+    }
+}
+
+/// Which acknowledgments are removed, and what is left in their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// ACK suppression (samaraweera1999, section 5).
+    Suppression(WaterMarks),
+    /// ACK compaction (section 6): the one that is left says how many there were. Removes at most 255
+    /// in favour of one, and 65,535 bytes: what follows starts anew.
+    Compaction(WaterMarks),
+    /// The ACK filter of Linux's CAKE.
+    Filter {
+        /// `ack-filter-aggressive`: keeps one where `ack-filter` keeps two.
+        aggressive: bool,
+    },
+}
+
+/// What an [`AckQueue`] is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckQueueSettings {
+    /// What may wait.
+    pub limit: Limit,
+    /// What is removed.
+    pub method: Method,
+    /// Flows it keeps count of. One more, and the flow longest idle is forgotten; packets of a flow
+    /// that finds no room pass as through any drop-tail queue.
+    pub flows: usize,
+}
+
+/// One flow, as its packets pass through.
+#[derive(Debug, Default)]
+struct AckFlow {
+    ends: Ends,
+    /// Where those that might be removed begin, as far as is known: never moves back.
+    open: u32,
+    /// Acknowledgments that wait: the paper's flow counter.
+    waiting: u32,
+    /// Packets in the queue, of any kind.
+    packets: u32,
+    /// The highest acknowledgment number seen, and the window that came with it.
+    seen: Option<(Seq, u16)>,
+    /// How far acknowledgment numbers usually advance.
+    usual_step: u32,
+    /// The packet queued last, if it still waits.
+    last: u32,
+    /// ECN flags of the packet queued last, and whether they changed since the last candidate.
+    ecn_flags: u8,
+    ecn_changed: bool,
+    counters: AckCounters,
+}
+
+/// A drop-tail queue that removes acknowledgments.
+///
+/// Suppression and compaction run when the transmitter becomes free: if the packet at the head belongs
+/// to a flow of which more acknowledgments wait than the low mark, the oldest are removed in favour of
+/// the latest that says all they say. (The paper deletes "from the front of the queue" when the
+/// counter exceeds the low mark, and bounds a deletion by a high mark of 60: run at every arrival, a
+/// deletion would never find more than five.) They run, too, when a packet finds the queue full.
+#[derive(Debug)]
+pub struct AckQueue {
+    limit: DropTail,
+    method: Method,
+    list: List,
+    flows: FlowTable<AckFlow>,
+    totals: AckCounters,
+}
+
+/// Bytes that a compactor writes in front of an acknowledgment: count and bytes.
+const PREFIX: u32 = 3;
+
+/// An advance of so many times the usual one fills a hole, and is not to be cut into steps.
+const JUMP: u32 = 4;
+
+impl AckQueue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(settings: AckQueueSettings) -> Self {
+        Self {
+            limit: DropTail {
+                limit: settings.limit,
+            },
+            method: settings.method,
+            list: List::new(),
+            flows: FlowTable::new(settings.flows),
+            totals: AckCounters::default(),
+        }
+    }
+
+    /// What it has done in all.
+    #[must_use]
+    pub fn totals(&self) -> &AckCounters {
+        &self.totals
+    }
+
+    /// What it has done, by flow. A flow that was forgotten starts anew.
+    pub fn flows(&self) -> impl Iterator<Item = (Flow, &AckCounters)> {
+        self.flows.iter().map(|(flow, f)| (flow, &f.counters))
+    }
+
+    /// Flows forgotten to make room, and packets of flows that found none.
+    #[must_use]
+    pub fn forgotten(&self) -> (u64, u64) {
+        (self.flows.evicted(), self.flows.refused())
+    }
+
+    fn count(&mut self, flow: Option<Slot>, count: impl Fn(&mut AckCounters)) {
+        count(&mut self.totals);
+        if let Some(slot) = flow {
+            count(&mut self.flows.get_mut(slot).counters);
+        }
+    }
+
+    fn fits(&self, length: u32) -> bool {
+        let (packets, bytes) = (self.list.length(), self.list.bytes());
+        let verdict = self
+            .limit
+            .enqueue(packets, Bytes::new(bytes), Bytes::new(u64::from(length)));
+        verdict == Verdict::Queued
+    }
+
+    /// What the packet is to its flow: why it has to be kept, if it has.
+    fn classify(&mut self, slot: Slot, packet: PacketRef, cx: &QueueCtx<'_>) -> Result<u32, Kept> {
+        let plain = rules::plain(cx.packets, packet);
+        let record = cx.packets.get(packet);
+        let (acknowledgment, window) = (record.acknowledgment, record.window);
+        let flow = self.flows.get_mut(slot);
+        let seen = flow.seen;
+        if record.flags.has(bentpipe_types::Flags::ACK)
+            && seen.is_none_or(|(highest, _)| acknowledgment.at_or_after(highest))
+        {
+            flow.seen = Some((acknowledgment, window));
+        }
+        plain?;
+        let (highest, last_window) = seen.ok_or(Kept::First)?;
+        if acknowledgment.before(highest) {
+            Err(Kept::Stale)
+        } else if acknowledgment == highest && window != last_window {
+            Err(Kept::WindowUpdate)
+        } else if acknowledgment == highest {
+            Err(Kept::Duplicate)
+        } else {
+            Ok(acknowledgment - highest)
+        }
+    }
+
+    /// Suppression and compaction: may the flow's last packet be removed in favour of this one, which
+    /// advances by `step`?
+    fn replaces(&mut self, slot: Slot, step: u32, node: &Node, cx: &QueueCtx<'_>) -> bool {
+        let compacts = matches!(self.method, Method::Compaction(_));
+        let flow = self.flows.get_mut(slot);
+        let usual = if flow.usual_step == 0 {
+            step
+        } else {
+            flow.usual_step
+        };
+        let longest = usual.saturating_mul(JUMP);
+        let jump = step > longest;
+        // An average over eight or so, in which one jump counts little.
+        flow.usual_step = (usual - usual / 8 + step.min(longest) / 8).max(1);
+        let last = flow.ends.last;
+        if last == NONE || self.list.node(last).fixed {
+            return false;
+        }
+        let verdict = if compacts && jump {
+            Err(Kept::Jump)
+        } else {
+            rules::supersedes(cx.packets, self.list.node(last).packet, node.packet)
+        };
+        if let Err(reason) = verdict {
+            self.count(Some(slot), |counters| counters.keep(reason));
+        }
+        verdict.is_ok()
+    }
+
+    fn push(&mut self, node: Node, linked: bool) -> u32 {
+        let index = self.list.push(node);
+        if let Some(slot) = node.flow {
+            let flow = self.flows.get_mut(slot);
+            flow.packets += 1;
+            flow.waiting += u32::from(node.counted);
+            flow.last = index;
+            if linked {
+                self.list.link(&mut flow.ends, index);
+                if flow.open == NONE && !node.fixed {
+                    flow.open = index;
+                }
+            }
+            self.flows.set_busy(slot, true);
+        }
+        index
+    }
+
+    /// Takes a packet out of the queue.
+    fn take(&mut self, index: u32) -> Node {
+        let node = *self.list.node(index);
+        if let Some(slot) = node.flow {
+            let flow = self.flows.get_mut(slot);
+            if node.linked {
+                self.list.unlink(&mut flow.ends, index);
+            }
+            if flow.open == index {
+                flow.open = node.flow_after;
+            }
+            if flow.last == index {
+                flow.last = NONE;
+            }
+            flow.packets -= 1;
+            flow.waiting -= u32::from(node.counted);
+            if flow.packets == 0 {
+                self.flows.set_busy(slot, false);
+            }
+        }
+        self.list.remove(index);
+        node
+    }
+
+    /// Removes an acknowledgment: a later one stands for it.
+    fn delete(&mut self, index: u32, packets: &mut PacketStore) {
+        let node = self.take(index);
+        packets.release(node.packet);
+        self.count(node.flow, |counters| {
+            counters.removed += 1;
+            counters.removed_bytes += u64::from(node.length);
+        });
+    }
+
+    /// Removes a flow's acknowledgments from `first` on, if more wait than the low mark, in favour of
+    /// the last one that says all that they say. Did it remove any?
+    fn thin(&mut self, slot: Slot, first: u32, packets: &mut PacketStore) -> bool {
+        let (marks, compacts) = match self.method {
+            Method::Suppression(marks) => (marks, false),
+            Method::Compaction(marks) => (marks, true),
+            Method::Filter { .. } => return false,
+        };
+        if self.flows.get(slot).waiting <= marks.low || self.list.node(first).fixed {
+            return false;
+        }
+        let most = if compacts {
+            marks.high.min(u32::from(u8::MAX))
+        } else {
+            marks.high
+        };
+        let base = self.list.node(first).acknowledgment;
+        let (mut survivor, mut count) = (first, 0);
+        while count < most {
+            let next = self.list.node(survivor).flow_after;
+            if next == NONE {
+                break;
+            }
+            let node = self.list.node(next);
+            if !node.replaces || compacts && node.acknowledgment - base > u32::from(u16::MAX) {
+                break;
+            }
+            self.delete(survivor, packets);
+            (survivor, count) = (next, count + 1);
+        }
+        if count == 0 {
+            return false;
+        }
+        // Once is enough: "marked to indicate that it has already been compacted" (section 6), and one
+        // in a high mark of acknowledgments has to get through (section 5).
+        let node = self.list.node_mut(survivor);
+        node.fixed = true;
+        let bytes = node.acknowledgment - base;
+        let packet = node.packet;
+        // Behind it, a new run begins.
+        let next = node.flow_after;
+        if next != NONE {
+            self.list.node_mut(next).replaces = false;
+        }
+        if compacts {
+            packets.set_compaction(
+                packet,
+                Some(Compaction {
+                    count: count as u8,
+                    bytes: bytes as u16,
+                }),
+            );
+            packets.get_mut(packet).header_length += PREFIX as u8;
+            self.list.lengthen(survivor, PREFIX);
+            self.count(Some(slot), |counters| counters.compacted += 1);
+        }
+        true
+    }
+
+    /// The filter: which packet goes because of this arrival, and may the arrival itself go later?
+    fn filter(
+        &mut self,
+        slot: Slot,
+        aggressive: bool,
+        node: &mut Node,
+        cx: &QueueCtx<'_>,
+    ) -> Option<u32> {
+        let flow = self.flows.get_mut(slot);
+        let flags = cx.packets.get(node.packet).flags.0 & filter::ECN_FLAGS;
+        flow.ecn_changed |= flags != flow.ecn_flags;
+        flow.ecn_flags = flags;
+        let goes = filter::choose(
+            &self.list,
+            flow.ends,
+            flow.last,
+            cx.packets,
+            node.packet,
+            aggressive,
+        );
+        let droppable = !matches!(
+            rules::plain(cx.packets, node.packet),
+            Err(Kept::Data | Kept::Options)
+        ) && filter::droppable(cx.packets, node.packet);
+        if droppable {
+            node.replaces = !std::mem::take(&mut flow.ecn_changed);
+            node.fixed = false;
+        }
+        goes
+    }
+}
+
+fn length_of(packet: &Packet) -> u32 {
+    u32::from(packet.header_length) + u32::from(packet.payload_length)
+}
+
+impl QueueDiscipline for AckQueue {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let record = cx.packets.get(packet);
+        let mut node = Node::new(packet, length_of(record));
+        node.acknowledgment = record.acknowledgment;
+        let flow = flow_of(record);
+        let make = || AckFlow {
+            last: NONE,
+            open: NONE,
+            ..AckFlow::default()
+        };
+        node.flow = self.flows.enter(flow, make, |_, _| {});
+        let mut goes = None;
+        if let Some(slot) = node.flow {
+            let kept = self.classify(slot, packet, cx);
+            if let Err(reason) = kept {
+                self.count(node.flow, |counters| counters.keep(reason));
+            }
+            node.counted = !matches!(kept, Err(Kept::Data | Kept::Control));
+            if let Method::Filter { aggressive } = self.method {
+                goes = self.filter(slot, aggressive, &mut node, cx);
+            } else {
+                node.fixed = kept.is_err();
+                node.replaces = kept.is_ok_and(|step| self.replaces(slot, step, &node, cx));
+            }
+        }
+        if let Some(index) = goes {
+            self.drop_candidate(index, &mut node, cx.packets);
+        }
+        if !self.fits(node.length)
+            && !node
+                .flow
+                .is_some_and(|slot| self.make_room(slot, &mut node, cx))
+        {
+            self.count(node.flow, |counters| counters.dropped += 1);
+            return Verdict::Dropped;
+        }
+        self.count(node.flow, |counters| counters.queued += 1);
+        let linked =
+            node.flow.is_some() && (!matches!(self.method, Method::Filter { .. }) || !node.fixed);
+        self.push(node, linked);
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        loop {
+            let head = self.list.first()?;
+            let node = self.list.node(head);
+            if let Some(slot) = node.flow.filter(|_| !node.fixed)
+                && self.thin(slot, head, cx.packets)
+            {
+                continue;
+            }
+            return Some(self.take(head).packet);
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.list.length()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp {
+            dropped: 0,
+            removed: self.totals.removed,
+        }
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        self.totals.tally(None, each);
+        let (evicted, refused) = self.forgotten();
+        each(None, "flows_forgotten", evicted);
+        each(None, "flows_refused", refused);
+        for (flow, counters) in self.flows() {
+            counters.tally(Some(flow), each);
+        }
+    }
+}
+
+impl AckQueue {
+    /// Drops what the filter chose. The ECN flags' change that it saw is now its successor's.
+    fn drop_candidate(&mut self, index: u32, arrival: &mut Node, packets: &mut PacketStore) {
+        let node = *self.list.node(index);
+        if !node.replaces {
+            match node.flow_after {
+                NONE => arrival.replaces = false,
+                after => self.list.node_mut(after).replaces = false,
+            }
+        }
+        self.delete(index, packets);
+    }
+
+    fn low(&self) -> u32 {
+        match self.method {
+            Method::Suppression(marks) | Method::Compaction(marks) => marks.low,
+            Method::Filter { .. } => u32::MAX,
+        }
+    }
+
+    /// Rather than drop this packet, removes what its flow can do without.
+    fn make_room(&mut self, slot: Slot, node: &mut Node, cx: &mut QueueCtx<'_>) -> bool {
+        loop {
+            let first = self.flows.get(slot).open;
+            if first == NONE {
+                return false;
+            }
+            if self.thin(slot, first, cx.packets) {
+                break;
+            }
+            let next = self.list.node(first).flow_after;
+            if next == NONE || self.flows.get(slot).waiting <= self.low() {
+                return false;
+            }
+            // Nothing that waits can ever be removed in favour of `next`.
+            self.flows.get_mut(slot).open = next;
+        }
+        let last = self.flows.get(slot).ends.last;
+        // The survivor may be the packet that this one was to replace.
+        node.replaces &= last != NONE && !self.list.node(last).fixed;
+        self.fits(node.length)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+use super::*;
+use crate::testing::{Ack, Bench, ack};
+use bentpipe_types::Flags;
+
+const MARKS: WaterMarks = WaterMarks { low: 4, high: 60 };
+
+fn queue(method: Method) -> AckQueue {
+    limited(method, Limit::Packets(10_000))
+}
+
+fn limited(method: Method, limit: Limit) -> AckQueue {
+    AckQueue::new(AckQueueSettings {
+        limit,
+        method,
+        flows: 8,
+    })
+}
+
+/// Offers these, and takes out all that is left of them.
+fn pass(queue: &mut AckQueue, bench: &mut Bench, acks: &[Ack]) -> Vec<PacketRef> {
+    for ack in acks {
+        let packet = ack.insert(&mut bench.packets);
+        assert_eq!(queue.enqueue(packet, &mut bench.cx()), Verdict::Queued);
+    }
+    drain(queue, bench)
+}
+
+fn drain(queue: &mut AckQueue, bench: &mut Bench) -> Vec<PacketRef> {
+    let mut out = Vec::new();
+    while let Some(packet) = queue.dequeue(&mut bench.cx()) {
+        out.push(packet);
+    }
+    assert_eq!((queue.packets(), queue.bytes()), (0, 0));
+    assert_eq!(bench.packets.held(), out.len());
+    out
+}
+
+fn numbers(method: Method, acks: &[Ack]) -> Vec<u32> {
+    let mut bench = Bench::default();
+    let out = pass(&mut queue(method), &mut bench, acks);
+    bench.numbers(&out)
+}
+
+fn suppressed(acks: &[Ack]) -> Vec<u32> {
+    numbers(Method::Suppression(MARKS), acks)
+}
+
+fn advancing(count: u32) -> Vec<Ack> {
+    (1..=count).map(|i| ack(1000 * i)).collect()
+}
+
+#[test]
+fn up_to_the_low_mark_nothing_is_removed() {
+    assert_eq!(suppressed(&advancing(4)), [1000, 2000, 3000, 4000]);
+    // The first of a flow is kept: it might repeat one sent before.
+    assert_eq!(suppressed(&advancing(5)), [1000, 2000, 3000, 4000, 5000]);
+    assert_eq!(suppressed(&advancing(6)), [1000, 6000]);
+}
+
+#[test]
+fn at_most_the_high_mark_is_removed_in_favour_of_one() {
+    let mut expected = vec![1000];
+    // 2 to 61 go, 62 stays; and so on; the last four are within the low mark.
+    expected.extend([62_000, 123_000]);
+    expected.extend((124..=127).map(|i| 1000 * i));
+    assert_eq!(suppressed(&advancing(127)), expected);
+}
+
+#[test]
+fn the_flow_counter_is_that_of_each_flow() {
+    let mut acks = advancing(4);
+    acks.extend((1..=8).map(|i| ack(1000 * i).port(6000)));
+    assert_eq!(
+        suppressed(&acks),
+        [1000, 2000, 3000, 4000, 1000, 8000],
+        "four of the first flow stay"
+    );
+}
+
+#[test]
+fn duplicates_and_the_one_they_repeat_stay() {
+    let mut acks = advancing(10);
+    acks.extend([ack(10_000), ack(10_000), ack(10_000)]);
+    acks.extend((11..=20).map(|i| ack(1000 * i)));
+    assert_eq!(
+        suppressed(&acks),
+        [1000, 10_000, 10_000, 10_000, 10_000, 20_000]
+    );
+}
+
+#[test]
+fn what_has_another_function_stays() {
+    let middle = |odd: Ack| {
+        let mut acks = advancing(10);
+        acks.push(odd);
+        acks.extend((12..=20).map(|i| ack(1000 * i)));
+        suppressed(&acks)
+    };
+    let stays = [1000, 10_000, 11_000, 20_000];
+    for odd in [
+        ack(11_000).payload(1),
+        ack(11_000).flags(Flags::ACK.with(Flags::FIN)),
+        ack(11_000).flags(Flags::ACK.with(Flags::SYN)),
+        ack(11_000).flags(Flags::ACK.with(Flags::RST)),
+        ack(11_000).flags(Flags::ACK.with(Flags::URG)),
+        ack(11_000).flags(Flags::ACK.with(Flags::CWR)),
+        ack(11_000).flags(Flags::ACK.with(Flags::PSH)),
+    ] {
+        assert_eq!(middle(odd.clone()), stays, "{odd:?}");
+    }
+    assert_eq!(middle(ack(11_000)), [1000, 20_000]);
+    // A window update repeats a number; the one it repeats stays, too.
+    assert_eq!(
+        middle(ack(10_000).window(61_000)),
+        [1000, 10_000, 10_000, 20_000]
+    );
+    // ECE on or off: the last one with it and the last one without.
+    let mut acks = advancing(10);
+    acks.extend((11..=15).map(|i| ack(1000 * i).flags(Flags::ACK.with(Flags::ECE))));
+    acks.extend((16..=26).map(|i| ack(1000 * i)));
+    assert_eq!(suppressed(&acks), [1000, 10_000, 15_000, 26_000]);
+}
+
+#[test]
+fn an_option_that_is_not_known_stays() {
+    let mut bench = Bench::default();
+    let mut queue = queue(Method::Suppression(MARKS));
+    for i in 1..=12 {
+        let packet = ack(1000 * i).insert(&mut bench.packets);
+        if i == 6 {
+            bench.packets.get_mut(packet).header_length += 4;
+        }
+        queue.enqueue(packet, &mut bench.cx());
+    }
+    let out = drain(&mut queue, &mut bench);
+    assert_eq!(bench.numbers(&out), [1000, 5000, 6000, 12_000]);
+    assert_eq!(queue.totals().kept(Kept::Options), 1);
+}
+
+#[test]
+fn sack_blocks_stay_unless_a_later_one_tells_them() {
+    let run = |blocks: &[(u32, u32)], later: &[(u32, u32)]| {
+        let mut acks = advancing(8);
+        acks.push(ack(9000).blocks(blocks));
+        acks.extend((10..=16).map(|i| ack(1000 * i).blocks(later)));
+        suppressed(&acks)
+    };
+    let both = [1000, 9000, 16_000];
+    let last = [1000, 16_000];
+    assert_eq!(run(&[(20_000, 21_000)], &[]), both);
+    assert_eq!(run(&[(20_000, 21_000)], &[(20_000, 21_000)]), last);
+    assert_eq!(run(&[(20_000, 21_000)], &[(19_000, 22_000)]), last);
+    assert_eq!(run(&[(20_000, 21_000)], &[(20_000, 20_500)]), both);
+    // Acknowledged meanwhile.
+    assert_eq!(run(&[(9500, 10_000)], &[]), last);
+    // D-SACKs: below the number, or within the next block.
+    assert_eq!(run(&[(4000, 5000)], &[]), both);
+    assert_eq!(
+        run(
+            &[(20_000, 20_500), (20_000, 21_000)],
+            &[(20_000, 21_000), (30_000, 31_000)]
+        ),
+        both
+    );
+}
+
+#[test]
+fn older_timestamps_replace_nothing() {
+    let mut acks: Vec<Ack> = (1..=10)
+        .map(|i| ack(1000 * i).timestamps(i, 100 + i))
+        .collect();
+    acks.extend((11..=20).map(|i| ack(1000 * i).timestamps(i, 90 + i)));
+    assert_eq!(suppressed(&acks), [1000, 10_000, 20_000]);
+}
+
+fn compacted(acks: &[Ack]) -> Vec<(u32, Option<(u8, u16)>)> {
+    let mut bench = Bench::default();
+    let out = pass(&mut queue(Method::Compaction(MARKS)), &mut bench, acks);
+    out.iter()
+        .map(|&packet| {
+            let compaction = bench.packets.compaction(packet);
+            let record = bench.packets.get(packet);
+            let expected = if compaction.is_some() { 43 } else { 40 };
+            assert_eq!(record.length().get(), expected);
+            (
+                record.acknowledgment.get(),
+                compaction.map(|c| (c.count, c.bytes)),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_survivor_says_how_many_and_from_where() {
+    assert_eq!(
+        compacted(&advancing(12)),
+        [(1000, None), (12_000, Some((10, 10_000)))]
+    );
+}
+
+#[test]
+fn what_three_bytes_cannot_hold_is_split() {
+    // 1460 bytes each: 44 steps are 64,240 bytes, 45 are 65,700.
+    let acks: Vec<Ack> = (1..=100).map(|i| ack(1460 * i)).collect();
+    let out = compacted(&acks);
+    assert_eq!(out[0], (1460, None));
+    assert_eq!(out[1], (46 * 1460, Some((44, 64_240))));
+    assert_eq!(out[2], (91 * 1460, Some((44, 64_240))));
+    assert_eq!(out[3], (100 * 1460, Some((8, 11_680))));
+    assert_eq!(out.len(), 4);
+}
+
+#[test]
+fn numbers_wrap() {
+    let start = u32::MAX - 5000;
+    let acks: Vec<Ack> = (0..12).map(|i| ack(start.wrapping_add(1000 * i))).collect();
+    let last = start.wrapping_add(11_000);
+    assert_eq!(
+        compacted(&acks),
+        [(start, None), (last, Some((10, 10_000)))]
+    );
+}
+
+#[test]
+fn a_jump_over_a_filled_hole_is_not_cut_into_steps() {
+    let mut acks = advancing(10);
+    acks.extend((30..=40).map(|i| ack(1000 * i)));
+    assert_eq!(
+        compacted(&acks),
+        [
+            (1000, None),
+            (10_000, Some((8, 8000))),
+            (40_000, Some((10, 10_000)))
+        ]
+    );
+}
+
+#[test]
+fn one_that_waits_is_not_compacted_again() {
+    let mut bench = Bench::default();
+    let mut queue = queue(Method::Compaction(MARKS));
+    // Another flow's data come first, so that what is compacted stays in the queue.
+    let offer = |queue: &mut AckQueue, bench: &mut Bench, ack: Ack| {
+        let packet = ack.insert(&mut bench.packets);
+        queue.enqueue(packet, &mut bench.cx());
+    };
+    for i in 1..=3 {
+        offer(&mut queue, &mut bench, ack(1000 * i));
+    }
+    for _ in 0..3 {
+        queue.dequeue(&mut bench.cx());
+    }
+    offer(&mut queue, &mut bench, ack(4000));
+    offer(&mut queue, &mut bench, ack(1).port(9).payload(100));
+    for i in 5..=10 {
+        offer(&mut queue, &mut bench, ack(1000 * i));
+    }
+    // 4000 to 9000 go in favour of 10,000, which waits behind the data.
+    let data = queue.dequeue(&mut bench.cx()).unwrap();
+    assert_eq!(bench.packets.get(data).payload_length, 100);
+    for i in 11..=20 {
+        offer(&mut queue, &mut bench, ack(1000 * i));
+    }
+    let first = queue.dequeue(&mut bench.cx()).unwrap();
+    assert_eq!(bench.numbers(&[first]), [10_000]);
+    let second = queue.dequeue(&mut bench.cx()).unwrap();
+    assert_eq!(bench.numbers(&[second]), [20_000]);
+    let count = |packet| bench.packets.compaction(packet).map(|c| (c.count, c.bytes));
+    assert_eq!(count(first), Some((6, 6000)));
+    assert_eq!(count(second), Some((9, 9000)));
+    assert_eq!(queue.given_up().removed, 15);
+}
+
+#[test]
+fn a_full_queue_removes_before_it_drops() {
+    let mut bench = Bench::default();
+    let mut queue = limited(Method::Suppression(MARKS), Limit::Packets(6));
+    let out = pass(&mut queue, &mut bench, &advancing(9)[1..]);
+    // 2000 is the first of its flow; when 8000 comes, 3000 to 6000 go in favour of 7000.
+    assert_eq!(bench.numbers(&out), [2000, 7000, 8000, 9000]);
+    assert_eq!(queue.totals().dropped, 0);
+    let mut queue = limited(Method::Suppression(MARKS), Limit::Packets(3));
+    for i in 1..=5 {
+        let packet = ack(1000 * i).insert(&mut bench.packets);
+        let verdict = queue.enqueue(packet, &mut bench.cx());
+        assert_eq!(verdict == Verdict::Queued, i <= 3, "{i}");
+    }
+    assert_eq!(queue.totals().dropped, 2);
+}
+
+#[test]
+fn counters_are_kept_per_flow_and_the_table_is_bounded() {
+    let mut bench = Bench::default();
+    let mut queue = queue(Method::Suppression(MARKS));
+    for port in 0..20 {
+        let acks: Vec<Ack> = (1..=8).map(|i| ack(1000 * i).port(port)).collect();
+        let out = pass(&mut queue, &mut bench, &acks);
+        out.into_iter()
+            .for_each(|packet| bench.packets.release(packet));
+    }
+    assert_eq!(queue.flows().count(), 8);
+    assert!(queue.flows().all(|(_, counters)| counters.removed == 6));
+    assert_eq!(queue.totals().removed, 20 * 6);
+    assert_eq!(queue.forgotten(), (12, 0));
+    let mut removed = (0, 0);
+    queue.tally(&mut |flow, name, value| {
+        if name == "acks_removed" {
+            let sum = if flow.is_some() {
+                &mut removed.0
+            } else {
+                &mut removed.1
+            };
+            *sum += value;
+        }
+    });
+    assert_eq!(removed, (48, 120));
+}
+
+fn filtered(aggressive: bool, acks: &[Ack]) -> Vec<u32> {
+    numbers(Method::Filter { aggressive }, acks)
+}
+
+#[test]
+fn the_filter_keeps_two_or_one() {
+    assert_eq!(filtered(false, &advancing(5)), [4000, 5000]);
+    assert_eq!(filtered(true, &advancing(5)), [5000]);
+}
+
+#[test]
+fn the_filter_keeps_duplicates_that_nothing_follows() {
+    let acks = [ack(1000), ack(2000), ack(2000), ack(2000), ack(2000)];
+    assert_eq!(filtered(false, &acks), [1000, 2000, 2000, 2000, 2000]);
+    // And drops them, one by one from the front, once later ones advance.
+    let mut more = acks.to_vec();
+    more.extend([ack(3000), ack(4000)]);
+    assert_eq!(filtered(false, &more), [2000, 2000, 2000, 3000, 4000]);
+}
+
+#[test]
+fn the_filter_drops_duplicates_whose_blocks_grow() {
+    let acks: Vec<Ack> = (1..=5)
+        .map(|i| ack(1000).blocks(&[(2000, 2000 + 1000 * i)]))
+        .collect();
+    assert_eq!(filtered(true, &acks).len(), 1);
+    assert_eq!(filtered(false, &acks).len(), 2);
+    // A D-SACK stays.
+    let mut with_duplicate = vec![ack(1000), ack(2000).blocks(&[(500, 1000)])];
+    with_duplicate.extend((3..=6).map(|i| ack(1000 * i)));
+    assert_eq!(filtered(true, &with_duplicate), [2000, 6000]);
+}
+
+#[test]
+fn the_filter_keeps_ecn_changes_data_and_flags() {
+    let ece = Flags::ACK.with(Flags::ECE);
+    let mut acks = advancing(3);
+    acks.extend((4..=6).map(|i| ack(1000 * i).flags(ece)));
+    acks.extend((7..=9).map(|i| ack(1000 * i)));
+    assert_eq!(filtered(true, &acks), [3000, 6000, 9000]);
+    let mut acks = advancing(3);
+    acks.push(ack(4000).payload(10));
+    acks.extend((5..=9).map(|i| ack(1000 * i)));
+    // Nothing may stand between the last one and the one that replaces it, in aggressive mode.
+    assert_eq!(filtered(true, &acks), [4000, 9000]);
+}

@@ -1,0 +1,139 @@
+//! Packets held back, in lanes, each lane in order; and when each lane next has to be looked at.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bentpipe_types::{PacketRef, Time};
+
+use crate::flows::Slot;
+
+const NONE: u32 = u32::MAX;
+
+/// A packet that is held back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) packet: PacketRef,
+    /// When it was stored, or when it is to go: its lane knows which.
+    pub(crate) at: Time,
+    /// Its flow's counters.
+    pub(crate) flow: Option<Slot>,
+    next: u32,
+}
+
+/// The packets of one lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    first: u32,
+    last: u32,
+    length: u32,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self {
+            first: NONE,
+            last: NONE,
+            length: 0,
+        }
+    }
+}
+
+impl Lane {
+    pub(crate) fn length(&self) -> u32 {
+        self.length
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+/// The packets of all lanes, in one slab.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    held: Vec<Held>,
+    free: Vec<u32>,
+    length: usize,
+}
+
+impl Store {
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        lane: &mut Lane,
+        packet: PacketRef,
+        at: Time,
+        flow: Option<Slot>,
+    ) {
+        let held = Held {
+            packet,
+            at,
+            flow,
+            next: NONE,
+        };
+        let index = if let Some(index) = self.free.pop() {
+            self.held[index as usize] = held;
+            index
+        } else {
+            self.held.push(held);
+            (self.held.len() - 1) as u32
+        };
+        match lane.last {
+            NONE => lane.first = index,
+            last => self.held[last as usize].next = index,
+        }
+        lane.last = index;
+        lane.length += 1;
+        self.length += 1;
+    }
+
+    pub(crate) fn first(&self, lane: &Lane) -> Option<&Held> {
+        (lane.first != NONE).then(|| &self.held[lane.first as usize])
+    }
+
+    pub(crate) fn pop(&mut self, lane: &mut Lane) -> Option<Held> {
+        let held = *self.first(lane)?;
+        self.free.push(lane.first);
+        lane.first = held.next;
+        if lane.first == NONE {
+            lane.last = NONE;
+        }
+        lane.length -= 1;
+        self.length -= 1;
+        Some(held)
+    }
+}
+
+/// When lanes have to be looked at. A lane may be named too early or in vain, never too late.
+///
+/// An entry is made only when a lane's deadline moves ahead of the one that is entered: restarting a
+/// timer to a later time costs nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines(BinaryHeap<Reverse<(Time, u32)>>);
+
+impl Deadlines {
+    /// The lane wants to be looked at by `at`; `entered` is its earliest entry, which it keeps for us.
+    pub(crate) fn enter(&mut self, lane: u32, at: Time, entered: &mut Option<Time>) {
+        if entered.is_none_or(|earliest| at < earliest) {
+            self.0.push(Reverse((at, lane)));
+            *entered = Some(at);
+        }
+    }
+
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.0.peek().map(|&Reverse((at, _))| at)
+    }
+
+    /// Takes a lane whose time has come, and the time it had entered.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, u32)> {
+        let &Reverse((at, lane)) = self.0.peek()?;
+        if at > now {
+            return None;
+        }
+        self.0.pop();
+        Some((at, lane))
+    }
+}

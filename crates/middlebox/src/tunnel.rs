@@ -1,0 +1,325 @@
+//! An IP-in-IP tunnel (RFC 2003): its entry, which is a framing, and its exit, which is a far end.
+
+use bentpipe_link::{FarEnd, Framing, Tally};
+use bentpipe_types::{Address, Bytes, PacketRef, PacketStore, Time, Tunnel};
+
+/// Bytes of the outer header: IPv4 without options (RFC 2003 section 3).
+pub const OUTER_HEADER: u8 = 20;
+
+/// Where packets are put into a tunnel.
+#[derive(Debug)]
+pub struct TunnelEntry {
+    tunnel: Tunnel,
+    encapsulated: u64,
+    nested: u64,
+}
+
+impl TunnelEntry {
+    /// The entry of this tunnel.
+    #[must_use]
+    pub fn new(tunnel: Tunnel) -> Self {
+        Self {
+            tunnel,
+            encapsulated: 0,
+            nested: 0,
+        }
+    }
+
+    /// Packets put into the tunnel.
+    #[must_use]
+    pub fn encapsulated(&self) -> u64 {
+        self.encapsulated
+    }
+}
+
+impl Framing for TunnelEntry {
+    fn transmit(
+        &mut self,
+        _now: Time,
+        packet: PacketRef,
+        length: Bytes,
+        packets: &mut PacketStore,
+    ) -> Bytes {
+        if packets.tunnel(packet).is_some() {
+            // A packet record holds one outer header.
+            self.nested += 1;
+            return length;
+        }
+        packets.set_tunnel(packet, Some(self.tunnel));
+        packets.get_mut(packet).header_length += OUTER_HEADER;
+        self.encapsulated += 1;
+        length + Bytes::new(u64::from(OUTER_HEADER))
+    }
+
+    fn receive(
+        &mut self,
+        _now: Time,
+        packet: PacketRef,
+        _packets: &mut PacketStore,
+    ) -> Option<PacketRef> {
+        // The tunnel goes on to its exit.
+        Some(packet)
+    }
+
+    fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
+
+    fn discarded(&self) -> u64 {
+        0
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        each(None, "encapsulated", self.encapsulated);
+        each(None, "already_encapsulated", self.nested);
+    }
+}
+
+/// A terminal from which a tunnel's exit takes packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Terminal {
+    /// Its own address: the outer source.
+    pub address: Address,
+    /// The inner sources that are behind it; none given: any.
+    pub behind: Option<Vec<Address>>,
+}
+
+/// Why a tunnel's exit refuses a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TunnelRefusal {
+    /// The outer source is no terminal of this tunnel.
+    Terminal,
+    /// The outer destination is not this end.
+    Destination,
+    /// The inner source is not behind that terminal.
+    Source,
+}
+
+/// What a tunnel's exit lets in: "the expander may also validate the received IP addresses to prevent
+/// spoofing" (samaraweera1999, section 2).
+#[derive(Clone, Debug)]
+pub struct Gate {
+    local: Option<Address>,
+    terminals: Vec<Terminal>,
+    decapsulated: u64,
+    refused: [u64; 3],
+}
+
+impl Gate {
+    /// The exit at `local` (none given: any outer destination) of the tunnels from these terminals.
+    #[must_use]
+    pub fn new(local: Option<Address>, mut terminals: Vec<Terminal>) -> Self {
+        terminals.sort_by_key(|terminal| terminal.address);
+        for terminal in &mut terminals {
+            if let Some(behind) = &mut terminal.behind {
+                behind.sort_unstable();
+            }
+        }
+        Self {
+            local,
+            terminals,
+            decapsulated: 0,
+            refused: [0; 3],
+        }
+    }
+
+    /// Takes the outer header off, if there is one. Was there one? A refused packet stays as it was,
+    /// the caller's; it has been counted.
+    ///
+    /// # Errors
+    /// When the packet is not from where it may come.
+    pub fn open(
+        &mut self,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+    ) -> Result<bool, TunnelRefusal> {
+        let Some(tunnel) = packets.tunnel(packet) else {
+            return Ok(false);
+        };
+        if let Err(refusal) = self.check(tunnel, packets.get(packet).source.address) {
+            self.refused[refusal as usize] += 1;
+            return Err(refusal);
+        }
+        packets.set_tunnel(packet, None);
+        let record = packets.get_mut(packet);
+        record.header_length = record.header_length.saturating_sub(OUTER_HEADER);
+        self.decapsulated += 1;
+        Ok(true)
+    }
+
+    fn check(&self, tunnel: Tunnel, source: Address) -> Result<(), TunnelRefusal> {
+        if self.local.is_some_and(|local| local != tunnel.destination) {
+            return Err(TunnelRefusal::Destination);
+        }
+        let terminal = self
+            .terminals
+            .binary_search_by_key(&tunnel.source, |terminal| terminal.address)
+            .map_err(|_| TunnelRefusal::Terminal)?;
+        let behind = &self.terminals[terminal].behind;
+        if let Some(behind) = behind
+            && behind.binary_search(&source).is_err()
+        {
+            return Err(TunnelRefusal::Source);
+        }
+        Ok(())
+    }
+
+    /// Packets taken out of the tunnel.
+    #[must_use]
+    pub fn decapsulated(&self) -> u64 {
+        self.decapsulated
+    }
+
+    /// Packets refused for this reason.
+    #[must_use]
+    pub fn refused(&self, reason: TunnelRefusal) -> u64 {
+        self.refused[reason as usize]
+    }
+
+    pub(crate) fn tally(&self, each: &mut Tally<'_>) {
+        each(None, "decapsulated", self.decapsulated);
+        let names = ["refused_terminal", "refused_destination", "refused_source"];
+        for (name, count) in names.into_iter().zip(self.refused) {
+            each(None, name, count);
+        }
+    }
+}
+
+/// Where packets are taken out of a tunnel. What comes outside of it goes on as it is.
+#[derive(Debug)]
+pub struct TunnelExit {
+    gate: Gate,
+}
+
+impl TunnelExit {
+    /// The exit behind this gate.
+    #[must_use]
+    pub fn new(gate: Gate) -> Self {
+        Self { gate }
+    }
+
+    /// What it has let in and refused.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+impl FarEnd for TunnelExit {
+    fn on_arrival(
+        &mut self,
+        _now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+    ) {
+        match self.gate.open(packet, packets) {
+            Ok(_) => out.push(packet),
+            Err(_) => packets.release(packet),
+        }
+    }
+
+    fn on_deadline(&mut self, _now: Time, _packets: &mut PacketStore, _out: &mut Vec<PacketRef>) {}
+
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn tally(&self, each: &mut Tally<'_>) {
+        self.gate.tally(each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_types::{Endpoint, IpVersion, Packet};
+
+    fn packet(packets: &mut PacketStore, source: u16) -> PacketRef {
+        let end = |address| Endpoint {
+            address: Address(address),
+            port: 80,
+        };
+        packets.insert(Packet::new(end(source), end(9), IpVersion::V4))
+    }
+
+    fn tunnel(source: u16, destination: u16) -> Tunnel {
+        Tunnel {
+            source: Address(source),
+            destination: Address(destination),
+        }
+    }
+
+    fn exit() -> TunnelExit {
+        let terminal = |address, behind: Option<Vec<u16>>| Terminal {
+            address: Address(address),
+            behind: behind.map(|b| b.into_iter().map(Address).collect()),
+        };
+        TunnelExit::new(Gate::new(
+            Some(Address(100)),
+            vec![terminal(12, Some(vec![3, 1])), terminal(11, None)],
+        ))
+    }
+
+    #[test]
+    fn what_goes_in_comes_out_as_it_was() {
+        let mut packets = PacketStore::default();
+        let reference = packet(&mut packets, 1);
+        let before = *packets.get(reference);
+        let mut entry = TunnelEntry::new(tunnel(12, 100));
+        let length = entry.transmit(Time::ZERO, reference, Bytes::new(40), &mut packets);
+        assert_eq!(length, Bytes::new(60));
+        assert_eq!(packets.get(reference).length(), Bytes::new(60));
+        let mut out = Vec::new();
+        exit().on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+        assert_eq!(out, [reference]);
+        let after = packets.get(reference);
+        assert_eq!(after.length(), before.length());
+        assert_eq!(after.source, before.source); // the server sees the inner source
+        assert_eq!(packets.tunnel(reference), None);
+    }
+
+    #[test]
+    fn strangers_are_refused_by_reason() {
+        let mut packets = PacketStore::default();
+        let mut exit = exit();
+        let mut out = Vec::new();
+        for (source, from, to) in [
+            (1, 13, 100), // no terminal of ours
+            (1, 12, 101), // not to us
+            (2, 12, 100), // not behind that terminal
+            (3, 12, 100),
+            (2, 11, 100),
+        ] {
+            let reference = packet(&mut packets, source);
+            TunnelEntry::new(tunnel(from, to)).transmit(
+                Time::ZERO,
+                reference,
+                Bytes::new(40),
+                &mut packets,
+            );
+            exit.on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+        }
+        assert_eq!(out.len(), 2);
+        assert_eq!(packets.held(), 2);
+        for reason in [
+            TunnelRefusal::Terminal,
+            TunnelRefusal::Destination,
+            TunnelRefusal::Source,
+        ] {
+            assert_eq!(exit.gate().refused(reason), 1, "{reason:?}");
+        }
+        assert_eq!(exit.gate().decapsulated(), 2);
+    }
+
+    #[test]
+    fn what_is_not_in_a_tunnel_passes() {
+        let mut packets = PacketStore::default();
+        let reference = packet(&mut packets, 5);
+        let mut out = Vec::new();
+        exit().on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+        assert_eq!(out, [reference]);
+    }
+}
