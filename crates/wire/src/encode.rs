@@ -6,7 +6,7 @@ use bentpipe_types::{Flags, IpVersion, Packet, PacketRef, PacketStore, SynOption
 
 use crate::error::EncodeError;
 use crate::options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions};
-use crate::{Addressing, Ipv4Header, Ipv6Header, TcpHeader, ipv4, ipv6, payload, tcp};
+use crate::{Addressing, Ipv4Header, Ipv6Header, TcpHeader, ipv4, ipv6, payload, tcp, tunnel};
 
 /// Hops a packet may go, as Linux and RFC 1700 have it.
 const HOP_LIMIT: u8 = 64;
@@ -65,15 +65,38 @@ impl<A: Addressing> Encoder<A> {
     ) -> Result<(), EncodeError> {
         bytes.clear();
         let mut options = TcpOptions::of(packets, packet);
+        let outer = packets.tunnel(packet);
+        let compaction = packets.compaction(packet);
+        if outer.is_none() && compaction.is_some() {
+            // It is no IP packet any more (samaraweera1999, section 6).
+            return Err(EncodeError::CompactionOutsideTunnel);
+        }
         let packet = packets.get(packet);
         if !packet.flags.has(Flags::SYN) {
             options.syn = SynOptions::default();
         }
         let version = packet.ip_version();
-        let total_length = lengths(packet, &options)?;
+        let prefix = outer.map_or(0, |_| tunnel::length(compaction));
+        let total_length = lengths(packet, &options, prefix)?;
         let source = self.ip_address(packet.source.address, version)?;
         let destination = self.ip_address(packet.destination.address, version)?;
 
+        if let Some(outer) = outer {
+            let ends = (
+                self.ip_address(outer.source, IpVersion::V4)?,
+                self.ip_address(outer.destination, IpVersion::V4)?,
+            );
+            self.identification = self.identification.wrapping_add(1);
+            let total_length = prefix + total_length;
+            tunnel::write(
+                ends,
+                packet,
+                compaction,
+                self.identification,
+                total_length,
+                bytes,
+            );
+        }
         self.write_ip(packet, source, destination, total_length, bytes);
         let segment = bytes.len();
         let header = TcpHeader {
@@ -89,7 +112,7 @@ impl<A: Addressing> Encoder<A> {
         header.write(bytes);
         let payload = bytes.len();
         debug_assert_eq!(payload, usize::from(packet.header_length));
-        bytes.resize(total_length, 0);
+        bytes.resize(prefix + total_length, 0);
         fill(packet, &mut bytes[payload..]);
         TcpHeader::seal(&mut bytes[segment..], source, destination);
         Ok(())
@@ -144,8 +167,9 @@ impl<A: Addressing> Encoder<A> {
     }
 }
 
-/// The packet's length, if its headers agree with what it says of them.
-fn lengths(packet: &Packet, options: &TcpOptions) -> Result<usize, EncodeError> {
+/// The inner packet's length, if its headers, with `prefix` bytes of a tunnel's in front, agree with
+/// what it says of them.
+fn lengths(packet: &Packet, options: &TcpOptions, prefix: usize) -> Result<usize, EncodeError> {
     let options = options.length();
     if options > MAXIMUM_OPTIONS_LENGTH {
         return Err(EncodeError::OptionsTooLong { length: options });
@@ -157,14 +181,14 @@ fn lengths(packet: &Packet, options: &TcpOptions) -> Result<usize, EncodeError> 
         IpVersion::V6 => (ipv6::LENGTH, usize::from(u16::MAX) + ipv6::LENGTH),
     };
     let headers = ip + tcp::LENGTH + options;
-    if usize::from(packet.header_length) != headers {
+    if usize::from(packet.header_length) != prefix + headers {
         return Err(EncodeError::HeaderLength {
             recorded: packet.header_length,
-            encoded: headers,
+            encoded: prefix + headers,
         });
     }
     let length = headers + usize::from(packet.payload_length);
-    if length > longest {
+    if length > longest || prefix > 0 && prefix + length > usize::from(u16::MAX) {
         return Err(EncodeError::TooLong { length });
     }
     Ok(length)

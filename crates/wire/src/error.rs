@@ -200,6 +200,8 @@ pub enum EncodeError {
         /// What its headers take.
         encoded: usize,
     },
+    /// A compacted acknowledgment that is in no tunnel: it has no IP header of its own.
+    CompactionOutsideTunnel,
     /// Longer than the IP header's length field can say.
     TooLong {
         /// Bytes it needs.
@@ -221,6 +223,9 @@ impl fmt::Display for EncodeError {
                 f,
                 "header_length is {recorded}, but its headers take {encoded} bytes"
             ),
+            Self::CompactionOutsideTunnel => {
+                write!(f, "a compacted acknowledgment that is in no tunnel")
+            }
             Self::TooLong { length } => {
                 write!(f, "{length} bytes; an IP packet holds at most 65535")
             }

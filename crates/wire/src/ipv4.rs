@@ -44,6 +44,11 @@ pub struct Ipv4Header {
 impl Ipv4Header {
     /// Appends the header of a packet of `total_length` bytes.
     pub(crate) fn write(&self, total_length: u16, bytes: &mut Vec<u8>) {
+        self.write_in_front_of(tcp::PROTOCOL, total_length, bytes);
+    }
+
+    /// Appends the header of a packet of `total_length` bytes that holds something else than TCP.
+    pub(crate) fn write_in_front_of(&self, protocol: u8, total_length: u16, bytes: &mut Vec<u8>) {
         let mut header = [0; LENGTH];
         header[0] = 0x40 | (LENGTH / 4) as u8;
         header[1] = traffic_class(self.dscp, self.ecn);
@@ -52,7 +57,7 @@ impl Ipv4Header {
         let fragment = if self.dont_fragment { DONT_FRAGMENT } else { 0 };
         header[6..8].copy_from_slice(&fragment.to_be_bytes());
         header[8] = self.time_to_live;
-        header[9] = tcp::PROTOCOL;
+        header[9] = protocol;
         header[12..16].copy_from_slice(&self.source.octets());
         header[16..20].copy_from_slice(&self.destination.octets());
         let sum = checksum(&header);
@@ -62,6 +67,16 @@ impl Ipv4Header {
 
     /// Reads the header in front of a TCP segment; with it, where the segment is.
     pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<(Self, Range<usize>), ParseError> {
+        let (header, _, range) = Self::read_in_front_of(&[tcp::PROTOCOL], bytes, verify)?;
+        Ok((header, range))
+    }
+
+    /// Reads the header in front of one of these protocols; with it, which, and where it is.
+    pub(crate) fn read_in_front_of(
+        protocols: &[u8],
+        bytes: &[u8],
+        verify: bool,
+    ) -> Result<(Self, u8, Range<usize>), ParseError> {
         let truncated = |needed| ParseError::Truncated {
             layer: Layer::Ip,
             needed,
@@ -102,7 +117,7 @@ impl Ipv4Header {
                 more: fragment & MORE_FRAGMENTS != 0,
             });
         }
-        if fixed[9] != tcp::PROTOCOL {
+        if !protocols.contains(&fixed[9]) {
             return Err(ParseError::Protocol {
                 at: PROTOCOL,
                 protocol: fixed[9],
@@ -120,7 +135,7 @@ impl Ipv4Header {
             dont_fragment: fragment & DONT_FRAGMENT != 0,
             time_to_live: fixed[8],
         };
-        Ok((header, header_length..total_length))
+        Ok((header, fixed[9], header_length..total_length))
     }
 }
 

@@ -3,9 +3,12 @@
 //! * [`Encoder`]: a stored packet as the bytes of an IP packet, with real checksums.
 //! * [`parse`]: bytes as a [`Parsed`] segment, or a [`ParseError`] that says what is wrong and where;
 //!   never a panic, whatever the bytes. [`Parsed::insert`] stores it as a packet.
+//! * [`parse_tunnelled`]: the same for a packet inside another, as an [`Encoder`] writes one that is in
+//!   a tunnel.
 //! * [`NodeAddresses`] and [`AddressTable`]: nodes' addresses to IP addresses and back.
 //! * [`payload`]: the bytes of a simulated stream, any offset at random.
 //! * [`checksum`]: the Internet checksum, in full and incrementally.
+//! * [`vj`]: headers compressed, by RFC 1144.
 //! * [`pcapng`]: captures that Wireshark reads, with nanosecond time.
 //!
 //! ```
@@ -38,6 +41,8 @@ mod parse;
 pub mod payload;
 pub mod pcapng;
 mod tcp;
+mod tunnel;
+pub mod vj;
 
 pub use address::{AddressTable, AddressTableFull, Addressing, NodeAddresses};
 pub use encode::Encoder;
@@ -47,3 +52,4 @@ pub use ipv6::Ipv6Header;
 pub use options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions, tcp_options_length};
 pub use parse::{IpHeader, Parsed, parse, parse_ignoring_checksums};
 pub use tcp::TcpHeader;
+pub use tunnel::{COMPACTION_PROTOCOL, Tunnelled, parse_tunnelled};

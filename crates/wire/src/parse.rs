@@ -85,7 +85,7 @@ pub fn parse_ignoring_checksums(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> 
     read(bytes, false)
 }
 
-fn read(bytes: &[u8], verify: bool) -> Result<Parsed<'_>, ParseError> {
+pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Parsed<'_>, ParseError> {
     let version = bytes.first().ok_or(ParseError::Truncated {
         layer: Layer::Ip,
         needed: 1,
