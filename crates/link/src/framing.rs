@@ -35,8 +35,8 @@ pub trait Framing: Debug + Send {
         packets: &mut PacketStore,
     ) -> Option<PacketRef>;
 
-    /// The packet was corrupted on the way, or an inner framing's packet is no more. It stays the
-    /// caller's.
+    /// The packet was corrupted on the way, or a framing further out could not make it out. It stays
+    /// the caller's, and may be gone: it is not to be looked up.
     fn lose(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore);
 
     /// Packets that arrived intact and were released all the same.

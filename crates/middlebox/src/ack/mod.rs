@@ -3,11 +3,13 @@
 mod counters;
 mod expand;
 mod queue;
+mod reconstruct;
 mod rules;
 mod space;
 
 pub use counters::AckCounters;
 pub use expand::{Expander, ExpanderCounters, ExpanderSettings, Refusal};
 pub use queue::{AckQueue, AckQueueSettings, Method, WaterMarks};
+pub use reconstruct::{Reconstructor, ReconstructorCounters, ReconstructorSettings};
 pub use rules::Kept;
 pub use space::Spacing;

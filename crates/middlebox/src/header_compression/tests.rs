@@ -1,0 +1,129 @@
+use super::*;
+use crate::testing::{Ack, Bench, ack};
+
+fn link(reports_losses: bool) -> HeaderCompression {
+    HeaderCompression::new(HeaderCompressionSettings {
+        reports_losses,
+        ..HeaderCompressionSettings::default()
+    })
+    .unwrap()
+}
+
+/// Sends these over the link, of which some are lost; what arrives.
+fn send(
+    link: &mut HeaderCompression,
+    bench: &mut Bench,
+    acks: &[Ack],
+    lost: &[usize],
+) -> (Vec<u64>, Vec<u32>) {
+    let mut lengths = Vec::new();
+    let sent: Vec<PacketRef> = acks
+        .iter()
+        .map(|ack| {
+            let packet = ack.insert(&mut bench.packets);
+            let length = bench.packets.get(packet).length();
+            let on_link = link.transmit(Time::ZERO, packet, length, &mut bench.packets);
+            lengths.push(on_link.get());
+            packet
+        })
+        .collect();
+    let mut arrived = Vec::new();
+    for (i, &packet) in sent.iter().enumerate() {
+        if lost.contains(&i) {
+            link.lose(Time::ZERO, packet, &mut bench.packets);
+            bench.packets.release(packet);
+        } else {
+            arrived.extend(link.receive(Time::ZERO, packet, &mut bench.packets));
+        }
+    }
+    let numbers = bench.numbers(&arrived);
+    arrived
+        .into_iter()
+        .for_each(|packet| bench.packets.release(packet));
+    assert_eq!(bench.packets.held(), 0);
+    (lengths, numbers)
+}
+
+fn acks(count: u32) -> Vec<Ack> {
+    (1..=count).map(|i| ack(1024 * i)).collect()
+}
+
+#[test]
+fn an_acknowledgment_takes_six_bytes_and_the_framing() {
+    let mut bench = Bench::default();
+    let (lengths, numbers) = send(&mut link(true), &mut bench, &acks(4), &[]);
+    assert_eq!(lengths, [40, 6, 6, 6]);
+    assert_eq!(numbers, [1024, 2048, 3072, 4096]);
+    for (framing, expected) in [(LinkFraming::Slip, [41, 7]), (LinkFraming::Ppp, [44, 10])] {
+        let mut link = HeaderCompression::new(HeaderCompressionSettings {
+            framing,
+            ..HeaderCompressionSettings::default()
+        })
+        .unwrap();
+        assert_eq!(send(&mut link, &mut bench, &acks(2), &[]).0, expected);
+        assert_eq!(link.totals().bytes_in, 80);
+        assert_eq!(link.totals().bytes_out, expected.iter().sum::<u64>());
+    }
+}
+
+#[test]
+fn after_a_loss_nothing_gets_through_until_a_packet_is_uncompressed() {
+    for reports_losses in [true, false] {
+        let mut bench = Bench::default();
+        let mut link = link(reports_losses);
+        let mut stream = acks(6);
+        stream.push(ack(6 * 1024)); // sent again, and so uncompressed
+        stream.push(ack(7 * 1024));
+        let (_, numbers) = send(&mut link, &mut bench, &stream, &[2]);
+        assert_eq!(numbers, [1024, 2048, 6144, 7168], "{reports_losses}");
+        let totals = link.totals();
+        let (tossed, bad) = if reports_losses { (3, 0) } else { (0, 3) };
+        assert_eq!((totals.tossed, totals.bad_checksum), (tossed, bad));
+        assert_eq!((link.discarded(), totals.undetected), (3, 0));
+        assert_eq!(totals.uncompressed, 2);
+    }
+}
+
+#[test]
+fn an_error_that_cancels_out_in_the_checksum_goes_on_as_decoded() {
+    let mut bench = Bench::default();
+    let mut link = link(false);
+    // The number advances by what the window shrinks: their sum is the same without it.
+    let stream: Vec<Ack> = (0..3)
+        .map(|i| ack(1000 * (i + 1)).window(60_000 - 1000 * i as u16))
+        .collect();
+    let (_, numbers) = send(&mut link, &mut bench, &stream, &[1]);
+    assert_eq!(numbers, [1000, 2000]);
+    assert_eq!(link.totals().undetected, 1);
+}
+
+#[test]
+fn what_is_in_a_tunnel_is_not_compressed() {
+    use bentpipe_types::{Address, Tunnel};
+    let mut bench = Bench::default();
+    let mut link = link(true);
+    let mut entry = crate::TunnelEntry::new(Tunnel {
+        source: Address(1),
+        destination: Address(2),
+    });
+    for _ in 0..2 {
+        let packet = ack(5).insert(&mut bench.packets);
+        let inside = entry.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
+        let on_link = link.transmit(Time::ZERO, packet, inside, &mut bench.packets);
+        assert_eq!(on_link, Bytes::new(60));
+        assert_eq!(
+            link.receive(Time::ZERO, packet, &mut bench.packets),
+            Some(packet)
+        );
+    }
+    assert_eq!(link.totals().ip, 2);
+    // The other way round, what is compressed goes into the tunnel.
+    let packet = ack(6).insert(&mut bench.packets);
+    let first = link.transmit(Time::ZERO, packet, Bytes::new(40), &mut bench.packets);
+    let second = entry.transmit(Time::ZERO, packet, first, &mut bench.packets);
+    assert_eq!(second, Bytes::new(60));
+    assert_eq!(
+        link.receive(Time::ZERO, packet, &mut bench.packets),
+        Some(packet)
+    );
+}
