@@ -94,6 +94,14 @@ impl Fifo {
         self.last_start
     }
 
+    /// When the packet at the head of the ring arrives, and the packet.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<(Time, PacketRef)> {
+        let head = self.ring.first()?;
+        Some((head.departure + self.delay, head.packet))
+    }
+
     /// When the packet at the head of the ring arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {

@@ -279,8 +279,11 @@ impl Network {
             return;
         };
         let arrival = fifo.arrive(self.now);
-        match fifo.next_arrival() {
-            Some(at) => self.schedule.postpone_first(at),
+        match fifo.first() {
+            Some((at, next)) => {
+                self.packets.prefetch(next);
+                self.schedule.postpone_first(at);
+            }
             None => self.schedule.remove_first(),
         }
         match arrival {

@@ -1,6 +1,6 @@
 //! SACK blocks come in (RFC 2018, RFC 2883).
 
-use bentpipe_types::{SackBlocks, Seq};
+use bentpipe_types::{SackBlock, SackBlocks, Seq};
 
 use super::Scoreboard;
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
@@ -8,6 +8,7 @@ use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
 /// A block as positions, and where it ended in the ring: the number of the first segment after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
+    block: SackBlock,
     start: u64,
     end: u64,
     after: u64,
@@ -27,6 +28,14 @@ impl Previous {
 
     fn known(&self) -> &[Known] {
         &self.blocks[..self.count]
+    }
+
+    /// The same block in the same place, if it is not yet acknowledged: most often only the first
+    /// block of an acknowledgment says something new.
+    #[inline]
+    fn repeated(&self, place: usize, block: SackBlock, unacknowledged: u64) -> Option<Known> {
+        let known = self.known().get(place)?;
+        (known.block == block && known.start >= unacknowledged).then_some(*known)
     }
 }
 
@@ -59,7 +68,12 @@ impl Scoreboard {
         }
         let mut now_known = [Known::default(); 4];
         let mut count = 0;
-        for block in blocks {
+        for &block in blocks {
+            if let Some(known) = self.previous.repeated(count, block, unacknowledged) {
+                now_known[count] = known;
+                count += 1;
+                continue;
+            }
             let (start, end) = (distance(block.start), distance(block.end));
             if start >= end || start < 0 || position(block.end) > highest {
                 self.ignored_blocks += 1;
@@ -67,6 +81,7 @@ impl Scoreboard {
             }
             let (start, end) = (position(block.start), position(block.end));
             now_known[count] = Known {
+                block,
                 start,
                 end,
                 after: self.cover(start, end),
