@@ -2,6 +2,8 @@
 
 mod counters;
 mod expand;
+#[cfg(test)]
+mod properties;
 mod queue;
 mod reconstruct;
 mod rules;

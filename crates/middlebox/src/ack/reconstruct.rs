@@ -260,7 +260,12 @@ impl FarEnd for Reconstructor {
         out: &mut Vec<PacketRef>,
     ) {
         let flow = flow_of(packets.get(packet));
-        let Some(slot) = self.flows.enter(flow, Flowing::default, |_, _| {}) else {
+        let make = || Flowing {
+            // The first that is seen may be a stale one, and the gap behind it none.
+            unsettled: 1,
+            ..Flowing::default()
+        };
+        let Some(slot) = self.flows.enter(flow, make, |_, _| {}) else {
             out.push(packet);
             return;
         };

@@ -288,6 +288,7 @@ impl AckQueue {
         // in a high mark of acknowledgments has to get through (section 5).
         let node = self.list.node_mut(survivor);
         node.fixed = true;
+        node.replaces = false;
         let bytes = node.acknowledgment - base;
         let packet = node.packet;
         // Behind it, a new run begins.
@@ -434,9 +435,12 @@ impl AckQueue {
     fn drop_candidate(&mut self, index: u32, arrival: &mut Node, packets: &mut PacketStore) {
         let node = *self.list.node(index);
         if !node.replaces {
-            match node.flow_after {
-                NONE => arrival.replaces = false,
-                after => self.list.node_mut(after).replaces = false,
+            match (node.flow_after, node.flow) {
+                // The arrival is a candidate itself, or else the next one will be told.
+                (NONE, _) if !arrival.fixed => arrival.replaces = false,
+                (NONE, Some(slot)) => self.flows.get_mut(slot).ecn_changed = true,
+                (NONE, None) => (),
+                (after, _) => self.list.node_mut(after).replaces = false,
             }
         }
         self.delete(index, packets);
