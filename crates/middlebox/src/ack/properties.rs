@@ -377,9 +377,15 @@ fn same(offered: &[Seen], arrived: &[Seen]) -> Result<(), TestCaseError> {
 /// After losses: nothing new, and nothing goes back.
 fn no_more(offered: &[Seen], arrived: &[Seen]) -> Result<(), TestCaseError> {
     let (told, heard) = (learn(offered), learn(arrived));
+    // Of the packets with one number all but the first may be duplicates: a loss makes that of a stale
+    // one or a window update, too.
+    let mut sent = BTreeMap::new();
+    for seen in offered {
+        *sent.entry(seen.number.get()).or_insert(0_u32) += 1;
+    }
     for (number, count) in &heard.duplicates {
         prop_assert!(
-            *count <= told.duplicates.get(number).copied().unwrap_or(0),
+            count < sent.get(number).unwrap_or(&0),
             "a duplicate of {} that the receiver did not send",
             number
         );
@@ -498,8 +504,12 @@ proptest! {
             same(offered, arrived)?;
             no_more(offered, arrived)?;
         }
+        // Two flows that share one place forget one another; a flow that begins anew with stale
+        // acknowledgments can't be told from a thinned one.
+        let stale = steps.iter().any(|(_, step)| matches!(step, Step::Stale(_)));
+        let flows = 1 + usize::from(stale);
         let mut far_end = Reconstructor::new(ReconstructorSettings {
-            threshold, most, capacity, flows: 1, ..ReconstructorSettings::default()
+            threshold, most, capacity, flows, ..ReconstructorSettings::default()
         });
         let mut link = Link::new(method, 10_000, Some(&mut far_end), losses);
         link.run(start, stamped, &steps);
