@@ -29,6 +29,7 @@ mod document;
 mod error;
 mod load;
 pub mod quantity;
+mod queue;
 mod resolve;
 mod run;
 mod scenario;
@@ -41,6 +42,7 @@ pub use bentpipe_types::Series as RecordedSeries;
 pub use custom::CustomControls;
 pub use error::ScenarioError;
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
+pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
     CaptureRequest, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Run, RunError,
@@ -48,7 +50,7 @@ pub use run::{
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
-    Queue, RandomErrors, Scenario, Series, TcpSettings, Way,
+    RandomErrors, Scenario, Series, TcpSettings, Way,
 };
 pub use schema::{
     AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance, CongestionControl,

@@ -6,6 +6,7 @@ pub mod limits;
 mod links;
 mod nodes;
 mod probes;
+mod queue;
 mod tcp;
 
 use bentpipe_types::Span;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
-use crate::quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
+use crate::Queue;
+use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, CongestionAvoidance, CongestionControlName, GatewayKind, HyblaFile,
-    IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart, words::words,
+    IdleRestart, NewReno, Recovery, RtoRule, SlowStart, words::words,
 };
 
 /// A network, what flows through it, and what to record.
@@ -185,17 +186,6 @@ pub struct Direction {
     pub errors: Errors,
     /// Bits on the air per bit of packet.
     pub redundancy: Redundancy,
-}
-
-/// Where packets wait for the transmitter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Queue {
-    /// What happens when it is full.
-    pub kind: QueueKind,
-    /// Most that waits.
-    pub limit: QueueLimit,
-    /// The file did not say: a bandwidth-delay product, or 100 packets.
-    pub limit_is_default: bool,
 }
 
 /// What loses packets on the way.

@@ -12,6 +12,7 @@ mod link;
 mod named;
 mod node;
 mod probe;
+mod queue;
 mod tcp;
 pub(crate) mod words;
 
@@ -26,10 +27,11 @@ pub use congestion::{
 };
 pub use flow::{AppFile, AppKind, FlowFile};
 pub use json::json_schema;
-pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, QueueFile, QueueKind};
+pub use link::{Between, DirectionFile, ErrorsFile, LinkFile};
 pub use named::{Name, Named};
 pub use node::{GatewayFile, GatewayKind, HostFile};
 pub use probe::ProbesFile;
+pub use queue::{QueueFile, QueueKind};
 pub use tcp::{CongestionAvoidance, IdleRestart, NewReno, Recovery, RtoRule, SlowStart, TcpFile};
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.

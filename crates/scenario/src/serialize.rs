@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
 use crate::{
-    App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, RandomErrors, Scenario, TcpSettings,
+    App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, Queue, QueueRule, RandomErrors,
+    Scenario, TcpSettings,
 };
 
 impl Serialize for Scenario {
@@ -114,22 +115,66 @@ fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {
 }
 
 fn direction(direction: &Direction) -> Value {
-    let (packets, bytes) = match direction.queue.limit {
-        QueueLimit::Packets(packets) => (Some(packets), None),
-        QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
-    };
     json!({
         "rate_bps": direction.rate.bits_per_second(),
         "delay_s": direction.delay.as_secs_f64(),
-        "queue": {
-            "kind": direction.queue.kind,
-            "limit_packets": packets,
-            "limit_bytes": bytes,
-            "limit_is_default": direction.queue.limit_is_default,
-        },
+        "queue": queue(&direction.queue),
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
     })
+}
+
+/// A limit in packets and in bytes, of which one is null.
+fn limits(limit: QueueLimit) -> (Option<u32>, Option<u64>) {
+    match limit {
+        QueueLimit::Packets(packets) => (Some(packets), None),
+        QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
+    }
+}
+
+fn queue(queue: &Queue) -> Value {
+    let (packets, bytes) = limits(queue.limit);
+    let mut data = json!({
+        "kind": queue.kind(),
+        "limit_packets": packets,
+        "limit_bytes": bytes,
+        "limit_is_default": queue.limit_is_default,
+    });
+    let own = match queue.rule {
+        QueueRule::DropTail => json!({}),
+        QueueRule::Red(red) => {
+            let (low, high) = (limits(red.minimum_threshold), limits(red.maximum_threshold));
+            json!({
+                "minimum_threshold_packets": low.0,
+                "minimum_threshold_bytes": low.1,
+                "maximum_threshold_packets": high.0,
+                "maximum_threshold_bytes": high.1,
+                "maximum_probability": red.maximum_probability,
+                "weight": red.weight,
+                "gentle": red.gentle,
+                "ecn": red.ecn,
+                "mean_packet_bytes": red.mean_packet.get(),
+            })
+        }
+        QueueRule::EarlyRandomDrop {
+            drop_level,
+            drop_probability,
+        } => {
+            let level = limits(drop_level);
+            json!({
+                "drop_level_packets": level.0,
+                "drop_level_bytes": level.1,
+                "drop_probability": drop_probability,
+            })
+        }
+        QueueRule::Fair { quantum, flows } => {
+            json!({ "quantum_bytes": quantum.get(), "flows": flows })
+        }
+    };
+    if let (Value::Object(data), Value::Object(own)) = (&mut data, own) {
+        data.extend(own);
+    }
+    data
 }
 
 fn errors(errors: &Errors) -> Value {

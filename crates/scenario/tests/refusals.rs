@@ -211,7 +211,7 @@ fn keys() {
         (
             "queue = { limit",
             "queue = { length",
-            "geo.toml:17: links.satellite.forward.queue.length: unknown key; known here: kind, limit",
+            "geo.toml:17: links.satellite.forward.queue.length: unknown key; known here: kind, limit, minimum_threshold, maximum_threshold, maximum_probability, weight, gentle, ecn, mean_packet, drop_level, drop_probability, quantum, flows",
         ),
         (
             r#"delay = "200 ms""#,
@@ -342,13 +342,54 @@ fn words() {
         ),
         (
             r#"{ limit ="#,
-            r#"{ kind = "red", limit ="#,
-            r#"geo.toml:17: links.satellite.forward.queue.kind: "red" is not built yet; built: "drop-tail""#,
+            r#"{ kind = "rde", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", got "rde"; did you mean "red"?"#,
         ),
         (
             r#""bulk""#,
             r#""request-response""#,
             r#"geo.toml:29: flows.download.app.kind: "request-response" is not built yet; built: "bulk""#,
+        ),
+    ]);
+}
+
+#[test]
+fn queues() {
+    check(&[
+        (
+            "{ limit =",
+            "{ weight = 0.1, limit =",
+            r#"geo.toml:17: links.satellite.forward.queue.weight: has no effect: a "drop-tail" queue has only a limit"#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "fair", drop_probability = 0.1, limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.drop_probability: has no effect: a "fair" queue has limit, quantum, flows"#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "fair", quantum = "10 B", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.quantum: expected "64 B" to "16 MiB", got "10 B""#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "fair", flows = 0, limit ="#,
+            "geo.toml:17: links.satellite.forward.queue.flows: expected 1 to 65536, got 0",
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "red", minimum_threshold = "9 packets", maximum_threshold = "9 packets", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.maximum_threshold: expected more than minimum_threshold ("9 packets"), got "9 packets""#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "red", minimum_threshold = "9 kB", maximum_threshold = "9 packets", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.minimum_threshold: expected the unit of maximum_threshold ("9 packets"), got "9 kB""#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "red", weight = 0, limit ="#,
+            "geo.toml:17: links.satellite.forward.queue.weight: expected a weight above 0, or the average never moves",
         ),
     ]);
 }

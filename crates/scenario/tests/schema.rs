@@ -211,12 +211,13 @@ between = ["server", "hub"]
 rate = "1e-3 Gbit/s"
 delay = "250 us"
 redundancy = "16/15"
-queue = { kind = "drop-tail", limit = "10 packets" }
+forward = { queue = { kind = "red", limit = "60 packets", minimum_threshold = "5 packets", maximum_threshold = "15 packets", maximum_probability = 0.02, weight = 0.002, gentle = false, ecn = true, mean_packet = "1500 B" } }
+queue = { kind = "early-random-drop", limit = "10 packets", drop_level = "4 kB", drop_probability = 0.05 }
 errors = { bit_error_rate = 1e-7 }
 [links.two]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }
-return = { rate = "1 Mbit/s", delay = "0 s", errors = { packet_loss_rate = 1 } }
+return = { rate = "1 Mbit/s", delay = "0 s", queue = { kind = "fair", quantum = "1500 B", flows = 16 }, errors = { packet_loss_rate = 1 } }
 [flows.down]
 from = "server"
 to = "client"

@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use bentpipe_types::{BitRate, Bytes, Span};
+use bentpipe_types::{BitRate, Span};
 
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::{MAX_DELAY, MAX_LOST_PACKETS};
+use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Length, QueueLimit, Redundancy};
-use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named, QueueFile, QueueKind};
-use crate::{Direction, Errors, Link, Queue, RandomErrors, Way};
-
-/// A full packet on most networks, for the default queue.
-const FULL_PACKET: u64 = 1500;
-/// The default queue holds no less.
-const SMALLEST_DEFAULT_QUEUE: u32 = 100;
+use crate::quantity::{Length, Redundancy};
+use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named};
+use crate::{Direction, Errors, Link, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -122,12 +118,20 @@ impl<'a> LinkTable<'a> {
             let way = ways[index];
             let rate = self.rate(way)?;
             let own = self.own(way);
-            let queue = own.and_then(|own| own.queue).or(self.link.queue);
+            let own_queue = own.and_then(|own| own.queue);
+            let queue = queue::resolve(own_queue.or(self.link.queue), rate, round_trip).map_err(
+                |(key, message)| {
+                    Fault::new(
+                        self.path(way, own_queue.is_some(), &["queue", key]),
+                        message,
+                    )
+                },
+            )?;
             let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
             Ok(Direction {
                 rate,
                 delay: delays[index],
-                queue: queue_of(queue, rate, round_trip),
+                queue,
                 errors: self.errors(way)?,
                 redundancy: redundancy.unwrap_or(Redundancy::NONE),
             })
@@ -227,22 +231,6 @@ impl<'a> LinkTable<'a> {
             )),
             None => Ok(()),
         }
-    }
-}
-
-fn queue_of(file: Option<QueueFile>, rate: BitRate, round_trip: Span) -> Queue {
-    let limit = file.and_then(|queue| queue.limit);
-    Queue {
-        kind: file.map_or(QueueKind::DropTail, |queue| queue.kind),
-        limit: limit.unwrap_or_else(|| {
-            let product = rate.bytes_in(round_trip);
-            if product > Bytes::new(u64::from(SMALLEST_DEFAULT_QUEUE) * FULL_PACKET) {
-                QueueLimit::Bytes(product)
-            } else {
-                QueueLimit::Packets(SMALLEST_DEFAULT_QUEUE)
-            }
-        }),
-        limit_is_default: limit.is_none(),
     }
 }
 

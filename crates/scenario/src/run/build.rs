@@ -1,6 +1,5 @@
 //! A scenario's network.
 
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_sim::{
     Application, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder,
     Probe, ProbeTarget, Sampling,
@@ -9,16 +8,15 @@ use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, IdleRestart as TcpIdleRestart,
     PacingKind, RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
 };
-use bentpipe_types::{IpVersion, RandomStream, Span, Time};
+use bentpipe_types::{IpVersion, Span, Time};
 
-use super::{RunError, congestion};
-use crate::quantity::{DelayedAck, Interval, Pacing, QueueLimit};
+use super::{RunError, congestion, direction};
+use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, QueueKind, Recovery, RtoRule, SlowStart,
+    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Recovery, RtoRule, SlowStart,
 };
 use crate::{
-    App, CustomControls, Direction, FlowSeries, LinkSeries, NodeKind, Queue, RandomErrors,
-    Scenario, Series, TcpSettings, Way,
+    App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
 };
 
 /// The network, without probes.
@@ -38,7 +36,7 @@ pub(super) fn network(
         .collect();
     for link in &scenario.links {
         let way = |way: Way| {
-            Some(settings(
+            Some(direction::settings(
                 link.direction(way),
                 &format!("{}.{way}", link.name),
                 seed,
@@ -71,47 +69,6 @@ pub(super) fn network(
     builder
         .build()
         .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))
-}
-
-fn settings(direction: &Direction, name: &str, seed: u64) -> Settings {
-    let random = || RandomStream::new(seed, name, "errors");
-    let mut errors = Vec::new();
-    match direction.errors.random {
-        RandomErrors::None => {}
-        RandomErrors::BitErrorRate(rate) => errors.push(ErrorModel::bit_errors(rate, random())),
-        RandomErrors::PacketLossRate(rate) => errors.push(ErrorModel::packet_loss(rate, random())),
-    }
-    if !direction.errors.lost_packets.is_empty() {
-        errors.push(ErrorModel::listed(
-            direction.errors.lost_packets.iter().copied(),
-        ));
-    }
-    Settings {
-        rate: direction.rate,
-        delay: direction.delay,
-        queue: queue(direction.queue).into(),
-        ends: Ends::default(),
-        errors,
-        redundancy: direction.redundancy.get(),
-    }
-}
-
-fn queue(queue: Queue) -> DropTail {
-    let QueueKind::DropTail = queue.kind;
-    let limit = match queue.limit {
-        QueueLimit::Packets(packets) => Limit::Packets(u64::from(packets)),
-        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
-    };
-    DropTail { limit }
-}
-
-/// Every direction's queue, in the order in which the network numbers them.
-pub(super) fn queues(scenario: &Scenario) -> Vec<DropTail> {
-    let both = scenario
-        .links
-        .iter()
-        .flat_map(|link| [&link.forward, &link.backward]);
-    both.map(|direction| queue(direction.queue)).collect()
 }
 
 fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {

@@ -3,17 +3,17 @@
 mod build;
 mod capture;
 mod congestion;
+mod direction;
 mod error;
 mod summary;
 
 use std::path::PathBuf;
 
-use bentpipe_link::DropTail;
 use bentpipe_sim::{End, Network, Progress};
 use bentpipe_types::{Series, Time};
 
 use crate::suggest::suggest;
-use crate::{CustomControls, Scenario};
+use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
 
 pub use error::RunError;
@@ -56,7 +56,7 @@ pub struct Run {
     end: Time,
     scenario: String,
     seed: u64,
-    queues: Vec<DropTail>,
+    queues: Vec<Queue>,
     captures: Vec<(PathBuf, CaptureFailure)>,
 }
 
@@ -72,7 +72,7 @@ impl Run {
     /// not fit together.
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
-        let queues = build::queues(scenario);
+        let queues = direction::queues(scenario);
         let mut network = build::network(scenario, seed, &options.custom_controls)?;
         build::probe(scenario, options.default_probes, &mut network);
         let mut captures = Vec::new();

@@ -2,11 +2,13 @@
 //!
 //! The names are a contract: fields may be added, none renamed.
 
-use bentpipe_link::{DropTail, Limit};
 use bentpipe_sim::{DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{RttStatistics, Statistics};
 use bentpipe_types::{Span, Time};
 use serde::Serialize;
+
+use crate::Queue;
+use crate::quantity::QueueLimit;
 
 /// A run's summary.
 #[derive(Clone, Debug, Serialize)]
@@ -111,7 +113,7 @@ impl Summary {
         seed: u64,
         duration: Span,
         outcome: &Outcome,
-        queues: &[DropTail],
+        queues: &[Queue],
     ) -> Self {
         Self {
             scenario,
@@ -184,11 +186,11 @@ impl RttSummary {
 }
 
 impl LinkSummary {
-    fn new((direction, queue): (&DirectionOutcome, &DropTail)) -> Self {
+    fn new((direction, queue): (&DirectionOutcome, &Queue)) -> Self {
         let counters = &direction.counters;
         let (queue_limit_packets, queue_limit_bytes) = match queue.limit {
-            Limit::Packets(packets) => (Some(packets), None),
-            Limit::Bytes(bytes) => (None, Some(bytes.get())),
+            QueueLimit::Packets(packets) => (Some(u64::from(packets)), None),
+            QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
         };
         Self {
             name: direction.name.clone(),

@@ -32,7 +32,6 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
         Some(&"router") => &["split", "hybrid"],
-        Some(&"drop-tail") => &["red", "fair"],
         Some(&"bulk") => &["packets", "request-response"],
         _ => &[],
     };

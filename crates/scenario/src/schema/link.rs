@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
-use super::words::words;
-use crate::quantity::{Length, Probability, QueueLimit, Rate, Redundancy};
+use super::QueueFile;
+use crate::quantity::{Length, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.
@@ -48,31 +48,6 @@ pub struct DirectionFile {
     pub errors: Option<ErrorsFile>,
     /// Bits on the air per bit of packet: "16/15", or 1.0667.
     pub redundancy: Option<Redundancy>,
-}
-
-/// Where packets wait for the transmitter.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct QueueFile {
-    /// What happens when it is full. Default: "drop-tail".
-    #[serde(default = "drop_tail")]
-    pub kind: QueueKind,
-    /// Most that waits, the packet in transmission not counted: packets, or bytes with headers.
-    /// Default: one bandwidth-delay product of the link (rate times the delays of both directions),
-    /// but at least 100 packets.
-    pub limit: Option<QueueLimit>,
-}
-
-words! {
-    /// What happens when a queue is full.
-    QueueKind {
-        /// What arrives is dropped.
-        DropTail = "drop-tail",
-    }
-}
-
-fn drop_tail() -> QueueKind {
-    QueueKind::DropTail
 }
 
 /// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss

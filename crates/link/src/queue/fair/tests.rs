@@ -1,1 +1,164 @@
+use bentpipe_types::{Endpoint, IpVersion, PacketStore, RandomStream};
+use proptest::prelude::*;
 
+use super::*;
+
+struct Bench {
+    queue: Fair,
+    packets: PacketStore,
+    random: RandomStream,
+}
+
+impl Bench {
+    fn new(limit: Limit, quantum: u64, flows: usize) -> Self {
+        Self {
+            queue: Fair::new(FairSettings {
+                limit,
+                quantum: Bytes::new(quantum),
+                flows,
+            }),
+            packets: PacketStore::default(),
+            random: RandomStream::new(1, "test", "queue"),
+        }
+    }
+
+    fn offer(&mut self, flow: u16, length: u64) -> Verdict {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+        packet.source.port = flow;
+        packet.payload_length = (length - 40) as u16;
+        let packet = self.packets.insert(packet);
+        let mut cx = QueueCtx {
+            now: bentpipe_types::Time::ZERO,
+            packets: &mut self.packets,
+            random: &mut self.random,
+        };
+        let verdict = self.queue.enqueue(packet, &mut cx);
+        if verdict == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+        verdict
+    }
+
+    /// (flow, length) of the next to be sent.
+    fn take(&mut self) -> Option<(u16, u64)> {
+        let mut cx = QueueCtx {
+            now: bentpipe_types::Time::ZERO,
+            packets: &mut self.packets,
+            random: &mut self.random,
+        };
+        let packet = self.queue.dequeue(&mut cx)?;
+        let record = self.packets.get(packet);
+        let taken = (record.source.port, record.length().get());
+        self.packets.release(packet);
+        Some(taken)
+    }
+}
+
+/// Figure 3 and 4 of the paper: quantum 500; queue 1 holds 20, 750, 200; queue 2 holds 500, 500; queue
+/// 3 200, 600, 100; queue 4 50, 700, 180 (its figure's packets, in order of service).
+#[test]
+fn the_papers_example() {
+    let mut bench = Bench::new(Limit::Packets(100), 500, 8);
+    let lengths: [&[u64]; 4] = [
+        &[200, 750, 200],
+        &[500, 500],
+        &[200, 600, 100],
+        &[50, 700, 180],
+    ];
+    for (flow, lengths) in lengths.iter().enumerate() {
+        for length in *lengths {
+            bench.offer(flow as u16, *length);
+        }
+    }
+    let order: Vec<_> = std::iter::from_fn(|| bench.take()).collect();
+    let first_round = [(0, 200), (1, 500), (2, 200), (3, 50)];
+    // Queue 1 saves 300 and then sends 750 of 800; queue 2 has just its quantum; queue 3 saves 300
+    // and sends 600 and 100; queue 4 saves 450 and sends 700 and 180.
+    let second_round = [(0, 750), (1, 500), (2, 600), (2, 100), (3, 700), (3, 180)];
+    assert_eq!(order[..4], first_round);
+    assert_eq!(order[4..10], second_round);
+    assert_eq!(order[10..], [(0, 200)]);
+    assert_eq!(bench.packets.held(), 0);
+}
+
+#[test]
+fn the_longest_queue_pays() {
+    let mut bench = Bench::new(Limit::Packets(5), 1500, 8);
+    for _ in 0..4 {
+        assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+    }
+    assert_eq!(bench.offer(2, 500), Verdict::Queued);
+    assert_eq!(bench.offer(2, 500), Verdict::Queued);
+    assert_eq!(bench.queue.given_up().dropped, 1);
+    // The longest one's own packet: its first goes, and it waits.
+    assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+    assert_eq!(bench.queue.packets(), 5);
+    let flows: Vec<u16> = std::iter::from_fn(|| bench.take())
+        .map(|(f, _)| f)
+        .collect();
+    assert_eq!(flows.iter().filter(|flow| **flow == 2).count(), 2);
+    // A packet longer than the limit passes if nothing else waits.
+    let mut bench = Bench::new(Limit::Bytes(Bytes::new(100)), 1500, 8);
+    assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+    assert_eq!(bench.offer(2, 50), Verdict::Queued);
+    assert_eq!(bench.queue.given_up().dropped, 1);
+}
+
+proptest! {
+    /// Theorem 1 and lemma 2: over any time in which both wait, two flows' bytes differ by less than
+    /// twice the longest packet and a quantum.
+    #[test]
+    fn backlogged_flows_get_the_same(
+        lengths in prop::collection::vec(prop::collection::vec(40_u64..1500, 60..61), 2..6),
+        quantum in 1500_u64..4000,
+    ) {
+        let flows = lengths.len();
+        let mut bench = Bench::new(Limit::Packets(10_000), quantum, 64);
+        for n in 0..60 {
+            for (flow, lengths) in lengths.iter().enumerate() {
+                bench.offer(flow as u16, lengths[n]);
+            }
+        }
+        let mut sent = vec![0_u64; flows];
+        let mut left = vec![60; flows];
+        while let Some((flow, length)) = bench.take() {
+            let flow = usize::from(flow);
+            sent[flow] += length;
+            left[flow] -= 1;
+            let most = sent.iter().max().copied().unwrap_or(0);
+            let least = sent.iter().min().copied().unwrap_or(0);
+            prop_assert!(most - least < quantum + 2 * 1500, "{sent:?}");
+            if left[flow] == 0 {
+                break;
+            }
+        }
+    }
+
+    /// However many flows there are, no queue is forgotten and nothing is lost sight of.
+    #[test]
+    fn flows_come_and_go(
+        steps in prop::collection::vec((any::<bool>(), 0_u16..40, 40_u64..1500), 1..400),
+        flows in 1_usize..8,
+        limit in 1_u64..30,
+    ) {
+        let mut bench = Bench::new(Limit::Packets(limit), 600, flows);
+        for (take, flow, length) in steps {
+            if take {
+                let waits = bench.queue.packets() > 0;
+                prop_assert_eq!(bench.take().is_some(), waits);
+            } else {
+                bench.offer(flow, length);
+            }
+            let queue = &bench.queue;
+            let busy = queue.queues.iter().filter(|q| q.waiting.packets() > 0).count();
+            prop_assert_eq!(busy, queue.active.len());
+            prop_assert_eq!(queue.free.len() + queue.of_flow.len(), flows.max(queue.of_flow.len()));
+            prop_assert!(queue.packets() <= limit);
+            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
+        }
+        while bench.take().is_some() {}
+        prop_assert_eq!(bench.packets.held(), 0);
+        prop_assert_eq!(bench.queue.bytes(), 0);
+        prop_assert_eq!(bench.queue.free.len(), flows);
+    }
+}
