@@ -65,8 +65,28 @@ class FlowResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountersResult:
+    """What the parts of a direction counted: packets dropped, acknowledgments removed, restored.
+
+    Names are such as "acks_removed", "kept_duplicate", "refused_high_mark", "dropped_early".
+    """
+
+    total: Mapping[str, int]
+    flows: Mapping[str, Mapping[str, int]]
+
+    def of(self, name: str, *, flow: str | None = None) -> int:
+        """Return a counter, of one flow or of all together; zero where nothing counts that."""
+        counted = self.total if flow is None else self.flows.get(flow, {})
+        return counted.get(name, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DirectionResult:
-    """One direction of a link; `name` is such as "satellite.forward"."""
+    """One direction of a link; `name` is such as "satellite.forward".
+
+    `counters` is there only where a direction has parts that count; `bytes_delivered` are bytes as
+    they were on the link: headers as compressed, tunnels' headers too.
+    """
 
     name: str
     utilization: float
@@ -75,7 +95,13 @@ class DirectionResult:
     packets_dropped: int
     queue_max_packets: int
     queue_max_bytes: int
+    bytes_delivered: int = 0
+    counters: CountersResult | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def count(self, name: str, *, flow: str | None = None) -> int:
+        """Return one of `counters`, such as "acks_removed"; zero where nothing counts that."""
+        return 0 if self.counters is None else self.counters.of(name, flow=flow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +131,7 @@ class Summary:
         """Read the object that `bentpipe run --json` prints."""
         data = dict(json.loads(text))
         data["flows"] = tuple(_flow(item) for item in data["flows"])
-        data["links"] = tuple(_record(DirectionResult, item) for item in data["links"])
+        data["links"] = tuple(_direction(item) for item in data["links"])
         data["gateways"] = tuple(_record(GatewayResult, item) for item in data["gateways"])
         return _record(cls, data)
 
@@ -246,6 +272,12 @@ def _repeated(label: str, count: int) -> pa.DictionaryArray:
 
 def _flow(data: Mapping[str, Any]) -> FlowResult:
     return _record(FlowResult, {**data, "rtt_ms": _record(RoundTrip, data["rtt_ms"])})
+
+
+def _direction(data: Mapping[str, Any]) -> DirectionResult:
+    counters = data.get("counters")
+    typed = None if counters is None else CountersResult(**counters)
+    return _record(DirectionResult, {**data, "counters": typed})
 
 
 def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:

@@ -200,6 +200,18 @@ impl Direction {
         }
     }
 
+    /// One counter of its parts, all flows together; zero if none has it.
+    #[must_use]
+    pub fn count(&self, name: &str) -> u64 {
+        let mut sum = 0;
+        self.tally(&mut |flow, counter, value| {
+            if flow.is_none() && counter == name {
+                sum += value;
+            }
+        });
+        sum
+    }
+
     /// Tells what its parts have done, by name.
     pub fn tally(&self, each: &mut Tally<'_>) {
         match self {

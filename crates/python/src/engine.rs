@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bentpipe_scenario::{
-    AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, CustomControls, GatewayKind,
-    IdleRestart, Progress, QueueKind, Recovery, RtoRule, Run, RunError, RunOptions, Scenario,
-    SlowStart,
+    AcksKind, AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, CustomControls,
+    FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, Recovery, RtoRule, Run, RunError,
+    RunOptions, Scenario, SlowStart,
 };
 
 /// A scenario, before it is read.
@@ -144,6 +144,8 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         };
     }
     names! {
+        "ack-filter-modes": FilterMode,
+        "ack-methods": AcksKind,
         "applications": AppKind,
         "congestion-avoidances": CongestionAvoidance,
         "congestion-controls": CongestionControl,

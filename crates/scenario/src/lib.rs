@@ -23,6 +23,7 @@
 //! A [`Scenario`] holds no default that is still to be filled in and no name that is still to be
 //! looked up. What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
 
+mod acks;
 pub mod congestion;
 mod custom;
 mod document;
@@ -37,6 +38,7 @@ pub mod schema;
 mod serialize;
 mod suggest;
 
+pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::Progress;
 pub use bentpipe_types::Series as RecordedSeries;
 pub use custom::CustomControls;
@@ -45,15 +47,15 @@ pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window}
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    CaptureRequest, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Run, RunError,
-    RunOptions, RunOutput, Summary,
+    CaptureRequest, Counted, CountersSummary, FlowSummary, GatewaySummary, LinkSummary, RttSummary,
+    Run, RunError, RunOptions, RunOutput, Summary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
     RandomErrors, Scenario, Series, TcpSettings, Way,
 };
 pub use schema::{
-    AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance, CongestionControl,
-    CongestionControlName, GatewayKind, IdleRestart, InitialThreshold, NewReno, QueueKind,
-    Recovery, RtoRule, SlowStart, json_schema,
+    AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance,
+    CongestionControl, CongestionControlName, FilterMode, GatewayKind, IdleRestart,
+    InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing, json_schema,
 };

@@ -1,5 +1,6 @@
 //! From what a file says to what it means: defaults filled in, names looked up, limits kept.
 
+mod acks;
 mod directory;
 mod flows;
 pub mod limits;

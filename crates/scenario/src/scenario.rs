@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
-use crate::Queue;
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, CongestionAvoidance, CongestionControlName, GatewayKind, HyblaFile,
     IdleRestart, NewReno, Recovery, RtoRule, SlowStart, words::words,
 };
+use crate::{Acks, Queue};
 
 /// A network, what flows through it, and what to record.
 #[derive(Clone, PartialEq, Debug)]
@@ -186,6 +186,10 @@ pub struct Direction {
     pub errors: Errors,
     /// Bits on the air per bit of packet.
     pub redundancy: Redundancy,
+    /// What is done about acknowledgments that are too many.
+    pub acks: Acks,
+    /// All packets travel in a tunnel from the sending node to the receiving one.
+    pub tunnel: bool,
 }
 
 /// What loses packets on the way.
@@ -280,7 +284,13 @@ impl Series {
                 FlowSeries::SmoothedRtt | FlowSeries::RetransmissionTimeout => "s",
             },
             Self::Link(_, _, series) => match series {
-                LinkSeries::Queue | LinkSeries::Dropped | LinkSeries::Lost => "packets",
+                LinkSeries::Queue
+                | LinkSeries::Dropped
+                | LinkSeries::Lost
+                | LinkSeries::AcksRemoved
+                | LinkSeries::AcksRegenerated
+                | LinkSeries::AcksDelayed
+                | LinkSeries::AcksHeld => "packets",
                 LinkSeries::QueueBytes => "B",
                 LinkSeries::Utilization => "1",
             },
@@ -342,5 +352,13 @@ words! {
         Dropped = "dropped",
         /// Packets lost to errors so far.
         Lost = "lost",
+        /// Acknowledgments removed from the queue so far.
+        AcksRemoved = "acks_removed",
+        /// Acknowledgments that the far end has restored so far.
+        AcksRegenerated = "acks_regenerated",
+        /// Acknowledgments that the far end has held back so far, to space them out.
+        AcksDelayed = "acks_delayed",
+        /// Acknowledgments that the far end holds back.
+        AcksHeld = "acks_held",
     }
 }

@@ -4,6 +4,7 @@
 //! Schema carries them to editors and to the documentation. They hold what a file says; what it
 //! means, with every default filled in, is a [`Scenario`](crate::Scenario).
 
+mod acks;
 mod congestion;
 mod flow;
 pub(crate) mod hints;
@@ -21,6 +22,7 @@ use serde::Deserialize;
 
 use crate::quantity::Length;
 
+pub use acks::{AcksFile, AcksKind, FilterMode, Spacing};
 pub use congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
     InitialThreshold,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
 use crate::{
-    App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, Queue, QueueRule, RandomErrors,
-    Scenario, TcpSettings,
+    Acks, App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, Queue, QueueRule,
+    RandomErrors, Scenario, TcpSettings,
 };
 
 impl Serialize for Scenario {
@@ -121,6 +121,23 @@ fn direction(direction: &Direction) -> Value {
         "queue": queue(&direction.queue),
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
+        "acks": acks(direction.acks),
+        "tunnel": direction.tunnel,
+    })
+}
+
+fn acks(acks: Acks) -> Value {
+    let marks = acks.marks();
+    let mode = match acks {
+        Acks::Filter(mode) => Some(mode),
+        _ => None,
+    };
+    json!({
+        "kind": acks.kind(),
+        "low": marks.map(|marks| marks.low),
+        "high": marks.map(|marks| marks.high),
+        "mode": mode,
+        "spacing": acks.spacing(),
     })
 }
 

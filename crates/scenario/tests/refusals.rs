@@ -215,8 +215,8 @@ fn keys() {
         ),
         (
             r#"delay = "200 ms""#,
-            r#"delay = "200 ms", acks = { kind = "compaction" }"#,
-            "geo.toml:18: links.satellite.return.acks: not built yet",
+            r#"delay = "200 ms", compression = "rfc1144""#,
+            "geo.toml:18: links.satellite.return.compression: not built yet",
         ),
         (
             r#"kind = "router""#,
@@ -392,6 +392,66 @@ fn queues() {
             "geo.toml:17: links.satellite.forward.queue.weight: expected a weight above 0, or the average never moves",
         ),
     ]);
+}
+
+#[test]
+fn acknowledgments() {
+    let cases = [
+        (
+            r#"acks = { kind = "supression" }"#,
+            r#"acks.kind: expected one of "none", "suppression", "compaction", "filter", got "supression"; did you mean "suppression"?"#,
+        ),
+        ("acks = { low = 4 }", "acks.kind: missing"),
+        (
+            r#"acks = { kind = "none", low = 4 }"#,
+            r#"acks.low: has no effect with "none""#,
+        ),
+        (
+            r#"acks = { kind = "filter", high = 4 }"#,
+            r#"acks.high: has no effect: "filter" has mode"#,
+        ),
+        (
+            r#"acks = { kind = "suppression", spacing = true }"#,
+            r#"acks.spacing: has no effect: "suppression" has low, high"#,
+        ),
+        (
+            r#"acks = { kind = "compaction", spacing = "per flow" }"#,
+            r#"acks.spacing: expected true, false or "per-flow", got "per flow""#,
+        ),
+        (
+            r#"acks = { kind = "suppression", low = 0 }"#,
+            "acks.low: expected 1 to 1000, got 0",
+        ),
+        (
+            r#"acks = { kind = "suppression", low = 61, high = 60 }"#,
+            "acks.high: expected low (61) to 1000, got 60",
+        ),
+        (
+            r#"acks = { kind = "compaction", high = 256 }"#,
+            "acks.high: expected low (4) to 255, got 256",
+        ),
+        (
+            r#"acks = { kind = "compaction", low = 300 }"#,
+            "acks.high: expected low to be at most 255, got low = 300",
+        ),
+        (
+            r#"acks = { kind = "filter" }, queue = { kind = "fair" }"#,
+            r#"acks.kind: "filter" removes from the queue itself: expected queue.kind = "drop-tail", got "fair""#,
+        ),
+        (
+            r#"acks = { kind = "compaction" }, tunnel = false"#,
+            "tunnel: expected true: compacted acknowledgments are no IP packets, and travel in a tunnel",
+        ),
+    ];
+    for (added, expected) in cases {
+        let text = changed(
+            r#"delay = "200 ms""#,
+            &format!(r#"delay = "200 ms", {added}"#),
+        );
+        let expected = format!("geo.toml:18: links.satellite.return.{expected}");
+        let refused = refusal(&text, &[]);
+        assert!(refused.starts_with(&expected), "{added}: {refused}");
+    }
 }
 
 #[test]

@@ -214,6 +214,13 @@ redundancy = "16/15"
 forward = { queue = { kind = "red", limit = "60 packets", minimum_threshold = "5 packets", maximum_threshold = "15 packets", maximum_probability = 0.02, weight = 0.002, gentle = false, ecn = true, mean_packet = "1500 B" } }
 queue = { kind = "early-random-drop", limit = "10 packets", drop_level = "4 kB", drop_probability = 0.05 }
 errors = { bit_error_rate = 1e-7 }
+[links.modem]
+between = ["server", "hub"]
+rate = "9.6 kbit/s"
+delay = "100 ms"
+tunnel = true
+forward = { acks = { kind = "compaction", low = 4, high = 60, spacing = "per-flow" } }
+return = { tunnel = false, acks = { kind = "filter", mode = "aggressive" } }
 [links.two]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }

@@ -17,7 +17,7 @@ mod topology;
 pub use applications::{Application, Bulk};
 pub use host::Host;
 pub use network::{Network, Progress};
-pub use outcome::{DirectionOutcome, FlowOutcome, Outcome, Violation};
+pub use outcome::{Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::{Router, Routes};
 pub use tap::Tap;

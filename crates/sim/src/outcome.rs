@@ -42,7 +42,14 @@ pub struct DirectionOutcome {
     pub utilization: f64,
     /// Packets still waiting, being transmitted or propagating.
     pub in_transit: u64,
+    /// What its parts have counted by name, all flows together; nothing behind a drop-tail queue.
+    pub counts: Counts,
+    /// The same by flow: the name of the flow whose packets, of either end, they are.
+    pub flow_counts: Vec<(String, Counts)>,
 }
+
+/// Counters by name, in the order in which the parts tell them.
+pub type Counts = Vec<(&'static str, u64)>;
 
 /// What a run has come to.
 #[derive(Clone, Debug)]

@@ -72,16 +72,28 @@ pub enum LinkQuantity {
     Dropped,
     /// Packets lost to errors since the start.
     Lost,
+    /// Acknowledgments removed from the queue since the start.
+    AcksRemoved,
+    /// Acknowledgments that the far end has made since the start.
+    AcksRegenerated,
+    /// Packets that the far end has held back since the start.
+    AcksDelayed,
+    /// Packets that the far end holds back now.
+    AcksHeld,
 }
 
 impl LinkQuantity {
     /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str, &'static str); 9] = [
         (Self::Queue, "queue", "packets"),
         (Self::QueueBytes, "queue_bytes", "B"),
         (Self::Utilization, "utilization", "1"),
         (Self::Dropped, "dropped", "packets"),
         (Self::Lost, "lost", "packets"),
+        (Self::AcksRemoved, "acks_removed", "packets"),
+        (Self::AcksRegenerated, "acks_regenerated", "packets"),
+        (Self::AcksDelayed, "acks_delayed", "packets"),
+        (Self::AcksHeld, "acks_held", "packets"),
     ];
 
     /// A rate has no value at an instant: it is always sampled.

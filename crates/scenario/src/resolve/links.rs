@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_types::{BitRate, Span};
 
+use super::acks;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::{MAX_DELAY, MAX_LOST_PACKETS};
@@ -11,8 +12,8 @@ use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::quantity::{Length, Redundancy};
-use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named};
-use crate::{Direction, Errors, Link, RandomErrors, Way};
+use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
+use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -128,12 +129,15 @@ impl<'a> LinkTable<'a> {
                 },
             )?;
             let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
+            let (acks, tunnel) = self.acks(way, queue.kind())?;
             Ok(Direction {
                 rate,
                 delay: delays[index],
                 queue,
                 errors: self.errors(way)?,
                 redundancy: redundancy.unwrap_or(Redundancy::NONE),
+                acks,
+                tunnel,
             })
         };
         Ok([make(0)?, make(1)?])
@@ -164,6 +168,33 @@ impl<'a> LinkTable<'a> {
                 r#"missing; expected a length of time such as "250 ms""#,
             )),
         }
+    }
+
+    /// What is done about acknowledgments, and whether there is a tunnel.
+    fn acks(&self, way: Way, queue: QueueKind) -> Result<(Acks, bool), Fault> {
+        let own = self.own(way);
+        let own_acks = own.and_then(|own| own.acks);
+        let at = |key: &str| self.path(way, own_acks.is_some(), &["acks", key]);
+        let acks = acks::resolve(own_acks.or(self.link.acks))
+            .map_err(|(key, message)| Fault::new(at(key), message))?;
+        if acks != Acks::None && queue != QueueKind::DropTail {
+            let message = format!(
+                "\"{}\" removes from the queue itself: expected queue.kind = \"drop-tail\", got \"{queue}\"",
+                acks.kind()
+            );
+            return Err(Fault::new(at("kind"), message));
+        }
+        let own_tunnel = own.and_then(|own| own.tunnel);
+        let compacts = matches!(acks, Acks::Compaction { .. });
+        let tunnel = own_tunnel.or(self.link.tunnel).unwrap_or(compacts);
+        if compacts && !tunnel {
+            let message = "expected true: compacted acknowledgments are no IP packets, and travel in a tunnel";
+            return Err(Fault::new(
+                self.path(way, own_tunnel.is_some(), &["tunnel"]),
+                message,
+            ));
+        }
+        Ok((acks, tunnel))
     }
 
     fn errors(&self, way: Way) -> Result<Errors, Fault> {
@@ -200,30 +231,15 @@ impl<'a> LinkTable<'a> {
         let (Some(forward), Some(backward)) = (&link.forward, &link.backward) else {
             return Ok(());
         };
-        let overruled = [
-            (
-                "rate",
-                link.rate.is_some() && forward.rate.is_some() && backward.rate.is_some(),
-            ),
-            (
-                "delay",
-                link.delay.is_some() && forward.delay.is_some() && backward.delay.is_some(),
-            ),
-            (
-                "queue",
-                link.queue.is_some() && forward.queue.is_some() && backward.queue.is_some(),
-            ),
-            (
-                "errors",
-                link.errors.is_some() && forward.errors.is_some() && backward.errors.is_some(),
-            ),
-            (
-                "redundancy",
-                link.redundancy.is_some()
-                    && forward.redundancy.is_some()
-                    && backward.redundancy.is_some(),
-            ),
-        ];
+        macro_rules! overruled {
+            ($($key:ident),*) => {
+                [$((
+                    stringify!($key),
+                    link.$key.is_some() && forward.$key.is_some() && backward.$key.is_some(),
+                )),*]
+            };
+        }
+        let overruled = overruled![rate, delay, queue, errors, redundancy, acks, tunnel];
         match overruled.iter().find(|(_, overruled)| *overruled) {
             Some((key, _)) => Err(fault(
                 &["links", self.name, key],

@@ -35,14 +35,8 @@ pub(super) fn network(
         })
         .collect();
     for link in &scenario.links {
-        let way = |way: Way| {
-            Some(direction::settings(
-                link.direction(way),
-                &format!("{}.{way}", link.name),
-                seed,
-            ))
-        };
         let [first, second] = link.between.map(|end| nodes[end]);
+        let way = |way: Way| Some(direction::settings(scenario, link, way, seed));
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
         builder.link(
             first,
@@ -256,6 +250,10 @@ fn target(series: Series) -> ProbeTarget {
                 LinkSeries::Utilization => LinkQuantity::Utilization,
                 LinkSeries::Dropped => LinkQuantity::Dropped,
                 LinkSeries::Lost => LinkQuantity::Lost,
+                LinkSeries::AcksRemoved => LinkQuantity::AcksRemoved,
+                LinkSeries::AcksRegenerated => LinkQuantity::AcksRegenerated,
+                LinkSeries::AcksDelayed => LinkQuantity::AcksDelayed,
+                LinkSeries::AcksHeld => LinkQuantity::AcksHeld,
             },
         ),
     }

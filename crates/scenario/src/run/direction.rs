@@ -2,22 +2,108 @@
 
 use bentpipe_link::{
     DropTail, EarlyRandomDrop, EarlyRandomDropSettings, Ends, ErrorModel, Fair, FairSettings,
-    Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings,
+    FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings,
 };
-use bentpipe_types::RandomStream;
+use bentpipe_middlebox::ack::{
+    self, AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method,
+};
+use bentpipe_middlebox::{Gate, Terminal, TunnelEntry, TunnelExit};
+use bentpipe_types::{Address, RandomStream, Tunnel};
 
 use crate::quantity::QueueLimit;
-use crate::{Direction, Queue, QueueRule, RandomErrors, RedRule, Scenario};
+use crate::schema::{FilterMode, Spacing};
+use crate::{
+    Acks, Direction, Link, Queue, QueueRule, RandomErrors, RedRule, Scenario, WaterMarks, Way,
+};
 
-pub(super) fn settings(direction: &Direction, name: &str, seed: u64) -> Settings {
+/// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
+/// been idle longest.
+const FLOWS: usize = 4096;
+
+pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) -> Settings {
+    let direction = link.direction(way);
+    let name = format!("{}.{way}", link.name);
+    let [from, to] = match way {
+        Way::Forward => link.between,
+        Way::Return => [link.between[1], link.between[0]],
+    };
     Settings {
         rate: direction.rate,
         delay: direction.delay,
-        queue: queueing(direction, name, seed),
-        errors: errors(direction, name, seed),
+        queue: queueing(direction, &name, seed),
+        errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
-        ends: Ends::default(),
+        ends: ends(scenario, direction, from, to),
     }
+}
+
+/// A node's address in the engine is its index.
+fn address(node: usize) -> Address {
+    Address(node as u16)
+}
+
+/// What stands at the ends of a direction between these two nodes.
+fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> Ends {
+    let mut ends = Ends::default();
+    if direction.tunnel {
+        ends.framings.push(Box::new(TunnelEntry::new(Tunnel {
+            source: address(from),
+            destination: address(to),
+        })));
+    }
+    // Behind a host there is only itself.
+    let is_host = scenario.tcp_of(from).is_some();
+    let gate = || {
+        let terminal = Terminal {
+            address: address(from),
+            behind: is_host.then(|| vec![address(from)]),
+        };
+        Gate::new(Some(address(to)), vec![terminal])
+    };
+    let spacing = |spacing| match spacing {
+        Spacing::Off => None,
+        Spacing::Shared => Some(ack::Spacing::default()),
+        Spacing::PerFlow => Some(ack::Spacing {
+            per_flow: true,
+            ..ack::Spacing::default()
+        }),
+    };
+    ends.far_end = match direction.acks {
+        Acks::Compaction {
+            marks,
+            spacing: wanted,
+        } => Some(Box::new(Expander::new(ExpanderSettings {
+            gate: gate(),
+            high: u8::try_from(marks.high).unwrap_or(u8::MAX),
+            spacing: spacing(wanted),
+            flows: FLOWS,
+        }))),
+        Acks::None | Acks::Suppression(_) | Acks::Filter(_) => direction
+            .tunnel
+            .then(|| Box::new(TunnelExit::new(gate())) as Box<dyn FarEnd>),
+    };
+    ends
+}
+
+/// The queue that removes acknowledgments, if one is asked for.
+fn ack_queue(direction: &Direction) -> Option<AckQueue> {
+    let marks = |marks: WaterMarks| ack::WaterMarks {
+        low: marks.low,
+        high: marks.high,
+    };
+    let method = match direction.acks {
+        Acks::None => return None,
+        Acks::Suppression(wanted) => Method::Suppression(marks(wanted)),
+        Acks::Compaction { marks: wanted, .. } => Method::Compaction(marks(wanted)),
+        Acks::Filter(mode) => Method::Filter {
+            aggressive: mode == FilterMode::Aggressive,
+        },
+    };
+    Some(AckQueue::new(AckQueueSettings {
+        limit: limit(direction.queue.limit),
+        method,
+        flows: FLOWS,
+    }))
 }
 
 fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
@@ -39,7 +125,10 @@ fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
 fn queueing(direction: &Direction, name: &str, seed: u64) -> Queueing {
     let limit = limit(direction.queue.limit);
     let queue: Box<dyn QueueDiscipline> = match direction.queue.rule {
-        QueueRule::DropTail => return DropTail { limit }.into(),
+        QueueRule::DropTail => match ack_queue(direction) {
+            Some(queue) => Box::new(queue),
+            None => return DropTail { limit }.into(),
+        },
         QueueRule::Red(red) => Box::new(Red::new(red_settings(direction, red, limit))),
         QueueRule::EarlyRandomDrop {
             drop_level,

@@ -17,7 +17,9 @@ use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
 
 pub use error::RunError;
-pub use summary::{FlowSummary, GatewaySummary, LinkSummary, RttSummary, Summary};
+pub use summary::{
+    Counted, CountersSummary, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Summary,
+};
 
 /// A capture to write during a run.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,8 @@
 //!
 //! The names are a contract: fields may be added, none renamed.
 
+use std::collections::BTreeMap;
+
 use bentpipe_sim::{DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{RttStatistics, Statistics};
 use bentpipe_types::{Span, Time};
@@ -97,7 +99,25 @@ pub struct LinkSummary {
     pub queue_limit_packets: Option<u64>,
     /// The queue's limit, if it is in bytes (as the default is).
     pub queue_limit_bytes: Option<u64>,
+    /// Bytes that arrived, as they were on the link: headers as compressed, tunnels' headers too.
+    pub bytes_delivered: u64,
+    /// What its parts have counted, where it has parts that count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<CountersSummary>,
 }
+
+/// What the parts of a link direction have counted: packets dropped and acknowledgments removed,
+/// restored, delayed and refused, by reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct CountersSummary {
+    /// All flows together.
+    pub total: Counted,
+    /// By flow.
+    pub flows: BTreeMap<String, Counted>,
+}
+
+/// Counters by name.
+pub type Counted = BTreeMap<&'static str, u64>;
 
 /// A gateway's summary.
 #[derive(Clone, Debug, Serialize)]
@@ -202,6 +222,15 @@ impl LinkSummary {
             queue_max_bytes: counters.queue_max_bytes,
             queue_limit_packets,
             queue_limit_bytes,
+            bytes_delivered: counters.delivered_bytes,
+            counters: (!direction.counts.is_empty()).then(|| CountersSummary {
+                total: direction.counts.iter().copied().collect(),
+                flows: direction
+                    .flow_counts
+                    .iter()
+                    .map(|(flow, counts)| (flow.clone(), counts.iter().copied().collect()))
+                    .collect(),
+            }),
         }
     }
 }

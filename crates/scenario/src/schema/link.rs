@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
-use super::QueueFile;
+use super::{AcksFile, QueueFile};
 use crate::quantity::{Length, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
@@ -27,6 +27,11 @@ pub struct LinkFile {
     pub errors: Option<ErrorsFile>,
     /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
     pub redundancy: Option<Redundancy>,
+    /// What is done about acknowledgments that are too many for the link.
+    pub acks: Option<AcksFile>,
+    /// Send all packets in an IP-in-IP tunnel from one end of the link to the other (RFC 2003): 20
+    /// bytes more in each. Default: false; with compaction, true.
+    pub tunnel: Option<bool>,
     /// What the direction from the first node to the second has of its own.
     pub forward: Option<DirectionFile>,
     /// What the direction from the second node to the first has of its own.
@@ -48,6 +53,10 @@ pub struct DirectionFile {
     pub errors: Option<ErrorsFile>,
     /// Bits on the air per bit of packet: "16/15", or 1.0667.
     pub redundancy: Option<Redundancy>,
+    /// What is done about acknowledgments that are too many for the link.
+    pub acks: Option<AcksFile>,
+    /// Send all packets in an IP-in-IP tunnel (RFC 2003): 20 bytes more in each.
+    pub tunnel: Option<bool>,
 }
 
 /// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss

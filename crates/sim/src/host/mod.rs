@@ -84,6 +84,12 @@ impl Host {
         self.ends.get(index as usize)?.connection.as_deref()
     }
 
+    /// The two endpoints of a flow end: its own, and the other's.
+    pub(crate) fn endpoints(&self, index: FlowEndIndex) -> Option<(Endpoint, Endpoint)> {
+        let end = self.ends.get(index as usize)?;
+        Some((end.local, end.remote))
+    }
+
     fn flow_end_of(&mut self, key: u64) -> Option<FlowEndIndex> {
         if let Some((last, index)) = self.last
             && last == key

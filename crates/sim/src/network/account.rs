@@ -1,9 +1,17 @@
 //! What became of everything, and whether everything is accounted for.
 
-use bentpipe_types::Time;
+use std::collections::BTreeMap;
+
+use bentpipe_link::Direction;
+use bentpipe_types::{Endpoint, Time};
+use rustc_hash::FxHashMap;
 
 use super::{FlowSlot, Network};
-use crate::{DirectionOutcome, FlowOutcome, Outcome, Violation};
+use crate::node::Node;
+use crate::{Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
+
+/// (source, destination) of packets -> flow.
+type FlowsByEnds = FxHashMap<(Endpoint, Endpoint), usize>;
 
 impl Network {
     /// What the run has come to so far, and its series, which are taken out.
@@ -13,14 +21,20 @@ impl Network {
     pub fn outcome(&mut self) -> Outcome {
         debug_assert_eq!(self.violations(), [], "not every packet is accounted for");
         let ended = self.ended.unwrap_or(self.now);
+        let by_ends = self.flows_by_ends();
         let directions = self
             .directions
             .iter()
-            .map(|slot| DirectionOutcome {
-                name: slot.name.clone(),
-                counters: slot.direction.counters(),
-                utilization: share(slot.direction.busy(ended).as_secs_f64(), ended),
-                in_transit: slot.direction.in_transit() as u64,
+            .map(|slot| {
+                let (counts, flow_counts) = self.counts(&slot.direction, &by_ends);
+                DirectionOutcome {
+                    name: slot.name.clone(),
+                    counters: slot.direction.counters(),
+                    utilization: share(slot.direction.busy(ended).as_secs_f64(), ended),
+                    in_transit: slot.direction.in_transit() as u64,
+                    counts,
+                    flow_counts,
+                }
             })
             .collect();
         Outcome {
@@ -35,6 +49,54 @@ impl Network {
             directions,
             series: std::mem::take(&mut self.trace).into_series(),
         }
+    }
+
+    /// What a direction's parts have counted: in all, and by flow in the order of the flows.
+    fn counts(
+        &self,
+        direction: &Direction,
+        by_ends: &FlowsByEnds,
+    ) -> (Counts, Vec<(String, Counts)>) {
+        let mut all = Counts::new();
+        let mut by_flow: BTreeMap<usize, Counts> = BTreeMap::new();
+        let mut others = Counts::new();
+        direction.tally(&mut |flow, name, value| {
+            let counts = match flow {
+                None => &mut all,
+                Some(flow) => match by_ends.get(&(flow.source, flow.destination)) {
+                    Some(index) => by_flow.entry(*index).or_default(),
+                    None => &mut others,
+                },
+            };
+            // Two parts may count the same thing.
+            match counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += value,
+                None => counts.push((name, value)),
+            }
+        });
+        let mut named: Vec<(String, Counts)> = by_flow
+            .into_iter()
+            .map(|(index, counts)| (self.flows[index].name.clone(), counts))
+            .collect();
+        if !others.is_empty() {
+            named.push(("other".to_owned(), others));
+        }
+        (all, named)
+    }
+
+    /// Which flow the packets from one endpoint to another belong to, whichever end sends them.
+    fn flows_by_ends(&self) -> FlowsByEnds {
+        let mut by_ends = FlowsByEnds::default();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let (node, end) = flow.sender;
+            if let Node::Host(host) = &self.nodes[usize::from(node)].node
+                && let Some((local, remote)) = host.endpoints(end)
+            {
+                by_ends.insert((local, remote), index);
+                by_ends.insert((remote, local), index);
+            }
+        }
+        by_ends
     }
 
     fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {

@@ -262,6 +262,10 @@ fn direction_value(direction: &bentpipe_link::Direction, quantity: LinkQuantity)
         LinkQuantity::QueueBytes => direction.waiting_bytes() as f64,
         LinkQuantity::Dropped => direction.counters().dropped as f64,
         LinkQuantity::Lost => direction.counters().lost as f64,
+        LinkQuantity::AcksRemoved => direction.counters().removed as f64,
+        LinkQuantity::AcksRegenerated => direction.counters().made as f64,
+        LinkQuantity::AcksDelayed => direction.count("acks_delayed") as f64,
+        LinkQuantity::AcksHeld => direction.held_back() as f64,
         LinkQuantity::Utilization => f64::NAN,
     }
 }

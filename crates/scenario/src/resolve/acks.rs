@@ -1,0 +1,55 @@
+//! What is done about acknowledgments.
+
+use super::queue::Wrong;
+use crate::schema::hints::list;
+use crate::schema::{AcksFile, AcksKind, FilterMode, Spacing};
+use crate::{Acks, WaterMarks};
+
+const LOW: (u32, u32) = (1, 1_000);
+/// The paper's (samaraweera1999, section 5).
+const DEFAULT: WaterMarks = WaterMarks { low: 4, high: 60 };
+/// The count that a compacted acknowledgment carries has one byte (section 6).
+const MOST_COMPACTED: u32 = 255;
+
+pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, Wrong> {
+    let Some(file) = file else {
+        return Ok(Acks::None);
+    };
+    let keys = file.kind.keys();
+    if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
+        let message = if keys.is_empty() {
+            format!("has no effect with \"{}\"", file.kind)
+        } else {
+            let keys = list(keys).replace('"', "");
+            format!("has no effect: \"{}\" has {keys}", file.kind)
+        };
+        return Err((foreign, message));
+    }
+    Ok(match file.kind {
+        AcksKind::None => Acks::None,
+        AcksKind::Suppression => Acks::Suppression(marks(&file, LOW.1)?),
+        AcksKind::Compaction => Acks::Compaction {
+            marks: marks(&file, MOST_COMPACTED)?,
+            spacing: file.spacing.unwrap_or(Spacing::Off),
+        },
+        AcksKind::Filter => Acks::Filter(file.mode.unwrap_or(FilterMode::Conservative)),
+    })
+}
+
+fn marks(file: &AcksFile, most: u32) -> Result<WaterMarks, Wrong> {
+    let low = file.low.unwrap_or(DEFAULT.low);
+    if !(LOW.0..=LOW.1).contains(&low) {
+        let message = format!("expected {} to {}, got {low}", LOW.0, LOW.1);
+        return Err(("low", message));
+    }
+    let high = file.high.unwrap_or(DEFAULT.high.max(low).min(most));
+    if !(low..=most).contains(&high) {
+        let message = if low > most {
+            format!("expected low to be at most {most}, got low = {low}")
+        } else {
+            format!("expected low ({low}) to {most}, got {high}")
+        };
+        return Err(("high", message));
+    }
+    Ok(WaterMarks { low, high })
+}

@@ -1,0 +1,148 @@
+//! `acks = { ... }` of a link or a direction.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::words::words;
+
+/// What is done about acknowledgments that are too many for the link.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcksFile {
+    /// The method.
+    pub kind: AcksKind,
+    /// Acknowledgments of one flow that may wait before older ones are removed. For suppression
+    /// and compaction. 1 to 1000. Default: 4.
+    pub low: Option<u32>,
+    /// Most that are removed in favour of one. At least `low`; with compaction, at most 255. Default:
+    /// 60.
+    pub high: Option<u32>,
+    /// How much a filter removes. Default: "conservative".
+    pub mode: Option<FilterMode>,
+    /// Let restored acknowledgments out one after another instead of in a burst: true, one queue for
+    /// all flows; "per-flow", one for each. For compaction. Default: false.
+    pub spacing: Option<Spacing>,
+}
+
+words! {
+    /// What is done about acknowledgments that are too many for the link.
+    AcksKind {
+        /// Nothing.
+        None = "none",
+        /// Of a flow's acknowledgments that wait, only the latest is sent (samaraweera1999, section
+        /// 5).
+        Suppression = "suppression",
+        /// The same, and the one that is sent says how many there were; the far end restores them
+        /// (samaraweera1999, section 6). Travels in a tunnel.
+        Compaction = "compaction",
+        /// The ACK filter of Linux's CAKE.
+        Filter = "filter",
+    }
+}
+
+words! {
+    /// How much an ACK filter removes.
+    FilterMode {
+        /// Two acknowledgments of a flow are left: CAKE's `ack-filter`.
+        Conservative = "conservative",
+        /// One is left: CAKE's `ack-filter-aggressive`.
+        Aggressive = "aggressive",
+    }
+}
+
+impl AcksKind {
+    /// The keys that mean something to this kind.
+    #[must_use]
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Suppression => &["low", "high"],
+            Self::Compaction => &["low", "high", "spacing"],
+            Self::Filter => &["mode"],
+        }
+    }
+}
+
+impl AcksFile {
+    /// The keys that the file gives, besides `kind`.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("low", self.low.is_some()),
+            ("high", self.high.is_some()),
+            ("mode", self.mode.is_some()),
+            ("spacing", self.spacing.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, given)| given.then_some(key))
+    }
+}
+
+/// How restored acknowledgments are let out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spacing {
+    /// In one burst.
+    Off,
+    /// One after another, all flows in one queue.
+    Shared,
+    /// One after another, each flow in a queue of its own.
+    PerFlow,
+}
+
+const PER_FLOW: &str = "per-flow";
+const EXPECTED: &str = r#"true, false or "per-flow""#;
+
+impl Serialize for Spacing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => serializer.serialize_bool(false),
+            Self::Shared => serializer.serialize_bool(true),
+            Self::PerFlow => serializer.serialize_str(PER_FLOW),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Spacing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Word;
+        impl Visitor<'_> for Word {
+            type Value = Spacing;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Spacing, E> {
+                Ok(if value { Spacing::Shared } else { Spacing::Off })
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Spacing, E> {
+                if text == PER_FLOW {
+                    Ok(Spacing::PerFlow)
+                } else {
+                    Err(E::invalid_value(Unexpected::Str(text), &self))
+                }
+            }
+        }
+        deserializer.deserialize_any(Word)
+    }
+}
+
+impl JsonSchema for Spacing {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Spacing".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "boolean" }, { "const": PER_FLOW }],
+            "examples": [true, PER_FLOW],
+        })
+    }
+}
