@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bentpipe_scenario::{
-    AcksKind, AppKind, CaptureRequest, CongestionAvoidance, CongestionControl, CustomControls,
-    FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, Recovery, RtoRule, Run, RunError,
-    RunOptions, Scenario, SlowStart,
+    AcksKind, AppKind, CaptureRequest, Compression, CongestionAvoidance, CongestionControl,
+    CustomControls, FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, Recovery, RtoRule,
+    Run, RunError, RunOptions, Scenario, SlowStart,
 };
 
 /// A scenario, before it is read.
@@ -147,6 +147,7 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "ack-filter-modes": FilterMode,
         "ack-methods": AcksKind,
         "applications": AppKind,
+        "compressions": Compression,
         "congestion-avoidances": CongestionAvoidance,
         "congestion-controls": CongestionControl,
         "gateways": GatewayKind,

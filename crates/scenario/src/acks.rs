@@ -1,5 +1,7 @@
 //! What is done about acknowledgments, with every default filled in.
 
+use bentpipe_types::Bytes;
+
 use crate::schema::{AcksKind, FilterMode, Spacing};
 
 /// What a direction does about acknowledgments that are too many for it.
@@ -19,6 +21,13 @@ pub enum Acks {
     },
     /// The filter of CAKE.
     Filter(FilterMode),
+    /// Suppression, and the far end fills in what it sees missing.
+    Reconstruction {
+        /// When the near end removes, and how many.
+        marks: WaterMarks,
+        /// Bytes between two that are filled in; at most 1 MiB.
+        threshold: Bytes,
+    },
 }
 
 /// When acknowledgments are removed, and how many.
@@ -39,6 +48,7 @@ impl Acks {
             Self::Suppression(_) => AcksKind::Suppression,
             Self::Compaction { .. } => AcksKind::Compaction,
             Self::Filter(_) => AcksKind::Filter,
+            Self::Reconstruction { .. } => AcksKind::Reconstruction,
         }
     }
 
@@ -46,7 +56,9 @@ impl Acks {
     #[must_use]
     pub fn marks(self) -> Option<WaterMarks> {
         match self {
-            Self::Suppression(marks) | Self::Compaction { marks, .. } => Some(marks),
+            Self::Suppression(marks)
+            | Self::Compaction { marks, .. }
+            | Self::Reconstruction { marks, .. } => Some(marks),
             Self::None | Self::Filter(_) => None,
         }
     }
@@ -56,7 +68,7 @@ impl Acks {
     pub fn spacing(self) -> Option<Spacing> {
         match self {
             Self::Compaction { spacing, .. } => Some(spacing),
-            Self::None | Self::Suppression(_) | Self::Filter(_) => None,
+            _ => None,
         }
     }
 }

@@ -55,7 +55,7 @@ pub use scenario::{
     RandomErrors, Scenario, Series, TcpSettings, Way,
 };
 pub use schema::{
-    AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, CongestionAvoidance,
+    AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, Compression, CongestionAvoidance,
     CongestionControl, CongestionControlName, FilterMode, GatewayKind, IdleRestart,
     InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing, json_schema,
 };

@@ -6,8 +6,8 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
-    BandwidthFilter, CongestionAvoidance, CongestionControlName, GatewayKind, HyblaFile,
-    IdleRestart, NewReno, Recovery, RtoRule, SlowStart, words::words,
+    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, GatewayKind,
+    HyblaFile, IdleRestart, NewReno, Recovery, RtoRule, SlowStart, words::words,
 };
 use crate::{Acks, Queue};
 
@@ -188,6 +188,8 @@ pub struct Direction {
     pub redundancy: Redundancy,
     /// What is done about acknowledgments that are too many.
     pub acks: Acks,
+    /// What makes headers shorter.
+    pub compression: Compression,
     /// All packets travel in a tunnel from the sending node to the receiving one.
     pub tunnel: bool,
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use crate::quantity::Length;
 
-pub use acks::{AcksFile, AcksKind, FilterMode, Spacing};
+pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
 pub use congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
     InitialThreshold,

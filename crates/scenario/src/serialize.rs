@@ -122,6 +122,7 @@ fn direction(direction: &Direction) -> Value {
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
         "acks": acks(direction.acks),
+        "compression": direction.compression,
         "tunnel": direction.tunnel,
     })
 }
@@ -132,11 +133,16 @@ fn acks(acks: Acks) -> Value {
         Acks::Filter(mode) => Some(mode),
         _ => None,
     };
+    let threshold = match acks {
+        Acks::Reconstruction { threshold, .. } => Some(threshold.get()),
+        _ => None,
+    };
     json!({
         "kind": acks.kind(),
         "low": marks.map(|marks| marks.low),
         "high": marks.map(|marks| marks.high),
         "mode": mode,
+        "threshold_bytes": threshold,
         "spacing": acks.spacing(),
     })
 }

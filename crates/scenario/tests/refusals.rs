@@ -215,8 +215,8 @@ fn keys() {
         ),
         (
             r#"delay = "200 ms""#,
-            r#"delay = "200 ms", compression = "rfc1144""#,
-            "geo.toml:18: links.satellite.return.compression: not built yet",
+            r#"delay = "200 ms", facing = "hub""#,
+            "geo.toml:18: links.satellite.return.facing: not built yet",
         ),
         (
             r#"kind = "router""#,
@@ -399,7 +399,7 @@ fn acknowledgments() {
     let cases = [
         (
             r#"acks = { kind = "supression" }"#,
-            r#"acks.kind: expected one of "none", "suppression", "compaction", "filter", got "supression"; did you mean "suppression"?"#,
+            r#"acks.kind: expected one of "none", "suppression", "compaction", "filter", "reconstruction", got "supression"; did you mean "suppression"?"#,
         ),
         ("acks = { low = 4 }", "acks.kind: missing"),
         (
@@ -437,6 +437,18 @@ fn acknowledgments() {
         (
             r#"acks = { kind = "filter" }, queue = { kind = "fair" }"#,
             r#"acks.kind: "filter" removes from the queue itself: expected queue.kind = "drop-tail", got "fair""#,
+        ),
+        (
+            r#"acks = { kind = "reconstruction", threshold = "0 B" }"#,
+            r#"acks.threshold: expected "1 B" to "1 MiB", got "0 B""#,
+        ),
+        (
+            r#"compression = "lzw""#,
+            r#"compression: expected one of "none", "rfc1144", "v42bis", got "lzw""#,
+        ),
+        (
+            r#"acks = { kind = "compaction" }, compression = "rfc1144""#,
+            r#"compression: "rfc1144" compresses TCP/IP headers, and a tunnel hides them: expected "none" or "v42bis" in a tunnel"#,
         ),
         (
             r#"acks = { kind = "compaction" }, tunnel = false"#,

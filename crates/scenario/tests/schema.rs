@@ -220,7 +220,13 @@ rate = "9.6 kbit/s"
 delay = "100 ms"
 tunnel = true
 forward = { acks = { kind = "compaction", low = 4, high = 60, spacing = "per-flow" } }
+compression = "v42bis"
 return = { tunnel = false, acks = { kind = "filter", mode = "aggressive" } }
+[links.isdn]
+between = ["server", "hub"]
+rate = "64 kbit/s"
+delay = "100 ms"
+acks = { kind = "reconstruction", threshold = "1448 B" }
 [links.two]
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }

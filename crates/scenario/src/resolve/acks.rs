@@ -1,6 +1,9 @@
 //! What is done about acknowledgments.
 
+use bentpipe_types::Bytes;
+
 use super::queue::Wrong;
+use crate::quantity::Size;
 use crate::schema::hints::list;
 use crate::schema::{AcksFile, AcksKind, FilterMode, Spacing};
 use crate::{Acks, WaterMarks};
@@ -10,6 +13,9 @@ const LOW: (u32, u32) = (1, 1_000);
 const DEFAULT: WaterMarks = WaterMarks { low: 4, high: 60 };
 /// The count that a compacted acknowledgment carries has one byte (section 6).
 const MOST_COMPACTED: u32 = 255;
+/// Two segments (RFC 3449 section 5.3.1).
+const DEFAULT_THRESHOLD: Bytes = Bytes::new(2 * 1460);
+const MOST_THRESHOLD: u64 = 1 << 20;
 
 pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, Wrong> {
     let Some(file) = file else {
@@ -32,6 +38,17 @@ pub(super) fn resolve(file: Option<AcksFile>) -> Result<Acks, Wrong> {
             marks: marks(&file, MOST_COMPACTED)?,
             spacing: file.spacing.unwrap_or(Spacing::Off),
         },
+        AcksKind::Reconstruction => {
+            let threshold = file.threshold.unwrap_or(Size(DEFAULT_THRESHOLD));
+            if !(1..=MOST_THRESHOLD).contains(&threshold.0.get()) {
+                let message = format!(r#"expected "1 B" to "1 MiB", got "{threshold}""#);
+                return Err(("threshold", message));
+            }
+            Acks::Reconstruction {
+                marks: marks(&file, LOW.1)?,
+                threshold: threshold.0,
+            }
+        }
         AcksKind::Filter => Acks::Filter(file.mode.unwrap_or(FilterMode::Conservative)),
     })
 }

@@ -12,7 +12,7 @@ use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::quantity::{Length, Redundancy};
-use crate::schema::{DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
+use crate::schema::{Compression, DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
 use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
 /// How many links each table makes.
@@ -137,6 +137,7 @@ impl<'a> LinkTable<'a> {
                 errors: self.errors(way)?,
                 redundancy: redundancy.unwrap_or(Redundancy::NONE),
                 acks,
+                compression: self.compression(way, tunnel)?,
                 tunnel,
             })
         };
@@ -197,6 +198,19 @@ impl<'a> LinkTable<'a> {
         Ok((acks, tunnel))
     }
 
+    fn compression(&self, way: Way, tunnel: bool) -> Result<Compression, Fault> {
+        let own = self.own(way).and_then(|own| own.compression);
+        let compression = own.or(self.link.compression).unwrap_or(Compression::None);
+        if compression == Compression::Rfc1144 && tunnel {
+            let message = "\"rfc1144\" compresses TCP/IP headers, and a tunnel hides them: expected \"none\" or \"v42bis\" in a tunnel";
+            return Err(Fault::new(
+                self.path(way, own.is_some(), &["compression"]),
+                message,
+            ));
+        }
+        Ok(compression)
+    }
+
     fn errors(&self, way: Way) -> Result<Errors, Fault> {
         let own = self.own(way).and_then(|own| own.errors.as_ref());
         let Some(errors) = own.or(self.link.errors.as_ref()) else {
@@ -239,7 +253,16 @@ impl<'a> LinkTable<'a> {
                 )),*]
             };
         }
-        let overruled = overruled![rate, delay, queue, errors, redundancy, acks, tunnel];
+        let overruled = overruled![
+            rate,
+            delay,
+            queue,
+            errors,
+            redundancy,
+            acks,
+            compression,
+            tunnel
+        ];
         match overruled.iter().find(|(_, overruled)| *overruled) {
             Some((key, _)) => Err(fault(
                 &["links", self.name, key],

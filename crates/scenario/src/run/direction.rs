@@ -5,13 +5,18 @@ use bentpipe_link::{
     FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings,
 };
 use bentpipe_middlebox::ack::{
-    self, AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method,
+    self, AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Reconstructor,
+    ReconstructorSettings,
 };
-use bentpipe_middlebox::{Gate, Terminal, TunnelEntry, TunnelExit};
+use bentpipe_middlebox::{
+    DataCompression, Gate, HeaderCompression, HeaderCompressionSettings, Stages, Terminal,
+    TunnelEntry, TunnelExit,
+};
 use bentpipe_types::{Address, RandomStream, Tunnel};
+use bentpipe_wire::vj::LinkFraming;
 
 use crate::quantity::QueueLimit;
-use crate::schema::{FilterMode, Spacing};
+use crate::schema::{Compression, FilterMode, Spacing};
 use crate::{
     Acks, Direction, Link, Queue, QueueRule, RandomErrors, RedRule, Scenario, WaterMarks, Way,
 };
@@ -51,6 +56,21 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
             destination: address(to),
         })));
     }
+    match direction.compression {
+        Compression::None => {}
+        Compression::V42bis => ends.framings.push(Box::new(DataCompression::v42bis())),
+        Compression::Rfc1144 => {
+            let settings = HeaderCompressionSettings {
+                framing: LinkFraming::Ppp,
+                flows: FLOWS,
+                ..HeaderCompressionSettings::default()
+            };
+            match HeaderCompression::new(settings) {
+                Ok(compression) => ends.framings.push(Box::new(compression)),
+                Err(_) => debug_assert!(false, "the default number of slots is possible"),
+            }
+        }
+    }
     // Behind a host there is only itself.
     let is_host = scenario.tcp_of(from).is_some();
     let gate = || {
@@ -78,6 +98,19 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
             spacing: spacing(wanted),
             flows: FLOWS,
         }))),
+        Acks::Reconstruction { threshold, .. } => {
+            let reconstructor = Box::new(Reconstructor::new(ReconstructorSettings {
+                threshold: threshold.get() as u32,
+                flows: FLOWS,
+                ..ReconstructorSettings::default()
+            }));
+            Some(if direction.tunnel {
+                let exit = Box::new(TunnelExit::new(gate()));
+                Box::new(Stages::new(vec![exit, reconstructor]))
+            } else {
+                reconstructor
+            })
+        }
         Acks::None | Acks::Suppression(_) | Acks::Filter(_) => direction
             .tunnel
             .then(|| Box::new(TunnelExit::new(gate())) as Box<dyn FarEnd>),
@@ -93,7 +126,9 @@ fn ack_queue(direction: &Direction) -> Option<AckQueue> {
     };
     let method = match direction.acks {
         Acks::None => return None,
-        Acks::Suppression(wanted) => Method::Suppression(marks(wanted)),
+        Acks::Suppression(wanted) | Acks::Reconstruction { marks: wanted, .. } => {
+            Method::Suppression(marks(wanted))
+        }
         Acks::Compaction { marks: wanted, .. } => Method::Compaction(marks(wanted)),
         Acks::Filter(mode) => Method::Filter {
             aggressive: mode == FilterMode::Aggressive,

@@ -1,4 +1,4 @@
-//! `acks = { ... }` of a link or a direction.
+//! `acks = { ... }` and `compression` of a link or a direction.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::words::words;
+use crate::quantity::Size;
 
 /// What is done about acknowledgments that are too many for the link.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -14,12 +15,15 @@ use super::words::words;
 pub struct AcksFile {
     /// The method.
     pub kind: AcksKind,
-    /// Acknowledgments of one flow that may wait before older ones are removed. For suppression
-    /// and compaction. 1 to 1000. Default: 4.
+    /// Acknowledgments of one flow that may wait before older ones are removed. For suppression,
+    /// compaction and reconstruction. 1 to 1000. Default: 4.
     pub low: Option<u32>,
     /// Most that are removed in favour of one. At least `low`; with compaction, at most 255. Default:
     /// 60.
     pub high: Option<u32>,
+    /// Reconstruction: bytes between two acknowledgments that are filled in (RFC 3449's ack_thresh).
+    /// "1 B" to "1 MiB". Default: "2920 B", two segments of 1460.
+    pub threshold: Option<Size>,
     /// How much a filter removes. Default: "conservative".
     pub mode: Option<FilterMode>,
     /// Let restored acknowledgments out one after another instead of in a burst: true, one queue for
@@ -40,6 +44,25 @@ words! {
         Compaction = "compaction",
         /// The ACK filter of Linux's CAKE.
         Filter = "filter",
+        /// Suppression, and the far end fills in acknowledgments where it sees gaps, spaced, without
+        /// help from the near end (RFC 3449, section 5.3.1).
+        Reconstruction = "reconstruction",
+    }
+}
+
+words! {
+    /// What makes headers shorter on a link.
+    Compression {
+        /// Nothing.
+        None = "none",
+        /// TCP/IP header compression (RFC 1144) on PPP, whose framing takes 4 bytes more per packet;
+        /// real headers, and a decompressor that loses step after a lost packet. A capture shows the
+        /// packets before compression.
+        Rfc1144 = "rfc1144",
+        /// A modem's data compression, as a ratio: a header of 40 bytes takes 16 (samaraweera1999,
+        /// section 3.3), payload
+        /// stays as it is.
+        V42bis = "v42bis",
     }
 }
 
@@ -60,6 +83,7 @@ impl AcksKind {
         match self {
             Self::None => &[],
             Self::Suppression => &["low", "high"],
+            Self::Reconstruction => &["low", "high", "threshold"],
             Self::Compaction => &["low", "high", "spacing"],
             Self::Filter => &["mode"],
         }
@@ -73,6 +97,7 @@ impl AcksFile {
             ("low", self.low.is_some()),
             ("high", self.high.is_some()),
             ("mode", self.mode.is_some()),
+            ("threshold", self.threshold.is_some()),
             ("spacing", self.spacing.is_some()),
         ]
         .into_iter()

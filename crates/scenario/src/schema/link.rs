@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
-use super::{AcksFile, QueueFile};
+use super::{AcksFile, Compression, QueueFile};
 use crate::quantity::{Length, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
@@ -29,6 +29,8 @@ pub struct LinkFile {
     pub redundancy: Option<Redundancy>,
     /// What is done about acknowledgments that are too many for the link.
     pub acks: Option<AcksFile>,
+    /// What makes headers shorter on this link. Default: "none".
+    pub compression: Option<Compression>,
     /// Send all packets in an IP-in-IP tunnel from one end of the link to the other (RFC 2003): 20
     /// bytes more in each. Default: false; with compaction, true.
     pub tunnel: Option<bool>,
@@ -55,6 +57,8 @@ pub struct DirectionFile {
     pub redundancy: Option<Redundancy>,
     /// What is done about acknowledgments that are too many for the link.
     pub acks: Option<AcksFile>,
+    /// What makes headers shorter.
+    pub compression: Option<Compression>,
     /// Send all packets in an IP-in-IP tunnel (RFC 2003): 20 bytes more in each.
     pub tunnel: Option<bool>,
 }
