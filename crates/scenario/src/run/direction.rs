@@ -61,7 +61,7 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
         Compression::V42bis => ends.framings.push(Box::new(DataCompression::v42bis())),
         Compression::Rfc1144 => {
             let settings = HeaderCompressionSettings {
-                framing: LinkFraming::Ppp,
+                framing: LinkFraming::Slip,
                 flows: FLOWS,
                 ..HeaderCompressionSettings::default()
             };

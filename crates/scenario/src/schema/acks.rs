@@ -55,7 +55,7 @@ words! {
     Compression {
         /// Nothing.
         None = "none",
-        /// TCP/IP header compression (RFC 1144) on PPP, whose framing takes 4 bytes more per packet;
+        /// TCP/IP header compression (RFC 1144) on SLIP, whose framing takes a byte more per packet:
         /// real headers, and a decompressor that loses step after a lost packet. A capture shows the
         /// packets before compression.
         Rfc1144 = "rfc1144",

@@ -1,0 +1,292 @@
+//! A fast download acknowledged through a slow return link: the network of samaraweera1999, and the
+//! parts that fight the queue of acknowledgments, in any combination.
+
+use bentpipe_scenario::{LinkSummary, RunOptions, RunOutput, Scenario};
+use proptest::prelude::*;
+
+/// Section 3.4 of the paper: Reno, MSS 1024, 720 kB, every segment acknowledged; 10 Mbit/s and 280 ms
+/// down, 9.6 kbit/s and 200 ms back.
+const PAPER: &str = r#"
+name = "dvb"
+duration = "300 s"
+
+[hosts.server.tcp]
+congestion_control = "reno"
+recovery = "reno"
+slow_start = "standard"
+congestion_avoidance = "per-acknowledgment"
+initial_window = "1 segment"
+sack = false
+timestamps = false
+mss = "1024 B"
+send_buffer = "720 kB"
+[hosts.client.tcp]
+sack = false
+timestamps = false
+mss = "1024 B"
+receive_buffer = "720 kB"
+delayed_ack = "off"
+
+[links.satellite]
+between = ["server", "client"]
+forward = { rate = "10 Mbit/s", delay = "280 ms", queue = { limit = "2000 packets" } }
+return = { rate = "9.6 kbit/s", delay = "200 ms", queue = { limit = "2000 packets" } }
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "5 MB" }
+
+[probes]
+series = [
+    "satellite.return.queue", "satellite.return.acks_removed", "satellite.return.acks_regenerated",
+    "satellite.return.acks_delayed", "satellite.return.acks_held",
+]
+"#;
+
+fn run(settings: &[(&str, &str)]) -> RunOutput {
+    let scenario = Scenario::parse(PAPER, "dvb.toml", settings).expect("it is right");
+    scenario.run(&RunOptions::default()).expect("it runs")
+}
+
+fn return_link(output: &RunOutput) -> &LinkSummary {
+    let links = &output.summary.links;
+    let found = links.iter().find(|link| link.name == "satellite.return");
+    found.expect("there")
+}
+
+fn count(output: &RunOutput, name: &str) -> u64 {
+    let counters = return_link(output).counters.as_ref();
+    counters.map_or(0, |c| c.total.get(name).copied().unwrap_or(0))
+}
+
+fn finish(output: &RunOutput) -> f64 {
+    let flow = &output.summary.flows[0];
+    assert_eq!(flow.bytes_delivered, 5_000_000);
+    assert_eq!(flow.segments_retransmitted, 0);
+    flow.finish_s.expect("it finishes")
+}
+
+/// The last value of a series.
+fn last(output: &RunOutput, name: &str) -> f64 {
+    let series = output.series.iter().find(|series| series.name == name);
+    let values = &series.expect("recorded").values;
+    values.last().copied().expect("not empty")
+}
+
+const ACKS: &str = "links.satellite.return.acks";
+
+#[test]
+fn acknowledgments_are_what_limits_the_download_until_something_is_done() {
+    let plain = run(&[]);
+    // 4,883 segments, of which the last 703 fill the window: an acknowledgment of 40 bytes for each of
+    // the others, at 9.6 kbit/s, is 139 s, when the download could take 4.
+    let acknowledged = (4_883.0 - 703.0) * 40.0 * 8.0 / 9_600.0;
+    let time = finish(&plain);
+    assert!(time > acknowledged && time < acknowledged + 5.0, "{time}");
+    assert!(return_link(&plain).counters.is_none());
+
+    let suppressed = run(&[(ACKS, r#"{ kind = "suppression" }"#)]);
+    let compacted = run(&[(ACKS, r#"{ kind = "compaction" }"#)]);
+    let spaced = run(&[(ACKS, r#"{ kind = "compaction", spacing = true }"#)]);
+    let compressed = run(&[("links.satellite.return.compression", "rfc1144")]);
+    let times = [&compacted, &suppressed, &compressed, &plain].map(finish);
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(finish(&spaced) < finish(&suppressed));
+    // Neither leaves a queue: more than the low mark, and what one burst of data brings, never waits.
+    for output in [&suppressed, &compacted, &spaced] {
+        assert!(return_link(output).queue_max_packets < 400);
+    }
+    assert!(return_link(&plain).queue_max_packets > 600);
+}
+
+#[test]
+fn every_acknowledgment_is_counted() {
+    let output = run(&[
+        (ACKS, r#"{ kind = "compaction", spacing = true }"#),
+        ("probes.interval", "every-change"),
+    ]);
+    let link = return_link(&output);
+    let removed = count(&output, "acks_removed");
+    assert!(removed > 3_000, "{removed}");
+    // Nothing was lost: all that was removed is restored.
+    assert_eq!(count(&output, "acks_regenerated"), removed);
+    assert_eq!(
+        last(&output, "satellite.return.acks_removed"),
+        removed as f64
+    );
+    assert_eq!(
+        last(&output, "satellite.return.acks_regenerated"),
+        removed as f64
+    );
+    let delayed = last(&output, "satellite.return.acks_delayed");
+    assert!(delayed > 0.0);
+    assert_eq!(delayed, count(&output, "acks_delayed") as f64);
+    assert_eq!(last(&output, "satellite.return.acks_held"), 0.0);
+    let flows = &link.counters.as_ref().expect("counted").flows;
+    assert_eq!(flows.keys().collect::<Vec<_>>(), ["download"]);
+    assert_eq!(flows["download"]["acks_removed"], removed);
+    assert_eq!(flows["download"]["acks_regenerated"], removed);
+    // 60 bytes each in the tunnel; three more where one stands for several; 64 for a SYN with MSS.
+    let compacted = count(&output, "acks_compacted");
+    let expected = 60 * link.packets_delivered + 3 * compacted;
+    let syn = link.bytes_delivered - expected;
+    assert!((4..=20).contains(&syn), "{syn}");
+}
+
+#[test]
+fn a_compressed_acknowledgment_takes_seven_bytes_and_v42bis_sixteen() {
+    // Change mask, checksum, three bytes for a step of 1024, and SLIP's END.
+    for (compression, bytes) in [("rfc1144", 7.0), ("v42bis", 16.0)] {
+        let output = run(&[("links.satellite.return.compression", compression)]);
+        let link = return_link(&output);
+        let mean = link.bytes_delivered as f64 / link.packets_delivered as f64;
+        assert!((mean - bytes).abs() < 0.2, "{compression}: {mean}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let settings = [
+        (ACKS, r#"{ kind = "compaction", spacing = "per-flow" }"#),
+        (
+            "links.satellite.forward.errors",
+            "{ packet_loss_rate = 0.01 }",
+        ),
+        (
+            "links.satellite.forward.queue",
+            r#"{ kind = "red", limit = "100 packets" }"#,
+        ),
+    ];
+    let once = run(&settings);
+    let again = run(&settings);
+    let json = |output: &RunOutput| serde_json::to_string(&output.summary).expect("JSON");
+    assert_eq!(json(&once), json(&again));
+    assert_eq!(once.series, again.series);
+}
+
+fn queue() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (20_u32..400).prop_map(|limit| format!(r#"{{ limit = "{limit} packets" }}"#)),
+        (20_u32..400).prop_map(|limit| format!(r#"{{ kind = "red", limit = "{limit} packets" }}"#)),
+        (20_u32..400).prop_map(|limit| {
+            format!(r#"{{ kind = "early-random-drop", limit = "{limit} packets" }}"#)
+        }),
+        (20_u32..400)
+            .prop_map(|limit| format!(r#"{{ kind = "fair", limit = "{limit} packets" }}"#)),
+    ]
+}
+
+fn acks() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(r#"{ kind = "none" }"#.to_owned()),
+        (1_u32..10, 0_u32..100).prop_map(|(low, more)| {
+            format!(
+                r#"{{ kind = "suppression", low = {low}, high = {} }}"#,
+                low + more
+            )
+        }),
+        (1_u32..10, 0_u32..240, 0_usize..3).prop_map(|(low, more, spacing)| {
+            let spacing = ["false", "true", r#""per-flow""#][spacing];
+            let high = low + more;
+            format!(r#"{{ kind = "compaction", low = {low}, high = {high}, spacing = {spacing} }}"#)
+        }),
+        prop_oneof![Just("conservative"), Just("aggressive")]
+            .prop_map(|mode| format!(r#"{{ kind = "filter", mode = "{mode}" }}"#)),
+        (1_u32..10, 500_u32..5_000).prop_map(|(low, threshold)| {
+            format!(r#"{{ kind = "reconstruction", low = {low}, threshold = "{threshold} B" }}"#)
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever is switched on, and whatever is lost: every byte of both transfers arrives, once and in
+    /// order (receivers compare offsets: a debug build fails where one is out of place), and every
+    /// packet is accounted for.
+    #[test]
+    fn every_transfer_completes(
+        seed in any::<u32>(),
+        acks in acks(),
+        compression in prop_oneof![Just("none"), Just("rfc1144"), Just("v42bis")],
+        tunnel in any::<bool>(),
+        forward_queue in queue(),
+        return_limit in 5_u32..200,
+        loss in (0.0_f64..0.03, 0.0_f64..0.1),
+        upload in any::<bool>(),
+        options in (any::<bool>(), any::<bool>(), any::<bool>()),
+        control in prop_oneof![
+            Just("reno"), Just("cubic"), Just("bbr"), Just("hybla"), Just("westwood")
+        ],
+        recovery in prop_oneof![Just("reno"), Just("newreno"), Just("sack")],
+        rate in 9_u32..300,
+    ) {
+        let (sack, timestamps, delayed) = options;
+        let recovery = if sack { recovery } else { "newreno" };
+        let in_tunnel = tunnel || acks.contains("compaction");
+        let compression = if in_tunnel && compression == "rfc1144" { "none" } else { compression };
+        let delayed = if delayed { "40 ms" } else { "off" };
+        let upload = if upload {
+            r#"
+            [flows.upload]
+            from = "client"
+            to = "server"
+            start = "1 s"
+            app = { kind = "bulk", size = "20 kB" }
+            "#
+        } else {
+            ""
+        };
+        let text = format!(
+            r#"
+            name = "hostile"
+            duration = "10000 s"
+            seed = {seed}
+            [hosts.server.tcp]
+            congestion_control = "{control}"
+            recovery = "{recovery}"
+            sack = {sack}
+            timestamps = {timestamps}
+            delayed_ack = "{delayed}"
+            [hosts.client.tcp]
+            sack = {sack}
+            timestamps = {timestamps}
+            delayed_ack = "{delayed}"
+            [links.satellite]
+            between = ["server", "client"]
+            [links.satellite.forward]
+            rate = "10 Mbit/s"
+            delay = "280 ms"
+            queue = {forward_queue}
+            errors = {{ packet_loss_rate = {} }}
+            [links.satellite.return]
+            rate = "{rate} kbit/s"
+            delay = "200 ms"
+            queue = {{ limit = "{return_limit} packets" }}
+            errors = {{ packet_loss_rate = {} }}
+            acks = {acks}
+            compression = "{compression}"
+            tunnel = {in_tunnel}
+            [flows.download]
+            from = "server"
+            to = "client"
+            app = {{ kind = "bulk", size = "300 kB" }}
+            {upload}
+            "#,
+            loss.0, loss.1,
+        );
+        let scenario = Scenario::parse(&text, "hostile.toml", &[])
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        for flow in &output.summary.flows {
+            prop_assert!(flow.finish_s.is_some(), "{} has not finished: {flow:?}\n{text}", flow.name);
+        }
+        let counts = |name| count(&output, name);
+        if acks.contains("compaction") {
+            // What one lost or dropped acknowledgment stood for is gone; never is there more.
+            prop_assert!(counts("acks_regenerated") <= counts("acks_removed"), "{text}");
+            prop_assert_eq!(counts("refused_high_mark"), 0, "{}", text);
+        }
+    }
+}
