@@ -200,7 +200,7 @@ fn acks() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     /// Whatever is switched on, and whatever is lost: every byte of both transfers arrives, once and in
     /// order (receivers compare offsets: a debug build fails where one is out of place), and every
