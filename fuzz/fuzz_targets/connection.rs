@@ -1,0 +1,409 @@
+//! A connection under any stream of operations: an application's, a peer's that may lie, and time.
+#![no_main]
+
+use std::cmp::min;
+
+use arbitrary::Arbitrary;
+use bentpipe_tcp::{
+    AvoidanceKind, Config, CongestionControlKind, Connection, IdleRestart, PacingKind,
+    RecoveryKind, RtoRule, SlowStartKind, State,
+};
+use bentpipe_types::{
+    Address, BitRate, Ctx, Discards, Endpoint, Flags, IpVersion, Outbox, Packet, PacketStore, Port,
+    RandomStream, SackBlock, SackBlocks, Seq, Span, SynOptions, Time, Trace,
+};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    settings: Settings,
+    passive: Option<Segment>,
+    operations: Vec<Operation>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Settings {
+    mss: u16,
+    initial_window: u8,
+    threshold: Option<u16>,
+    send_buffer: u32,
+    receive_buffer: u32,
+    rule: u8,
+    recovery: u8,
+    slow_start: u8,
+    pacing: u8,
+    rate: u32,
+    delayed_ack: Option<u8>,
+    quick_acks: u8,
+    switches: u16,
+    initial: u32,
+    sink: bool,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Operation {
+    Write(u16),
+    Read(u16),
+    Close,
+    Abort,
+    /// So many milliseconds pass.
+    Wait(u16),
+    /// Time passes until the connection wants to run.
+    Deadline,
+    /// An honest acknowledgment of so many more bytes, with so many bytes of data.
+    Honest { acknowledges: u16, data: u16 },
+    /// An honest peer's SYN+ACK.
+    SynAck,
+    /// An acknowledgment with a SACK block so far up, of such a length.
+    Sack { from: u16, length: u16 },
+    /// Anything.
+    Segment(Segment),
+}
+
+#[derive(Arbitrary, Debug)]
+struct Segment {
+    sequence: Where,
+    acknowledgment: Where,
+    flags: u8,
+    window: u16,
+    length: u16,
+    timestamps: Option<(i16, i16)>,
+    blocks: [Option<(Where, u16)>; 4],
+    syn: Option<(Option<u16>, Option<u8>, bool)>,
+}
+
+/// A sequence number near the right one, or anywhere.
+#[derive(Arbitrary, Debug, Clone, Copy)]
+enum Where {
+    Right,
+    Near(i16),
+    Anywhere(u32),
+}
+
+struct World {
+    now: Time,
+    packets: PacketStore,
+    random: RandomStream,
+    trace: Trace,
+    outbox: Outbox,
+    discards: Discards,
+    /// What the peer knows: the next of its own to send, the highest of ours, our timestamps.
+    expected: Seq,
+    acknowledged: Seq,
+    highest: Seq,
+    timestamp: u32,
+    emitted: usize,
+}
+
+impl World {
+    fn cx(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+
+    /// Takes what was sent, and learns from it what a peer would.
+    fn drain(&mut self) {
+        for (_, reference) in self.outbox.drain(..) {
+            let packet = *self.packets.get(reference);
+            self.packets.release(reference);
+            self.emitted += 1;
+            if packet.flags.has(Flags::RST) {
+                continue;
+            }
+            if packet.flags.has(Flags::SYN) {
+                self.highest = packet.sequence_end();
+                self.acknowledged = packet.sequence;
+            }
+            self.highest = self.highest.latest(packet.sequence_end());
+            if packet.flags.has(Flags::ACK) {
+                self.expected = packet.acknowledgment;
+            }
+            if let Some((value, _)) = packet.timestamps() {
+                self.timestamp = value;
+            }
+        }
+        assert_eq!(self.packets.held(), 0, "a packet was kept");
+    }
+
+    fn at(&self, position: Where, right: Seq) -> Seq {
+        match position {
+            Where::Right => right,
+            Where::Near(distance) => Seq::new(right.get().wrapping_add_signed(distance.into())),
+            Where::Anywhere(number) => Seq::new(number),
+        }
+    }
+}
+
+const LOCAL: Endpoint = Endpoint {
+    address: Address(1),
+    port: 1,
+};
+const REMOTE: Endpoint = Endpoint {
+    address: Address(2),
+    port: 2,
+};
+
+fn config(settings: &Settings) -> Config {
+    let on = |bit: u32| settings.switches >> bit & 1 == 1;
+    let rate = BitRate::new(u64::from(settings.rate).max(1000));
+    Config {
+        mss: settings.mss.clamp(48, 9000),
+        initial_window: settings.initial_window.into(),
+        initial_slow_start_threshold: settings.threshold.map(Into::into),
+        send_buffer: u64::from(settings.send_buffer % 300_000),
+        receive_buffer: u64::from(settings.receive_buffer % 300_000),
+        window_scaling: on(0),
+        timestamps: on(1),
+        sack: on(2),
+        delayed_ack: settings.delayed_ack.map(|ms| Span::from_millis(ms.into())),
+        quick_acks: settings.quick_acks.into(),
+        nagle: on(3),
+        rto_rule: if on(4) { RtoRule::Linux } else { RtoRule::Rfc6298 },
+        limited_transmit: on(5),
+        congestion_control: match settings.rule % 6 {
+            0 => CongestionControlKind::Reno,
+            1 => CongestionControlKind::Westwood,
+            2 => CongestionControlKind::Hybla(Default::default()),
+            3 => CongestionControlKind::Cubic,
+            4 => CongestionControlKind::Bbr1,
+            _ => CongestionControlKind::Bbr3,
+        },
+        pacing: match (settings.pacing % 4, rate) {
+            (0, _) => PacingKind::AsRule,
+            (1, _) => PacingKind::Off,
+            (2, Some(rate)) => PacingKind::AtMost(rate),
+            _ => PacingKind::On,
+        },
+        recovery: match settings.recovery % 4 {
+            0 => RecoveryKind::Reno,
+            1 => RecoveryKind::NewReno,
+            2 => RecoveryKind::Sack,
+            _ => RecoveryKind::Fack,
+        },
+        proportional_rate_reduction: on(6),
+        rack: on(7),
+        tail_loss_probe: on(8),
+        f_rto: on(9),
+        undo: on(10),
+        newreno_impatient: on(11),
+        slow_start: match settings.slow_start % 3 {
+            0 => SlowStartKind::Standard,
+            1 => SlowStartKind::HyStart { limit_segments: 8 },
+            _ => SlowStartKind::AppropriateByteCounting { limit_segments: 2 },
+        },
+        avoidance: if on(12) {
+            AvoidanceKind::PerAcknowledgment
+        } else {
+            AvoidanceKind::ByteCounting
+        },
+        window_validation: on(13),
+        idle_restart: match settings.switches >> 14 {
+            0 => IdleRestart::Off,
+            1 => IdleRestart::RestartWindow,
+            _ => IdleRestart::Decay,
+        },
+        ..Config::default()
+    }
+}
+
+fn packet(world: &mut World, segment: &Segment) -> bentpipe_types::PacketRef {
+    let mut packet = Packet::new(REMOTE, LOCAL, IpVersion::V4);
+    packet.sequence = world.at(segment.sequence, world.expected);
+    packet.acknowledgment = world.at(segment.acknowledgment, world.highest);
+    packet.flags = Flags(segment.flags);
+    packet.window = segment.window;
+    packet.payload_length = min(segment.length, 9000);
+    if let Some((value, echo)) = segment.timestamps {
+        packet.set_timestamps(
+            1000_u32.wrapping_add_signed(value.into()),
+            world.timestamp.wrapping_add_signed(echo.into()),
+        );
+    }
+    let blocks: SackBlocks = segment
+        .blocks
+        .iter()
+        .flatten()
+        .map(|&(start, length)| {
+            let start = world.at(start, world.acknowledged);
+            SackBlock {
+                start,
+                end: start + u32::from(length),
+            }
+        })
+        .collect();
+    let reference = world.packets.insert(packet);
+    if let Some((mss, scale, sack)) = segment.syn {
+        let options = SynOptions {
+            maximum_segment_size: mss,
+            window_scale: scale,
+            sack_permitted: sack,
+        };
+        world.packets.set_syn_options(reference, options);
+    }
+    if !blocks.as_slice().is_empty() {
+        world.packets.set_sack_blocks(reference, &blocks);
+    }
+    reference
+}
+
+fn honest(world: &World, timestamps: bool, flags: Flags) -> Packet {
+    let mut packet = Packet::new(REMOTE, LOCAL, IpVersion::V4);
+    packet.sequence = world.expected;
+    packet.acknowledgment = world.acknowledged;
+    packet.flags = flags;
+    packet.window = 60_000;
+    if timestamps {
+        let value = 1000 + (world.now.as_nanos() / 1_000_000) as u32;
+        packet.set_timestamps(value, world.timestamp);
+    }
+    packet
+}
+
+/// Lets the connection run at its deadlines until `end`.
+fn wait(connection: &mut Connection, world: &mut World, end: Time) {
+    let mut idle = 0;
+    for _ in 0..2000 {
+        let Some(deadline) = connection.next_deadline().filter(|at| *at <= end) else {
+            break;
+        };
+        idle = if deadline <= world.now { idle + 1 } else { 0 };
+        assert!(idle < 100, "it wants to run again and again, at the same time");
+        world.now = world.now.max(deadline);
+        connection.on_deadline(&mut world.cx());
+        check(connection, world);
+    }
+    world.now = world.now.max(end);
+}
+
+fn check(connection: &Connection, world: &mut World) {
+    let emitted = world.outbox.len();
+    // The send buffer in the smallest segments, retransmitted, and acknowledgments.
+    assert!(emitted < 20_000, "{emitted} packets at once");
+    world.drain();
+    let window = connection.congestion_window();
+    assert!(window >= u64::from(connection.segment_size()), "window {window}");
+    assert!(window < 1 << 50, "window {window}");
+    let (acknowledged, sent) = (connection.acknowledged_offset(), connection.sent_offset());
+    assert!(acknowledged <= sent && sent <= connection.written_offset());
+    // NewReno counts what the deflation of the window (RFC 6582 section 3.2 step 3) holds back as in
+    // flight, too, so that it may be more than what was sent.
+    assert!(connection.in_flight() < 1 << 40);
+    assert!(connection.readable() <= 300_000 + 9000);
+    let state = connection.state();
+    let owes = connection.written_offset() > acknowledged && state.is_synchronized();
+    assert!(
+        !owes || state == State::TimeWait || connection.next_deadline().is_some(),
+        "asleep with data to send: {connection:?}"
+    );
+    assert_eq!(connection.statistics().payload_mismatches, 0);
+}
+
+fn run(input: &Input) {
+    let config = config(&input.settings);
+    let mut world = World {
+        now: Time::ZERO,
+        packets: PacketStore::default(),
+        random: RandomStream::new(1, "fuzz", "connection"),
+        trace: Trace::default(),
+        outbox: Outbox::new(),
+        discards: Discards::default(),
+        expected: Seq::new(7_000),
+        acknowledged: Seq::default(),
+        highest: Seq::default(),
+        timestamp: 0,
+        emitted: 0,
+    };
+    let initial = Seq::new(input.settings.initial);
+    let mut connection = match &input.passive {
+        None => Connection::connect(&config, LOCAL, REMOTE, Port(0), initial, &mut world.cx()),
+        Some(syn) => {
+            let reference = packet(&mut world, syn);
+            let mut cx = world.cx();
+            Connection::accept(&config, LOCAL, REMOTE, Port(0), initial, reference, &mut cx)
+        }
+    };
+    connection.set_sink(input.settings.sink);
+    check(&connection, &mut world);
+    for operation in input.operations.iter().take(300) {
+        match *operation {
+            Operation::Write(bytes) => {
+                connection.write(bytes.into(), &mut world.cx());
+            }
+            Operation::Read(bytes) => {
+                connection.read(bytes.into(), &mut world.cx());
+            }
+            Operation::Close => connection.close(&mut world.cx()),
+            Operation::Abort => connection.abort(&mut world.cx()),
+            Operation::Wait(ms) => {
+                let end = world.now + Span::from_millis(ms.into());
+                wait(&mut connection, &mut world, end);
+            }
+            Operation::Deadline => {
+                if let Some(at) = connection.next_deadline() {
+                    let end = at.max(world.now);
+                    wait(&mut connection, &mut world, end);
+                }
+            }
+            Operation::SynAck => {
+                world.acknowledged = world.highest;
+                let mut packet =
+                    honest(&world, config.timestamps, Flags::SYN.with(Flags::ACK));
+                packet.sequence = Seq::new(7_000);
+                let reference = world.packets.insert(packet);
+                let options = SynOptions {
+                    maximum_segment_size: Some(1460),
+                    window_scale: Some(3),
+                    sack_permitted: true,
+                };
+                world.packets.set_syn_options(reference, options);
+                connection.on_packet(reference, &mut world.cx());
+            }
+            Operation::Honest { acknowledges, data } => {
+                let outstanding = world.highest - world.acknowledged;
+                world.acknowledged += min(u32::from(acknowledges), outstanding);
+                let mut packet = honest(&world, config.timestamps, Flags::ACK);
+                packet.payload_length = min(data, 9000);
+                packet.payload_offset = connection.offset_of(packet.sequence);
+                let reference = world.packets.insert(packet);
+                connection.on_packet(reference, &mut world.cx());
+            }
+            Operation::Sack { from, length } => {
+                let packet = honest(&world, config.timestamps, Flags::ACK);
+                let reference = world.packets.insert(packet);
+                let start = world.acknowledged + u32::from(from);
+                let block = SackBlock {
+                    start,
+                    end: start + u32::from(length),
+                };
+                let blocks = [block].into_iter().collect();
+                world.packets.set_sack_blocks(reference, &blocks);
+                connection.on_packet(reference, &mut world.cx());
+            }
+            Operation::Segment(ref segment) => {
+                let reference = packet(&mut world, segment);
+                let record = world.packets.get_mut(reference);
+                record.payload_offset = connection.offset_of(record.sequence);
+                let before = connection.delivered_offset();
+                let accepted = connection.on_packet_accepting(reference, &mut world.cx());
+                if let Some(accepted) = accepted {
+                    // What a host's buffer has room for, and what the segment has.
+                    let end = accepted.offset + u64::from(accepted.length);
+                    assert!(accepted.offset >= before);
+                    assert!(end <= before + config.receive_buffer + 1);
+                    assert!(accepted.skip + accepted.length <= u32::from(segment.length));
+                }
+            }
+        }
+        let _ = connection.take_events();
+        check(&connection, &mut world);
+    }
+    assert!(world.emitted < 5_000_000);
+}
+
+fuzz_target!(|input: Input| run(&input));

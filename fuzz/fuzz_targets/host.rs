@@ -1,0 +1,204 @@
+//! A host of real packets that hears anything: raw bytes, and its own packets turned round, damaged,
+//! cut, with their checksums put right.
+#![no_main]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use arbitrary::Arbitrary;
+use bentpipe_live::{Application, Host, HostSettings, Limits, Refusal, Secret, Stream};
+use bentpipe_tcp::{Config, Events};
+use bentpipe_types::{Span, Time};
+use bentpipe_wire::checksum::{Sum, checksum};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+enum Step {
+    /// These bytes arrive.
+    Bytes(Vec<u8>),
+    /// A packet that the host has sent comes back to it, its ends swapped.
+    Reflect { which: u8, damage: Vec<(u16, u8)>, cut: Option<u16> },
+    /// A segment from a peer, of these header bytes and payload.
+    Segment { from: u8, port: u8, header: [u8; 16], options: Vec<u8>, payload: Vec<u8> },
+    /// Time passes.
+    Wait(u16),
+    /// The host opens a connection.
+    Connect(u8),
+}
+
+const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
+const BUFFER: u64 = 20_000;
+
+/// Echoes what it reads, and closes when its peer does.
+struct Echo;
+
+impl Application for Echo {
+    fn on_events(&mut self, events: Events, stream: &mut Stream<'_, '_>) {
+        let mut buffer = [0; 1000];
+        for _ in 0..100 {
+            let length = stream.read(&mut buffer);
+            if length == 0 {
+                break;
+            }
+            stream.write(&buffer[..length]);
+        }
+        if events.has(Events::PEER_CLOSED) {
+            stream.close();
+        }
+    }
+}
+
+fn swap(packet: &mut [u8]) {
+    let (at, length) = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => (12, 4),
+        Some(6) => (8, 16),
+        _ => return,
+    };
+    if packet.len() < at + 2 * length + 4 {
+        return;
+    }
+    let (first, second) = packet[at..at + 2 * length].split_at_mut(length);
+    first.swap_with_slice(second);
+    let ports = if at == 12 { 20 } else { 40 };
+    if packet.len() >= ports + 12 {
+        packet.swap(ports, ports + 2);
+        packet.swap(ports + 1, ports + 3);
+        for byte in 4..8 {
+            packet.swap(ports + byte, ports + byte + 4);
+        }
+    }
+}
+
+/// Puts checksums and lengths right, so that the parser lets through what is behind it.
+fn make_right(packet: &mut [u8]) {
+    let length = packet.len();
+    let ip = |bytes: &[u8]| -> IpAddr {
+        match <[u8; 4]>::try_from(bytes) {
+            Ok(four) => four.into(),
+            Err(_) => <[u8; 16]>::try_from(bytes).map_or(LOCAL_V6.into(), IpAddr::from),
+        }
+    };
+    let (header, source, destination) = match packet.first().map(|byte| byte >> 4) {
+        Some(4) if length >= 40 => {
+            let header = usize::from(packet[0] & 15) * 4;
+            if header < 20 || length < header + 20 {
+                return;
+            }
+            packet[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            packet[10..12].fill(0);
+            let sum = checksum(&packet[..header]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            (header, ip(&packet[12..16]), ip(&packet[16..20]))
+        }
+        Some(6) if length >= 60 => {
+            packet[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
+            (40, ip(&packet[8..24]), ip(&packet[24..40]))
+        }
+        _ => return,
+    };
+    let segment = &mut packet[header..];
+    segment[16..18].fill(0);
+    let sum = Sum::default()
+        .pseudo_header(source, destination, segment.len())
+        .bytes(segment)
+        .finish();
+    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn segment(from: u8, port: u8, header: [u8; 16], options: &[u8], payload: &[u8]) -> Vec<u8> {
+    let options = &options[..options.len().min(40) / 4 * 4];
+    let mut packet = if from & 1 == 0 {
+        let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, from | 2];
+        ip.extend(LOCAL_V4.octets());
+        ip
+    } else {
+        let mut ip = vec![0x60, 0, 0, 0, 0, 0, 6, 64];
+        ip.extend(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, (from | 2).into()).octets());
+        ip.extend(LOCAL_V6.octets());
+        ip
+    };
+    packet.extend([0x80, port]);
+    packet.extend(7000_u16.to_be_bytes());
+    packet.extend(&header[..8]);
+    packet.push((5 + options.len() as u8 / 4) << 4);
+    packet.push(header[8]);
+    packet.extend(&header[9..11]);
+    packet.extend([0; 4]);
+    packet.extend(options);
+    packet.extend(&payload[..payload.len().min(1400)]);
+    packet
+}
+
+fn run(steps: &[Step]) {
+    let limits = Limits {
+        connections: 8,
+        half_open: 4,
+    };
+    let mut host = Host::new(HostSettings {
+        ipv4: Some(LOCAL_V4),
+        ipv6: Some(LOCAL_V6),
+        limits,
+        secret: Secret([1, 2]),
+    });
+    let config = Config {
+        send_buffer: BUFFER,
+        receive_buffer: BUFFER,
+        ..Config::default()
+    };
+    host.listen(7000, config.clone(), |_| Echo);
+    let mut now = Time::ZERO;
+    let mut sent: Vec<Vec<u8>> = Vec::new();
+    for step in steps.iter().take(200) {
+        let mut transmit = |packet: &[u8]| {
+            sent.truncate(63);
+            sent.insert(0, packet.to_vec());
+        };
+        match step {
+            Step::Bytes(bytes) => host.on_packet(bytes, now, &mut transmit),
+            Step::Reflect { which, damage, cut } => {
+                let count = sent.len().max(1);
+                let Some(mut packet) = sent.get(usize::from(*which) % count).cloned() else {
+                    continue;
+                };
+                swap(&mut packet);
+                let length = packet.len();
+                for &(at, value) in damage {
+                    packet[usize::from(at) % length] ^= value;
+                }
+                packet.truncate(cut.map_or(length, |cut| usize::from(cut).max(1)));
+                make_right(&mut packet);
+                host.on_packet(&packet, now, &mut |packet| {
+                    sent.truncate(63);
+                    sent.insert(0, packet.to_vec());
+                });
+            }
+            Step::Segment { from, port, header, options, payload } => {
+                let mut packet = segment(*from, *port, *header, options, payload);
+                make_right(&mut packet);
+                host.on_packet(&packet, now, &mut transmit);
+            }
+            Step::Wait(ms) => {
+                let end = now + Span::from_millis((*ms).into());
+                let mut turns = 0;
+                while let Some(at) = host.next_deadline().filter(|at| *at <= end) {
+                    now = now.max(at);
+                    host.on_deadline(now, &mut transmit);
+                    turns += 1;
+                    assert!(turns < 100_000, "it never comes to rest");
+                }
+                now = end;
+            }
+            Step::Connect(port) => {
+                let to = SocketAddr::new(Ipv4Addr::new(10, 0, 0, 2).into(), (*port).into());
+                let _ = host.connect(&config, to, None, Echo, now, &mut transmit);
+            }
+        }
+        assert!(host.connections() <= limits.connections);
+        // Both buffers, rounded up to a power of two, and a window's worth more.
+        assert!(host.buffer_memory() as u64 <= host.connections() as u64 * 4 * 32_768);
+        assert_eq!(host.counters().refused(Refusal::Unencodable), 0);
+        assert_eq!(host.counters().refused(Refusal::Unstorable), 0);
+    }
+}
+
+fuzz_target!(|steps: Vec<Step>| run(&steps));

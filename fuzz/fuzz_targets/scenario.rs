@@ -1,0 +1,25 @@
+//! Any text as a scenario file, with an override: an answer, in one line if it is no. What is
+//! accepted says itself again as a file that means the same.
+#![no_main]
+
+use bentpipe_scenario::Scenario;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // A first line "#!KEY=VALUE" is an override.
+    let first = text.lines().next().and_then(|line| line.strip_prefix("#!"));
+    let overrides: Vec<(&str, &str)> = first
+        .and_then(|line| line.split_once('='))
+        .into_iter()
+        .collect();
+    match Scenario::parse(text, "file.toml", &overrides) {
+        Ok(scenario) => {
+            let _ = format!("{scenario:?}");
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
+            assert!(line.len() < 2_000, "{line}");
+        }
+    }
+});
