@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bentpipe_types::Time;
 use bentpipe_wire::pcapng::{Interface, Writer};
 
-/// A pcapng file of two interfaces, one a direction, with at most so many packets.
+/// A pcapng file of two interfaces, one a direction, with so many packets, of each so many bytes, at
+/// most.
 #[derive(Debug)]
 pub struct Capture {
     writer: Writer<BufWriter<File>>,
@@ -18,17 +19,23 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture of at most `packets` packets. Time 0 is now.
+    /// Begins a capture of at most `packets` packets, and of each `snap_length` bytes (none: all).
+    /// `names` are those of the interfaces: what is received, what is sent. Time 0 is now.
     ///
     /// # Errors
     /// When the file cannot be written.
     #[allow(clippy::disallowed_methods, reason = "a capture says when it was made")]
-    pub fn create(path: &Path, names: [&str; 2], packets: u64) -> io::Result<Self> {
+    pub fn create(
+        path: &Path,
+        names: [&str; 2],
+        packets: u64,
+        snap_length: Option<u32>,
+    ) -> io::Result<Self> {
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let epoch = epoch.map_or(0, |since| since.as_nanos() as u64);
         let mut writer = Writer::with_epoch(BufWriter::new(File::create(path)?), epoch)?;
-        let received = writer.add_interface(names[0], None)?;
-        let sent = writer.add_interface(names[1], None)?;
+        let received = writer.add_interface(names[0], snap_length)?;
+        let sent = writer.add_interface(names[1], snap_length)?;
         Ok(Self {
             writer,
             received,

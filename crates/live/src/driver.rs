@@ -13,13 +13,13 @@ use nix::sys::time::TimeSpec;
 use crate::{Application, Capture, Clock, Host, Impairment, Path, Secret, Transmit, Tun};
 
 /// Packets read before what waits for the time gets its turn.
-const BURST: usize = 64;
+pub(crate) const BURST: usize = 64;
 
 /// Longer than any packet that a device can have.
-const BUFFER: usize = 1 << 16;
+pub(crate) const BUFFER: usize = 1 << 16;
 
 /// How long the loop sleeps at most before it asks whether it is to go on.
-const NAP: Span = Span::from_millis(20);
+pub(crate) const NAP: Span = Span::from_millis(20);
 
 /// A TUN device, and what is noted of the packets that pass it.
 #[derive(Debug)]
@@ -40,6 +40,11 @@ impl Device {
             failed: None,
             refused: 0,
         }
+    }
+
+    /// The device itself.
+    pub(crate) fn tun(&self) -> &Tun {
+        &self.tun
     }
 
     /// Packets of ours that the kernel did not take.
@@ -163,7 +168,7 @@ pub fn drive<A: Application>(
             Some(now + NAP),
         ];
         let next = next.into_iter().flatten().min().unwrap_or(now);
-        wait(&[&device.tun], clock.until(next))?;
+        wait(&[device.tun()], clock.until(next))?;
     }
 }
 

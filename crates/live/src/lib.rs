@@ -5,6 +5,8 @@
 //!   the time.
 //! * [`drive`]: the loop that lets a host live behind a TUN device.
 //! * [`Path`]: loss, reordering and duplication between the two.
+//! * [`relay`]: a link of `bentpipe-link` between two TUN devices, in real time.
+//! * [`witness`]: the kernel's congestion control over such a link.
 //! * [`interop`]: a host and the kernel's TCP, judging each other.
 
 mod buffer;
@@ -21,7 +23,11 @@ pub mod interop;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
+mod relay;
+#[cfg(target_os = "linux")]
 mod tun;
+#[cfg(target_os = "linux")]
+pub mod witness;
 
 pub use clock::Clock;
 pub use host::{
@@ -36,5 +42,7 @@ pub use capture::Capture;
 pub use driver::{Device, Link, drive, secret};
 #[cfg(target_os = "linux")]
 pub use namespace::Namespace;
+#[cfg(target_os = "linux")]
+pub use relay::{Lateness, WayReport, relay};
 #[cfg(target_os = "linux")]
 pub use tun::{Tun, TunSettings};

@@ -73,7 +73,9 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
     }
     let tun = namespace.enter(|| open(cell))??;
     let capture = capture
-        .map(|(path, packets)| Capture::create(path, ["from-kernel", tshark::FROM_US], packets))
+        .map(|(path, packets)| {
+            Capture::create(path, ["from-kernel", tshark::FROM_US], packets, None)
+        })
         .transpose()?;
     let mut link = Link::new(Device::new(tun, capture), cell.condition.impairment(), 1);
     let clock = Clock::start();

@@ -1,13 +1,15 @@
-//! The command line.
+//! `bentpipe-live interop`: the kernel's TCP and ours, judging each other.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use bentpipe_live::interop::{self, Cell};
 use bentpipe_types::Span;
 use lexopt::prelude::*;
 
-const USAGE: &str = "usage: bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--json FILE]
+use super::Outcome;
+
+pub(super) const USAGE: &str = "\
+bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--json FILE] [--list]
 
   --full          every combination, instead of the quick subset
   --bytes N       bytes each way of the full matrix's transfers (default 100000000)
@@ -22,17 +24,6 @@ const LIMIT: Span = Span::from_secs(300);
 /// Packets captured of a cell.
 const CAPTURED: u64 = 20_000;
 
-pub(crate) fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("bentpipe-live: {error}");
-            ExitCode::from(2)
-        }
-    }
-}
-
 #[derive(Default)]
 struct Request {
     full: bool,
@@ -43,15 +34,7 @@ struct Request {
     json: Option<PathBuf>,
 }
 
-fn run() -> Result<bool, Box<dyn std::error::Error>> {
-    let mut arguments = lexopt::Parser::from_env();
-    match arguments.next()? {
-        Some(Value(name)) if name == "interop" => {}
-        _ => {
-            eprint!("{USAGE}");
-            return Ok(false);
-        }
-    }
+pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
     let mut request = Request::default();
     while let Some(argument) = arguments.next()? {
         match argument {
@@ -68,10 +51,10 @@ fn run() -> Result<bool, Box<dyn std::error::Error>> {
             other => return Err(other.unexpected().into()),
         }
     }
-    interop(&request)
+    play_all(&request)
 }
 
-fn interop(request: &Request) -> Result<bool, Box<dyn std::error::Error>> {
+fn play_all(request: &Request) -> Outcome {
     if let Some(obstacle) = interop::obstacle() {
         return Err(obstacle.into());
     }

@@ -1,0 +1,35 @@
+//! The command line.
+
+mod interop;
+mod witness;
+
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+
+/// Whether all was well; or why nothing could be done.
+type Outcome = Result<bool, Box<dyn std::error::Error>>;
+
+pub(crate) fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("bentpipe-live: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Outcome {
+    let mut arguments = lexopt::Parser::from_env();
+    match arguments.next()? {
+        Some(Value(name)) if name == "interop" => interop::run(arguments),
+        Some(Value(name)) if name == "witness" => witness::run(arguments),
+        Some(Long("help")) => {
+            print!("usage: {}\n       {}", interop::USAGE, witness::USAGE);
+            Ok(true)
+        }
+        _ => Err("interop or witness; --help says more".into()),
+    }
+}

@@ -1,0 +1,58 @@
+//! `bentpipe-live witness`: the kernel's congestion control over one of our links.
+
+use bentpipe_live::witness::{self, Request};
+use bentpipe_types::{BitRate, Span};
+use lexopt::prelude::*;
+
+use super::Outcome;
+
+pub(super) const USAGE: &str = "\
+bentpipe-live witness --congestion-control NAME [--rate BIT/S] [--delay MS] [--queue PACKETS]
+                      [--mtu BYTES] [--seconds S] [--capture DIR]
+
+  One connection of the kernel's, over a link with this rate, one-way delay and drop-tail queue.
+  Writes a JSON object: what had arrived by when.
+";
+
+pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
+    let mut request = Request {
+        congestion_control: String::new(),
+        rate: BitRate::new(10_000_000).ok_or("no rate")?,
+        delay: Span::from_millis(50),
+        queue_packets: 100,
+        mtu: 1500,
+        duration: Span::from_secs(30),
+        interval: Span::from_millis(100),
+        capture: None,
+    };
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("congestion-control") => {
+                request.congestion_control = arguments.value()?.string()?
+            }
+            Long("rate") => {
+                let rate = BitRate::new(arguments.value()?.parse()?);
+                request.rate = rate.ok_or("--rate: not 0")?;
+            }
+            Long("delay") => request.delay = Span::from_millis(arguments.value()?.parse()?),
+            Long("queue") => request.queue_packets = arguments.value()?.parse()?,
+            Long("mtu") => request.mtu = arguments.value()?.parse()?,
+            Long("seconds") => request.duration = Span::from_secs(arguments.value()?.parse()?),
+            Long("capture") => request.capture = Some(arguments.value()?.into()),
+            Long("help") => {
+                print!("usage: {USAGE}");
+                return Ok(true);
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if request.congestion_control.is_empty() {
+        return Err("--congestion-control is missing".into());
+    }
+    if let Some(directory) = &request.capture {
+        std::fs::create_dir_all(directory)?;
+    }
+    let report = witness::run(&request)?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(true)
+}

@@ -1,0 +1,112 @@
+//! The kernel's sender and receiver: ordinary sockets.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use bentpipe_types::{Span, Time};
+use socket2::{Domain, SockRef, Socket, Type};
+
+use crate::Clock;
+
+/// No call waits longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Read or written at once.
+const CHUNK: usize = 256 << 10;
+
+/// How much had passed by when.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// When the sender opened the connection; of the receiver, when it was there.
+    pub(super) start: Time,
+    /// Times, and bytes in all.
+    passed: Vec<(Time, u64)>,
+}
+
+impl Progress {
+    /// Bytes by this time.
+    pub(super) fn by(&self, time: Time) -> u64 {
+        let after = self.passed.partition_point(|(at, _)| *at <= time);
+        after.checked_sub(1).map_or(0, |last| self.passed[last].1)
+    }
+}
+
+pub(super) fn listen(local: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
+    socket.set_read_timeout(Some(PATIENCE))?; // of accept(), too
+    socket.bind(&local.into())?;
+    socket.listen(1)?;
+    Ok(socket.into())
+}
+
+/// Opens a connection and writes without end, for `duration` in all; then resets it, so that
+/// nothing is left to be delivered.
+pub(super) fn send(
+    to: SocketAddr,
+    congestion_control: &str,
+    clock: Clock,
+    duration: Span,
+) -> io::Result<Progress> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+    // By the socket, not as the namespace's default: that the kernel only grants to those which its
+    // first namespace allows everybody.
+    socket
+        .set_tcp_congestion(congestion_control.as_bytes())
+        .map_err(|error| io::Error::new(error.kind(), format!("{congestion_control}: {error}")))?;
+    let start = clock.now();
+    socket.connect_timeout(&to.into(), PATIENCE)?;
+    let mut stream = TcpStream::from(socket);
+    let end = start + duration;
+    let bytes = vec![b'x'; CHUNK];
+    let mut passed = Vec::new();
+    let mut total = 0;
+    loop {
+        let left = clock.until(end);
+        if left == Span::ZERO {
+            break;
+        }
+        let left = Duration::from_nanos(left.as_nanos()).max(Duration::from_millis(1));
+        stream.set_write_timeout(Some(left))?;
+        match stream.write(&bytes) {
+            Ok(length) => {
+                total += length as u64;
+                passed.push((clock.now(), total));
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+    Ok(Progress { start, passed })
+}
+
+/// Reads until the sender resets the connection.
+pub(super) fn receive(listener: &TcpListener, clock: Clock) -> io::Result<Progress> {
+    let (mut stream, _) = listener.accept()?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let start = clock.now();
+    let mut buffer = vec![0; CHUNK];
+    let mut passed = Vec::new();
+    let mut total = 0;
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => {
+                total += length as u64;
+                passed.push((clock.now(), total));
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Progress { start, passed })
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,195 @@
+//! Linux's TCP over one of our links, in real time: a witness for the same network simulated.
+//!
+//! Two network namespaces, each with a TUN device; between the devices, a link of `bentpipe-link`.
+//! The kernel's sender writes without end, the kernel's receiver notes how much has come by when.
+
+mod ends;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::thread;
+
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_types::{BitRate, Span};
+use serde::Serialize;
+
+use crate::{Capture, Clock, Device, Namespace, Tun, TunSettings, WayReport, relay};
+
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
+const PORT: u16 = 47_000;
+
+/// Headers, and a little more.
+const SNAP_LENGTH: u32 = 100;
+
+/// The network, and what is sent over it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The kernel's congestion control, by its name: `reno`, `cubic`, `bbr`.
+    pub congestion_control: String,
+    /// Of the link, both ways.
+    pub rate: BitRate,
+    /// Of the link, each way.
+    pub delay: Span,
+    /// Of the link's drop-tail queue, each way; the packet being transmitted does not count.
+    pub queue_packets: u64,
+    /// Of the devices.
+    pub mtu: u16,
+    /// From the opening on.
+    pub duration: Span,
+    /// Between the records.
+    pub interval: Span,
+    /// Captures of both devices go there: `sender.pcapng`, `receiver.pcapng`.
+    pub capture: Option<PathBuf>,
+}
+
+/// The kernel's settings, but for the congestion control. Buffers so large that they never limit:
+/// what is judged is congestion control.
+pub const PARAMETERS: [(&str, &str); 7] = [
+    ("net.ipv4.tcp_rmem", "4096 16777216 67108864"),
+    ("net.ipv4.tcp_wmem", "4096 16777216 67108864"),
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_ecn", "0"),
+];
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Which kernel.
+    pub kernel: String,
+    /// The kernel's congestion control.
+    pub congestion_control: String,
+    /// Its parameters, as they were.
+    pub parameters: Vec<(String, String)>,
+    /// In bit/s.
+    pub rate_bps: u64,
+    /// One way, in seconds.
+    pub delay_s: f64,
+    /// What may wait.
+    pub queue_packets: u64,
+    /// In bytes.
+    pub mtu: u16,
+    /// Between the records, in seconds.
+    pub interval_s: f64,
+    /// Bytes that the receiver's application had read by each interval's end; time 0 is when the
+    /// sender opened the connection.
+    pub received: Vec<u64>,
+    /// Packets that the queue towards the receiver dropped.
+    pub dropped: u64,
+    /// The most that waited in it.
+    pub queue_max_packets: u64,
+    /// How late packets left the relay, in microseconds: half of them, 99 of 100, the latest.
+    pub lateness_us: [f64; 3],
+}
+
+/// Lets the kernel's TCP send over the link.
+///
+/// # Errors
+/// When the machine refuses something, or the ends do not come together.
+pub fn run(request: &Request) -> io::Result<Report> {
+    let clock = Clock::start();
+    let spaces = [Namespace::new()?, Namespace::new()?];
+    let mut parameters = Vec::new();
+    for space in &spaces {
+        for (name, value) in PARAMETERS {
+            space.set(name, value)?;
+        }
+    }
+    for (name, _) in PARAMETERS {
+        parameters.push((name.to_owned(), spaces[0].parameter(name)?));
+    }
+    let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<Device> {
+        let settings = TunSettings {
+            name: name.into(),
+            ipv4: Some((address, 24)),
+            ipv6: None,
+            mtu: request.mtu,
+            // The queue that counts is the link's.
+            queue_packets: 50_000,
+        };
+        let tun = spaces[end].enter(|| Tun::open(&settings))??;
+        let capture = request
+            .capture
+            .as_ref()
+            .map(|directory| {
+                let path = directory.join(format!("{name}.pcapng"));
+                Capture::create(
+                    &path,
+                    ["from-kernel", "to-kernel"],
+                    u64::MAX,
+                    Some(SNAP_LENGTH),
+                )
+            })
+            .transpose()?;
+        Ok(Device::new(tun, capture))
+    };
+    let mut devices = [open(0, "sender", SENDER)?, open(1, "receiver", RECEIVER)?];
+    let way = || Settings {
+        rate: request.rate,
+        delay: request.delay,
+        queue: DropTail {
+            limit: Limit::Packets(request.queue_packets),
+        }
+        .into(),
+        errors: Vec::new(),
+        redundancy: 1.0,
+        ends: Ends::default(),
+    };
+    let to = SocketAddr::new(IpAddr::V4(RECEIVER), PORT);
+    let listener = spaces[1].enter(|| ends::listen(to))??;
+    let (relayed, received) = thread::scope(|scope| {
+        let receiver = scope.spawn(|| spaces[1].enter(|| ends::receive(&listener, clock)));
+        let sender = scope.spawn(|| {
+            spaces[0].enter(|| ends::send(to, &request.congestion_control, clock, request.duration))
+        });
+        let limit = request.duration + request.delay * 20 + Span::from_secs(20);
+        let relayed = relay(&mut devices, [way(), way()], clock, limit, || {
+            sender.is_finished() && receiver.is_finished()
+        });
+        let join = |result: thread::Result<io::Result<io::Result<ends::Progress>>>| {
+            result.unwrap_or_else(|_| Err(io::Error::other("an end panicked")))?
+        };
+        let (sender, receiver) = (join(sender.join()), join(receiver.join()));
+        (relayed, sender.and_then(|start| Ok((start, receiver?))))
+    });
+    let (_, [there, _]) = relayed?;
+    let (sent, received) = received?;
+    for device in devices {
+        device.finish()?;
+    }
+    Ok(report(request, parameters, &there, &sent, &received))
+}
+
+fn report(
+    request: &Request,
+    parameters: Vec<(String, String)>,
+    there: &WayReport,
+    sent: &ends::Progress,
+    received: &ends::Progress,
+) -> Report {
+    let late = |q| {
+        let span = there.lateness.quantile(q);
+        span.map_or(0.0, |span| span.as_nanos() as f64 / 1e3)
+    };
+    let intervals = request.duration.as_nanos() / request.interval.as_nanos().max(1);
+    let by = |n: u64| received.by(sent.start + request.interval * n);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    Report {
+        kernel: kernel.unwrap_or_default().trim().to_owned(),
+        congestion_control: request.congestion_control.clone(),
+        parameters,
+        rate_bps: request.rate.bits_per_second(),
+        delay_s: request.delay.as_secs_f64(),
+        queue_packets: request.queue_packets,
+        mtu: request.mtu,
+        interval_s: request.interval.as_secs_f64(),
+        received: (1..=intervals).map(by).collect(),
+        dropped: there.counters.dropped,
+        queue_max_packets: there.counters.queue_max_packets,
+        lateness_us: [late(0.5), late(0.99), late(1.0)],
+    }
+}
