@@ -16,7 +16,7 @@ export PIP_QUIET := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches tools examples
 
-.PHONY: help setup reproduce test test-rust test-python lint format bench docs clean check-tools
+.PHONY: help setup reproduce test test-rust test-python test-slow lint format bench docs clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,11 @@ test-rust: $(STAMPS)/python
 
 test-python: setup
 	$(BIN)/python -m pytest --quiet
+
+test-slow: setup  ## What takes minutes to hours, in release mode
+	cargo test --workspace --release --quiet -- --ignored
+	cargo build --release --quiet --package bentpipe-live
+	$(BIN)/python -m pytest --quiet -m slow
 
 lint: setup  ## Formatting, clippy, ruff, mypy; changes nothing
 	cargo fmt --all --check

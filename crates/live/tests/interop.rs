@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use bentpipe_live::interop::{self, dissect, play};
+use bentpipe_live::interop::{self, Cell, dissect, play};
 use bentpipe_types::Span;
 
 const CAPTURED: u64 = 3000;
@@ -21,18 +21,28 @@ impl Drop for Scratch {
 
 #[test]
 fn the_kernel_and_ours_understand_one_another() {
+    judge(&interop::quick());
+}
+
+#[test]
+#[ignore = "many minutes: make test-slow"]
+fn whatever_the_options_the_path_and_the_size_of_packets() {
+    judge(&interop::full(10_000_000));
+}
+
+fn judge(cells: &[Cell]) {
     if let Some(obstacle) = interop::obstacle() {
         eprintln!("skipped: {obstacle}");
         return;
     }
-    let name = format!("bentpipe-interop-{}", std::process::id());
+    let name = format!("bentpipe-interop-{}-{}", std::process::id(), cells.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
     std::fs::create_dir_all(&scratch.0).unwrap();
     let capture = scratch.0.join("cell.pcapng");
     let mut failures = Vec::new();
     let mut judged = 0;
-    for cell in interop::quick() {
-        match play(&cell, Span::from_secs(60), Some((&capture, CAPTURED))) {
+    for cell in cells {
+        match play(cell, Span::from_secs(60), Some((&capture, CAPTURED))) {
             Err(failure) => failures.push(format!("{cell}: {failure}")),
             Ok(_) => match dissect(&capture).unwrap() {
                 None => eprintln!("tshark is not installed: {cell} is not judged by it"),
