@@ -51,11 +51,17 @@ enum Operation {
     /// Time passes until the connection wants to run.
     Deadline,
     /// An honest acknowledgment of so many more bytes, with so many bytes of data.
-    Honest { acknowledges: u16, data: u16 },
+    Honest {
+        acknowledges: u16,
+        data: u16,
+    },
     /// An honest peer's SYN+ACK.
     SynAck,
     /// An acknowledgment with a SACK block so far up, of such a length.
-    Sack { from: u16, length: u16 },
+    Sack {
+        from: u16,
+        length: u16,
+    },
     /// Anything.
     Segment(Segment),
 }
@@ -164,7 +170,11 @@ fn config(settings: &Settings) -> Config {
         delayed_ack: settings.delayed_ack.map(|ms| Span::from_millis(ms.into())),
         quick_acks: settings.quick_acks.into(),
         nagle: on(3),
-        rto_rule: if on(4) { RtoRule::Linux } else { RtoRule::Rfc6298 },
+        rto_rule: if on(4) {
+            RtoRule::Linux
+        } else {
+            RtoRule::Rfc6298
+        },
         limited_transmit: on(5),
         congestion_control: match settings.rule % 6 {
             0 => CongestionControlKind::Reno,
@@ -273,7 +283,10 @@ fn wait(connection: &mut Connection, world: &mut World, end: Time) {
             break;
         };
         idle = if deadline <= world.now { idle + 1 } else { 0 };
-        assert!(idle < 100, "it wants to run again and again, at the same time");
+        assert!(
+            idle < 100,
+            "it wants to run again and again, at the same time"
+        );
         world.now = world.now.max(deadline);
         connection.on_deadline(&mut world.cx());
         check(connection, world);
@@ -287,7 +300,10 @@ fn check(connection: &Connection, world: &mut World) {
     assert!(emitted < 20_000, "{emitted} packets at once");
     world.drain();
     let window = connection.congestion_window();
-    assert!(window >= u64::from(connection.segment_size()), "window {window}");
+    assert!(
+        window >= u64::from(connection.segment_size()),
+        "window {window}"
+    );
     assert!(window < 1 << 50, "window {window}");
     let (acknowledged, sent) = (connection.acknowledged_offset(), connection.sent_offset());
     assert!(acknowledged <= sent && sent <= connection.written_offset());
@@ -352,8 +368,7 @@ fn run(input: &Input) {
             }
             Operation::SynAck => {
                 world.acknowledged = world.highest;
-                let mut packet =
-                    honest(&world, config.timestamps, Flags::SYN.with(Flags::ACK));
+                let mut packet = honest(&world, config.timestamps, Flags::SYN.with(Flags::ACK));
                 packet.sequence = Seq::new(7_000);
                 let reference = world.packets.insert(packet);
                 let options = SynOptions {

@@ -16,9 +16,19 @@ enum Step {
     /// These bytes arrive.
     Bytes(Vec<u8>),
     /// A packet that the host has sent comes back to it, its ends swapped.
-    Reflect { which: u8, damage: Vec<(u16, u8)>, cut: Option<u16> },
+    Reflect {
+        which: u8,
+        damage: Vec<(u16, u8)>,
+        cut: Option<u16>,
+    },
     /// A segment from a peer, of these header bytes and payload.
-    Segment { from: u8, port: u8, header: [u8; 16], options: Vec<u8>, payload: Vec<u8> },
+    Segment {
+        from: u8,
+        port: u8,
+        header: [u8; 16],
+        options: Vec<u8>,
+        payload: Vec<u8>,
+    },
     /// Time passes.
     Wait(u16),
     /// The host opens a connection.
@@ -108,7 +118,24 @@ fn make_right(packet: &mut [u8]) {
 fn segment(from: u8, port: u8, header: [u8; 16], options: &[u8], payload: &[u8]) -> Vec<u8> {
     let options = &options[..options.len().min(40) / 4 * 4];
     let mut packet = if from & 1 == 0 {
-        let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, from | 2];
+        let mut ip = vec![
+            0x45,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0x40,
+            0,
+            64,
+            6,
+            0,
+            0,
+            10,
+            0,
+            0,
+            from | 2,
+        ];
         ip.extend(LOCAL_V4.octets());
         ip
     } else {
@@ -172,7 +199,13 @@ fn run(steps: &[Step]) {
                     sent.insert(0, packet.to_vec());
                 });
             }
-            Step::Segment { from, port, header, options, payload } => {
+            Step::Segment {
+                from,
+                port,
+                header,
+                options,
+                payload,
+            } => {
                 let mut packet = segment(*from, *port, *header, options, payload);
                 make_right(&mut packet);
                 host.on_packet(&packet, now, &mut transmit);

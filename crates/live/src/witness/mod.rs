@@ -177,9 +177,11 @@ fn report(
     };
     let intervals = request.duration.as_nanos() / request.interval.as_nanos().max(1);
     let by = |n: u64| received.by(sent.start + request.interval * n);
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    // The version, without what a distribution appends.
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel = kernel.split(['-', '+', '\n']).next().unwrap_or_default();
     Report {
-        kernel: kernel.unwrap_or_default().trim().to_owned(),
+        kernel: kernel.to_owned(),
         congestion_control: request.congestion_control.clone(),
         parameters,
         rate_bps: request.rate.bits_per_second(),
