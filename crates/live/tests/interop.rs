@@ -37,14 +37,14 @@ fn judge(cells: &[Cell]) {
     }
     let name = format!("bentpipe-interop-{}-{}", std::process::id(), cells.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
-    std::fs::create_dir_all(&scratch.0).unwrap();
+    std::fs::create_dir_all(&scratch.0).expect("a temporary directory");
     let capture = scratch.0.join("cell.pcapng");
     let mut failures = Vec::new();
     let mut judged = 0;
     for cell in cells {
         match play(cell, Span::from_secs(60), Some((&capture, CAPTURED))) {
             Err(failure) => failures.push(format!("{cell}: {failure}")),
-            Ok(_) => match dissect(&capture).unwrap() {
+            Ok(_) => match dissect(&capture).expect("tshark reads a capture") {
                 None => eprintln!("tshark is not installed: {cell} is not judged by it"),
                 Some(dissection) => {
                     judged += dissection.good_checksums;

@@ -15,14 +15,15 @@ bentpipe-live interop [--full] [--bytes N] [--only TEXT]... [--capture DIR] [--j
   --bytes N       bytes each way of the full matrix's transfers (default 100000000)
   --only TEXT     only cells whose name has TEXT in it; may be repeated, all must be in it
   --capture DIR   a pcapng of each cell there (its first 5000 packets), for tshark to judge; kept
-                  where something is wrong
+                  where something is wrong, and with --keep
+  --packets N     of each cell, captured
   --json FILE     the results
   --list          name the cells, play none
 ";
 
 /// No cell may take longer.
 const LIMIT: Span = Span::from_secs(300);
-/// Packets captured of a cell.
+/// Packets captured of a cell, unless another number is asked for.
 const CAPTURED: u64 = 5_000;
 
 #[derive(Default)]
@@ -32,6 +33,8 @@ struct Request {
     bytes: Option<u64>,
     only: Vec<String>,
     capture: Option<PathBuf>,
+    packets: Option<u64>,
+    keep: bool,
     json: Option<PathBuf>,
 }
 
@@ -44,6 +47,8 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
             Long("bytes") => request.bytes = Some(arguments.value()?.parse()?),
             Long("only") => request.only.push(arguments.value()?.string()?),
             Long("capture") => request.capture = Some(arguments.value()?.into()),
+            Long("packets") => request.packets = Some(arguments.value()?.parse()?),
+            Long("keep") => request.keep = true,
             Long("json") => request.json = Some(arguments.value()?.into()),
             Long("help") => {
                 print!("{USAGE}");
@@ -96,7 +101,8 @@ fn play(cell: &Cell, number: usize, request: &Request) -> serde_json::Value {
         .capture
         .as_ref()
         .map(|directory| directory.join(format!("{number:03}.pcapng")));
-    let capture_to = capture.as_deref().map(|path| (path, CAPTURED));
+    let packets = request.packets.unwrap_or(CAPTURED);
+    let capture_to = capture.as_deref().map(|path| (path, packets));
     let mut result = match interop::play(cell, LIMIT, capture_to) {
         Ok(outcome) => {
             println!("passed  {:7.2} s  {cell}", outcome.seconds);
@@ -131,7 +137,7 @@ fn play(cell: &Cell, number: usize, request: &Request) -> serde_json::Value {
         ),
         Err(error) => println!("        tshark: {error}"),
     }
-    if result["passed"] == true {
+    if result["passed"] == true && !request.keep {
         let _ = std::fs::remove_file(&path);
     }
     result
