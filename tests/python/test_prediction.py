@@ -142,6 +142,25 @@ def test_models_that_do_not_apply_say_why(
     assert (answer.throughput_bps, answer.transfer_time_s) == (None, None)
 
 
+def test_what_no_formula_knows_of_is_told(routed: Scenario) -> None:
+    assert only_flow(routed).ignored == ()
+    parts = routed.with_settings(
+        {
+            "links.satellite.forward.queue.kind": "red",
+            "links.satellite.return.acks.kind": "compaction",
+            "links.lan.compression": "rfc1144",
+        }
+    )
+    # Data go from near to far: the satellite link's return direction.
+    assert set(only_flow(parts).ignored) == {
+        'lan.forward: compression "rfc1144"',
+        'lan.return: compression "rfc1144"',
+        'satellite.return: acks "compaction"',
+        "satellite.return: tunnel",
+        'satellite.forward: queue "red"',
+    }
+
+
 def test_with_loss_the_loss_models_apply(routed: Scenario) -> None:
     flow = only_flow(
         routed,

@@ -72,6 +72,19 @@ def test_fields_of_later_versions_are_kept(scenario: Scenario) -> None:
     assert summary.flows[0].extra["colour"] == "blue"
 
 
+def test_counters_are_there_where_parts_count() -> None:
+    link = bentpipe.run("dvb-9k6-compaction").summary.links[1]
+    assert link.name == "satellite.return"
+    assert link.count("acks_removed") == link.count("acks_regenerated") > 1000
+    assert link.count("acks_removed", flow="download") == link.count("acks_removed")
+    assert link.count("acks_removed", flow="upload") == 0
+    assert link.count("zebras") == 0
+    assert link.bytes_delivered > 60 * link.packets_delivered
+    plain = bentpipe.run("dvb-9k6", settings={"duration": "5 s"}).summary.links[1]
+    assert plain.counters is None
+    assert plain.count("acks_removed") == 0
+
+
 def test_settings_are_applied_in_order(scenario: Scenario) -> None:
     seed = scenario.with_settings({"seed": 3}).with_settings({"seed": 4})
     assert bentpipe.run(seed).summary.seed == 4

@@ -37,6 +37,8 @@ def _print_flow(scenario: str, flow: FlowPrediction) -> None:
         facts.add_row("saturation", format_bytes(saturation), "the window that fills the downlink")
     if flow.loss_rate:
         facts.add_row("loss", f"{flow.loss_rate:.3g}", "of the data segments")
+    for what in flow.ignored:
+        facts.add_row("ignored", what, "no formula knows of it")
     console().print(facts)
 
     limits = new_table("limit", "goodput", "")

@@ -52,6 +52,8 @@ class FlowPrediction:
     limits_bps: Mapping[str, float]
     binding: str
     models: tuple[ModelAnswer, ...]
+    # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,11 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         limits_bps=limits,
         binding=min(limits, key=limits.__getitem__),
         models=answers,
+        ignored=tuple(
+            f"{each.name}: {what}"
+            for each in (*path.downlink, *path.uplink)
+            for what in each.ignored
+        ),
     )
 
 

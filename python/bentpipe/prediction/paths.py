@@ -41,6 +41,8 @@ class Direction:
     queue_bytes: float | None
     # Packets that are to be lost, by number.
     listed_losses: int
+    # What it does that no formula knows of: 'acks "compaction"'.
+    ignored: tuple[str, ...] = ()
 
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
@@ -242,7 +244,19 @@ def _direction(name: str, destination: str, settings: Table) -> Direction:
         queue_packets=queue["limit_packets"],
         queue_bytes=queue["limit_bytes"],
         listed_losses=len(errors["lost_packets"]),
+        ignored=_ignored(settings),
     )
+
+
+def _ignored(settings: Table) -> tuple[str, ...]:
+    """Return what a direction does besides queueing packets in order, losing and delaying them."""
+    words = {
+        "queue": (settings["queue"]["kind"], "drop-tail"),
+        "acks": (settings["acks"]["kind"], "none"),
+        "compression": (settings["compression"], "none"),
+    }
+    named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
+    return (*named, "tunnel") if settings["tunnel"] else named
 
 
 def _route(network: Mapping[str, Sequence[Direction]], source: str, end: str) -> list[Direction]:
