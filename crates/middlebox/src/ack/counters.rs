@@ -15,6 +15,9 @@ pub struct AckCounters {
     pub removed: u64,
     /// Bytes of those removed, headers and all.
     pub removed_bytes: u64,
+    /// Of those removed, duplicates beyond the three that mark a loss, whose SACK blocks a later
+    /// duplicate covers.
+    pub duplicates_removed: u64,
     /// Acknowledgments that carry a count of those removed in their favour.
     pub compacted: u64,
     kept: [u64; Kept::ALL.len()],
@@ -34,6 +37,7 @@ impl AckCounters {
     pub(crate) fn tally(&self, flow: Option<Flow>, each: &mut Tally<'_>) {
         each(flow, "acks_removed", self.removed);
         each(flow, "ack_bytes_removed", self.removed_bytes);
+        each(flow, "duplicate_acks_removed", self.duplicates_removed);
         each(flow, "acks_compacted", self.compacted);
         for reason in Kept::ALL {
             each(flow, reason.name(), self.kept(reason));

@@ -19,6 +19,10 @@ pub(super) struct Node {
     pub(super) fixed: bool,
     /// The packet of its flow in front of it may be removed in its favour.
     pub(super) replaces: bool,
+    /// It repeats a number, and may be removed in favour of one that repeats it again.
+    pub(super) repeats: bool,
+    /// Nothing of its flow was queued between it and the one in front of it in its flow's list.
+    pub(super) adjacent: bool,
     /// It is in its flow's list.
     pub(super) linked: bool,
     before: u32,
@@ -37,6 +41,8 @@ impl Node {
             counted: false,
             fixed: true,
             replaces: false,
+            repeats: false,
+            adjacent: false,
             linked: false,
             before: NONE,
             after: NONE,
@@ -107,6 +113,16 @@ impl List {
     pub(super) fn lengthen(&mut self, index: u32, by: u32) {
         self.nodes[index as usize].length += by;
         self.bytes += u64::from(by);
+    }
+
+    /// Puts another packet in the place of the one that waits there.
+    pub(super) fn substitute(&mut self, index: u32, by: &Node) {
+        let node = &mut self.nodes[index as usize];
+        self.bytes = self.bytes + u64::from(by.length) - u64::from(node.length);
+        node.packet = by.packet;
+        node.length = by.length;
+        node.acknowledgment = by.acknowledgment;
+        node.counted = by.counted;
     }
 
     pub(super) fn push(&mut self, mut node: Node) -> u32 {

@@ -66,6 +66,8 @@ struct AckFlow {
     packets: u32,
     /// The highest acknowledgment number seen, and the window that came with it.
     seen: Option<(Seq, u16)>,
+    /// Packets queued that repeat that number.
+    repeats: u32,
     /// How far acknowledgment numbers usually advance.
     usual_step: u32,
     /// The packet queued last, if it still waits.
@@ -94,6 +96,9 @@ pub struct AckQueue {
 
 /// Bytes that a compactor writes in front of an acknowledgment: count and bytes.
 const PREFIX: u32 = 3;
+
+/// Duplicates that mark a loss (RFC 5681 section 3.2).
+const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// An advance of so many times the usual one fills a hole, and is not to be cut into steps.
 const JUMP: u32 = 4;
@@ -145,7 +150,8 @@ impl AckQueue {
         verdict == Verdict::Queued
     }
 
-    /// What the packet is to its flow: why it has to be kept, if it has.
+    /// What the packet is to its flow: by how much it advances, or why it has to be kept. Zero: it
+    /// repeats a number once more than it takes to mark a loss.
     fn classify(&mut self, slot: Slot, packet: PacketRef, cx: &QueueCtx<'_>) -> Result<u32, Kept> {
         let plain = rules::plain(cx.packets, packet);
         let record = cx.packets.get(packet);
@@ -157,6 +163,9 @@ impl AckQueue {
         {
             flow.seen = Some((acknowledgment, window));
         }
+        if seen.is_none_or(|(highest, _)| acknowledgment.after(highest)) {
+            flow.repeats = 0;
+        }
         plain?;
         let (highest, last_window) = seen.ok_or(Kept::First)?;
         if acknowledgment.before(highest) {
@@ -164,7 +173,14 @@ impl AckQueue {
         } else if acknowledgment == highest && window != last_window {
             Err(Kept::WindowUpdate)
         } else if acknowledgment == highest {
-            Err(Kept::Duplicate)
+            // What a SACK sender takes from more duplicates is in their blocks, and the next one's
+            // cover them. Others inflate their window with each (RFC 5681 section 3.2).
+            if flow.repeats >= DUPLICATE_THRESHOLD && record.has_sack_blocks() {
+                Ok(0)
+            } else {
+                flow.repeats += 1;
+                Err(Kept::Duplicate)
+            }
         } else {
             Ok(acknowledgment - highest)
         }
@@ -175,6 +191,12 @@ impl AckQueue {
     fn replaces(&mut self, slot: Slot, step: u32, node: &Node, cx: &QueueCtx<'_>) -> bool {
         let compacts = matches!(self.method, Method::Compaction(_));
         let flow = self.flows.get_mut(slot);
+        if step == 0 {
+            let last = flow.ends.last;
+            return last != NONE
+                && self.list.node(last).repeats
+                && rules::supersedes(cx.packets, self.list.node(last).packet, node.packet).is_ok();
+        }
         let usual = if flow.usual_step == 0 {
             step
         } else {
@@ -185,7 +207,9 @@ impl AckQueue {
         // An average over eight or so, in which one jump counts little.
         flow.usual_step = (usual - usual / 8 + step.min(longest) / 8).max(1);
         let last = flow.ends.last;
-        if last == NONE || self.list.node(last).fixed {
+        // One that repeats a number is removed in favour of another one only: the run that begins
+        // here is restored from its first number.
+        if last == NONE || self.list.node(last).fixed || self.list.node(last).repeats {
             return false;
         }
         let verdict = if compacts && jump {
@@ -241,13 +265,34 @@ impl AckQueue {
         node
     }
 
-    /// Removes an acknowledgment: a later one stands for it.
+    /// Removes the acknowledgment at `index`: the one at `later`, of the same flow, stands for it and
+    /// takes its place, so that what it says is not held up by its removal.
+    fn absorb(&mut self, index: u32, later: u32, packets: &mut PacketStore) {
+        let removed = *self.list.node(index);
+        let survivor = self.take(later);
+        if let Some(slot) = removed.flow {
+            let flow = self.flows.get_mut(slot);
+            if flow.last == NONE && survivor.flow_after == NONE {
+                flow.last = index;
+            }
+        }
+        self.list.substitute(index, &survivor);
+        self.end(&removed, packets);
+    }
+
+    /// Removes an acknowledgment, and its place.
     fn delete(&mut self, index: u32, packets: &mut PacketStore) {
         let node = self.take(index);
+        self.end(&node, packets);
+    }
+
+    /// Releases an acknowledgment that has been removed.
+    fn end(&mut self, node: &Node, packets: &mut PacketStore) {
         packets.release(node.packet);
         self.count(node.flow, |counters| {
             counters.removed += 1;
             counters.removed_bytes += u64::from(node.length);
+            counters.duplicates_removed += u64::from(node.repeats);
         });
     }
 
@@ -268,9 +313,9 @@ impl AckQueue {
             marks.high
         };
         let base = self.list.node(first).acknowledgment;
-        let (mut survivor, mut count) = (first, 0);
+        let mut count = 0;
         while count < most {
-            let next = self.list.node(survivor).flow_after;
+            let next = self.list.node(first).flow_after;
             if next == NONE {
                 break;
             }
@@ -278,17 +323,18 @@ impl AckQueue {
             if !node.replaces || compacts && node.acknowledgment - base > u32::from(u16::MAX) {
                 break;
             }
-            self.delete(survivor, packets);
-            (survivor, count) = (next, count + 1);
+            self.absorb(first, next, packets);
+            count += 1;
         }
         if count == 0 {
             return false;
         }
         // Once is enough: "marked to indicate that it has already been compacted" (section 6), and one
         // in a high mark of acknowledgments has to get through (section 5).
-        let node = self.list.node_mut(survivor);
+        let node = self.list.node_mut(first);
         node.fixed = true;
         node.replaces = false;
+        let repeats = node.repeats;
         let bytes = node.acknowledgment - base;
         let packet = node.packet;
         // Behind it, a new run begins.
@@ -296,7 +342,8 @@ impl AckQueue {
         if next != NONE {
             self.list.node_mut(next).replaces = false;
         }
-        if compacts {
+        // Duplicates are never restored.
+        if compacts && !repeats {
             packets.set_compaction(
                 packet,
                 Some(Compaction {
@@ -305,7 +352,7 @@ impl AckQueue {
                 }),
             );
             packets.get_mut(packet).header_length += PREFIX as u8;
-            self.list.lengthen(survivor, PREFIX);
+            self.list.lengthen(first, PREFIX);
             self.count(Some(slot), |counters| counters.compacted += 1);
         }
         true
@@ -338,6 +385,7 @@ impl AckQueue {
         if droppable {
             node.replaces = !std::mem::take(&mut flow.ecn_changed);
             node.fixed = false;
+            node.adjacent = flow.last != NONE && flow.last == flow.ends.last;
         }
         goes
     }
@@ -360,21 +408,31 @@ impl QueueDiscipline for AckQueue {
         };
         node.flow = self.flows.enter(flow, make, |_, _| {});
         let mut goes = None;
+        let mut duplicate = false;
         if let Some(slot) = node.flow {
             let kept = self.classify(slot, packet, cx);
-            if let Err(reason) = kept {
-                self.count(node.flow, |counters| counters.keep(reason));
-            }
+            duplicate = kept == Err(Kept::Duplicate);
             node.counted = !matches!(kept, Err(Kept::Data | Kept::Control));
             if let Method::Filter { aggressive } = self.method {
                 goes = self.filter(slot, aggressive, &mut node, cx);
+                if node.fixed {
+                    let reason = kept.err().unwrap_or(Kept::Sack);
+                    self.count(node.flow, |counters| counters.keep(reason));
+                }
             } else {
+                if let Err(reason) = kept {
+                    self.count(node.flow, |counters| counters.keep(reason));
+                }
                 node.fixed = kept.is_err();
+                node.repeats = kept == Ok(0);
                 node.replaces = kept.is_ok_and(|step| self.replaces(slot, step, &node, cx));
             }
         }
-        if let Some(index) = goes {
-            self.drop_candidate(index, &mut node, cx.packets);
+        if let Some(index) = goes
+            && self.drop_candidate(index, &mut node, cx.packets)
+        {
+            self.count(node.flow, |counters| counters.queued += 1);
+            return Verdict::Queued;
         }
         if !self.fits(node.length)
             && !node
@@ -382,6 +440,9 @@ impl QueueDiscipline for AckQueue {
                 .is_some_and(|slot| self.make_room(slot, &mut node, cx))
         {
             self.count(node.flow, |counters| counters.dropped += 1);
+            if let Some(slot) = node.flow.filter(|_| duplicate) {
+                self.flows.get_mut(slot).repeats -= 1;
+            }
             return Verdict::Dropped;
         }
         self.count(node.flow, |counters| counters.queued += 1);
@@ -431,9 +492,17 @@ impl QueueDiscipline for AckQueue {
 }
 
 impl AckQueue {
-    /// Drops what the filter chose. The ECN flags' change that it saw is now its successor's.
-    fn drop_candidate(&mut self, index: u32, arrival: &mut Node, packets: &mut PacketStore) {
+    /// Drops what the filter chose. CAKE has a queue for each flow, in which those behind it move up;
+    /// here they move into its place, and the arrival into theirs, where nothing else of the flow is in
+    /// between. Has the arrival found its place that way?
+    fn drop_candidate(
+        &mut self,
+        index: u32,
+        arrival: &mut Node,
+        packets: &mut PacketStore,
+    ) -> bool {
         let node = *self.list.node(index);
+        // The ECN flags' change in front of it is now in front of its successor.
         if !node.replaces {
             match (node.flow_after, node.flow) {
                 // The arrival is a candidate itself, or else the next one will be told.
@@ -443,7 +512,30 @@ impl AckQueue {
                 (after, _) => self.list.node_mut(after).replaces = false,
             }
         }
-        self.delete(index, packets);
+        if arrival.fixed || !arrival.adjacent {
+            self.delete(index, packets);
+            return false;
+        }
+        if node.flow_after == NONE {
+            // The arrival is right behind it.
+            self.end(&node, packets);
+            self.list.substitute(index, arrival);
+            let kept = self.list.node_mut(index);
+            kept.replaces = arrival.replaces;
+            return true;
+        }
+        let next = *self.list.node(node.flow_after);
+        if next.flow_after != NONE || !next.adjacent {
+            self.delete(index, packets);
+            return false;
+        }
+        // It, its successor, the arrival: two places for two.
+        self.list.substitute(index, &next);
+        self.list.node_mut(index).replaces = next.replaces;
+        self.list.substitute(node.flow_after, arrival);
+        self.list.node_mut(node.flow_after).replaces = arrival.replaces;
+        self.end(&node, packets);
+        true
     }
 
     fn low(&self) -> u32 {

@@ -180,8 +180,9 @@ fn compacted(acks: &[Ack]) -> Vec<(u32, Option<(u8, u16)>)> {
         .map(|&packet| {
             let compaction = bench.packets.compaction(packet);
             let record = bench.packets.get(packet);
-            let expected = if compaction.is_some() { 43 } else { 40 };
-            assert_eq!(record.length().get(), expected);
+            let options = if record.has_sack_blocks() { 12 } else { 0 };
+            let prefix = if compaction.is_some() { 3 } else { 0 };
+            assert_eq!(record.length().get(), 40 + options + prefix);
             (
                 record.acknowledgment.get(),
                 compaction.map(|c| (c.count, c.bytes)),
@@ -238,37 +239,79 @@ fn a_jump_over_a_filled_hole_is_not_cut_into_steps() {
 #[test]
 fn one_that_waits_is_not_compacted_again() {
     let mut bench = Bench::default();
-    let mut queue = queue(Method::Compaction(MARKS));
-    // Another flow's data come first, so that what is compacted stays in the queue.
-    let offer = |queue: &mut AckQueue, bench: &mut Bench, ack: Ack| {
-        let packet = ack.insert(&mut bench.packets);
-        queue.enqueue(packet, &mut bench.cx());
-    };
-    for i in 1..=3 {
-        offer(&mut queue, &mut bench, ack(1000 * i));
+    let mut queue = limited(Method::Compaction(MARKS), Limit::Packets(8));
+    for packet in pass(&mut queue, &mut bench, &advancing(3)) {
+        bench.packets.release(packet);
     }
-    for _ in 0..3 {
-        queue.dequeue(&mut bench.cx());
+    // Another flow's data are at the head; the queue is full when 11,000 comes, and when 17,000 does.
+    let mut acks = vec![ack(1).port(9).payload(100)];
+    acks.extend((4..=17).map(|i| ack(1000 * i)));
+    let out = pass(&mut queue, &mut bench, &acks);
+    assert_eq!(bench.numbers(&out), [1, 10_000, 16_000, 17_000]);
+    let counts: Vec<_> = out
+        .iter()
+        .map(|&packet| bench.packets.compaction(packet).map(|c| (c.count, c.bytes)))
+        .collect();
+    assert_eq!(counts, [None, Some((6, 6000)), Some((5, 5000)), None]);
+    assert_eq!(queue.given_up().removed, 11);
+}
+
+#[test]
+fn the_survivor_takes_the_place_of_the_oldest() {
+    let mut bench = Bench::default();
+    for method in [Method::Suppression(MARKS), Method::Compaction(MARKS)] {
+        let mut queue = queue(method);
+        for packet in pass(&mut queue, &mut bench, &advancing(1)) {
+            bench.packets.release(packet);
+        }
+        // An upload's data are between the acknowledgments; what these say doesn't wait for them.
+        let mut acks = Vec::new();
+        for i in 2..=8 {
+            acks.extend([ack(1000 * i), ack(i).port(9).payload(1000)]);
+        }
+        let out = pass(&mut queue, &mut bench, &acks);
+        assert_eq!(bench.numbers(&out), [8000, 2, 3, 4, 5, 6, 7, 8]);
+        out.into_iter()
+            .for_each(|packet| bench.packets.release(packet));
     }
-    offer(&mut queue, &mut bench, ack(4000));
-    offer(&mut queue, &mut bench, ack(1).port(9).payload(100));
-    for i in 5..=10 {
-        offer(&mut queue, &mut bench, ack(1000 * i));
+    for aggressive in [false, true] {
+        let mut acks = Vec::new();
+        for i in 2..=8 {
+            acks.extend([ack(1000 * i), ack(i).port(9).payload(1000)]);
+        }
+        let out = filtered(aggressive, &acks);
+        if aggressive {
+            assert_eq!(out, [8000, 2, 3, 4, 5, 6, 7, 8]);
+        } else {
+            assert_eq!(out, [7000, 2, 8000, 3, 4, 5, 6, 7, 8]);
+        }
     }
-    // 4000 to 9000 go in favour of 10,000, which waits behind the data.
-    let data = queue.dequeue(&mut bench.cx()).unwrap();
-    assert_eq!(bench.packets.get(data).payload_length, 100);
-    for i in 11..=20 {
-        offer(&mut queue, &mut bench, ack(1000 * i));
-    }
-    let first = queue.dequeue(&mut bench.cx()).unwrap();
-    assert_eq!(bench.numbers(&[first]), [10_000]);
-    let second = queue.dequeue(&mut bench.cx()).unwrap();
-    assert_eq!(bench.numbers(&[second]), [20_000]);
-    let count = |packet| bench.packets.compaction(packet).map(|c| (c.count, c.bytes));
-    assert_eq!(count(first), Some((6, 6000)));
-    assert_eq!(count(second), Some((9, 9000)));
-    assert_eq!(queue.given_up().removed, 15);
+}
+
+#[test]
+fn of_duplicates_with_sack_blocks_three_stay_and_the_last() {
+    let dup = |i: u32| ack(2000).blocks(&[(5000, 5000 + 1000 * i)]);
+    let mut acks = vec![ack(1000), ack(2000)];
+    acks.extend((1..=40).map(dup));
+    acks.extend((1..=10).map(|i| ack(50_000 + 1000 * i)));
+    let numbers = suppressed(&acks);
+    assert_eq!(numbers, [1000, 2000, 2000, 2000, 2000, 2000, 60_000]);
+    assert_eq!(
+        compacted(&acks[..42])
+            .iter()
+            .filter(|(number, compaction)| *number == 2000 && compaction.is_none())
+            .count(),
+        5,
+        "duplicates are never restored"
+    );
+    // Without blocks, every one of them counts to the sender.
+    let mut acks = vec![ack(1000), ack(2000)];
+    acks.extend((0..40).map(|_| ack(2000)));
+    assert_eq!(suppressed(&acks).len(), 42);
+    // Blocks that the next one doesn't cover stay.
+    let mut acks = vec![ack(1000)];
+    acks.extend((1..=10).map(|i| ack(1000).blocks(&[(5000 * i, 5000 * i + 1000)])));
+    assert_eq!(suppressed(&acks).len(), 11);
 }
 
 #[test]
