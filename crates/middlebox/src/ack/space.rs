@@ -40,9 +40,9 @@ pub(super) struct SpacedLane {
     /// ack_iat: time between two acknowledgments that are let out.
     interval: Span,
     timer: Option<Time>,
-    last_compacted: Option<Time>,
-    last_normal: Option<Time>,
-    /// The latest times between two normal acknowledgments.
+    /// When the last acknowledgment arrived, and whether it was a compacted one.
+    last: Option<(Time, bool)>,
+    /// The latest times between two normal acknowledgments with nothing in between.
     recent: [Span; N as usize],
     recent_count: usize,
     entered: Option<Time>,
@@ -51,11 +51,27 @@ pub(super) struct SpacedLane {
 impl SpacedLane {
     /// A normal acknowledgment has come.
     fn measure(&mut self, now: Time) {
-        if let Some(last) = self.last_normal {
+        if let Some((last, false)) = self.last {
             self.recent[self.recent_count % N as usize] = now.since(last);
             self.recent_count += 1;
         }
-        self.last_normal = Some(now);
+        self.last = Some((now, false));
+    }
+
+    /// The time over which to spread what a compacted acknowledgment stands for.
+    ///
+    /// Between two compacted ones, the time between them. For the first one behind normal ones, the
+    /// average time between those: till then "the interface transmits packets at the line speed"
+    /// (section 7); but not more than has passed. So, too, after a pause.
+    fn between(&self, now: Time, longest: Span) -> Span {
+        let Some((last, compacted)) = self.last else {
+            return Span::ZERO;
+        };
+        let since = now.since(last);
+        if compacted && since <= longest {
+            return since;
+        }
+        self.average().unwrap_or(since).min(since).min(longest)
     }
 
     /// The average time between recent normal acknowledgments.
@@ -123,9 +139,6 @@ impl Spacer {
         let mut lane = self.lend(number, flows);
         if acknowledges {
             lane.measure(now);
-        } else {
-            // Data take the link longer than acknowledgments do.
-            lane.last_normal = None;
         }
         let mut exit = Exit {
             now,
@@ -155,18 +168,8 @@ impl Spacer {
     ) {
         let number = self.number(flow);
         let mut lane = self.lend(number, flows);
-        let longest = self.settings.maximum_hold;
-        // The time since the last compacted one, unless the link was idle meanwhile; for the first one
-        // the time that normal ones take, since till then the link was busy with them.
-        let since = lane.last_compacted.map(|last| now.since(last));
-        let between = since
-            .filter(|&since| since <= longest)
-            .or(lane.average())
-            .or(since)
-            .unwrap_or(Span::ZERO)
-            .min(longest);
-        lane.last_compacted = Some(now);
-        lane.last_normal = None;
+        let between = lane.between(now, self.settings.maximum_hold);
+        lane.last = Some((now, true));
         let mut exit = Exit {
             now,
             flows,
