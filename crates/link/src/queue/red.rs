@@ -127,7 +127,7 @@ impl Red {
         self.update_average(cx.now);
         let share = self.share();
         if self.average < self.settings.minimum_threshold || self.waiting.packets() == 0 {
-            // ns-2 and the authors' own simulator agree: no early drop where nothing waits.
+            // Nothing waits: a drop would leave the link idle. (ns-2: unless two wait.)
             self.count = None;
             return Detection::Pass;
         }

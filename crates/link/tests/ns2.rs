@@ -1,0 +1,277 @@
+//! RED and deficit round robin against ns-2's, packet by packet (`benches/witness/queues.tcl`).
+//! Skipped, and said so, where ns-2 is not installed.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bentpipe_link::{
+    Direction, Ends, Fair, FairSettings, Limit, Managed, Measure, QueueCtx, QueueDiscipline,
+    Queueing, Red, RedSettings, Settings, Verdict, Watch,
+};
+use bentpipe_types::{
+    BitRate, Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
+};
+
+/// An event at ns-2's queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Event {
+    what: char,
+    at_us: u64,
+    flow: u16,
+    bytes: u64,
+    /// ns-2's number of the packet.
+    id: u64,
+}
+
+/// What ns-2 makes of one of the script's queues, and its trace; none without ns-2.
+fn ns2(kind: &str) -> Option<(Vec<Event>, PathBuf)> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/witness/queues.tcl");
+    let trace = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{kind}.tr"));
+    match Command::new("ns")
+        .arg(script)
+        .arg(kind)
+        .arg(&trace)
+        .output()
+    {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: ns-2 is not installed (no `ns` on PATH)");
+            return None;
+        }
+        Err(error) => panic!("ns: {error}"),
+        Ok(output) => assert!(output.status.success(), "ns: {output:?}"),
+    }
+    let text = std::fs::read_to_string(&trace).expect("ns-2 wrote its trace");
+    let events = text.lines().map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        Event {
+            what: line.chars().next().expect("not empty"),
+            at_us: microseconds(fields[1]),
+            flow: fields[7].parse().expect("a flow"),
+            bytes: fields[5].parse().expect("a size"),
+            id: fields[11].parse().expect("a number"),
+        }
+    });
+    Some((events.filter(|event| event.what != 'r').collect(), trace))
+}
+
+fn microseconds(seconds: &str) -> u64 {
+    (seconds.parse::<f64>().expect("a time") * 1e6).round() as u64
+}
+
+fn packet_of(event: &Event) -> Packet {
+    let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+    packet.source.port = event.flow;
+    packet.payload_length = (event.bytes - 40) as u16;
+    packet.payload_offset = event.id;
+    packet
+}
+
+/// Notes when transmissions begin.
+#[derive(Default)]
+struct Departures(Vec<(u64, u64)>);
+
+impl Watch for Departures {
+    fn sent(&mut self, now: Time, packet: PacketRef, packets: &PacketStore) {
+        self.0
+            .push((now.as_nanos() / 1000, packets.get(packet).payload_offset));
+    }
+
+    fn received(&mut self, _now: Time, _packet: PacketRef, _packets: &PacketStore) {}
+}
+
+struct Replay {
+    /// When the transmission of which packet began.
+    departures: Vec<(u64, u64)>,
+    dropped: u64,
+    /// Packets waiting as each arrived, on average.
+    mean_queue: f64,
+}
+
+/// Offers ns-2's arrivals to a queue of ours in front of the same link.
+fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
+    let random = RandomStream::new(5, "witness", "queue");
+    let Direction::Managed(mut link) = Direction::new(Settings {
+        rate: BitRate::new(1_000_000).expect("not zero"),
+        delay: Span::from_millis(10),
+        queue: Queueing::Discipline { queue, random },
+        errors: Vec::new(),
+        redundancy: 1.0,
+        ends: Ends::default(),
+    }) else {
+        unreachable!("a discipline is managed");
+    };
+    let mut packets = PacketStore::default();
+    let mut departures = Departures::default();
+    let run = |link: &mut Managed, until, packets: &mut PacketStore, watch: &mut Departures| {
+        let mut out = Vec::new();
+        while let Some(at) = link.next_event().filter(|at| *at <= until) {
+            link.on_event(at, packets, watch, &mut out);
+            out.drain(..).for_each(|packet| packets.release(packet));
+        }
+    };
+    let (mut waiting, mut arrivals) = (0, 0);
+    for event in events.iter().filter(|event| event.what == '+') {
+        let now = Time::ZERO + Span::from_micros(event.at_us);
+        run(&mut link, now, &mut packets, &mut departures);
+        let packet = packets.insert(packet_of(event));
+        waiting += link.waiting_packets();
+        arrivals += 1;
+        if link.enqueue(now, packet, &mut packets, &mut departures) == Verdict::Dropped {
+            packets.release(packet);
+        }
+    }
+    run(&mut link, Time::LAST, &mut packets, &mut departures);
+    Replay {
+        departures: departures.0,
+        dropped: link.counters().dropped,
+        mean_queue: waiting as f64 / f64::from(arrivals),
+    }
+}
+
+/// What ns-2 did.
+fn theirs(events: &[Event]) -> Replay {
+    let mut waiting: i64 = 0;
+    let (mut sum, mut arrivals, mut dropped) = (0, 0, 0);
+    let mut departures = Vec::new();
+    for event in events {
+        match event.what {
+            '+' => {
+                sum += waiting;
+                arrivals += 1;
+                waiting += 1;
+            }
+            '-' => {
+                waiting -= 1;
+                departures.push((event.at_us, event.id));
+            }
+            _ => {
+                waiting -= 1;
+                dropped += 1;
+            }
+        }
+    }
+    Replay {
+        departures,
+        dropped,
+        mean_queue: sum as f64 / f64::from(arrivals),
+    }
+}
+
+#[test]
+fn deficit_round_robin_sends_the_same_packets_at_the_same_times() {
+    let Some((events, _)) = ns2("drr") else {
+        return;
+    };
+    let queue = Fair::new(FairSettings {
+        limit: Limit::Bytes(Bytes::new(12_000)),
+        quantum: Bytes::new(1500),
+        flows: 16,
+    });
+    let ours = replay(&events, Box::new(queue));
+    let theirs = theirs(&events);
+    let pairs = ours.departures.iter().zip(&theirs.departures);
+    let same = pairs.take_while(|(ours, theirs)| ours == theirs).count();
+    assert_eq!(
+        ours.departures.get(same),
+        theirs.departures.get(same),
+        "after {same} of {} the same",
+        theirs.departures.len()
+    );
+    assert_eq!(ours.dropped, theirs.dropped);
+    assert!(theirs.dropped > 200, "or nothing was tested");
+}
+
+const RED: RedSettings = RedSettings {
+    limit: Limit::Packets(40),
+    measure: Measure::Packets,
+    minimum_threshold: 5.0,
+    maximum_threshold: 15.0,
+    maximum_probability: 0.1,
+    weight: 0.002,
+    gentle: true,
+    ecn: false,
+    mean_packet: Bytes::new(1000),
+    mean_transmission: Span::from_millis(8),
+};
+
+/// The same arrivals and the same parameters; luck is different.
+#[test]
+fn red_drops_as_many_and_keeps_as_long_a_queue() {
+    let Some((events, _)) = ns2("red") else {
+        return;
+    };
+    let ours = replay(&events, Box::new(Red::new(RED)));
+    let theirs = theirs(&events);
+    let relative = |ours: f64, theirs: f64| (ours - theirs).abs() / theirs;
+    println!(
+        "drops {} and ns-2's {}, queue {:.3} and {:.3}",
+        ours.dropped, theirs.dropped, ours.mean_queue, theirs.mean_queue
+    );
+    assert!(relative(ours.dropped as f64, theirs.dropped as f64) < 0.02);
+    assert!(relative(ours.mean_queue, theirs.mean_queue) < 0.03);
+}
+
+/// Where nothing is dropped, the average is no matter of luck: busy and idle times, in turn.
+#[test]
+fn reds_average_is_the_same_at_every_arrival() {
+    let Some((events, trace)) = ns2("red-average") else {
+        return;
+    };
+    let text = std::fs::read_to_string(trace.with_extension("tr.average")).expect("the averages");
+    let mut averages = text.lines().map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let average: f64 = fields[2].parse().expect("a value");
+        (microseconds(fields[1]), average)
+    });
+    let mut expected = averages.next();
+    let mut queue = Red::new(RedSettings {
+        limit: Limit::Packets(1000),
+        minimum_threshold: 1000.0,
+        maximum_threshold: 3000.0,
+        weight: 0.02,
+        ..RED
+    });
+    let mut packets = PacketStore::default();
+    let mut random = RandomStream::new(1, "witness", "queue");
+    // The transmitter, by hand.
+    let mut busy_until = Time::ZERO;
+    let (mut compared, mut worst) = (0, 0.0_f64);
+    for event in events.iter().filter(|event| event.what == '+') {
+        let now = Time::ZERO + Span::from_micros(event.at_us);
+        let mut cx = QueueCtx {
+            now,
+            packets: &mut packets,
+            random: &mut random,
+        };
+        let transmission = Span::from_micros(8 * event.bytes);
+        while busy_until <= now && queue.packets() > 0 {
+            let packet = queue.dequeue(&mut cx).expect("it waits");
+            cx.packets.release(packet);
+            busy_until += transmission;
+        }
+        let idle = busy_until <= now;
+        if idle {
+            queue.idle_since(busy_until);
+        }
+        let packet = cx.packets.insert(packet_of(event));
+        assert_eq!(queue.enqueue(packet, &mut cx), Verdict::Queued);
+        if idle {
+            let packet = queue.dequeue(&mut cx).expect("it waits");
+            cx.packets.release(packet);
+            busy_until = now + transmission;
+        }
+        // ns-2 writes an average where it has changed: time and value with six digits.
+        if let Some((at, average)) = expected
+            && at.abs_diff(event.at_us) <= 1 + event.at_us / 100_000
+        {
+            worst = worst.max((queue.average() - average).abs() / average.max(1.0));
+            compared += 1;
+            expected = averages.next();
+        }
+    }
+    assert_eq!(expected, None, "every value belongs to an arrival");
+    println!("{compared} averages compared, the worst differs by {worst:e}");
+    assert!(compared > 600, "{compared}");
+    assert!(worst < 1e-5, "{worst:e}");
+}
