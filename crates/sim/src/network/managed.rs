@@ -29,28 +29,22 @@ impl Watch for AtTaps<'_> {
 
 impl Network {
     /// The direction's entry has come up: its next event, or an earlier one that has moved to later.
+    /// Returns the first packet that it lets out; the others are left in `arrived`.
     #[inline(never)]
-    pub(super) fn on_managed(&mut self, index: u16) {
+    pub(super) fn on_managed(&mut self, index: u16) -> Option<PacketRef> {
         self.schedule.remove_first();
         let slot = &mut self.directions[usize::from(index)];
         if slot.scheduled != Some(self.now) {
-            return;
+            return None;
         }
         slot.scheduled = None;
         let mut arrived = std::mem::take(&mut self.arrived);
         self.with_managed(index, |now, managed, packets, watch| {
             managed.on_event(now, packets, watch, &mut arrived);
         });
-        let slot = &self.directions[usize::from(index)];
-        let (to, port) = (slot.to, slot.to_port);
-        for packet in arrived.drain(..) {
-            self.packet_hops += 1;
-            self.last_arrival = self.now;
-            self.call(to, |node, cx| {
-                bentpipe_types::Agent::on_packet(node, port, packet, cx);
-            });
-        }
+        arrived.reverse();
         self.arrived = arrived;
+        self.arrived.pop()
     }
 
     /// Offers a packet to a direction.

@@ -110,7 +110,8 @@ pub struct Network {
     directions: Vec<DirectionSlot>,
     flows: Vec<FlowSlot>,
     outbox: Outbox,
-    /// What a managed direction lets out; empty between events.
+    /// What a managed direction has let out and nobody has been given yet, the first last; empty
+    /// between events.
     arrived: Vec<PacketRef>,
     trace: Trace,
     probes: Probes,
@@ -274,30 +275,49 @@ impl Network {
             self.probe_queue(index);
         }
         let slot = &mut self.directions[usize::from(index)];
-        let Direction::Fifo(fifo) = &mut slot.direction else {
-            self.on_managed(index);
-            return;
-        };
-        let arrival = fifo.arrive(self.now);
-        match fifo.first() {
-            Some((at, next)) => {
-                self.packets.prefetch(next);
-                self.schedule.postpone_first(at);
-            }
-            None => self.schedule.remove_first(),
-        }
-        match arrival {
-            Some(Arrival::Delivered(packet)) => {
-                let (to, port) = (slot.to, slot.to_port);
-                self.packet_hops += 1;
-                self.last_arrival = self.now;
-                if let Some(tap) = slot.taps[RECEIVING] {
+        let (to, port) = (slot.to, slot.to_port);
+        let arrival = match &mut slot.direction {
+            Direction::Fifo(fifo) => {
+                let arrival = fifo.arrive(self.now);
+                match fifo.first() {
+                    Some((at, next)) => {
+                        self.packets.prefetch(next);
+                        self.schedule.postpone_first(at);
+                    }
+                    None => self.schedule.remove_first(),
+                }
+                if let (Some(Arrival::Delivered(packet)), Some(tap)) =
+                    (arrival, slot.taps[RECEIVING])
+                {
                     self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
                 }
-                self.call(to, |node, cx| node.on_packet(port, packet, cx));
+                arrival
             }
-            Some(Arrival::Lost(packet)) => self.packets.release(packet),
-            None => debug_assert!(false, "a direction's entry is the arrival of its head"),
+            Direction::Managed(_) => match self.on_managed(index) {
+                Some(packet) => Some(Arrival::Delivered(packet)),
+                None => return,
+            },
+        };
+        let mut packet = match arrival {
+            Some(Arrival::Delivered(packet)) => packet,
+            Some(Arrival::Lost(packet)) => {
+                self.packets.release(packet);
+                return;
+            }
+            None => {
+                debug_assert!(false, "a direction's entry is the arrival of its head");
+                return;
+            }
+        };
+        // One call for both kinds, so that it is compiled into this function.
+        loop {
+            self.packet_hops += 1;
+            self.last_arrival = self.now;
+            self.call(to, |node, cx| node.on_packet(port, packet, cx));
+            match self.arrived.pop() {
+                Some(next) => packet = next,
+                None => return,
+            }
         }
     }
 
