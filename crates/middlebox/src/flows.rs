@@ -1,7 +1,7 @@
 //! A bounded table of flows.
 
 use bentpipe_link::Flow;
-use bentpipe_types::Packet;
+use bentpipe_types::{Endpoint, Packet};
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
@@ -12,6 +12,12 @@ pub(crate) fn flow_of(packet: &Packet) -> Flow {
         source: packet.source,
         destination: packet.destination,
     }
+}
+
+/// A flow as one number: all of its 64 bits.
+fn key(flow: Flow) -> u64 {
+    let end = |end: Endpoint| u64::from(end.address.0) << 16 | u64::from(end.port);
+    end(flow.source) << 32 | end(flow.destination)
 }
 
 /// A flow's place in a [`FlowTable`].
@@ -38,7 +44,9 @@ impl Slot {
 pub(crate) struct FlowTable<S> {
     capacity: usize,
     slots: Vec<Entry<S>>,
-    index: FxHashMap<Flow, u32>,
+    index: FxHashMap<u64, u32>,
+    /// The flow entered last: most packets follow one of their own flow.
+    last: u32,
     // Idle flows, a doubly linked list from the one longest idle.
     oldest: u32,
     newest: u32,
@@ -63,6 +71,7 @@ impl<S> FlowTable<S> {
             capacity,
             slots: Vec::new(),
             index: FxHashMap::default(),
+            last: NONE,
             oldest: NONE,
             newest: NONE,
             evicted: 0,
@@ -79,8 +88,9 @@ impl<S> FlowTable<S> {
         make: impl FnOnce() -> S,
         evict: impl FnOnce(Flow, S),
     ) -> Option<Slot> {
-        if let Some(&slot) = self.index.get(&flow) {
-            if !self.slots[slot as usize].busy {
+        if let Some(slot) = self.find(flow) {
+            self.last = slot;
+            if !self.slots[slot as usize].busy && self.newest != slot {
                 self.unlink(slot);
                 self.append(slot);
             }
@@ -104,7 +114,7 @@ impl<S> FlowTable<S> {
             let slot = self.oldest;
             self.unlink(slot);
             let old = std::mem::replace(&mut self.slots[slot as usize], entry);
-            self.index.remove(&old.flow);
+            self.index.remove(&key(old.flow));
             self.evicted += 1;
             evict(old.flow, old.state);
             slot
@@ -112,9 +122,18 @@ impl<S> FlowTable<S> {
             self.refused += 1;
             return None;
         };
-        self.index.insert(flow, slot);
+        self.index.insert(key(flow), slot);
+        self.last = slot;
         self.append(slot);
         Some(Slot(slot))
+    }
+
+    fn find(&self, flow: Flow) -> Option<u32> {
+        let last = self.slots.get(self.last as usize);
+        if last.is_some_and(|entry| entry.flow == flow) {
+            return Some(self.last);
+        }
+        self.index.get(&key(flow)).copied()
     }
 
     /// Busy flows are not evicted.
@@ -181,7 +200,7 @@ impl<S> FlowTable<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_types::{Address, Endpoint};
+    use bentpipe_types::Address;
 
     fn flow(port: u16) -> Flow {
         let end = |address, port| Endpoint {
