@@ -278,6 +278,11 @@ fn what_the_comments_of_the_ready_made_scenarios_say_to_try_works() {
                 .split("--set ")
                 .skip(1)
                 .map(|setting| {
+                    // Single quotes around it all, as for a shell.
+                    let whole = setting.strip_prefix('\'').and_then(|s| s.split_once('\''));
+                    if let Some((whole, _)) = whole {
+                        return whole.split_once('=').unwrap();
+                    }
                     let (key, value) = setting.split_once('=').unwrap();
                     match value.strip_prefix('"') {
                         Some(quoted) => (key, quoted.split('"').next().unwrap()),
