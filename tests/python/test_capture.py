@@ -106,3 +106,28 @@ def test_times_have_nanoseconds_and_never_run_backwards(tmp_path: Path) -> None:
     assert min(gaps) >= 0
     # A 1500-byte packet takes 7.8125 ms at 1.536 Mbit/s: half a microsecond is not rounded away.
     assert Decimal("0.007812500") in gaps
+
+
+def test_a_return_links_capture_has_the_real_bytes(tmp_path: Path) -> None:
+    # Slow enough that acknowledgments are compacted: outer header, three bytes, inner packet.
+    parts = [("links.satellite.return", '{ rate = "9.6 kbit/s", acks = { kind = "compaction" } }')]
+    path, summary = _capture(tmp_path, parts, "satellite@server")
+    link = summary["links"][1]
+    assert link["name"] == "satellite.return"
+    assert _frames(path, BROKEN) == []
+    received = "ip.dst == 10.0.0.1 and ip.src == 10.0.0.2"
+    assert len(_frames(path, received)) == link["packets_delivered"]
+    compacted = link["counters"]["total"]["acks_compacted"]
+    assert compacted > 0
+    # 253: for experiments; what is not compacted is IP in IP, which tshark sees through.
+    assert len(_frames(path, f"{received} and ip.proto == 253")) == compacted
+    inside = len(_frames(path, f"{received} and ip.proto == 4 and tcp"))
+    assert inside == link["packets_delivered"] - compacted
+
+
+def test_a_capture_of_compressed_headers_shows_the_packets_before(tmp_path: Path) -> None:
+    parts = [("links.satellite.compression", "rfc1144")]
+    path, summary = _capture(tmp_path, parts, "satellite")
+    assert _frames(path, f"{BROKEN} or {REMARKS}") == []
+    packets = sum(link["packets_delivered"] for link in summary["links"])
+    assert len(_frames(path, "tcp")) == packets
