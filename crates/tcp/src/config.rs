@@ -46,7 +46,10 @@ pub struct Config {
     pub rto_rule: RtoRule,
     /// Retransmissions of one segment by timeout before the connection is given up. Linux has 15.
     pub maximum_retransmissions: u32,
-    /// The same for the SYN, and for the SYN+ACK.
+    /// How long data may stay unacknowledged before the connection is given up, however often it was
+    /// sent again (RFC 5482). `None`: `maximum_retransmissions` says.
+    pub user_timeout: Option<Span>,
+    /// Retransmissions of the SYN, or of the SYN+ACK, before the connection is given up.
     pub maximum_syn_retransmissions: u32,
     /// Send a new segment for each of the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
@@ -86,6 +89,8 @@ pub struct Config {
     pub time_wait: Span,
     /// Version of the IP header in front of every segment.
     pub ip_version: IpVersion,
+    /// Habits that no other setting is about.
+    pub habits: Habits,
 }
 
 impl Default for Config {
@@ -107,6 +112,7 @@ impl Default for Config {
             maximum_rto: Span::from_secs(120),
             rto_rule: RtoRule::Linux,
             maximum_retransmissions: 15,
+            user_timeout: None,
             maximum_syn_retransmissions: 6,
             limited_transmit: true,
             congestion_control: CongestionControlKind::Cubic,
@@ -127,12 +133,48 @@ impl Default for Config {
             idle_restart: IdleRestart::Decay,
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
+            habits: Habits::Rfc,
+        }
+    }
+}
+
+impl Config {
+    /// Linux's choices, also where the default is an RFC's, or simpler.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self {
+            // TCP_MAX_QUICKACKS
+            quick_acks: 16,
+            slow_start: SlowStartKind::LinuxHyStart,
+            habits: Habits::Linux,
+            ..Self::default()
         }
     }
 }
 
 /// RFC 9406 section 4.3: L, for a sender that does not pace.
 pub const HYSTART_LIMIT: u32 = 8;
+
+/// What a connection does where Linux and the RFCs differ and nobody would want a setting for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Habits {
+    /// As the RFCs say.
+    #[default]
+    Rfc,
+    /// As Linux has it:
+    ///
+    /// * a segment without timestamps is taken, although they were negotiated (RFC 7323 section 3.2
+    ///   drops it);
+    /// * an acknowledgment of what was never sent is dropped without an answer (RFC 9293 section
+    ///   3.10.7.4 answers it);
+    /// * a probe of a closed window is an old sequence number without payload, rather than the first
+    ///   byte that waits (RFC 9293 section 3.8.6.1);
+    /// * a loss reduces the congestion window, whatever is in flight (RFC 5681 section 3.1 and RFC
+    ///   9438 section 4.6 reduce what is in flight);
+    /// * without SACK, what duplicate acknowledgments have told of doesn't grow the window once more
+    ///   when it is acknowledged.
+    Linux,
+}
 
 /// How the retransmission timeout follows from round-trip samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

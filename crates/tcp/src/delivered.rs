@@ -10,6 +10,8 @@ pub(crate) struct Delivered {
     total: u64,
     // Counted by duplicates, and not yet acknowledged.
     ahead: u64,
+    // By the last acknowledgment of something new.
+    last: u64,
 }
 
 impl Delivered {
@@ -17,6 +19,12 @@ impl Delivered {
     #[inline]
     pub(crate) const fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Of those, the bytes that the last acknowledgment of something new told of.
+    #[inline]
+    pub(crate) const fn last(&self) -> u64 {
+        self.last
     }
 
     /// With SACK, it is known.
@@ -36,6 +44,7 @@ impl Delivered {
     pub(crate) fn on_acknowledged(&mut self, acknowledged: u64, segment: u64) {
         if self.ahead == 0 {
             self.total += acknowledged;
+            self.last = acknowledged;
             return;
         }
         // At least what filled the hole is new.
@@ -43,6 +52,7 @@ impl Delivered {
             .saturating_sub(self.ahead)
             .max(segment.min(acknowledged));
         self.total += new;
+        self.last = new;
         self.ahead = self.ahead.saturating_sub(acknowledged - new);
     }
 }

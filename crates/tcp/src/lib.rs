@@ -27,9 +27,9 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 
-pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, IdleRestart, RtoRule};
+pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, Habits, IdleRestart, RtoRule};
 pub use congestion::CongestionControlKind;
-pub use connection::{Accepted, Connection, Events, State, reset_reply};
+pub use connection::{Accepted, CongestionState, Connection, Events, State, TcpInfo, reset_reply};
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;

@@ -67,6 +67,11 @@ impl RttEstimator {
         Span::from_nanos((self.base << self.backoff).min(self.maximum))
     }
 
+    /// How often the timeout is doubled.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
     /// The smoothed round-trip time.
     #[inline]
     pub(crate) fn smoothed(&self) -> Option<Span> {

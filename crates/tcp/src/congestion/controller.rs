@@ -51,7 +51,9 @@ impl Rule {
             CongestionControlKind::EnhancedHybla(settings) => {
                 Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
             }
-            CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
+            CongestionControlKind::Cubic => {
+                Self::Cubic(Cubic::new(config.avoidance, config.habits))
+            }
             CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
             CongestionControlKind::Bbr3 => Self::Bbr3(Box::default()),
             CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),

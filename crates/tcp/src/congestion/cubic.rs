@@ -3,10 +3,13 @@
 use bentpipe_types::{Span, Time};
 
 use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::AvoidanceKind;
+use crate::{AvoidanceKind, Habits};
 
 /// RFC 9438 section 4.1.2: C, in segments per cubic second.
 const C: f64 = 0.4;
+
+/// Linux: the window grows by at least one segment for so many acknowledged, before the first loss.
+const LINUX_LEAST: f64 = 20.0;
 
 /// RFC 9438 section 4.6: beta_cubic.
 const BETA: f64 = 0.7;
@@ -19,6 +22,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Clone, Debug)]
 pub struct Cubic {
     avoidance: AvoidanceKind,
+    habits: Habits,
     state: State,
     // RFC 9438 section 4.9: the variables before the last congestion event.
     undo: State,
@@ -89,13 +93,14 @@ impl Stage {
 impl Cubic {
     /// With what counts as progress in congestion avoidance.
     #[must_use]
-    pub const fn new(avoidance: AvoidanceKind) -> Self {
+    pub const fn new(avoidance: AvoidanceKind, habits: Habits) -> Self {
         let state = State {
             window_maximum: None,
             window_prior: 0.0,
         };
         Self {
             avoidance,
+            habits,
             state,
             undo: state,
             stage: None,
@@ -146,8 +151,18 @@ impl CongestionControl for Cubic {
             AvoidanceKind::ByteCounting => acknowledged as f64 / segment,
         };
         let size = window.congestion_window as f64 / segment + self.credit;
-        let rtt = sample.smoothed_rtt.unwrap_or_default();
-        let grown = (self.credit + self.growth(size, acknowledged, rtt, sample.now)) * segment;
+        // RFC 9438 section 4.2 looks a smoothed round trip ahead; Linux its delay_min.
+        let rtt = match self.habits {
+            Habits::Rfc => sample.smoothed_rtt,
+            Habits::Linux => sample.minimum_rtt,
+        };
+        let rtt = rtt.unwrap_or_default();
+        let mut growth = self.growth(size, acknowledged, rtt, sample.now);
+        if self.habits == Habits::Linux && self.state.window_maximum.is_none() {
+            // Linux's bictcp_update: nothing is known of the path, and a cubic starts slowly.
+            growth = growth.max(acknowledged / LINUX_LEAST);
+        }
+        let grown = (self.credit + growth) * segment;
         let whole = grown as u64;
         self.credit = (grown - whole as f64) / segment;
         window.congestion_window = window.congestion_window.saturating_add(whole);

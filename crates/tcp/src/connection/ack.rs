@@ -4,6 +4,7 @@ use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events};
+use crate::config::Habits;
 use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
 use crate::timestamp;
@@ -25,7 +26,9 @@ impl Connection {
             || distance < -(self.send.window_maximum as i64)
         {
             self.statistics.unacceptable += 1;
-            self.challenge(packet, now);
+            if distance < 0 || self.config.habits == Habits::Rfc {
+                self.challenge(packet, now);
+            }
             return false;
         }
         // The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
@@ -88,9 +91,13 @@ impl Connection {
         let position = before + acknowledged;
         send.sequence.unacknowledged = position;
         send.sequence.next = send.sequence.next.max(position);
+        while send.records.front().is_some_and(|&end| end <= position) {
+            send.records.pop_front();
+        }
         send.attempts = 0;
         self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
         self.update_scoreboard(packet, sack, now);
+        self.timers.review();
         let rtt = self.measure(packet, before, now);
         if self.recovery.selective().is_some() {
             self.delivered.add(self.scoreboard.delivered().bytes());
@@ -212,7 +219,7 @@ impl Connection {
                 .sack(blocks, from, packet.acknowledgment, to);
             self.statistics.sack_blocks_ignored = self.scoreboard.ignored_blocks();
         }
-        self.timers.review();
+        self.timers.look();
     }
 
     /// What loss recovery makes of an acknowledgment of this many new positions.
@@ -268,10 +275,14 @@ impl Connection {
     /// What of `outstanding` counts for a new threshold. With SACK, more may be outstanding than the
     /// window lets into the network at once: what is SACKed has left it.
     pub(super) fn congested_flight(&self, outstanding: u64) -> u64 {
+        let window = self.congestion.window().congestion_window;
+        if self.config.habits == Habits::Linux {
+            return window;
+        }
         if self.recovery.selective().is_none() {
             return outstanding;
         }
-        outstanding.min(self.congestion.window().congestion_window)
+        outstanding.min(window)
     }
 
     /// Sets the window that fast recovery allows until the next acknowledgment.
@@ -293,6 +304,8 @@ impl Connection {
         if self.recovery.selective().is_some() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
             self.scoreboard.delivered().bytes()
+        } else if self.config.habits == Habits::Linux {
+            self.delivered.last()
         } else if before < self.send.timed_out_below {
             // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
             // such an acknowledgment covers segments that left the network long ago. One that

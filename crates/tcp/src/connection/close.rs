@@ -30,6 +30,24 @@ impl Connection {
         self.output(cx);
     }
 
+    /// The application is gone: like [`close`](Self::close), but nobody will read what has come or
+    /// still comes. Such data is answered with a RST, so that the peer knows that it is lost (RFC
+    /// 1122 section 4.2.2.13, RFC 2525 section 2.17).
+    pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
+        self.receive.refuses = true;
+        if self.readable() > 0 {
+            self.abort(cx);
+        } else {
+            self.close(cx);
+        }
+    }
+
+    /// Data for an application that is gone.
+    pub(super) fn refuse(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
+        self.send_reset(packet.acknowledgment, false, cx);
+        self.closed(Events::NONE);
+    }
+
     /// Ends the connection at once and tells the peer with a RST (RFC 9293 section 3.10.5).
     pub fn abort(&mut self, cx: &mut Ctx<'_>) {
         match self.state {

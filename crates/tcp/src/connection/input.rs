@@ -4,6 +4,7 @@ use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, State};
+use crate::config::Habits;
 
 /// Between two acknowledgments of unacceptable segments without payload, at least. Linux's
 /// tcp_invalid_ratelimit: without it, two ends that disagree would acknowledge each other for ever
@@ -29,12 +30,16 @@ impl Connection {
             return self.unusual_segment(reference, &packet, cx);
         }
         cx.packets.release(reference);
-        self.update_timestamp(&packet, 0, cx.now);
         if !self.acknowledgment(&packet, None, cx.now) {
             self.output(cx);
             return None;
         }
+        self.update_timestamp(&packet, 0, cx.now);
         let accepted = if packet.payload_length > 0 {
+            if self.receive.refuses {
+                self.refuse(&packet, cx);
+                return None;
+            }
             self.text(&packet, 0, cx.now)
         } else {
             None
@@ -139,7 +144,6 @@ impl Connection {
         if !packet.flags.has(Flags::ACK) {
             return None;
         }
-        self.update_timestamp(&packet, start, cx.now);
         if self.state == State::SynReceived {
             // SND.UNA < SEG.ACK =< SND.NXT
             if packet.acknowledgment != self.send.wire(1) {
@@ -151,11 +155,18 @@ impl Connection {
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
+        // Only now: a segment that is dropped has nothing to say, not even the time.
+        self.update_timestamp(&packet, start, cx.now);
         if self.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
         // Sixth: URG. The urgent pointer is not carried; urgent data is data (RFC 6093).
         // Seventh: text
+        let text_end = start + i64::from(packet.payload_length);
+        if self.receive.refuses && packet.payload_length > 0 && text_end > 0 {
+            self.refuse(&packet, cx);
+            return None;
+        }
         let accepted = if packet.payload_length > 0 && self.state.can_receive() {
             self.text(&packet, start, cx.now)
         } else {
@@ -212,7 +223,7 @@ impl Connection {
         }
         // RFC 7323 section 3.2: a segment without the option, once it is negotiated, is dropped
         let Some((value, _)) = packet.timestamps() else {
-            return false;
+            return self.config.habits == Habits::Linux;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
@@ -241,7 +252,8 @@ impl Connection {
             return;
         }
         // RFC 7323 section 3.2: silently
-        if self.negotiated.timestamps && packet.timestamps().is_none() {
+        let silent = self.config.habits == Habits::Rfc;
+        if silent && self.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
         // RFC 9293 section 3.10.7.4 step 8: the peer's FIN again, in TIME-WAIT

@@ -19,6 +19,7 @@
 mod ack;
 mod close;
 mod events;
+mod info;
 mod input;
 mod open;
 mod output;
@@ -46,6 +47,7 @@ use timers::Timers;
 
 pub use close::reset_reply;
 pub use events::Events;
+pub use info::{CongestionState, TcpInfo};
 pub use state::State;
 
 /// Payload of an arriving segment that lies in the window. A host that keeps real bytes copies
@@ -115,6 +117,31 @@ impl Connection {
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
+        self.send.pushed = self.send.end + bytes.min(self.writable());
+        self.append(bytes, cx)
+    }
+
+    /// Like [`write`](Self::write), with more to come at once (Linux's MSG_MORE): a segment that
+    /// isn't full waits until the next write, or acknowledgment, or a retransmission timeout at
+    /// most; and nothing says PSH.
+    pub fn write_more(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
+        self.send.more = true;
+        let accepted = self.append(bytes, cx);
+        self.send.more = false;
+        accepted
+    }
+
+    /// Like [`write`](Self::write), and what comes after does not go into the same segment (Linux's
+    /// MSG_EOR).
+    pub fn write_record(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
+        let accepted = bytes.min(self.writable());
+        if accepted == bytes {
+            self.send.records.push_back(self.send.end + bytes);
+        }
+        self.write(bytes, cx)
+    }
+
+    fn append(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
         self.check_app_limited();
         self.send.writer_waits = accepted < bytes && !self.send.fin;
@@ -123,6 +150,41 @@ impl Connection {
             self.output(cx);
         }
         accepted
+    }
+
+    /// Nagle's algorithm, from now on: `false` is the socket option TCP_NODELAY. What it held back
+    /// goes out.
+    pub fn set_nagle(&mut self, nagle: bool, cx: &mut Ctx<'_>) {
+        self.config.nagle = nagle;
+        if !nagle {
+            self.flush(cx);
+        }
+    }
+
+    /// While corked, segments that aren't full wait (Linux's TCP_CORK), a retransmission timeout at
+    /// most. What was held back goes out with the cork.
+    pub fn set_cork(&mut self, cork: bool, cx: &mut Ctx<'_>) {
+        self.send.cork = cork;
+        if !cork {
+            self.flush(cx);
+        }
+    }
+
+    fn flush(&mut self, cx: &mut Ctx<'_>) {
+        let cork = std::mem::take(&mut self.send.cork);
+        self.output(cx);
+        self.send.cork = cork;
+    }
+
+    /// The send buffer, from now on, in bytes.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.send.buffer = bytes.min(1 << 48);
+    }
+
+    /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:
+    /// as many retransmissions as the configuration says.
+    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
+        self.config.user_timeout = timeout;
     }
 
     /// Bytes that [`write`](Self::write) would take now.

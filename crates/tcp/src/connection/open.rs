@@ -145,6 +145,7 @@ impl Connection {
         self.learn_path();
         self.congestion.on_established(self.rtt.smoothed(), cx.now);
         self.send.attempts = 0;
+        self.receive.data_at = cx.now;
         self.events |= Events::ESTABLISHED;
         self.state = if self.send.fin {
             State::FinWait1 // the application has closed already

@@ -18,6 +18,8 @@ pub(super) enum Next {
     CongestionWindow,
     /// The peer's window has no room for a segment worth sending.
     PeerWindow,
+    /// The application said that there is more to come.
+    Corked,
 }
 
 impl Connection {
@@ -78,7 +80,7 @@ impl Connection {
                     limited = true;
                     break;
                 }
-                Next::PeerWindow => {
+                Next::PeerWindow | Next::Corked => {
                     if self.send.sequence.outstanding() == 0 {
                         self.expect_window(cx.now);
                     }
@@ -112,7 +114,14 @@ impl Connection {
             return Next::Nothing;
         }
         let full = u64::from(self.payload_limit());
-        let unsent = send.end - sequence.next;
+        let mut unsent = send.end - sequence.next;
+        if !send.records.is_empty() {
+            let ended = send.records.partition_point(|&end| end <= sequence.next);
+            unsent = send
+                .records
+                .get(ended)
+                .map_or(unsent, |end| end - sequence.next);
+        }
         let usable = (sequence.unacknowledged + send.window).saturating_sub(sequence.next);
         let length = unsent.min(full);
         // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
@@ -130,13 +139,14 @@ impl Connection {
         // Nagle (RFC 9293 section 3.7.4) as Minshall has it and Linux does: only a small segment
         // waits, and only for an earlier small one. Unlike the RFC's, the end of a transfer doesn't
         // wait for the full segments before it. What was sent before does not wait at all.
-        if length < full
-            && self.config.nagle
-            && send.small_end > sequence.unacknowledged
-            && sequence.next >= sequence.highest
-            && !send.fin
-        {
-            return Next::Nothing;
+        let last = sequence.next + length == send.end;
+        if length < full && last && sequence.next >= sequence.highest && !send.fin {
+            if send.more || send.cork {
+                return Next::Corked;
+            }
+            if self.config.nagle && send.small_end > sequence.unacknowledged {
+                return Next::Nothing;
+            }
         }
         Next::Send(length as u32)
     }
@@ -174,9 +184,13 @@ impl Connection {
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;
         let mut end = data_end;
+        let ends_record = send.records.binary_search(&data_end).is_ok();
+        if ends_record {
+            flags = flags.with(Flags::PSH);
+        }
         if data_end == send.end {
             // RFC 9293 section 3.9.1.2: nothing more is queued
-            if length > 0 {
+            if length > 0 && send.pushed == data_end {
                 flags = flags.with(Flags::PSH);
             }
             if send.fin {
@@ -225,6 +239,14 @@ impl Connection {
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.statistics.control_segments_sent += 1;
         self.emit(self.acceptable_position(), 0, Flags::ACK, cx);
+    }
+
+    /// A probe of a closed window as Linux's tcp_xmit_probe_skb has it: a sequence number that the
+    /// peer has, so that it has to answer.
+    pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
+        self.statistics.control_segments_sent += 1;
+        let position = self.send.sequence.unacknowledged - 1;
+        self.emit(position, 0, Flags::ACK, cx);
     }
 
     /// A sequence number for segments without text that the peer finds acceptable. RFC 9293 says

@@ -24,6 +24,8 @@ pub(super) struct Receive {
     pub(super) last_acknowledged: u64,
     /// The application reads everything at once.
     pub(super) sink: bool,
+    /// Nobody will read what still comes.
+    pub(super) refuses: bool,
     /// An acknowledgment must go out now.
     pub(super) acknowledge_now: bool,
     /// RFC 7323's TS.Recent
@@ -33,6 +35,8 @@ pub(super) struct Receive {
     quick_acks: u32,
     /// The largest payload that has come: what a full segment of the peer's is.
     largest_segment: u32,
+    /// When data last came, or the connection was established.
+    pub(super) data_at: Time,
     /// The window's right edge moves by this much at least.
     window_step: u64,
     buffer: u64,
@@ -60,11 +64,13 @@ impl Receive {
             edge: 1,
             last_acknowledged: 0,
             sink: false,
+            refuses: false,
             acknowledge_now: false,
             timestamp_recent: 0,
             shift: 0,
             quick_acks: config.quick_acks,
             largest_segment: 0,
+            data_at: Time::ZERO,
             window_step: 1,
             buffer,
             fin: NOWHERE,
@@ -89,6 +95,11 @@ impl Receive {
     #[inline]
     pub(super) fn wire(&self) -> Seq {
         self.initial + self.next as u32
+    }
+
+    /// The largest payload that has come; before the first, the least that a peer may send in full.
+    pub(super) fn largest_segment(&self) -> u32 {
+        self.largest_segment
     }
 
     /// What is advertised and not yet used.
@@ -128,7 +139,10 @@ impl Receive {
     /// Has the application read enough that the peer should hear of it?
     pub(super) fn owes_window_update(&self) -> bool {
         let now = self.window();
-        let possible = (self.read + self.buffer).saturating_sub(self.next);
+        let field = u64::from(u16::MAX) << self.shift;
+        let possible = (self.read + self.buffer)
+            .saturating_sub(self.next)
+            .min(field);
         // RFC 9293 section 3.8.6.2.2, and as in Linux only when the window at least doubles:
         // acknowledgments of data carry smaller changes.
         possible >= now + self.window_step && possible >= 2 * now
@@ -167,6 +181,7 @@ impl Connection {
     #[inline]
     pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let length = i64::from(packet.payload_length);
+        self.receive.data_at = now;
         if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
             self.witness(packet, start);
             let offset = self.receive.next - 1;

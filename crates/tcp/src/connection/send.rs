@@ -1,5 +1,7 @@
 //! The sending half's variables.
 
+use std::collections::VecDeque;
+
 use bentpipe_types::{Seq, Time};
 
 use crate::recovery::SendSequence;
@@ -38,6 +40,16 @@ pub(super) struct Send {
     pub(super) attempts: u32,
     /// Our SYN was sent again for want of an acknowledgment.
     pub(super) syn_lost: bool,
+    /// Up to here, the application wants the peer's to have it at once: PSH.
+    pub(super) pushed: u64,
+    /// Where records end, none of whose segments go into another's; those not acknowledged.
+    pub(super) records: VecDeque<u64>,
+    /// This write says that more is to come at once.
+    pub(super) more: bool,
+    /// Segments that aren't full wait.
+    pub(super) cork: bool,
+    /// When what is sent again had been sent before the first of `attempts`.
+    pub(super) attempts_since: Time,
     /// A write was cut short.
     pub(super) writer_waits: bool,
     pub(super) buffer: u64,
@@ -68,6 +80,11 @@ impl Send {
             validation_mark: 0,
             attempts: 0,
             syn_lost: false,
+            pushed: 1,
+            records: VecDeque::new(),
+            more: false,
+            cork: false,
+            attempts_since: Time::ZERO,
             writer_waits: false,
             // Positions stay far from the end of 64 bits.
             buffer: buffer.min(1 << 48),

@@ -5,6 +5,7 @@
 use bentpipe_types::{Ctx, Span, Time};
 
 use super::{Connection, Events, State};
+use crate::config::Habits;
 use crate::congestion::Congestion;
 use crate::recovery::{Arrival, LossRecovery};
 
@@ -44,8 +45,10 @@ pub(super) struct Timers {
     early: Time,
     purpose: Purpose,
     early_purpose: Early,
-    // Something was sent or acknowledged since the early timer was set.
+    // Something has changed that the early timer depends on.
     review: bool,
+    // Something was sent, or acknowledged cumulatively.
+    probe_anew: bool,
 }
 
 impl Timers {
@@ -58,6 +61,7 @@ impl Timers {
             purpose: Purpose::Retransmit,
             early_purpose: Early::Probe,
             review: false,
+            probe_anew: false,
         }
     }
 
@@ -85,9 +89,17 @@ impl Timers {
         self.at = NEVER;
     }
 
-    /// The early timer is to be set anew.
+    /// The early timer is to be set anew: something was sent, or acknowledged.
     #[inline]
     pub(super) fn review(&mut self) {
+        self.review = true;
+        self.probe_anew = true;
+    }
+
+    /// The early timer is to be looked at. A probe is not put off by an acknowledgment that
+    /// acknowledges nothing new (RFC 8985 section 7.2).
+    #[inline]
+    pub(super) fn look(&mut self) {
         self.review = true;
     }
 
@@ -153,6 +165,7 @@ impl Connection {
             return;
         }
         self.timers.review = false;
+        let anew = std::mem::take(&mut self.timers.probe_anew);
         let Some(selective) = self.recovery.selective() else {
             return;
         };
@@ -168,7 +181,10 @@ impl Connection {
             .probe_timeout(&self.scoreboard, self.rtt.smoothed())
             .filter(|_| probes);
         // RFC 8985 section 7.2: no later than the retransmission timer
-        self.timers.early = wait.map_or(NEVER, |wait| (now + wait).min(self.timers.at));
+        let set = self.timers.early_purpose == Early::Probe && self.timers.early != NEVER;
+        if anew || !set || wait.is_none() {
+            self.timers.early = wait.map_or(NEVER, |wait| (now + wait).min(self.timers.at));
+        }
         self.timers.early_purpose = Early::Probe;
     }
 
@@ -210,9 +226,13 @@ impl Connection {
             self.config.maximum_syn_retransmissions
         };
         // RFC 9293 section 3.8.3: R2
-        if self.send.attempts >= maximum {
+        if self.send.attempts >= maximum || self.user_timeout_is_over(cx.now) {
             self.closed(Events::TIMED_OUT);
             return;
+        }
+        if self.send.attempts == 0 {
+            let first = self.scoreboard.first_sent_at();
+            self.send.attempts_since = first.unwrap_or(cx.now);
         }
         self.send.attempts += 1;
         self.statistics.timeouts += 1;
@@ -250,6 +270,13 @@ impl Connection {
         // `output` sends the first.
     }
 
+    /// RFC 5482: has the first unacknowledged segment waited for too long?
+    fn user_timeout_is_over(&self, now: Time) -> bool {
+        self.send.attempts > 0
+            && (self.config.user_timeout)
+                .is_some_and(|limit| now.since(self.send.attempts_since) >= limit)
+    }
+
     /// After a timeout: what is outstanding is sent again as the window opens.
     fn everything_is_lost(&mut self, reduces: bool, now: Time) {
         let smoothed_rtt = self.rtt.smoothed();
@@ -285,7 +312,11 @@ impl Connection {
         let unsent =
             (self.send.end.saturating_sub(position)).min(u64::from(self.negotiated.segment));
         if self.send.window > 0 && self.send.has_unsent() {
-            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is.
+            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. And what the
+            // application said there would be more of has waited for long enough.
+            if position + unsent == self.send.end {
+                self.send.pushed = self.send.end;
+            }
             self.send_segment(position, unsent.min(self.send.window) as u32, cx);
             return;
         }
@@ -300,6 +331,8 @@ impl Connection {
         self.statistics.window_probes += 1;
         if position < self.send.sequence.next {
             self.probe_again(position, cx);
+        } else if self.config.habits == Habits::Linux {
+            self.send_empty_probe(cx);
         } else if self.send.has_unsent() {
             let small_end = self.send.small_end;
             self.send_segment(position, unsent.min(1) as u32, cx);

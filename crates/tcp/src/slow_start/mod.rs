@@ -2,12 +2,14 @@
 
 mod byte_counting;
 mod hystart;
+mod hystart_linux;
 mod standard;
 
 use crate::congestion::{AckSample, Window};
 
 pub use byte_counting::AppropriateByteCounting;
 pub use hystart::HyStart;
+pub use hystart_linux::LinuxHyStart;
 pub use standard::Standard;
 
 /// Which slow start.
@@ -25,6 +27,9 @@ pub enum SlowStartKind {
         /// At most this many segments per acknowledgment: RFC 9406's L, 8 unless the sender paces.
         limit_segments: u32,
     },
+    /// The same, until the round trips get longer or a round's acknowledgments are a long train: then
+    /// it ends at once (Ha and Rhee 2008, as Linux's CUBIC has it).
+    LinuxHyStart,
 }
 
 /// A way to grow below the slow-start threshold.
@@ -53,6 +58,8 @@ pub enum SlowStartRule {
     AppropriateByteCounting(AppropriateByteCounting),
     /// RFC 9406.
     HyStart(HyStart),
+    /// Linux's HyStart.
+    LinuxHyStart(LinuxHyStart),
 }
 
 impl SlowStartRule {
@@ -67,6 +74,7 @@ impl SlowStartRule {
             SlowStartKind::HyStart { limit_segments } => {
                 Self::HyStart(HyStart::new(limit_segments))
             }
+            SlowStartKind::LinuxHyStart => Self::LinuxHyStart(LinuxHyStart::default()),
         }
     }
 }
@@ -78,6 +86,7 @@ macro_rules! dispatch {
             SlowStartRule::Standard($inner) => $call,
             SlowStartRule::AppropriateByteCounting($inner) => $call,
             SlowStartRule::HyStart($inner) => $call,
+            SlowStartRule::LinuxHyStart($inner) => $call,
         }
     };
 }

@@ -13,7 +13,7 @@ struct Clock {
 impl Clock {
     fn new(segments: u64, rtt: Span) -> Self {
         Self {
-            cubic: Cubic::new(AvoidanceKind::ByteCounting),
+            cubic: Cubic::new(AvoidanceKind::ByteCounting, Habits::Rfc),
             window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
             now: Time::ZERO,
             rtt,

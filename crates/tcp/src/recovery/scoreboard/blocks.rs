@@ -164,7 +164,7 @@ impl Scoreboard {
         } else {
             // Blocks come in no order: only what was known before counts.
             if end < self.forward_before {
-                self.delivered.set_reordered();
+                self.reordered(segment.start, self.forward_before);
             }
             self.delivered
                 .original_sacked(segment.transmission(), segment.length);

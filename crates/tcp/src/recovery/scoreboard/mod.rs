@@ -87,6 +87,9 @@ pub struct Scoreboard {
     newly_lost: u64,
     losses: losses::Losses,
     ignored_blocks: u64,
+    /// The most that was between a segment that came late and the highest before it.
+    reordering: u64,
+    reorderings_seen: u64,
 }
 
 impl Default for Scoreboard {
@@ -127,6 +130,8 @@ impl Scoreboard {
             newly_lost: 0,
             losses: losses::Losses::default(),
             ignored_blocks: 0,
+            reordering: 0,
+            reorderings_seen: 0,
         }
     }
 
@@ -236,6 +241,19 @@ impl Scoreboard {
         self.ignored_blocks
     }
 
+    /// The most by which segments were reordered, in bytes from the start of one that came late to
+    /// the end of the highest before it; 0 if none ever was.
+    #[must_use]
+    pub fn reordering(&self) -> u64 {
+        self.reordering
+    }
+
+    /// Acknowledgments that told of reordering.
+    #[must_use]
+    pub fn reorderings_seen(&self) -> u64 {
+        self.reorderings_seen
+    }
+
     /// Remember in which order retransmissions left, to find those that are lost.
     pub(crate) fn watch_retransmissions(&mut self, watch: bool) {
         self.watch_retransmissions = watch;
@@ -283,7 +301,7 @@ impl Scoreboard {
             }
             if segment.flags == 0 {
                 if end < self.forward {
-                    self.delivered.set_reordered();
+                    self.reordered(segment.start, self.forward);
                 }
                 self.delivered
                     .original_acknowledged(segment.transmission(), segment.length);
@@ -316,11 +334,19 @@ impl Scoreboard {
                 .retransmission_arrived(transmission, segment.length, false, &arrival);
         } else {
             if segment.end() < self.forward {
-                self.delivered.set_reordered();
+                self.reordered(segment.start, self.forward);
             }
             self.delivered
                 .original_acknowledged(segment.transmission(), segment.length);
         }
+    }
+
+    /// A segment sent only once, from `start` on, has come after what left later and ended at `forward`.
+    #[cold]
+    fn reordered(&mut self, start: u64, forward: u64) {
+        self.reorderings_seen += u64::from(!self.delivered.is_reordered());
+        self.delivered.set_reordered();
+        self.reordering = self.reordering.max(forward.saturating_sub(start));
     }
 
     /// The first segment, SACKed, leaves the ring.

@@ -1,0 +1,153 @@
+//! HyStart as Linux's CUBIC has it (Ha and Rhee 2008 and 2011; hystart_update in tcp_cubic.c): slow
+//! start ends at once, when round trips get longer, or when a round's acknowledgments are spread over
+//! half of it.
+
+use bentpipe_types::{Span, Time};
+
+use super::SlowStart;
+use crate::congestion::{AckSample, Window};
+
+// tcp_cubic.c: hystart_low_window, hystart_ack_delta_us, HYSTART_MIN_SAMPLES, HYSTART_DELAY_MIN and
+// HYSTART_DELAY_MAX; hystart_ack_delay for rates at which buffers don't fill in a millisecond.
+const LOW_WINDOW: u64 = 16;
+const TRAIN_GAP: Span = Span::from_micros(2000);
+const SAMPLES: u32 = 8;
+const MINIMUM_THRESHOLD: Span = Span::from_millis(4);
+const MAXIMUM_THRESHOLD: Span = Span::from_millis(16);
+const TRAIN_ALLOWANCE: Span = Span::from_millis(1);
+
+const INFINITY: Span = Span::from_nanos(u64::MAX);
+
+/// Linux's HyStart.
+#[derive(Clone, Debug)]
+pub struct LinuxHyStart {
+    // The shortest round trip: delay_min
+    shortest: Span,
+    // The round ends when this position is acknowledged; 0 before the first.
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    // curr_rtt and sample_cnt
+    this_round: Span,
+    samples: u32,
+    found: bool,
+}
+
+impl Default for LinuxHyStart {
+    fn default() -> Self {
+        Self {
+            shortest: INFINITY,
+            round_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            this_round: INFINITY,
+            samples: 0,
+            found: false,
+        }
+    }
+}
+
+impl LinuxHyStart {
+    /// hystart_update: has slow start gone on for long enough?
+    fn look(&mut self, rtt: Span, sample: &AckSample) -> bool {
+        let now = sample.now;
+        if sample.unacknowledged > self.round_end {
+            self.round_start = now;
+            self.last_ack = now;
+            self.round_end = sample.next;
+            self.this_round = INFINITY;
+            self.samples = 0;
+        }
+        if now.since(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = now;
+            if now.since(self.round_start) > (self.shortest + TRAIN_ALLOWANCE) / 2 {
+                return true;
+            }
+        }
+        self.this_round = self.this_round.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let tolerated = (self.shortest / 8).clamp(MINIMUM_THRESHOLD, MAXIMUM_THRESHOLD);
+        self.this_round > self.shortest + tolerated
+    }
+}
+
+impl SlowStart for LinuxHyStart {
+    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
+        if let Some(rtt) = sample.rtt {
+            self.shortest = self.shortest.min(rtt);
+            let low = LOW_WINDOW * u64::from(window.segment);
+            if !self.found && window.congestion_window >= low && self.look(rtt, sample) {
+                self.found = true;
+                window.slow_start_threshold = window.congestion_window;
+            }
+        }
+        acknowledged
+    }
+
+    fn on_congestion(&mut self) {
+        // Linux: with a timeout; after anything else there is no slow start to end.
+        self.found = false;
+        self.round_end = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: u64 = 1000;
+
+    /// One acknowledgment of two segments at `milliseconds`, the `number`th of ten in a round.
+    fn sample(milliseconds: u64, rtt: u64, round: u64, number: u64) -> AckSample {
+        let now = Time::ZERO + Span::from_millis(milliseconds);
+        let mut sample = AckSample::at(now, 2 * SEGMENT);
+        sample.unacknowledged = (20 * round + 2 * (number + 1)) * SEGMENT;
+        sample.next = (20 * (round + 1)) * SEGMENT;
+        sample.rtt = Some(Span::from_millis(rtt));
+        sample
+    }
+
+    #[test]
+    fn the_ninth_sample_that_is_an_eighth_longer_ends_it() {
+        for (longer, ends) in [(212, false), (217, true)] {
+            let mut hystart = LinuxHyStart::default();
+            let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
+            hystart.counts(&mut window, SEGMENT, &sample(0, 200, 0, 0));
+            for number in 0..10 {
+                let next = sample(1000 + 3 * number, longer, 1, number);
+                hystart.counts(&mut window, SEGMENT, &next);
+                let ended = window.slow_start_threshold != u64::MAX;
+                assert_eq!(ended, ends && number >= 8, "{longer} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_train_of_acknowledgments_for_half_a_round_trip_ends_it() {
+        let mut hystart = LinuxHyStart::default();
+        let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
+        for milliseconds in 0..=11 {
+            let next = sample(milliseconds, 20, 0, 0);
+            hystart.counts(&mut window, SEGMENT, &next);
+            let ended = window.slow_start_threshold != u64::MAX;
+            assert_eq!(ended, milliseconds > 10, "{milliseconds} ms");
+        }
+    }
+
+    #[test]
+    fn a_small_window_is_left_alone() {
+        let mut hystart = LinuxHyStart::default();
+        let mut window = Window::new(SEGMENT as u32, 15 * SEGMENT, u64::MAX);
+        for number in 0..20 {
+            hystart.counts(
+                &mut window,
+                SEGMENT,
+                &sample(number, 20 + 20 * number, 0, 0),
+            );
+        }
+        assert_eq!(window.slow_start_threshold, u64::MAX);
+    }
+}
