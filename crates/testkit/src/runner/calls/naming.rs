@@ -1,0 +1,195 @@
+//! Opening and closing: socket, listen, accept, connect, shutdown, close.
+
+use bentpipe_tcp::{Config, Connection, Events, State};
+
+use super::{Outcome, Problem, Returned, Runner, Waiting, error, is_listening, value};
+use crate::runner::host::Listener;
+use crate::runner::segment::SERVICE;
+use crate::runner::sockets::{Kind, Options, Socket};
+use crate::script::CallSpec;
+
+impl Runner {
+    pub(super) fn socket(&mut self, spec: &CallSpec) -> Result<Outcome, Problem> {
+        let number = self.new_number(spec);
+        let socket = Socket::new(Kind::Fresh, Options::default());
+        self.sockets.table.insert(number, socket);
+        value(number)
+    }
+
+    pub(super) fn listen(&mut self, fd: i64, backlog: i64) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let config = self.configuration(fd);
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        if socket.conversation().is_some() {
+            return error("EINVAL");
+        }
+        let backlog = usize::try_from(backlog.clamp(0, 4096)).unwrap_or(0);
+        let ready = std::collections::VecDeque::new();
+        socket.kind = Kind::Listening { backlog, ready };
+        self.host.listeners.retain(|l| l.socket != fd);
+        self.host.listeners.push(Listener { socket: fd, config });
+        value(0)
+    }
+
+    /// What a connection of this socket is configured like.
+    pub(in crate::runner) fn configuration(&self, fd: i64) -> Config {
+        let Some(socket) = self.sockets.table.get(&fd) else {
+            return self.setup.config.clone();
+        };
+        let options = &socket.options;
+        let mut config = self
+            .setup
+            .with_segment(&self.setup.config, options.maximum_segment);
+        if let Some(bytes) = options.send_buffer {
+            config.send_buffer = bytes;
+        }
+        if let Some(bytes) = options.receive_buffer {
+            config.receive_buffer = bytes;
+        }
+        if options.no_delay {
+            config.nagle = false;
+        }
+        config.user_timeout = options.user_timeout;
+        if let Some(retries) = options.syn_retries {
+            config.maximum_syn_retransmissions = retries;
+        }
+        config
+    }
+
+    pub(super) fn accept(&mut self, fd: i64, spec: &CallSpec) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let number = self.new_number(spec);
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        let (nonblocking, options) = (socket.nonblocking, socket.options.clone());
+        let Kind::Listening { ready, .. } = &mut socket.kind else {
+            return error("EINVAL");
+        };
+        let Some(conversation) = ready.pop_front() else {
+            return if nonblocking {
+                error("EAGAIN")
+            } else {
+                Ok(Outcome::Blocks(Waiting::Accept { listener: fd }))
+            };
+        };
+        let mut accepted = Socket::new(Kind::Stream(conversation), options);
+        if self.host.conversations[conversation]
+            .history
+            .has(Events::RESET)
+        {
+            accepted.error = Some("ECONNRESET");
+        }
+        self.sockets.table.insert(number, accepted);
+        value(number)
+    }
+
+    pub(super) fn connect(&mut self, fd: i64) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let config = self.configuration(fd);
+        let local = self.sockets.ephemeral_port();
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        let nonblocking = socket.nonblocking;
+        match socket.kind {
+            Kind::Fresh => {}
+            Kind::Listening { .. } => return error("EISCONN"),
+            Kind::Stream(_) => {
+                return match self.connected(fd) {
+                    Outcome::Returned(Returned::Value(_)) => error("EISCONN"),
+                    Outcome::Blocks(_) if nonblocking => error("EALREADY"),
+                    other => Ok(other),
+                };
+            }
+        }
+        let conversation = self.host.connect(&config, local, SERVICE);
+        self.flow.renew(local, SERVICE);
+        if let Some(socket) = self.sockets.table.get_mut(&fd) {
+            socket.kind = Kind::Stream(conversation);
+        }
+        if nonblocking {
+            return error("EINPROGRESS");
+        }
+        Ok(Outcome::Blocks(Waiting::Connect { socket: fd }))
+    }
+
+    /// Is it connected by now?
+    pub(super) fn connected(&mut self, fd: i64) -> Outcome {
+        let waits = Outcome::Blocks(Waiting::Connect { socket: fd });
+        let Some(conversation) = self.stream(fd) else {
+            return waits;
+        };
+        let history = self.host.conversations[conversation].history;
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return waits;
+        };
+        if let Some(name) = socket.error.take() {
+            return Outcome::Returned(Returned::Error(name));
+        }
+        if history.has(Events::ESTABLISHED) {
+            return Outcome::Returned(Returned::Value(0));
+        }
+        waits
+    }
+
+    pub(super) fn shutdown(&mut self, fd: i64, how: i64) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let Some(conversation) = self.stream(fd) else {
+            return error("ENOTCONN");
+        };
+        let state = self.host.conversations[conversation].connection.state();
+        if state == State::Closed {
+            return error("ENOTCONN");
+        }
+        if let Some(socket) = self.sockets.table.get_mut(&fd) {
+            socket.reads_no_more |= how != 1;
+            socket.writes_no_more |= how != 0;
+        }
+        if how != 0 {
+            self.host.with(conversation, Connection::close);
+        }
+        self.sockets.arm(fd);
+        value(0)
+    }
+
+    pub(super) fn close(&mut self, fd: i64) -> Result<Outcome, Problem> {
+        if self.sockets.polls.remove(&fd).is_some() {
+            return value(0);
+        }
+        self.known(fd)?;
+        let Some(socket) = self.sockets.table.remove(&fd) else {
+            return error("EBADF");
+        };
+        for watches in self.sockets.polls.values_mut() {
+            watches.remove(&fd);
+        }
+        if is_listening(&socket.kind) {
+            self.host.listeners.retain(|l| l.socket != fd);
+        }
+        match socket.kind {
+            Kind::Fresh => {}
+            Kind::Listening { ready, .. } => {
+                for conversation in ready {
+                    self.host.with(conversation, Connection::abort);
+                }
+                for index in 0..self.host.conversations.len() {
+                    if self.host.conversations[index].parent == Some(fd) {
+                        self.host.with(index, Connection::abort);
+                    }
+                }
+            }
+            Kind::Stream(conversation) => {
+                // SO_LINGER with no time to linger
+                if socket.options.linger == Some(0) {
+                    self.host.with(conversation, Connection::abort);
+                } else {
+                    self.host.with(conversation, Connection::abandon);
+                }
+            }
+        }
+        value(0)
+    }
+}

@@ -1,0 +1,143 @@
+//! setsockopt and getsockopt.
+
+use bentpipe_types::Span;
+
+use super::{Outcome, Problem, Runner, error, same, value};
+use crate::runner::constants::{listed, number};
+use crate::script::Expression;
+
+impl Runner {
+    pub(super) fn setsockopt(
+        &mut self,
+        fd: i64,
+        name: &str,
+        new: &Expression,
+    ) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let conversation = self.stream(fd);
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        let n = match (name, new) {
+            ("SO_LINGER", Expression::Fields(fields)) => {
+                let field = |wanted: &str| {
+                    let found = fields.iter().find(|(n, _)| n.as_deref() == Some(wanted));
+                    found.map_or(Ok(0), |(_, value)| number(value))
+                };
+                socket.options.linger = (field("onoff")? != 0).then_some(field("linger")?);
+                return value(0);
+            }
+            _ => listed(new)?,
+        };
+        let options = &mut socket.options;
+        options.known.insert(name.to_owned(), n);
+        let positive = u64::try_from(n).unwrap_or(0);
+        match name {
+            // Nothing to a TCP on its own
+            "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "SO_PRIORITY" | "IP_TOS"
+            | "IP_FREEBIND" | "IP_MTU_DISCOVER" | "TCP_QUICKACK" => {}
+            "SO_SNDBUF" => {
+                options.send_buffer = Some(2 * positive.clamp(2304, 1 << 31));
+                let bytes = options.send_buffer.unwrap_or(0);
+                if let Some(conversation) = conversation {
+                    self.host
+                        .with(conversation, |c, _| c.set_send_buffer(bytes));
+                }
+            }
+            "SO_RCVBUF" => options.receive_buffer = Some(2 * positive.clamp(1152, 1 << 31)),
+            "TCP_NODELAY" => {
+                options.no_delay = n != 0;
+                if let Some(conversation) = conversation {
+                    self.host
+                        .with(conversation, |c, cx| c.set_nagle(n == 0, cx));
+                }
+            }
+            "TCP_CORK" => {
+                if let Some(conversation) = conversation {
+                    self.host.with(conversation, |c, cx| c.set_cork(n != 0, cx));
+                }
+            }
+            "TCP_MAXSEG" => {
+                let Ok(segment) = u16::try_from(n) else {
+                    return error("EINVAL");
+                };
+                if segment < 88 {
+                    return error("EINVAL"); // Linux's TCP_MIN_MSS
+                }
+                options.maximum_segment = Some(segment);
+                let config = self.configuration(fd);
+                for listener in &mut self.host.listeners {
+                    if listener.socket == fd {
+                        listener.config = config.clone();
+                    }
+                }
+            }
+            "TCP_USER_TIMEOUT" => {
+                let timeout = (n > 0).then(|| Span::from_millis(positive));
+                options.user_timeout = timeout;
+                if let Some(conversation) = conversation {
+                    self.host
+                        .with(conversation, |c, _| c.set_user_timeout(timeout));
+                }
+            }
+            "TCP_SYNCNT" => options.syn_retries = Some(positive.min(255) as u32),
+            "TCP_NOTSENT_LOWAT" => options.unsent_low_water = (n != 0).then_some(positive),
+            "TCP_INQ" => options.tells_unread = n != 0,
+            _ => return Err(Problem::missing(name)),
+        }
+        value(0)
+    }
+
+    pub(super) fn getsockopt(
+        &mut self,
+        fd: i64,
+        name: &str,
+        old: &Expression,
+    ) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let conversation = self.stream(fd);
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        let options = &socket.options;
+        let segment = conversation.map(|index| {
+            let connection = &self.host.conversations[index].connection;
+            i64::from(connection.segment_size())
+        });
+        let n = match name {
+            "SO_ERROR" => {
+                let pending = socket.error.take();
+                let expected = match old {
+                    Expression::List(all) if all.len() == 1 => &all[0],
+                    other => other,
+                };
+                let got = pending.unwrap_or("0");
+                let wanted = match expected {
+                    Expression::Integer(n) => n.to_string(),
+                    Expression::Word(word) => word.clone(),
+                    other => format!("{other:?}"),
+                };
+                if wanted != got {
+                    return Err(Problem::wrong(format!("SO_ERROR [{wanted}]"), got));
+                }
+                return value(0);
+            }
+            "SO_SNDBUF" => options.send_buffer.unwrap_or(self.setup.config.send_buffer) as i64,
+            "SO_RCVBUF" => {
+                let default = self.setup.config.receive_buffer;
+                options.receive_buffer.unwrap_or(default) as i64
+            }
+            "TCP_MAXSEG" => {
+                let set = options.maximum_segment.map(i64::from);
+                segment.or(set).unwrap_or(536)
+            }
+            _ => match options.known.get(name) {
+                Some(n) => *n,
+                None if name == "TCP_NOTSENT_LOWAT" => 0,
+                None => return Err(Problem::missing(format!("getsockopt of {name}"))),
+            },
+        };
+        same(name, listed(old)?, n)?;
+        value(0)
+    }
+}

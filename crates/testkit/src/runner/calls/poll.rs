@@ -1,0 +1,165 @@
+//! poll and epoll.
+
+use bentpipe_types::Time;
+
+use super::{Outcome, Problem, Runner, Waiting, error, timeout, value};
+use crate::runner::constants::{EPOLLET, EPOLLONESHOT, POLLERR, POLLHUP, number};
+use crate::runner::sockets::Watch;
+use crate::script::{CallSpec, Expression};
+
+/// One entry of a poll.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Polled {
+    socket: i64,
+    events: i64,
+    expected: i64,
+}
+
+/// A field's number.
+fn field(fields: &[(Option<String>, Expression)], name: &str) -> Result<Option<i64>, Problem> {
+    let found = fields.iter().find(|(n, _)| n.as_deref() == Some(name));
+    found.map(|(_, value)| number(value)).transpose()
+}
+
+impl Runner {
+    pub(super) fn poll(
+        &mut self,
+        entries: &Expression,
+        milliseconds: i64,
+    ) -> Result<Outcome, Problem> {
+        let Expression::List(entries) = entries else {
+            return Err(Problem::missing("poll of no list"));
+        };
+        let mut polled = Vec::new();
+        for entry in entries {
+            let Expression::Fields(fields) = entry else {
+                return Err(Problem::missing("poll of such an entry"));
+            };
+            polled.push(Polled {
+                socket: field(fields, "fd")?.unwrap_or(-1),
+                events: field(fields, "events")?.unwrap_or(0),
+                expected: field(fields, "revents")?.unwrap_or(0),
+            });
+        }
+        self.poll_on(polled, self.host.now + timeout(milliseconds))
+    }
+
+    pub(super) fn poll_on(
+        &mut self,
+        entries: Vec<Polled>,
+        until: Time,
+    ) -> Result<Outcome, Problem> {
+        let mut ready = 0;
+        let found: Vec<i64> = entries
+            .iter()
+            .map(|entry| {
+                let shown = entry.events | POLLERR | POLLHUP | 0x20;
+                let low_water = self.setup.unsent_low_water;
+                self.sockets.readiness(&self.host, entry.socket, low_water) & shown
+            })
+            .inspect(|&found| ready += i64::from(found != 0))
+            .collect();
+        if ready == 0 && self.host.now < until {
+            return Ok(Outcome::Blocks(Waiting::Poll { entries, until }));
+        }
+        for (entry, found) in entries.iter().zip(found) {
+            if entry.expected != found {
+                return Err(Problem::wrong(
+                    format!("poll of {} revents {:#x}", entry.socket, entry.expected),
+                    format!("{found:#x}"),
+                ));
+            }
+        }
+        value(ready)
+    }
+
+    pub(super) fn epoll_create(&mut self, spec: &CallSpec) -> Result<Outcome, Problem> {
+        let number = self.new_number(spec);
+        self.sockets.polls.insert(number, Default::default());
+        value(number)
+    }
+
+    pub(super) fn epoll_ctl(
+        &mut self,
+        epoll: i64,
+        command: &str,
+        fd: i64,
+        rest: &[Expression],
+    ) -> Result<Outcome, Problem> {
+        self.known(fd)?;
+        let Some(watches) = self.sockets.polls.get_mut(&epoll) else {
+            return error("EBADF");
+        };
+        if command == "EPOLL_CTL_DEL" {
+            return match watches.remove(&fd) {
+                Some(_) => value(0),
+                None => error("ENOENT"),
+            };
+        }
+        let [Expression::Fields(fields)] = rest else {
+            return Err(Problem::missing("epoll_ctl with such an event"));
+        };
+        let events = field(fields, "events")?.unwrap_or(0);
+        let data = ["fd", "ptr", "u32", "u64"];
+        let data = data.iter().find_map(|name| field(fields, name).transpose());
+        let watch = Watch {
+            events,
+            data: data.transpose()?.unwrap_or(0),
+            edge: events & EPOLLET != 0,
+            once: events & EPOLLONESHOT != 0,
+            disabled: false,
+            armed: true,
+        };
+        let known = watches.contains_key(&fd);
+        match command {
+            "EPOLL_CTL_ADD" if known => return error("EEXIST"),
+            "EPOLL_CTL_MOD" if !known => return error("ENOENT"),
+            "EPOLL_CTL_ADD" | "EPOLL_CTL_MOD" => {}
+            _ => return error("EINVAL"),
+        }
+        watches.insert(fd, watch);
+        value(0)
+    }
+
+    /// One event at most, as the public scripts have it, and without waiting.
+    pub(super) fn epoll_wait(
+        &mut self,
+        epoll: i64,
+        expected: &Expression,
+        milliseconds: i64,
+    ) -> Result<Outcome, Problem> {
+        let Some(watches) = self.sockets.polls.get(&epoll) else {
+            return error("EBADF");
+        };
+        let low_water = self.setup.unsent_low_water;
+        let found = watches.iter().find_map(|(&fd, watch)| {
+            let shown = watch.events | POLLERR | POLLHUP;
+            let ready = self.sockets.readiness(&self.host, fd, low_water) & shown;
+            let reported = ready != 0 && !watch.disabled && (watch.armed || !watch.edge);
+            reported.then_some((fd, ready, watch.data))
+        });
+        let Some((fd, ready, data)) = found else {
+            if milliseconds != 0 {
+                return Err(Problem::missing("epoll_wait that waits"));
+            }
+            return value(0);
+        };
+        if let Some(watch) = self
+            .sockets
+            .polls
+            .get_mut(&epoll)
+            .and_then(|w| w.get_mut(&fd))
+        {
+            watch.armed = false;
+            watch.disabled = watch.once;
+        }
+        if let Expression::Fields(fields) = expected {
+            let events = field(fields, "events")?.unwrap_or(0);
+            super::same("epoll events", events, ready)?;
+            let expected = ["fd", "ptr", "u32", "u64"];
+            let expected = expected.iter().find_map(|n| field(fields, n).transpose());
+            super::same("epoll data", expected.transpose()?.unwrap_or(0), data)?;
+        }
+        value(1)
+    }
+}

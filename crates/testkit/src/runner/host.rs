@@ -1,0 +1,189 @@
+//! The host under test: connections and listeners, driven like any sans-IO code.
+
+use bentpipe_tcp::{Config, Connection, Events, State, reset_reply};
+use bentpipe_types::{
+    Address, Ctx, Discards, Endpoint, Flags, Outbox, Packet, PacketRef, PacketStore, Port,
+    RandomStream, Seq, Time, Trace,
+};
+
+/// The host's address, and that of the world outside.
+pub(super) const LOCAL: Address = Address(1);
+pub(super) const REMOTE: Address = Address(2);
+
+/// Our first sequence number: it wraps soon, so that every script sees it wrap.
+pub(super) const INITIAL_SEQUENCE: Seq = Seq::new(u32::MAX - 2_000);
+
+/// A connection, and what has happened to it that nobody asked about.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    pub(super) connection: Connection,
+    /// Everything that ever happened.
+    pub(super) history: Events,
+    /// What happened since a socket last looked.
+    pub(super) news: Events,
+    /// The listener (by its socket's number) that it came of, until it is in its queue.
+    pub(super) parent: Option<i64>,
+}
+
+/// What a listening socket has set for its connections.
+#[derive(Clone, Debug)]
+pub(super) struct Listener {
+    pub(super) socket: i64,
+    pub(super) config: Config,
+}
+
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) now: Time,
+    pub(super) packets: PacketStore,
+    pub(super) conversations: Vec<Conversation>,
+    pub(super) listeners: Vec<Listener>,
+    random: RandomStream,
+    trace: Trace,
+    outbox: Outbox,
+    discards: Discards,
+}
+
+impl Host {
+    pub(super) fn new(now: Time) -> Self {
+        Self {
+            now,
+            packets: PacketStore::default(),
+            conversations: Vec::new(),
+            listeners: Vec::new(),
+            random: RandomStream::new(1, "host", "none"),
+            trace: Trace::default(),
+            outbox: Outbox::new(),
+            discards: Discards::default(),
+        }
+    }
+
+    /// Calls `act` on a connection.
+    pub(super) fn with<T>(
+        &mut self,
+        conversation: usize,
+        act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T,
+    ) -> T {
+        let mut cx = Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        act(&mut self.conversations[conversation].connection, &mut cx)
+    }
+
+    fn context(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+
+    pub(super) fn connect(&mut self, config: &Config, local: u16, remote: u16) -> usize {
+        let (local, remote) = (
+            Endpoint {
+                address: LOCAL,
+                port: local,
+            },
+            Endpoint {
+                address: REMOTE,
+                port: remote,
+            },
+        );
+        let mut cx = self.context();
+        let connection =
+            Connection::connect(config, local, remote, Port(0), INITIAL_SEQUENCE, &mut cx);
+        self.add(connection, None)
+    }
+
+    fn add(&mut self, connection: Connection, parent: Option<i64>) -> usize {
+        self.conversations.push(Conversation {
+            connection,
+            history: Events::NONE,
+            news: Events::NONE,
+            parent,
+        });
+        self.conversations.len() - 1
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.conversations
+            .iter()
+            .filter_map(|c| c.connection.next_deadline())
+            .min()
+    }
+
+    pub(super) fn on_deadline(&mut self) {
+        for index in 0..self.conversations.len() {
+            let deadline = self.conversations[index].connection.next_deadline();
+            if deadline.is_some_and(|at| at <= self.now) {
+                self.with(index, Connection::on_deadline);
+            }
+        }
+    }
+
+    /// The living connection between these ports.
+    pub(super) fn between(&self, local: u16, remote: u16) -> Option<usize> {
+        self.conversations.iter().rposition(|c| {
+            c.connection.local().port == local
+                && c.connection.remote().port == remote
+                && c.connection.state() != State::Closed
+        })
+    }
+
+    /// A packet has arrived.
+    pub(super) fn receive(&mut self, reference: PacketRef) {
+        let packet: Packet = *self.packets.get(reference);
+        let (local, remote) = (packet.destination, packet.source);
+        if let Some(index) = self.between(local.port, remote.port) {
+            self.with(index, |c, cx| c.on_packet(reference, cx));
+            return;
+        }
+        let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK.with(Flags::RST));
+        let mut cx = Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        match self.listeners.last() {
+            Some(listener) if opens => {
+                let connection = Connection::accept(
+                    &listener.config,
+                    local,
+                    remote,
+                    Port(0),
+                    INITIAL_SEQUENCE,
+                    reference,
+                    &mut cx,
+                );
+                let parent = Some(listener.socket);
+                self.add(connection, parent);
+            }
+            _ => reset_reply(reference, Port(0), &mut cx),
+        }
+    }
+
+    /// Takes in what has happened.
+    pub(super) fn settle(&mut self) {
+        for index in 0..self.conversations.len() {
+            let conversation = &mut self.conversations[index];
+            let events = conversation.connection.take_events();
+            conversation.history |= events;
+            conversation.news |= events;
+        }
+    }
+
+    pub(super) fn take_outbox(&mut self) -> Vec<PacketRef> {
+        self.outbox.drain(..).map(|(_, packet)| packet).collect()
+    }
+}

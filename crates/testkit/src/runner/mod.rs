@@ -1,0 +1,307 @@
+//! Runs a script: what it does to the host under test, and what it expects of it, on the simulated
+//! clock.
+
+mod calls;
+mod constants;
+mod expect;
+mod host;
+mod info;
+mod segment;
+mod setup;
+mod sockets;
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{Span, Time};
+
+use crate::python::{self, Fault, Names};
+use crate::script::{Action, Direction, Event, Script, When};
+use calls::Pending;
+use host::Host;
+use setup::Setup;
+use sockets::Sockets;
+
+/// Where the clock starts: not at zero, where much would coincide.
+const BEGINNING: Time = Time::from_nanos(100_000_000_000);
+
+/// `*`: any time. A connection that has said nothing for so long says nothing any more.
+const EVER: Span = Span::from_secs(10_000);
+
+/// No script makes the host run so often; one that does has found a fault.
+const MOST_STEPS: u64 = 1_000_000;
+
+/// What came of a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Everything was as expected.
+    Passed,
+    /// Something was not.
+    Failed {
+        /// The line that expected it.
+        line: u32,
+        /// What was expected.
+        expected: String,
+        /// What came instead.
+        got: String,
+    },
+    /// It needs what isn't there.
+    Unsupported {
+        /// The line that needs it.
+        line: u32,
+        /// What it needs.
+        missing: String,
+    },
+}
+
+/// Why an event did not go as written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Problem {
+    Wrong { expected: String, got: String },
+    Missing(String),
+}
+
+impl Problem {
+    fn wrong(expected: impl Into<String>, got: impl Into<String>) -> Self {
+        Self::Wrong {
+            expected: expected.into(),
+            got: got.into(),
+        }
+    }
+
+    fn missing(what: impl Into<String>) -> Self {
+        Self::Missing(what.into())
+    }
+
+    fn at(self, line: u32) -> Verdict {
+        match self {
+            Self::Wrong { expected, got } => Verdict::Failed {
+                line,
+                expected,
+                got,
+            },
+            Self::Missing(missing) => Verdict::Unsupported { line, missing },
+        }
+    }
+}
+
+/// Runs a script.
+#[must_use]
+pub fn run(script: &Script) -> Verdict {
+    if let Some(event) = script.events.iter().find(|e| unsupported(e).is_some()) {
+        let missing = unsupported(event).unwrap_or_default().to_owned();
+        return Problem::Missing(missing).at(event.line);
+    }
+    let mut setup = Setup::default();
+    for option in &script.options {
+        if let Err(problem) = setup.option(&option.name, option.value.as_deref()) {
+            return problem.at(option.line);
+        }
+    }
+    for (line, command) in &script.commands {
+        if let Err(problem) = setup.command(command) {
+            return problem.at(*line);
+        }
+    }
+    let timed = script
+        .events
+        .iter()
+        .filter_map(|event| match &event.action {
+            Action::Command(command) => Some((event.line, command)),
+            _ => None,
+        });
+    for (line, command) in timed {
+        // Only to see whether it is known: it runs when its time comes.
+        if let Err(problem) = setup.clone().command(command) {
+            return problem.at(line);
+        }
+    }
+    Runner::new(setup).run(&script.events)
+}
+
+/// What no part of the runner knows.
+fn unsupported(event: &Event) -> Option<&str> {
+    match &event.action {
+        Action::Unsupported(missing) => Some(missing),
+        _ => None,
+    }
+}
+
+/// A script under way.
+struct Runner {
+    setup: Setup,
+    host: Host,
+    sockets: Sockets,
+    /// What the host has sent, and no event has looked at.
+    sent: VecDeque<segment::Sent>,
+    flow: segment::Flow,
+    pending: Option<Pending>,
+    names: Names,
+    /// When the event before this was to be, if it was to be at a point in time.
+    anchor: Option<Time>,
+    /// When the event before this was to be.
+    previous: Time,
+    steps: u64,
+}
+
+impl Runner {
+    fn new(setup: Setup) -> Self {
+        Self {
+            host: Host::new(BEGINNING),
+            sockets: Sockets::default(),
+            sent: VecDeque::new(),
+            flow: segment::Flow::new(setup.version()),
+            pending: None,
+            names: Names::new(),
+            anchor: Some(BEGINNING),
+            previous: BEGINNING,
+            steps: 0,
+            setup,
+        }
+    }
+
+    fn run(mut self, events: &[Event]) -> Verdict {
+        for event in events {
+            if let Err(problem) = self.event(event) {
+                // A call that should have returned by now is what is wrong, not what came of it.
+                return match self.overdue() {
+                    Some((line, problem)) => problem.at(line),
+                    None => problem.at(event.line),
+                };
+            }
+            if let Some((line, problem)) = self.overdue() {
+                return problem.at(line);
+            }
+        }
+        self.finish()
+    }
+
+    /// A call that still blocks must come back in time.
+    fn finish(mut self) -> Verdict {
+        if let Some(pending) = &self.pending {
+            let until = pending.until + self.setup.tolerance;
+            if let Err(problem) = self.advance(until) {
+                return problem.at(0);
+            }
+        }
+        match self.overdue() {
+            Some((line, problem)) => problem.at(line),
+            None => match self.pending {
+                Some(pending) => pending.never_returned().at(pending.line),
+                None => Verdict::Passed,
+            },
+        }
+    }
+
+    fn overdue(&mut self) -> Option<(u32, Problem)> {
+        let pending = self.pending.as_ref()?;
+        if let Some(problem) = &pending.problem {
+            return Some((pending.line, problem.clone()));
+        }
+        if pending.is_over {
+            self.pending = None;
+        }
+        None
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), Problem> {
+        let origin = match self.anchor {
+            Some(anchor) if event.time.is_anchored() => anchor,
+            _ => self.host.now,
+        };
+        let (from, to) = match event.time {
+            When::Relative(after) => (origin + Span::from_nanos(after), None),
+            When::Absolute(at) => (BEGINNING + Span::from_nanos(at), None),
+            When::Any => (self.host.now, Some(self.host.now + EVER)),
+            When::RelativeRange(a, b) => (
+                origin + Span::from_nanos(a),
+                Some(origin + Span::from_nanos(b)),
+            ),
+            When::AbsoluteRange(a, b) => (
+                BEGINNING + Span::from_nanos(a),
+                Some(BEGINNING + Span::from_nanos(b)),
+            ),
+        };
+        self.anchor = event.time.is_anchored().then_some(from);
+        let outbound = matches!(
+            &event.action,
+            Action::Packet(packet) if packet.direction == Direction::Outbound
+        );
+        if !outbound {
+            self.advance(from)?;
+        }
+        match &event.action {
+            Action::Packet(packet) if outbound => {
+                self.expect_packet(packet, from, to.unwrap_or(from))?;
+            }
+            Action::Packet(packet) => self.inject(packet)?,
+            Action::Call(call) => {
+                let relative = matches!(event.time, When::Relative(_));
+                let origin = if relative { origin } else { BEGINNING };
+                self.call(call, event.line, origin)?;
+            }
+            Action::Command(command) => self.setup.command(command)?,
+            Action::Code(code) => self.code(code)?,
+            Action::Unsupported(missing) => return Err(Problem::missing(missing.clone())),
+        }
+        self.previous = from;
+        Ok(())
+    }
+
+    /// Lets the host run until `time`, that time's deadlines included.
+    fn advance(&mut self, time: Time) -> Result<(), Problem> {
+        while let Some(deadline) = self.next_deadline()
+            && deadline <= time
+        {
+            self.step(deadline)?;
+        }
+        self.host.now = self.host.now.max(time);
+        Ok(())
+    }
+
+    /// When something happens next without a packet: in the host, or to a call that waits.
+    fn next_deadline(&self) -> Option<Time> {
+        let call = self.pending.as_ref().and_then(Pending::deadline);
+        self.host.next_deadline().into_iter().chain(call).min()
+    }
+
+    /// Lets the host run at its next deadline.
+    fn step(&mut self, deadline: Time) -> Result<(), Problem> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(Problem::wrong("an end", "a host that runs for ever"));
+        }
+        self.host.now = self.host.now.max(deadline);
+        self.host.on_deadline();
+        self.after_host()
+    }
+
+    /// The host has run: collects what it sent, and lets a blocked call go on.
+    fn after_host(&mut self) -> Result<(), Problem> {
+        self.host.settle();
+        self.sockets.settle(&mut self.host);
+        self.collect()?;
+        self.resume();
+        // What the call has made the host send
+        self.collect()
+    }
+
+    fn collect(&mut self) -> Result<(), Problem> {
+        let now = self.host.now;
+        for reference in self.host.take_outbox() {
+            let sent = segment::Sent::read(&self.host.packets, reference, now);
+            self.host.packets.release(reference);
+            self.sent.push_back(sent?);
+        }
+        Ok(())
+    }
+
+    fn code(&mut self, code: &str) -> Result<(), Problem> {
+        let known = info::names(self);
+        match python::run(code, &known, &mut self.names) {
+            Ok(()) => Ok(()),
+            Err(Fault::Assertion { expected, got, .. }) => Err(Problem::wrong(expected, got)),
+            Err(Fault::Error { message, .. }) => Err(Problem::wrong("Python that runs", message)),
+            Err(Fault::Unsupported { message, .. }) => Err(Problem::Missing(message)),
+        }
+    }
+}

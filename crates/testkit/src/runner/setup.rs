@@ -1,0 +1,285 @@
+//! How the host is set up: a script's options, and the shell commands at its beginning that set
+//! Linux's knobs.
+
+use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, SlowStartKind};
+use bentpipe_types::{IpVersion, Span};
+
+use super::Problem;
+
+/// Linux's largest receive buffer in the public scripts: what makes it announce a window scale of 8.
+const RECEIVE_BUFFER: u64 = 15 << 20;
+/// The send buffer, likewise (tcp_wmem).
+const SEND_BUFFER: u64 = 256 << 10;
+
+/// packetdrill's tolerance.
+const TOLERANCE: Span = Span::from_millis(4);
+/// And as a share of the time since the last event, in thousandths.
+const TOLERANCE_SHARE: u64 = 125;
+
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// What every socket begins with.
+    pub(super) config: Config,
+    pub(super) tolerance: Span,
+    tolerance_share: u64,
+    /// Segments are not put together before they are compared.
+    pub(super) strict_segments: bool,
+    /// How long a tick of the timestamps takes, if it is to be compared.
+    pub(super) timestamp_tick: Option<Span>,
+    /// Echoes that no segment of ours explains are taken relative to the first.
+    pub(super) scale_echoes: bool,
+    /// Unsent bytes above which a socket is not writable (tcp_notsent_lowat).
+    pub(super) unsent_low_water: u64,
+    /// Segments in one buffer of segmentation offload, at least (tcp_min_tso_segs).
+    pub(super) maximum_segment: u16,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let mut config = Config::linux();
+        config.receive_buffer = RECEIVE_BUFFER;
+        config.send_buffer = SEND_BUFFER;
+        Self {
+            config,
+            tolerance: TOLERANCE,
+            tolerance_share: TOLERANCE_SHARE,
+            strict_segments: false,
+            timestamp_tick: None,
+            scale_echoes: false,
+            unsent_low_water: u64::from(u32::MAX),
+            maximum_segment: 1460,
+        }
+    }
+}
+
+impl Setup {
+    pub(super) fn version(&self) -> IpVersion {
+        self.config.ip_version
+    }
+
+    /// How far off an event may be that was to come so long after the one before.
+    pub(super) fn tolerance_around(&self, since: Span) -> Span {
+        self.tolerance.max(since * self.tolerance_share / 1000)
+    }
+
+    /// The configuration of a connection that announces `maximum_segment`.
+    pub(super) fn with_segment(&self, config: &Config, maximum_segment: Option<u16>) -> Config {
+        let announced = self
+            .maximum_segment
+            .min(maximum_segment.unwrap_or(u16::MAX));
+        let options = if config.timestamps { 12 } else { 0 };
+        Config {
+            mss: announced.saturating_sub(options).max(1),
+            ..config.clone()
+        }
+    }
+
+    /// `--name=value`
+    pub(super) fn option(&mut self, name: &str, value: Option<&str>) -> Result<(), Problem> {
+        let wrong = || Problem::wrong(format!("a value that --{name} takes"), format!("{value:?}"));
+        let number = || value.and_then(|v| v.parse::<u64>().ok()).ok_or_else(wrong);
+        match (name, value) {
+            ("tolerance_usecs", _) => {
+                self.tolerance = Span::from_micros(number()?.min(100_000_000));
+            }
+            ("tolerance_percent", Some(percent)) => {
+                let percent: f64 = percent.parse().map_err(|_| wrong())?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return Err(wrong());
+                }
+                self.tolerance_share = (percent * 10.0) as u64;
+            }
+            ("tcp_ts_tick_usecs", _) => {
+                let tick = number()?.min(10_000_000);
+                self.timestamp_tick = (tick > 0).then(|| Span::from_micros(tick));
+            }
+            ("tcp_ts_ecr_scaled", None) => self.scale_echoes = true,
+            ("strict_segments", None) => self.strict_segments = true,
+            ("ip_version", Some("ipv4")) => {}
+            ("ip_version", Some("ipv6")) => {
+                self.config.ip_version = IpVersion::V6;
+                // packetdrill's device has 20 bytes more for IPv6, so that scripts are the same.
+            }
+            // Ours: the RFCs' habits, where packetdrill has but one kernel.
+            ("profile", Some("rfc")) => {
+                self.config = Config {
+                    receive_buffer: self.config.receive_buffer,
+                    send_buffer: self.config.send_buffer,
+                    ..Config::default()
+                };
+            }
+            ("profile", Some("linux")) => {}
+            // How large the segments are that a large packet coming in is made of: here it is one.
+            ("mss", _) => {
+                number()?;
+            }
+            (
+                "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "connect_port"
+                | "bind_port" | "init_scripts" | "send_omit_free",
+                _,
+            ) => {}
+            _ => return Err(Problem::missing(format!("the option --{name}"))),
+        }
+        Ok(())
+    }
+
+    /// A shell command, or several.
+    pub(super) fn command(&mut self, text: &str) -> Result<(), Problem> {
+        let joined = text
+            .replace("\\\n", " ")
+            .replace("&&", "\n")
+            .replace("||", "\n");
+        for line in joined.split(['\n', ';']) {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Problem> {
+        let words = split(line);
+        let unknown = || Err(Problem::missing(format!("the command {line:?}")));
+        let Some((program, arguments)) = words.split_first() else {
+            return Ok(());
+        };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match program.rsplit('/').next().unwrap_or_default() {
+            "defaults.sh" => {
+                self.config.idle_restart = IdleRestart::Off;
+                self.config.maximum_syn_retransmissions = 5;
+                Ok(())
+            }
+            "sysctl" | "set_sysctls.py" => {
+                let settings = arguments.iter().filter(|a| a.contains('='));
+                for setting in settings {
+                    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+                    self.sysctl(key, value)?;
+                }
+                Ok(())
+            }
+            name if name.starts_with("sysctl_restore_") => Ok(()),
+            // Of counters, and caches of what earlier connections saw, there are none.
+            "nstat" | "true" => Ok(()),
+            // HyStart's both halves, as it is by default
+            "echo" if line.ends_with("/tcp_cubic/parameters/hystart_detect") => {
+                match arguments.first() {
+                    Some(&"3") => Ok(()),
+                    _ => unknown(),
+                }
+            }
+            "ip" if arguments.starts_with(&["tcp_metrics", "flush"]) => Ok(()),
+            // Segments leave one by one, and are put together before they are compared.
+            "ethtool" if arguments.starts_with(&["-K"]) => Ok(()),
+            "tc" => match &arguments[..] {
+                ["qdisc", "add" | "replace", "dev", _, "root", "fq"] => {
+                    self.config.pacing = PacingKind::On;
+                    Ok(())
+                }
+                ["qdisc", "add" | "replace", "dev", _, "root", "pfifo"] => Ok(()),
+                _ => unknown(),
+            },
+            _ => unknown(),
+        }
+    }
+
+    /// net.ipv4.tcp_*, as a dotted name or a path.
+    fn sysctl(&mut self, key: &str, value: &str) -> Result<(), Problem> {
+        let name = key.rsplit(['.', '/']).next().unwrap_or_default();
+        let unknown = || Err(Problem::missing(format!("the sysctl {name}={value}")));
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let Some(first) = words.first() else {
+            return unknown();
+        };
+        let number = first.parse::<u64>().ok();
+        let flag = number.map(|n| n != 0);
+        let config = &mut self.config;
+        match (name, flag, number) {
+            ("tcp_timestamps", Some(flag), _) => config.timestamps = flag,
+            ("tcp_sack", Some(flag), _) => config.sack = flag,
+            ("tcp_window_scaling", Some(flag), _) => config.window_scaling = flag,
+            ("tcp_slow_start_after_idle", Some(flag), _) => {
+                config.idle_restart = if flag {
+                    IdleRestart::Decay
+                } else {
+                    IdleRestart::Off
+                };
+            }
+            ("tcp_early_retrans", _, Some(n)) => config.tail_loss_probe = n >= 3,
+            ("tcp_recovery", _, Some(n)) => config.rack = n & 1 != 0,
+            ("tcp_frto", Some(flag), _) => config.f_rto = flag,
+            ("tcp_syn_retries" | "tcp_synack_retries", _, Some(n)) => {
+                config.maximum_syn_retransmissions = n.min(255) as u32;
+            }
+            ("tcp_retries2", _, Some(n)) => config.maximum_retransmissions = n.min(255) as u32,
+            ("tcp_wmem", _, _) => {
+                let default = words.get(1).and_then(|w| w.parse().ok());
+                let Some(default) = default else {
+                    return unknown();
+                };
+                config.send_buffer = default;
+            }
+            ("tcp_rmem", _, _) => {
+                let most = words.get(2).and_then(|w| w.parse().ok());
+                let Some(most) = most else { return unknown() };
+                config.receive_buffer = most;
+            }
+            ("tcp_notsent_lowat", _, Some(n)) => self.unsent_low_water = n,
+            ("tcp_congestion_control", _, _) => match *first {
+                "cubic" => config.congestion_control = CongestionControlKind::Cubic,
+                "reno" => {
+                    config.congestion_control = CongestionControlKind::Reno;
+                    config.slow_start = SlowStartKind::AppropriateByteCounting {
+                        limit_segments: u32::MAX,
+                    };
+                }
+                other => {
+                    return Err(Problem::missing(format!("the congestion control {other}")));
+                }
+            },
+            ("tcp_ecn", _, Some(0)) => {}
+            ("tcp_mtu_probing", _, Some(0)) => {}
+            ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
+            // About buffers of segmentation offload, which there are none of; what Linux does not
+            // have any more; and what is on in any case
+            (
+                "tcp_min_tso_segs"
+                | "tcp_tso_win_divisor"
+                | "tcp_dsack"
+                | "tcp_pacing_ss_ratio"
+                | "tcp_pacing_ca_ratio"
+                | "tcp_syncookies"
+                | "tcp_ecn_option",
+                _,
+                _,
+            ) => {}
+            _ => return unknown(),
+        }
+        Ok(())
+    }
+}
+
+/// Words of a command: quotes keep spaces together.
+fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}

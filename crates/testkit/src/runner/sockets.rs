@@ -1,0 +1,214 @@
+//! Sockets: numbers in front of connections, with what an application has set on them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bentpipe_tcp::{Connection, Events, State};
+use bentpipe_types::Span;
+
+use super::constants::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
+use super::host::Host;
+
+/// What a socket is.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Neither connected nor listening.
+    Fresh,
+    /// Connections that wait to be accepted.
+    Listening {
+        backlog: usize,
+        ready: VecDeque<usize>,
+    },
+    Stream(usize),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Socket {
+    pub(super) kind: Kind,
+    pub(super) nonblocking: bool,
+    pub(super) options: Options,
+    /// SHUT_RD
+    pub(super) reads_no_more: bool,
+    /// SHUT_WR
+    pub(super) writes_no_more: bool,
+    /// To be reported by the next call, or by SO_ERROR.
+    pub(super) error: Option<&'static str>,
+}
+
+/// What setsockopt has set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    /// As getsockopt has them.
+    pub(super) known: BTreeMap<String, i64>,
+    pub(super) maximum_segment: Option<u16>,
+    pub(super) send_buffer: Option<u64>,
+    pub(super) receive_buffer: Option<u64>,
+    pub(super) no_delay: bool,
+    pub(super) user_timeout: Option<Span>,
+    pub(super) syn_retries: Option<u32>,
+    /// On, and for how many seconds.
+    pub(super) linger: Option<i64>,
+    pub(super) unsent_low_water: Option<u64>,
+    /// Reads tell how much is left.
+    pub(super) tells_unread: bool,
+}
+
+/// Interest in a socket, as epoll keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    pub(super) events: i64,
+    pub(super) data: i64,
+    pub(super) edge: bool,
+    pub(super) once: bool,
+    pub(super) disabled: bool,
+    /// For edges: something has happened since it was last reported.
+    pub(super) armed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    pub(super) table: BTreeMap<i64, Socket>,
+    pub(super) polls: BTreeMap<i64, BTreeMap<i64, Watch>>,
+    next_port: u16,
+}
+
+impl Socket {
+    pub(super) fn new(kind: Kind, options: Options) -> Self {
+        Self {
+            kind,
+            nonblocking: false,
+            options,
+            reads_no_more: false,
+            writes_no_more: false,
+            error: None,
+        }
+    }
+
+    /// The connection, if there is one.
+    pub(super) fn conversation(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Stream(conversation) => Some(conversation),
+            _ => None,
+        }
+    }
+}
+
+impl Sockets {
+    /// A port for a connection of ours.
+    pub(super) fn ephemeral_port(&mut self) -> u16 {
+        self.next_port += 1;
+        40_000 + self.next_port % 10_000
+    }
+
+    /// Takes in what has happened to connections.
+    pub(super) fn settle(&mut self, host: &mut Host) {
+        for index in 0..host.conversations.len() {
+            let conversation = &mut host.conversations[index];
+            let news = std::mem::replace(&mut conversation.news, Events::NONE);
+            if news.is_empty() {
+                continue;
+            }
+            let parent = conversation.parent;
+            if news.has(Events::ESTABLISHED)
+                && let Some(parent) = parent
+            {
+                self.establish(host, index, parent);
+            }
+            self.notice(host, index, news);
+        }
+    }
+
+    fn establish(&mut self, host: &mut Host, index: usize, parent: i64) {
+        host.conversations[index].parent = None;
+        let kind = self.table.get_mut(&parent).map(|socket| &mut socket.kind);
+        match kind {
+            Some(Kind::Listening { backlog, ready }) if ready.len() <= *backlog => {
+                ready.push_back(index);
+                self.arm(parent);
+            }
+            // The queue is full, or the listener is gone.
+            _ => host.with(index, Connection::abort),
+        }
+    }
+
+    fn notice(&mut self, host: &Host, index: usize, news: Events) {
+        let history = host.conversations[index].history;
+        let owner = self.table.iter_mut().find_map(|(number, socket)| {
+            (socket.conversation() == Some(index)).then_some((*number, socket))
+        });
+        let Some((number, socket)) = owner else {
+            return;
+        };
+        if news.has(Events::RESET) {
+            socket.error = Some(if !history.has(Events::ESTABLISHED) {
+                "ECONNREFUSED"
+            } else if history.has(Events::PEER_CLOSED) {
+                "EPIPE"
+            } else {
+                "ECONNRESET"
+            });
+        } else if news.has(Events::TIMED_OUT) {
+            socket.error = Some("ETIMEDOUT");
+        }
+        let shown = Events::READABLE | Events::PEER_CLOSED | Events::CLOSED | Events::ESTABLISHED;
+        if news.has(shown) {
+            self.arm(number);
+        }
+    }
+
+    /// Something has happened that edge-triggered interest reports.
+    pub(super) fn arm(&mut self, number: i64) {
+        for watches in self.polls.values_mut() {
+            if let Some(watch) = watches.get_mut(&number) {
+                watch.armed = true;
+            }
+        }
+    }
+
+    /// What poll would say of a socket.
+    pub(super) fn readiness(&self, host: &Host, number: i64, low_water: u64) -> i64 {
+        let Some(socket) = self.table.get(&number) else {
+            return 0x20; // POLLNVAL
+        };
+        let mut ready = 0;
+        match &socket.kind {
+            Kind::Fresh => ready |= POLLOUT | POLLHUP,
+            Kind::Listening { ready: queue, .. } => {
+                ready |= if queue.is_empty() { 0 } else { POLLIN };
+            }
+            Kind::Stream(index) => {
+                let conversation = &host.conversations[*index];
+                let connection = &conversation.connection;
+                let over = connection.state() == State::Closed;
+                let finished =
+                    conversation.history.has(Events::PEER_CLOSED) || socket.reads_no_more || over;
+                if connection.readable() > 0 || finished {
+                    ready |= POLLIN;
+                }
+                if finished {
+                    ready |= POLLRDHUP;
+                }
+                if over || finished && socket.writes_no_more {
+                    ready |= POLLHUP;
+                }
+                let connected = !matches!(connection.state(), State::SynSent | State::SynReceived);
+                if connected
+                    && (socket.writes_no_more || over || writable(socket, connection, low_water))
+                {
+                    ready |= POLLOUT;
+                }
+            }
+        }
+        if socket.error.is_some() {
+            ready |= POLLERR | POLLIN | POLLOUT;
+        }
+        ready
+    }
+}
+
+/// Linux's sk_stream_is_writeable: a third of the buffer is free, and few enough bytes are unsent.
+fn writable(socket: &Socket, connection: &Connection, low_water: u64) -> bool {
+    let held = connection.written_offset() - connection.acknowledged_offset();
+    let unsent = connection.written_offset() - connection.sent_offset();
+    let low_water = socket.options.unsent_low_water.unwrap_or(low_water);
+    connection.writable() >= held / 2 && connection.writable() > 0 && unsent < low_water
+}

@@ -1,0 +1,159 @@
+//! Why public scripts do not pass, as far as somebody has looked.
+
+use std::fmt;
+
+/// Whose the difference is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Ours to mend.
+    OurFault,
+    /// Linux does something that no RFC asks for.
+    LinuxChoice,
+    /// About something that is no matter of TCP here.
+    NotApplicable,
+    /// TCP that is not implemented.
+    NotImplemented,
+    /// The script, or the kernel it was written for.
+    Script,
+    /// Nobody has looked.
+    Unknown,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 6] = [
+        Self::OurFault,
+        Self::LinuxChoice,
+        Self::NotApplicable,
+        Self::NotImplemented,
+        Self::Script,
+        Self::Unknown,
+    ];
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OurFault => "our bug",
+            Self::LinuxChoice => "Linux's own choice",
+            Self::NotApplicable => "not applicable",
+            Self::NotImplemented => "not implemented",
+            Self::Script => "the script's own",
+            Self::Unknown => "not triaged",
+        })
+    }
+}
+
+/// By what the path contains; the first that fits.
+const KNOWN: &[(&str, Cause, &str)] = &[
+    (
+        "/fastopen/",
+        Cause::NotImplemented,
+        "TCP Fast Open (RFC 7413)",
+    ),
+    (
+        "zerocopy/fastopen",
+        Cause::NotImplemented,
+        "TCP Fast Open (RFC 7413)",
+    ),
+    (
+        "syscall_bad_arg/fastopen",
+        Cause::NotImplemented,
+        "TCP Fast Open (RFC 7413)",
+    ),
+    (
+        "/zerocopy/",
+        Cause::NotApplicable,
+        "when the kernel lets go of a buffer that it sends without copying",
+    ),
+    (
+        "/timestamping/",
+        Cause::NotApplicable,
+        "the kernel's time stamps of buffers on their way to the device",
+    ),
+    (
+        "sendmsg-empty-iov",
+        Cause::NotApplicable,
+        "a socket with the option SO_ZEROCOPY",
+    ),
+    (
+        "/epoll/epoll_out",
+        Cause::NotApplicable,
+        "the kernel's memory accounting: a write takes whole buffers of half a window",
+    ),
+    (
+        "/notsent_lowat/",
+        Cause::NotApplicable,
+        "the kernel's memory accounting: a write takes whole buffers of half a window",
+    ),
+    (
+        "blocking-write",
+        Cause::NotApplicable,
+        "the kernel's memory accounting: a writer wakes when a third of the memory is free",
+    ),
+    (
+        "gro-mss-option",
+        Cause::NotApplicable,
+        "the receiver's offload: ten segments that come in as one",
+    ),
+    (
+        "/mtu_probe/",
+        Cause::NotImplemented,
+        "path MTU discovery (RFC 4821), with routes that change",
+    ),
+    (
+        "/splice/",
+        Cause::NotApplicable,
+        "splice() around an urgent byte; urgent data is data here (RFC 6093)",
+    ),
+    (
+        "/md5/",
+        Cause::NotApplicable,
+        "the kernel's table of sockets",
+    ),
+    (
+        "user-timeout-probe",
+        Cause::NotApplicable,
+        "a network device that takes no packets",
+    ),
+    (
+        "cubic-rack-reo-timeout",
+        Cause::NotApplicable,
+        "a network device that takes no packets",
+    ),
+    (
+        "cubic-bulk-166k",
+        Cause::LinuxChoice,
+        "CUBIC in integers, and with idle time counted from the last segment sent",
+    ),
+    (
+        "prr-ss-ack-below-snd_una",
+        Cause::LinuxChoice,
+        "RACK.rtt is of the segment highest in sequence; RFC 8985 section 6.2 has the one sent last",
+    ),
+    (
+        "fr-4pkt-fack-last-mss",
+        Cause::Script,
+        "it waits 40 ms for a quarter of 100 ms: the ticks of a clock of 100 or 250 Hz",
+    ),
+    (
+        "/tcp_info/",
+        Cause::NotApplicable,
+        "the kernel's account of what has limited a sender for how long",
+    ),
+    ("/ecn/", Cause::NotImplemented, "ECN (RFC 3168)"),
+    (
+        "cwnd-moderation-ecn",
+        Cause::NotImplemented,
+        "ECN (RFC 3168)",
+    ),
+    ("/sendfile/", Cause::NotApplicable, "files"),
+];
+
+/// Why the script at this path does not pass.
+#[must_use]
+pub fn triage(path: &str) -> (Cause, &'static str) {
+    let path = format!("/{path}");
+    let known = KNOWN.iter().find(|(part, ..)| path.contains(part));
+    known.map_or((Cause::Unknown, ""), |(_, cause, why)| (*cause, *why))
+}
