@@ -7,7 +7,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, GatewayKind,
-    HyblaFile, IdleRestart, NewReno, Recovery, RtoRule, SlowStart, words::words,
+    HyblaFile, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart, words::words,
 };
 use crate::{Acks, Queue};
 
@@ -64,6 +64,8 @@ pub enum NodeKind {
 /// How a host's TCP behaves. [`TcpFile`](crate::schema::TcpFile) says what each setting does.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSettings {
+    /// Whose habits it has.
+    pub profile: Profile,
     /// The window rule.
     pub congestion_control: CongestionControlName,
     /// How Hybla is set up.

@@ -34,7 +34,9 @@ pub use named::{Name, Named};
 pub use node::{GatewayFile, GatewayKind, HostFile};
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
-pub use tcp::{CongestionAvoidance, IdleRestart, NewReno, Recovery, RtoRule, SlowStart, TcpFile};
+pub use tcp::{
+    CongestionAvoidance, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart, TcpFile,
+};
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.
 ///

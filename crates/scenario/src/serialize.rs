@@ -74,6 +74,7 @@ fn tcp(tcp: &TcpSettings) -> Value {
         "f_rto": tcp.f_rto,
         "undo": tcp.undo,
         "newreno": tcp.newreno,
+        "profile": tcp.profile,
         "slow_start": tcp.slow_start,
         "slow_start_limit_segments": tcp.slow_start_limit,
         "congestion_avoidance": tcp.congestion_avoidance,

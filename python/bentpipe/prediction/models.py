@@ -312,8 +312,8 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
     highest = min(path.window_segments, sent)
     if highest > path.initial_threshold_segments:
         return "slow start ends before the window is fully open; it assumes the contrary"
-    if path.slow_start == "hystart++" and highest > _circle_segments(path):
-        return "HyStart++ may end slow start when round trips get longer; it assumes the contrary"
+    if path.slow_start in ("hystart", "hystart++") and highest > _circle_segments(path):
+        return "HyStart may end slow start when round trips get longer; it assumes the contrary"
     # What waits at most: what the pipe doesn't hold; in slow start, a third of the window, because
     # three segments leave for two that are acknowledged; the initial window, sent at once.
     waiting = max(

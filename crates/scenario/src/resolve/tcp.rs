@@ -6,7 +6,9 @@ use super::fault;
 use crate::document::Fault;
 use crate::quantity::Size;
 use crate::schema::hints;
-use crate::schema::{CongestionControl, CongestionControlName, Recovery, SlowStart, TcpFile};
+use crate::schema::{
+    CongestionControl, CongestionControlName, Profile, Recovery, SlowStart, TcpFile,
+};
 use crate::{CustomControls, TcpSettings};
 
 /// Payload of a full segment in a 1500-byte IPv4 packet without options.
@@ -23,6 +25,8 @@ const DEFAULT_RECEIVE_BUFFER: u64 = 6 << 20;
 const MOST_TIMES: u32 = 1_000;
 /// A shorter retransmission timeout is no timeout but a storm.
 const SHORTEST_RTO: Span = Span::from_millis(1);
+/// Linux's TCP_MAX_QUICKACKS
+const QUICK_ACKS: u32 = 16;
 /// Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
@@ -112,18 +116,23 @@ pub(super) fn resolve(
     }
     let slow_start = file.slow_start.unwrap_or({
         let cubic = CongestionControlName::BuiltIn(CongestionControl::Cubic);
-        if file.congestion_control == cubic {
-            SlowStart::HyStart
-        } else {
-            SlowStart::ByteCounting
+        match file.profile {
+            _ if file.congestion_control != cubic => SlowStart::ByteCounting,
+            Profile::Rfc => SlowStart::HyStart,
+            Profile::Linux => SlowStart::LinuxHyStart,
         }
     });
-    if file.slow_start_limit.is_some() && slow_start == SlowStart::Standard {
-        let message = r#"has no effect: slow_start is "standard""#;
-        return refuse("slow_start_limit", message.to_owned());
+    let limitless = matches!(slow_start, SlowStart::Standard | SlowStart::LinuxHyStart);
+    if file.slow_start_limit.is_some() && limitless {
+        let message = format!(r#"has no effect: slow_start is "{slow_start}""#);
+        return refuse("slow_start_limit", message);
     }
+    let quick_acks = file.quick_acks.unwrap_or(match file.profile {
+        Profile::Rfc => 0,
+        Profile::Linux => QUICK_ACKS,
+    });
     for (key, count) in [
-        ("quick_acks", file.quick_acks),
+        ("quick_acks", quick_acks),
         ("maximum_retransmissions", file.maximum_retransmissions),
         (
             "maximum_syn_retransmissions",
@@ -151,6 +160,7 @@ pub(super) fn resolve(
         f_rto: repair.f_rto,
         undo: repair.undo,
         newreno: file.newreno,
+        profile: file.profile,
         slow_start,
         slow_start_limit: file.slow_start_limit.map(|limit| limit.0),
         congestion_avoidance: file.congestion_avoidance,
@@ -165,7 +175,7 @@ pub(super) fn resolve(
         timestamps: file.timestamps,
         sack: file.sack,
         delayed_ack: file.delayed_ack,
-        quick_acks: file.quick_acks,
+        quick_acks,
         nagle: file.nagle,
         limited_transmit: file.limited_transmit,
         initial_rto: file.initial_rto.0,

@@ -5,15 +5,15 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, IdleRestart as TcpIdleRestart,
-    PacingKind, RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
+    AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, Habits,
+    IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Recovery, RtoRule, SlowStart,
+    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart,
 };
 use crate::{
     App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
@@ -124,6 +124,7 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
             SlowStart::ByteCounting => SlowStartKind::AppropriateByteCounting {
                 limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
             },
+            SlowStart::LinuxHyStart => SlowStartKind::LinuxHyStart,
             SlowStart::HyStart => SlowStartKind::HyStart {
                 // RFC 9406 section 4.3: no limit with pacing
                 limit_segments: tcp.slow_start_limit.unwrap_or(match tcp.pacing {
@@ -144,6 +145,11 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
         },
         time_wait: tcp.time_wait,
         ip_version: IpVersion::V4,
+        user_timeout: None,
+        habits: match tcp.profile {
+            Profile::Rfc => Habits::Rfc,
+            Profile::Linux => Habits::Linux,
+        },
     }
 }
 

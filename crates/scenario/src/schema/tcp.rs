@@ -13,6 +13,8 @@ use crate::quantity::{DelayedAck, Length, Pacing, Rate, Segments, Size, Window};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpFile {
+    /// What the keys beside it, where they are absent, and what no key is about, go by.
+    pub profile: Profile,
     /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC.
     pub congestion_control: CongestionControlName,
     /// How "hybla" is set up, and the growth of "enhanced-hybla".
@@ -91,8 +93,9 @@ pub struct TcpFile {
     /// every segment is acknowledged at once. Linux adapts it between 40 and 200 ms. At most 500 ms
     /// (RFC 9293 section 3.8.6.3); 200 ms in BSD and in many papers.
     pub delayed_ack: DelayedAck,
-    /// How many acknowledgments at the start of a connection are not delayed. Linux: up to 16.
-    pub quick_acks: u32,
+    /// How many acknowledgments at the start of a connection are not delayed. Default: 0; 16 with
+    /// `profile` "linux".
+    pub quick_acks: Option<u32>,
     /// Hold back a small segment while an earlier small one is unacknowledged (RFC 9293 section
     /// 3.7.4, with Minshall's modification as in Linux).
     pub nagle: bool,
@@ -118,6 +121,7 @@ pub struct TcpFile {
 impl Default for TcpFile {
     fn default() -> Self {
         Self {
+            profile: Profile::Rfc,
             congestion_control: CongestionControlName::BuiltIn(CongestionControl::Cubic),
             hybla: HyblaFile::default(),
             channel_capacity: None,
@@ -144,7 +148,7 @@ impl Default for TcpFile {
             timestamps: true,
             sack: true,
             delayed_ack: DelayedAck::After(Span::from_millis(40)),
-            quick_acks: 0,
+            quick_acks: None,
             nagle: true,
             limited_transmit: true,
             initial_rto: Length(Span::from_secs(1)),
@@ -155,6 +159,20 @@ impl Default for TcpFile {
             maximum_syn_retransmissions: 6,
             time_wait: Length(Span::from_secs(60)),
         }
+    }
+}
+
+words! {
+    /// Whose habits a TCP has.
+    Profile {
+        /// The RFCs', with Linux's settings as they are listed here.
+        Rfc = "rfc",
+        /// Linux's also where it does what no RFC asks for: 16 acknowledgments at the start are not
+        /// delayed, slow start ends by "hystart" with "cubic", a loss reduces the congestion window
+        /// rather than what is in flight, CUBIC grows by 5% a round trip at least before the first
+        /// loss, a probe of a closed window carries no data. What Linux's packetdrill scripts make of
+        /// it: docs/packetdrill.md.
+        Linux = "linux",
     }
 }
 
@@ -197,6 +215,10 @@ words! {
         /// congestion avoidance (HyStart++, RFC 9406). Only the first slow start of a connection
         /// ends so. Linux's CUBIC has HyStart++'s predecessor.
         HyStart = "hystart++",
+        /// Bytes count, until round trips get longer by an eighth or a round's acknowledgments take
+        /// more than half of one; then congestion avoidance at once (HyStart, Ha and Rhee 2008).
+        /// Linux, with "cubic".
+        LinuxHyStart = "hystart",
     }
 }
 
