@@ -178,6 +178,7 @@ tail_loss_probe = false
 f_rto = false
 undo = false
 newreno = "slow-but-steady"
+profile = "linux"
 slow_start = "byte-counting"
 slow_start_limit = "2 segments"
 congestion_avoidance = "per-acknowledgment"
