@@ -54,6 +54,20 @@ pub struct AckQueueSettings {
     pub flows: usize,
 }
 
+/// What a flow's packets have said so far, up to the last one that was queued.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    /// The highest acknowledgment number, and the window that came with it.
+    highest: Option<(Seq, u16)>,
+    /// Packets that repeat that number.
+    repeats: u32,
+    /// How far acknowledgment numbers usually advance.
+    usual_step: u32,
+    /// ECN flags of the last packet, and whether they changed since the last candidate.
+    ecn_flags: u8,
+    ecn_changed: bool,
+}
+
 /// One flow, as its packets pass through.
 #[derive(Debug, Default)]
 struct AckFlow {
@@ -64,17 +78,9 @@ struct AckFlow {
     waiting: u32,
     /// Packets in the queue, of any kind.
     packets: u32,
-    /// The highest acknowledgment number seen, and the window that came with it.
-    seen: Option<(Seq, u16)>,
-    /// Packets queued that repeat that number.
-    repeats: u32,
-    /// How far acknowledgment numbers usually advance.
-    usual_step: u32,
+    said: Said,
     /// The packet queued last, if it still waits.
     last: u32,
-    /// ECN flags of the packet queued last, and whether they changed since the last candidate.
-    ecn_flags: u8,
-    ecn_changed: bool,
     counters: AckCounters,
 }
 
@@ -157,14 +163,14 @@ impl AckQueue {
         let record = cx.packets.get(packet);
         let (acknowledgment, window) = (record.acknowledgment, record.window);
         let flow = self.flows.get_mut(slot);
-        let seen = flow.seen;
+        let seen = flow.said.highest;
         if record.flags.has(bentpipe_types::Flags::ACK)
             && seen.is_none_or(|(highest, _)| acknowledgment.at_or_after(highest))
         {
-            flow.seen = Some((acknowledgment, window));
+            flow.said.highest = Some((acknowledgment, window));
         }
         if seen.is_none_or(|(highest, _)| acknowledgment.after(highest)) {
-            flow.repeats = 0;
+            flow.said.repeats = 0;
         }
         plain?;
         let (highest, last_window) = seen.ok_or(Kept::First)?;
@@ -175,10 +181,10 @@ impl AckQueue {
         } else if acknowledgment == highest {
             // What a SACK sender takes from more duplicates is in their blocks, and the next one's
             // cover them. Others inflate their window with each (RFC 5681 section 3.2).
-            if flow.repeats >= DUPLICATE_THRESHOLD && record.has_sack_blocks() {
+            if flow.said.repeats >= DUPLICATE_THRESHOLD && record.has_sack_blocks() {
                 Ok(0)
             } else {
-                flow.repeats += 1;
+                flow.said.repeats += 1;
                 Err(Kept::Duplicate)
             }
         } else {
@@ -197,15 +203,15 @@ impl AckQueue {
                 && self.list.node(last).repeats
                 && rules::supersedes(cx.packets, self.list.node(last).packet, node.packet).is_ok();
         }
-        let usual = if flow.usual_step == 0 {
+        let usual = if flow.said.usual_step == 0 {
             step
         } else {
-            flow.usual_step
+            flow.said.usual_step
         };
         let longest = usual.saturating_mul(JUMP);
         let jump = step > longest;
         // An average over eight or so, in which one jump counts little.
-        flow.usual_step = (usual - usual / 8 + step.min(longest) / 8).max(1);
+        flow.said.usual_step = (usual - usual / 8 + step.min(longest) / 8).max(1);
         let last = flow.ends.last;
         // One that repeats a number is removed in favour of another one only: the run that begins
         // here is restored from its first number.
@@ -368,8 +374,8 @@ impl AckQueue {
     ) -> Option<u32> {
         let flow = self.flows.get_mut(slot);
         let flags = cx.packets.get(node.packet).flags.0 & filter::ECN_FLAGS;
-        flow.ecn_changed |= flags != flow.ecn_flags;
-        flow.ecn_flags = flags;
+        flow.said.ecn_changed |= flags != flow.said.ecn_flags;
+        flow.said.ecn_flags = flags;
         let goes = filter::choose(
             &self.list,
             flow.ends,
@@ -383,7 +389,7 @@ impl AckQueue {
             Err(Kept::Data | Kept::Options)
         ) && filter::droppable(cx.packets, node.packet);
         if droppable {
-            node.replaces = !std::mem::take(&mut flow.ecn_changed);
+            node.replaces = !std::mem::take(&mut flow.said.ecn_changed);
             node.fixed = false;
             node.adjacent = flow.last != NONE && flow.last == flow.ends.last;
         }
@@ -408,10 +414,10 @@ impl QueueDiscipline for AckQueue {
         };
         node.flow = self.flows.enter(flow, make, |_, _| {});
         let mut goes = None;
-        let mut duplicate = false;
+        let mut before = Said::default();
         if let Some(slot) = node.flow {
+            before = self.flows.get(slot).said;
             let kept = self.classify(slot, packet, cx);
-            duplicate = kept == Err(Kept::Duplicate);
             node.counted = !matches!(kept, Err(Kept::Data | Kept::Control));
             if let Method::Filter { aggressive } = self.method {
                 goes = self.filter(slot, aggressive, &mut node, cx);
@@ -440,8 +446,11 @@ impl QueueDiscipline for AckQueue {
                 .is_some_and(|slot| self.make_room(slot, &mut node, cx))
         {
             self.count(node.flow, |counters| counters.dropped += 1);
-            if let Some(slot) = node.flow.filter(|_| duplicate) {
-                self.flows.get_mut(slot).repeats -= 1;
+            if let Some(slot) = node.flow {
+                // Nobody will hear what it said.
+                let said = &mut self.flows.get_mut(slot).said;
+                before.ecn_changed |= said.ecn_changed;
+                *said = before;
             }
             return Verdict::Dropped;
         }
@@ -507,7 +516,7 @@ impl AckQueue {
             match (node.flow_after, node.flow) {
                 // The arrival is a candidate itself, or else the next one will be told.
                 (NONE, _) if !arrival.fixed => arrival.replaces = false,
-                (NONE, Some(slot)) => self.flows.get_mut(slot).ecn_changed = true,
+                (NONE, Some(slot)) => self.flows.get_mut(slot).said.ecn_changed = true,
                 (NONE, None) => (),
                 (after, _) => self.list.node_mut(after).replaces = false,
             }
