@@ -2,8 +2,9 @@
 //! for received.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
@@ -29,7 +30,8 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Opens a device in the network namespace of the calling thread, and brings it up.
+    /// Opens a device in the network namespace of the calling thread, brings it up, and waits until
+    /// its addresses are usable.
     ///
     /// # Errors
     /// Without `/dev/net/tun` or the right to (CAP_NET_ADMIN); when the kernel refuses a setting.
@@ -48,6 +50,9 @@ impl Tun {
         }
         let device = builder.build_sync()?;
         device.set_nonblocking(true)?;
+        if let Some((address, _)) = settings.ipv6 {
+            until_usable(address)?;
+        }
         Ok(Self { device })
     }
 
@@ -86,6 +91,34 @@ impl Tun {
             Err(error) => Err(error),
         }
     }
+}
+
+/// How long the kernel may take to make an address usable: duplicate address detection is a second
+/// (RFC 4862 section 5.1), and even without it a worker of the kernel's has to come round.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits until sockets may use an IPv6 address; until then, it is "tentative".
+fn until_usable(address: Ipv6Addr) -> io::Result<()> {
+    let pause = Duration::from_millis(2);
+    let mut left = PATIENCE;
+    loop {
+        match UdpSocket::bind((address, 0)) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                left = left.checked_sub(pause).ok_or(error)?;
+                rest(pause);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "opening a device is no part of a core"
+)]
+fn rest(span: Duration) {
+    std::thread::sleep(span);
 }
 
 impl AsFd for Tun {

@@ -3,11 +3,14 @@
 //! The whole matrix is `bentpipe-live interop --full`; docs/interoperability.md has its table.
 #![cfg(target_os = "linux")]
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
 
-use bentpipe_live::interop::{self, Cell, dissect, play};
+use bentpipe_live::interop::{self, Cell, Dissection, dissect, play};
 use bentpipe_types::Span;
 
+/// Packets of each cell that tshark judges.
 const CAPTURED: u64 = 3000;
 
 /// A directory that is gone when the test is over, passed or not.
@@ -38,26 +41,37 @@ fn judge(cells: &[Cell]) {
     let name = format!("bentpipe-interop-{}-{}", std::process::id(), cells.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
     std::fs::create_dir_all(&scratch.0).expect("a temporary directory");
-    let capture = scratch.0.join("cell.pcapng");
     let mut failures = Vec::new();
-    let mut judged = 0;
-    for cell in cells {
+    let mut dissections = Vec::new();
+    for (n, cell) in cells.iter().enumerate() {
+        let capture = scratch.0.join(format!("{n}.pcapng"));
         match play(cell, Span::from_secs(60), Some((&capture, CAPTURED))) {
             Err(failure) => failures.push(format!("{cell}: {failure}")),
-            Ok(_) => match dissect(&capture).expect("tshark reads a capture") {
-                None => eprintln!("tshark is not installed: {cell} is not judged by it"),
-                Some(dissection) => {
-                    judged += dissection.good_checksums;
-                    if dissection.bad_checksums + dissection.malformed > 0 {
-                        failures.push(format!("{cell}: {dissection:?}"));
-                    }
-                    if dissection.good_checksums != dissection.frames {
-                        failures.push(format!("{cell}: not all is TCP: {dissection:?}"));
-                    }
+            // tshark takes its time to start: it does so beside the next cell.
+            Ok(_) => dissections.push((cell, thread::spawn(move || judged(&capture)))),
+        }
+    }
+    let mut judged = 0;
+    for (cell, dissection) in dissections {
+        match dissection.join().expect("no panic").expect("tshark reads") {
+            None => eprintln!("tshark is not installed: {cell} is not judged by it"),
+            Some(dissection) => {
+                judged += dissection.good_checksums;
+                if dissection.bad_checksums + dissection.malformed > 0 {
+                    failures.push(format!("{cell}: {dissection:?}"));
                 }
-            },
+                if dissection.good_checksums != dissection.frames {
+                    failures.push(format!("{cell}: not all is TCP: {dissection:?}"));
+                }
+            }
         }
     }
     eprintln!("tshark found {judged} of our segments good");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn judged(capture: &Path) -> io::Result<Option<Dissection>> {
+    let dissection = dissect(capture);
+    let _ = std::fs::remove_file(capture);
+    dissection
 }

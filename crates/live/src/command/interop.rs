@@ -86,9 +86,10 @@ fn play_all(request: &Request) -> Outcome {
         let result = play(cell, n, request);
         failures += usize::from(result["passed"] == false);
         results.push(result);
-    }
-    if let Some(path) = &request.json {
-        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+        // After each cell: the whole matrix takes longer than some sessions last.
+        if let Some(path) = &request.json {
+            std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+        }
     }
     if !request.list {
         println!("{} cells, {failures} failed", results.len());

@@ -17,6 +17,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bentpipe_types::{IpVersion, Span};
@@ -110,9 +111,15 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
         }
     };
     let remote = SocketAddr::new(our_ip, port);
+    let gave_up = AtomicBool::new(false);
     let (finished, theirs) = thread::scope(|scope| {
-        let kernel = scope
-            .spawn(|| namespace.enter(|| kernel_side(cell, listener.as_ref(), remote, &plans)));
+        let kernel = scope.spawn(|| {
+            let result = namespace
+                .enter(|| kernel_side(cell, listener.as_ref(), remote, &plans))
+                .and_then(|result| result);
+            gave_up.store(result.is_err(), Ordering::Release);
+            result
+        });
         let mut opened = 0;
         let expected = plans.connections as usize;
         let config = cell.config();
@@ -127,13 +134,12 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
                     eprintln!("{cell}: connection {opened}: {error}");
                 }
             }
-            let accepted = cell.role == Role::Server && cell.exchange == Exchange::Refused;
-            kernel.is_finished() && (over >= expected || accepted)
+            let settled = over >= expected || gave_up.load(Ordering::Acquire);
+            kernel.is_finished() && settled
         });
         let theirs = kernel
             .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the kernel's end panicked")))
-            .and_then(|result| result);
+            .unwrap_or_else(|_| Err(io::Error::other("the kernel's end panicked")));
         (finished, theirs)
     });
     let elapsed = Span::from_nanos(clock.now().as_nanos());
