@@ -290,3 +290,84 @@ proptest! {
         }
     }
 }
+
+/// Early random drop that never drops early is a drop-tail queue, run the other way: the whole run is the
+/// same, every change of the queue included.
+#[test]
+fn both_ways_to_run_a_queue_give_the_same_run() {
+    let run_with = |kind: &str, seed: &str| {
+        let queue = |limit: u32| match kind {
+            "drop-tail" => format!(r#"{{ limit = "{limit} packets" }}"#),
+            _ => {
+                format!(r#"{{ kind = "{kind}", limit = "{limit} packets", drop_probability = 0 }}"#)
+            }
+        };
+        let series = ["queue", "queue_bytes", "dropped", "lost"];
+        let series: Vec<String> = ["forward", "return"]
+            .iter()
+            .flat_map(|way| series.map(|of| format!("\"satellite.{way}.{of}\"")))
+            .chain(["\"download.congestion_window\"".to_owned()])
+            .collect();
+        run(&[
+            ("seed", seed),
+            ("links.satellite.return.rate", "100 kbit/s"),
+            ("links.satellite.forward.queue", &queue(12)),
+            ("links.satellite.return.queue", &queue(5)),
+            (
+                "links.satellite.forward.errors",
+                "{ packet_loss_rate = 0.002 }",
+            ),
+            ("hosts.server.tcp.congestion_control", "cubic"),
+            (
+                "flows.upload",
+                r#"{ from = "client", to = "server", app = { kind = "bulk", size = "30 kB" } }"#,
+            ),
+            ("probes.interval", "every-change"),
+            ("probes.series", &format!("[{}]", series.join(", "))),
+        ])
+    };
+    for seed in ["1", "2", "3"] {
+        let quick = run_with("drop-tail", seed);
+        let mut managed = run_with("early-random-drop", seed);
+        assert!(
+            quick
+                .summary
+                .links
+                .iter()
+                .all(|link| link.packets_dropped > 0)
+        );
+        for link in &mut managed.summary.links {
+            let counters = link.counters.take().expect("it counts");
+            assert_eq!(counters.total["dropped_early"], 0);
+        }
+        let json = |output: &RunOutput| serde_json::to_string(&output.summary).expect("JSON");
+        assert_eq!(json(&quick), json(&managed));
+        for (quick, managed) in quick.series.iter().zip(&managed.series) {
+            assert_eq!(quick.name, managed.name);
+            // What it was after each instant: within one, several changes may come as one.
+            let records = |series: &bentpipe_scenario::RecordedSeries| {
+                let mut records: Vec<(u64, f64)> = Vec::new();
+                for (time, value) in series.times_ns.iter().zip(&series.values) {
+                    if records.last().is_some_and(|(last, _)| last == time) {
+                        records.pop();
+                    }
+                    if records.last().is_none_or(|(_, last)| last != value) {
+                        records.push((*time, *value));
+                    }
+                }
+                records
+            };
+            let (quick_records, records) = (records(quick), records(managed));
+            let pairs = quick_records.iter().zip(&records);
+            let same = pairs
+                .take_while(|(quick, managed)| quick == managed)
+                .count();
+            assert_eq!(
+                quick_records.get(same.saturating_sub(2)..(same + 4).min(quick_records.len())),
+                records.get(same.saturating_sub(2)..(same + 4).min(records.len())),
+                "seed {seed}: {} after {same}",
+                quick.name
+            );
+        }
+    }
+}

@@ -1,24 +1,24 @@
 //! The path of a packet allocates nothing: once the slab, the rings and the heaps have grown to what
 //! is in flight, a run goes on without the allocator.
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{
+    DropTail, Ends, Fair, FairSettings, Limit, Measure, QueueDiscipline, Queueing, Red,
+    RedSettings, Settings,
+};
 use bentpipe_sim::{Application, FlowSettings, LinkSettings, Network, NetworkBuilder};
 use bentpipe_tcp::Config;
-use bentpipe_types::{BitRate, Span, Time};
+use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 /// server --100 Mbit/s, 300 ms--> client, with a window that the queue has room for.
-fn network() -> Network {
+fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
     let client = builder.host("client");
-    let direction = || {
+    let direction = |way| {
         BitRate::new(100_000_000).map(|rate| Settings {
             rate,
             delay: Span::from_millis(300),
-            queue: DropTail {
-                limit: Limit::Packets(10_000),
-            }
-            .into(),
+            queue: queue(way),
             ends: Ends::default(),
             errors: Vec::new(),
             redundancy: 1.0,
@@ -26,8 +26,8 @@ fn network() -> Network {
     };
     let link = LinkSettings {
         name: "satellite".to_owned(),
-        forward: direction(),
-        backward: direction(),
+        forward: direction(0),
+        backward: direction(1),
     };
     builder.link(server, client, link);
     builder.flow(FlowSettings {
@@ -50,7 +50,12 @@ fn network() -> Network {
 
 #[test]
 fn a_run_in_full_swing_allocates_nothing() {
-    let mut network = network();
+    let mut network = network_with(|_| {
+        DropTail {
+            limit: Limit::Packets(10_000),
+        }
+        .into()
+    });
     network.run_until(Time::ZERO + Span::from_secs(20));
     let mut packet_hops = 0;
     let allocations = allocation_counter::measure(|| {
@@ -58,5 +63,41 @@ fn a_run_in_full_swing_allocates_nothing() {
     });
     packet_hops += network.outcome().packet_hops;
     assert!(packet_hops > 100_000, "{packet_hops} packet-hops");
+    assert_eq!(allocations.count_total, 0, "{allocations:?}");
+}
+
+/// Nor do queues that are asked when the transmitter is free.
+#[test]
+fn other_queues_allocate_nothing_either() {
+    let fair = || {
+        Box::new(Fair::new(FairSettings {
+            limit: Limit::Packets(10_000),
+            quantum: Bytes::new(1500),
+            flows: 64,
+        })) as Box<dyn QueueDiscipline>
+    };
+    let red = || {
+        Box::new(Red::new(RedSettings {
+            limit: Limit::Packets(10_000),
+            measure: Measure::Packets,
+            minimum_threshold: 5_000.0,
+            maximum_threshold: 10_000.0,
+            maximum_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            ecn: false,
+            mean_packet: Bytes::new(1000),
+            mean_transmission: Span::from_micros(80),
+        })) as Box<dyn QueueDiscipline>
+    };
+    let mut network = network_with(|way| Queueing::Discipline {
+        queue: if way == 0 { red() } else { fair() },
+        random: RandomStream::new(1, "link", "queue"),
+    });
+    network.run_until(Time::ZERO + Span::from_secs(20));
+    let allocations = allocation_counter::measure(|| {
+        network.run_until(Time::ZERO + Span::from_secs(30));
+    });
+    assert!(network.outcome().packet_hops > 100_000);
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
 }

@@ -302,6 +302,9 @@ impl Network {
             Some(Arrival::Delivered(packet)) => packet,
             Some(Arrival::Lost(packet)) => {
                 self.packets.release(packet);
+                if self.directions[usize::from(index)].watched {
+                    self.probe_queue(index);
+                }
                 return;
             }
             None => {
