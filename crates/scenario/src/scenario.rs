@@ -7,7 +7,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, GatewayKind,
-    HyblaFile, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart, words::words,
+    HyblaFile, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart, words::words,
 };
 use crate::{Acks, Queue};
 
@@ -132,6 +132,8 @@ pub struct TcpSettings {
     pub maximum_rto: Span,
     /// How it follows from the samples.
     pub rto_rule: RtoRule,
+    /// What a retransmission timeout is counted from.
+    pub rto_from: RtoFrom,
     /// Timeouts in a row before a connection is given up.
     pub maximum_retransmissions: u32,
     /// The same while it is being opened.

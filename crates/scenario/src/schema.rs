@@ -35,7 +35,8 @@ pub use node::{GatewayFile, GatewayKind, HostFile};
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
 pub use tcp::{
-    CongestionAvoidance, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart, TcpFile,
+    CongestionAvoidance, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart,
+    TcpFile,
 };
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.

@@ -44,6 +44,8 @@ pub struct Config {
     pub maximum_rto: Span,
     /// How the retransmission timeout follows from the round-trip samples.
     pub rto_rule: RtoRule,
+    /// What a retransmission timeout is counted from.
+    pub rto_from: RtoFrom,
     /// Retransmissions of one segment by timeout before the connection is given up. Linux has 15.
     pub maximum_retransmissions: u32,
     /// How long data may stay unacknowledged before the connection is given up, however often it was
@@ -111,6 +113,7 @@ impl Default for Config {
             minimum_rto: Span::from_millis(200),
             maximum_rto: Span::from_secs(120),
             rto_rule: RtoRule::Linux,
+            rto_from: RtoFrom::Acknowledgment,
             maximum_retransmissions: 15,
             user_timeout: None,
             maximum_syn_retransmissions: 6,
@@ -174,6 +177,17 @@ pub enum Habits {
     /// * without SACK, what duplicate acknowledgments have told of doesn't grow the window once more
     ///   when it is acknowledged.
     Linux,
+}
+
+/// What a retransmission timeout is counted from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RtoFrom {
+    /// The last acknowledgment of new data: RFC 6298 section 5.3.
+    #[default]
+    Acknowledgment,
+    /// When the oldest segment outstanding left, as if each segment had a timer of its own: RFC 793
+    /// section 3.7. (RFC 7765 does it where few segments are outstanding.)
+    OldestSegment,
 }
 
 /// How the retransmission timeout follows from round-trip samples.

@@ -27,7 +27,7 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 
-pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, Habits, IdleRestart, RtoRule};
+pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, Habits, IdleRestart, RtoFrom, RtoRule};
 pub use congestion::CongestionControlKind;
 pub use connection::{Accepted, CongestionState, Connection, Events, State, TcpInfo, reset_reply};
 pub use pacing::PacingKind;

@@ -182,6 +182,7 @@ pub(super) fn resolve(
         minimum_rto: file.minimum_rto.0,
         maximum_rto: file.maximum_rto.0,
         rto_rule: file.rto_rule,
+        rto_from: file.rto_from,
         maximum_retransmissions: file.maximum_retransmissions,
         maximum_syn_retransmissions: file.maximum_syn_retransmissions,
         time_wait: file.time_wait.0,

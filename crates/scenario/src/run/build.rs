@@ -6,14 +6,16 @@ use bentpipe_sim::{
 };
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, Habits,
-    IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind, RtoRule as TcpRtoRule, SlowStartKind,
+    IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind, RtoFrom as TcpRtoFrom,
+    RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoRule, SlowStart,
+    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule,
+    SlowStart,
 };
 use crate::{
     App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
@@ -96,6 +98,10 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
         rto_rule: match tcp.rto_rule {
             RtoRule::Rfc6298 => TcpRtoRule::Rfc6298,
             RtoRule::Linux => TcpRtoRule::Linux,
+        },
+        rto_from: match tcp.rto_from {
+            RtoFrom::Acknowledgment => TcpRtoFrom::Acknowledgment,
+            RtoFrom::OldestSegment => TcpRtoFrom::OldestSegment,
         },
         maximum_retransmissions: tcp.maximum_retransmissions,
         maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,

@@ -109,6 +109,8 @@ pub struct TcpFile {
     pub maximum_rto: Length,
     /// How the retransmission timeout follows from the measured round-trip times.
     pub rto_rule: RtoRule,
+    /// What a retransmission timeout is counted from.
+    pub rto_from: RtoFrom,
     /// Timeouts in a row before a connection is given up (Linux: tcp_retries2).
     pub maximum_retransmissions: u32,
     /// The same while it is being opened (Linux: tcp_syn_retries).
@@ -155,6 +157,7 @@ impl Default for TcpFile {
             minimum_rto: Length(Span::from_millis(200)),
             maximum_rto: Length(Span::from_secs(120)),
             rto_rule: RtoRule::Linux,
+            rto_from: RtoFrom::Acknowledgment,
             maximum_retransmissions: 15,
             maximum_syn_retransmissions: 6,
             time_wait: Length(Span::from_secs(60)),
@@ -242,6 +245,16 @@ words! {
         RestartWindow = "restart-window",
         /// It is halved for every timeout that passed, down to the initial window (RFC 2861). Linux.
         Decay = "decay",
+    }
+}
+
+words! {
+    /// What a retransmission timeout is counted from.
+    RtoFrom {
+        /// The last acknowledgment of new data (RFC 6298 section 5.3).
+        Acknowledgment = "acknowledgment",
+        /// When the oldest segment outstanding left, as if each had its own timer (RFC 793).
+        OldestSegment = "oldest-segment",
     }
 }
 

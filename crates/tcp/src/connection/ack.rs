@@ -4,7 +4,7 @@ use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events};
-use crate::config::Habits;
+use crate::config::{Habits, RtoFrom};
 use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
 use crate::timestamp;
@@ -133,7 +133,12 @@ impl Connection {
         if self.send.is_idle() {
             self.timers.stop();
         } else if restart_timer || !self.timers.runs(Purpose::Retransmit) {
-            self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+            let from = match self.config.rto_from {
+                RtoFrom::Acknowledgment => now,
+                RtoFrom::OldestSegment => self.scoreboard.first_sent_at().unwrap_or(now),
+            };
+            let at = (from + self.rtt.rto()).max(now);
+            self.timers.set(Purpose::Retransmit, at);
         }
         let send = &self.send;
         if send.writer_waits
