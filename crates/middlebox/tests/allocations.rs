@@ -120,7 +120,11 @@ fn reconstructor() -> Box<dyn FarEnd> {
     }))
 }
 
-const MARKS: WaterMarks = WaterMarks { low: 4, high: 60 };
+const MARKS: WaterMarks = WaterMarks {
+    low: 4,
+    high: 60,
+    duplicates: u32::MAX,
+};
 
 #[test]
 fn suppression_header_compression_and_reconstruction() {

@@ -37,6 +37,8 @@ pub struct WaterMarks {
     pub low: u32,
     /// At most this many in favour of one; not below the other.
     pub high: u32,
+    /// Duplicates that are kept although they have no SACK blocks: all, or this many, at least 3.
+    pub duplicates: Option<u32>,
 }
 
 impl Acks {

@@ -451,7 +451,11 @@ fn no_more(offered: &[Seen], arrived: &[Seen]) -> Result<(), TestCaseError> {
 }
 
 fn marks() -> impl Strategy<Value = WaterMarks> {
-    (0_u32..8, 1_u32..300).prop_map(|(low, high)| WaterMarks { low, high })
+    (0_u32..8, 1_u32..300).prop_map(|(low, high)| WaterMarks {
+        low,
+        high,
+        ..WaterMarks::default()
+    })
 }
 
 fn losses() -> impl Strategy<Value = Vec<bool>> {

@@ -10,7 +10,13 @@ use crate::{Acks, WaterMarks};
 
 const LOW: (u32, u32) = (1, 1_000);
 /// The paper's (samaraweera1999, section 5).
-const DEFAULT: WaterMarks = WaterMarks { low: 4, high: 60 };
+const DEFAULT: WaterMarks = WaterMarks {
+    low: 4,
+    high: 60,
+    duplicates: None,
+};
+/// What marks a loss (RFC 5681 section 3.2).
+const FEWEST_DUPLICATES: u32 = 3;
 /// The count that a compacted acknowledgment carries has one byte (section 6).
 const MOST_COMPACTED: u32 = 255;
 /// Two segments (RFC 3449 section 5.3.1).
@@ -68,5 +74,13 @@ fn marks(file: &AcksFile, most: u32) -> Result<WaterMarks, Wrong> {
         };
         return Err(("high", message));
     }
-    Ok(WaterMarks { low, high })
+    if let Some(few) = file.duplicates.filter(|&kept| kept < FEWEST_DUPLICATES) {
+        let message = format!("expected {FEWEST_DUPLICATES} or more, which mark a loss, got {few}");
+        return Err(("duplicates", message));
+    }
+    Ok(WaterMarks {
+        low,
+        high,
+        duplicates: file.duplicates,
+    })
 }

@@ -123,6 +123,7 @@ fn ack_queue(direction: &Direction) -> Option<AckQueue> {
     let marks = |marks: WaterMarks| ack::WaterMarks {
         low: marks.low,
         high: marks.high,
+        duplicates: marks.duplicates.unwrap_or(u32::MAX),
     };
     let method = match direction.acks {
         Acks::None => return None,

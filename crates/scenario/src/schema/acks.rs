@@ -24,6 +24,10 @@ pub struct AcksFile {
     /// Reconstruction: bytes between two acknowledgments that are filled in (RFC 3449's ack_thresh).
     /// "1 B" to "1 MiB". Default: "2920 B", two segments of 1460.
     pub threshold: Option<Size>,
+    /// Duplicates of one acknowledgment that are kept although they have no SACK blocks. At least 3,
+    /// which mark a loss. For suppression, compaction and reconstruction. Default: all, as in the
+    /// paper; where senders have no SACK, 3 keeps a loss from filling the link with duplicates.
+    pub duplicates: Option<u32>,
     /// How much a filter removes. Default: "conservative".
     pub mode: Option<FilterMode>,
     /// Let restored acknowledgments out one after another instead of in a burst: true, one queue for
@@ -82,9 +86,9 @@ impl AcksKind {
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
-            Self::Suppression => &["low", "high"],
-            Self::Reconstruction => &["low", "high", "threshold"],
-            Self::Compaction => &["low", "high", "spacing"],
+            Self::Suppression => &["low", "high", "duplicates"],
+            Self::Reconstruction => &["low", "high", "duplicates", "threshold"],
+            Self::Compaction => &["low", "high", "duplicates", "spacing"],
             Self::Filter => &["mode"],
         }
     }
@@ -96,6 +100,7 @@ impl AcksFile {
         [
             ("low", self.low.is_some()),
             ("high", self.high.is_some()),
+            ("duplicates", self.duplicates.is_some()),
             ("mode", self.mode.is_some()),
             ("threshold", self.threshold.is_some()),
             ("spacing", self.spacing.is_some()),

@@ -25,6 +25,10 @@ pub(super) struct Node {
     pub(super) adjacent: bool,
     /// It is in its flow's list.
     pub(super) linked: bool,
+    /// How many that were removed it stands for.
+    pub(super) absorbed: u32,
+    /// The acknowledgment number of the first of them, if there are any.
+    pub(super) base: Seq,
     before: u32,
     after: u32,
     pub(super) flow_before: u32,
@@ -44,6 +48,8 @@ impl Node {
             repeats: false,
             adjacent: false,
             linked: false,
+            absorbed: 0,
+            base: Seq::default(),
             before: NONE,
             after: NONE,
             flow_before: NONE,

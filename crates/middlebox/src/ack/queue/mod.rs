@@ -18,12 +18,29 @@ pub struct WaterMarks {
     pub low: u32,
     /// At most this many are removed in favour of one.
     pub high: u32,
+    /// Duplicates of one acknowledgment that are kept although they have no SACK blocks; at least 3,
+    /// which mark a loss. The paper keeps all, and says that three would do.
+    pub duplicates: u32,
 }
 
 impl Default for WaterMarks {
-    /// The paper's: 4 and 60.
+    /// The paper's: 4, 60 and all.
     fn default() -> Self {
-        Self { low: 4, high: 60 }
+        Self {
+            low: 4,
+            high: 60,
+            duplicates: u32::MAX,
+        }
+    }
+}
+
+impl Method {
+    /// Duplicates without SACK blocks that are kept.
+    const fn duplicates(self) -> u32 {
+        match self {
+            Self::Suppression(marks) | Self::Compaction(marks) => marks.duplicates,
+            Self::Filter { .. } => u32::MAX,
+        }
     }
 }
 
@@ -160,6 +177,7 @@ impl AckQueue {
     /// repeats a number once more than it takes to mark a loss.
     fn classify(&mut self, slot: Slot, packet: PacketRef, cx: &QueueCtx<'_>) -> Result<u32, Kept> {
         let plain = rules::plain(cx.packets, packet);
+        let duplicates = self.method.duplicates().max(DUPLICATE_THRESHOLD);
         let record = cx.packets.get(packet);
         let (acknowledgment, window) = (record.acknowledgment, record.window);
         let flow = self.flows.get_mut(slot);
@@ -181,7 +199,12 @@ impl AckQueue {
         } else if acknowledgment == highest {
             // What a SACK sender takes from more duplicates is in their blocks, and the next one's
             // cover them. Others inflate their window with each (RFC 5681 section 3.2).
-            if flow.said.repeats >= DUPLICATE_THRESHOLD && record.has_sack_blocks() {
+            let kept = if record.has_sack_blocks() {
+                DUPLICATE_THRESHOLD
+            } else {
+                duplicates
+            };
+            if flow.said.repeats >= kept {
                 Ok(0)
             } else {
                 flow.said.repeats += 1;
@@ -302,66 +325,91 @@ impl AckQueue {
         });
     }
 
-    /// Removes a flow's acknowledgments from `first` on, if more wait than the low mark, in favour of
-    /// the last one that says all that they say. Did it remove any?
+    /// Lets the packet that a flow sends next stand for those behind it that say all it says, if more
+    /// wait than the low mark or it stands for some already. Does it stand for any?
     fn thin(&mut self, slot: Slot, first: u32, packets: &mut PacketStore) -> bool {
-        let (marks, compacts) = match self.method {
-            Method::Suppression(marks) => (marks, false),
-            Method::Compaction(marks) => (marks, true),
-            Method::Filter { .. } => return false,
+        let Some(marks) = self.marks() else {
+            return false;
         };
-        if self.flows.get(slot).waiting <= marks.low || self.list.node(first).fixed {
+        if self.list.node(first).fixed {
             return false;
         }
+        if self.flows.get(slot).waiting > marks.low {
+            while self.gather(first, packets) {}
+        }
+        let stands_for_some = self.list.node(first).absorbed > 0;
+        if stands_for_some {
+            self.seal(slot, first, packets);
+        }
+        stands_for_some
+    }
+
+    /// Removes one packet: the one behind `first` in its flow takes its place. False, if it does not
+    /// say all that `first` says, or the two stand for more than one packet may.
+    fn gather(&mut self, first: u32, packets: &mut PacketStore) -> bool {
+        let Some(marks) = self.marks() else {
+            return false;
+        };
+        let compacts = matches!(self.method, Method::Compaction(_));
+        let node = self.list.node(first);
+        if node.fixed || node.flow_after == NONE {
+            return false;
+        }
+        let base = if node.absorbed == 0 {
+            node.acknowledgment
+        } else {
+            node.base
+        };
+        let later = self.list.node(node.flow_after);
+        let absorbed = node.absorbed + 1 + later.absorbed;
+        // What the count and the bytes that a compactor writes can't hold is not wrapped.
         let most = if compacts {
             marks.high.min(u32::from(u8::MAX))
         } else {
             marks.high
         };
-        let base = self.list.node(first).acknowledgment;
-        let mut count = 0;
-        while count < most {
-            let next = self.list.node(first).flow_after;
-            if next == NONE {
-                break;
-            }
-            let node = self.list.node(next);
-            if !node.replaces || compacts && node.acknowledgment - base > u32::from(u16::MAX) {
-                break;
-            }
-            self.absorb(first, next, packets);
-            count += 1;
-        }
-        if count == 0 {
+        let overflows = compacts && later.acknowledgment - base > u32::from(u16::MAX);
+        if !later.replaces || absorbed > most || overflows {
             return false;
         }
+        let later = node.flow_after;
+        self.absorb(first, later, packets);
+        let node = self.list.node_mut(first);
+        node.absorbed = absorbed;
+        node.base = base;
+        true
+    }
+
+    /// The packet is about to be sent: writes in front of it what it stands for.
+    fn seal(&mut self, slot: Slot, first: u32, packets: &mut PacketStore) {
         // Once is enough: "marked to indicate that it has already been compacted" (section 6), and one
         // in a high mark of acknowledgments has to get through (section 5).
         let node = self.list.node_mut(first);
         node.fixed = true;
         node.replaces = false;
-        let repeats = node.repeats;
-        let bytes = node.acknowledgment - base;
-        let packet = node.packet;
+        let (repeats, packet, next) = (node.repeats, node.packet, node.flow_after);
+        let compaction = Compaction {
+            count: node.absorbed as u8,
+            bytes: (node.acknowledgment - node.base) as u16,
+        };
         // Behind it, a new run begins.
-        let next = node.flow_after;
         if next != NONE {
             self.list.node_mut(next).replaces = false;
         }
         // Duplicates are never restored.
-        if compacts && !repeats {
-            packets.set_compaction(
-                packet,
-                Some(Compaction {
-                    count: count as u8,
-                    bytes: bytes as u16,
-                }),
-            );
+        if matches!(self.method, Method::Compaction(_)) && !repeats {
+            packets.set_compaction(packet, Some(compaction));
             packets.get_mut(packet).header_length += PREFIX as u8;
             self.list.lengthen(first, PREFIX);
             self.count(Some(slot), |counters| counters.compacted += 1);
         }
-        true
+    }
+
+    fn marks(&self) -> Option<WaterMarks> {
+        match self.method {
+            Method::Suppression(marks) | Method::Compaction(marks) => Some(marks),
+            Method::Filter { .. } => None,
+        }
     }
 
     /// The filter: which packet goes because of this arrival, and may the arrival itself go later?
@@ -443,7 +491,7 @@ impl QueueDiscipline for AckQueue {
         if !self.fits(node.length)
             && !node
                 .flow
-                .is_some_and(|slot| self.make_room(slot, &mut node, cx))
+                .is_some_and(|slot| self.make_room(slot, &node, cx.packets))
         {
             self.count(node.flow, |counters| counters.dropped += 1);
             if let Some(slot) = node.flow {
@@ -547,34 +595,22 @@ impl AckQueue {
         true
     }
 
-    fn low(&self) -> u32 {
-        match self.method {
-            Method::Suppression(marks) | Method::Compaction(marks) => marks.low,
-            Method::Filter { .. } => u32::MAX,
-        }
-    }
-
-    /// Rather than drop this packet, removes what its flow can do without.
-    fn make_room(&mut self, slot: Slot, node: &mut Node, cx: &mut QueueCtx<'_>) -> bool {
+    /// Rather than drop this packet, removes one that its flow can do without: the oldest that
+    /// another can stand for, which goes on gathering. (To compact here would fill the queue with
+    /// compacted ones that stand for five each, and none of which may be removed.)
+    fn make_room(&mut self, slot: Slot, node: &Node, packets: &mut PacketStore) -> bool {
         loop {
-            let first = self.flows.get(slot).open;
-            if first == NONE {
+            let flow = self.flows.get(slot);
+            let first = flow.open;
+            if first == NONE || self.marks().is_none_or(|marks| flow.waiting <= marks.low) {
                 return false;
             }
-            if self.thin(slot, first, cx.packets) {
-                break;
+            if self.gather(first, packets) {
+                return self.fits(node.length);
             }
-            let next = self.list.node(first).flow_after;
-            if next == NONE || self.flows.get(slot).waiting <= self.low() {
-                return false;
-            }
-            // Nothing that waits can ever be removed in favour of `next`.
-            self.flows.get_mut(slot).open = next;
+            // It stands for as many as it may, or nothing that waits can take its place.
+            self.flows.get_mut(slot).open = self.list.node(first).flow_after;
         }
-        let last = self.flows.get(slot).ends.last;
-        // The survivor may be the packet that this one was to replace.
-        node.replaces &= last != NONE && !self.list.node(last).fixed;
-        self.fits(node.length)
     }
 }
 
