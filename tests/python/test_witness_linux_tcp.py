@@ -165,9 +165,9 @@ QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 # Reno, 1e-6, Westwood+, and CUBIC: made as the modules are (three lines changed, linux_tcp.md has
 # the table), all of them lie within ns-2's range, but for Westwood+ at 1e-6 (-16%).
 #
-# Reno and Westwood+, 1e-5: ns-2's retransmission timeout. Its smoothed round trip is 0.9 to 1.4 s on
-# a path of 0.6 s, since every duplicate ACK is a sample with an old echo; a timeout takes 2.2 to 6 s
-# after the last segment, and ours one second. With 48 of them in 600 s, that is the difference.
+# Reno and Westwood+, 1e-5: ns-2's retransmission timeout. Its smoothed round trip is 0.9 to 1.4 s
+# on a path of 0.6 s, since every duplicate ACK is a sample with an old echo; a timeout takes 2.2 to
+# 6 s after the last segment, and ours one second. With 48 of them in 600 s, that is the difference.
 _BOTH = {
     ("hybla", 1e-5),
     ("westwood", 1e-6),

@@ -1,0 +1,159 @@
+"""What was simulated, by the question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bentpipe.errors import WorkError
+from bentpipe.studies.samaraweera1999.cells import (
+    PIPE_BYTES,
+    STAGGERED_DURATION_S,
+    STAGGERS_S,
+    Download,
+    staggered,
+)
+
+if TYPE_CHECKING:
+    from bentpipe.results import DirectionResult, FlowResult, RunResult
+
+Floats = NDArray[np.float64]
+# A burst is what arrives in this time; the link sends 2 packets in it.
+BURST_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A probe's samples; each holds until the next."""
+
+    times_s: Floats
+    values: Floats
+
+    def at(self, times_s: Floats | float) -> Floats:
+        """Return the values at some times."""
+        index = np.searchsorted(self.times_s, np.asarray(times_s) + 1e-9, side="right") - 1
+        values: Floats = self.values[np.maximum(index, 0)]
+        return values
+
+    def between(self, start_s: float, end_s: float) -> Floats:
+        """Return the samples from one time to another."""
+        return self.values[(self.times_s >= start_s) & (self.times_s <= end_s)]
+
+
+class Evidence:
+    """The outcomes of the study's cells."""
+
+    def __init__(self, outcomes: Mapping[Download, RunResult]) -> None:
+        self.outcomes = outcomes
+
+    def has(self, download: Download) -> bool:
+        """Whether it was simulated."""
+        return download in self.outcomes
+
+    def result(self, download: Download) -> RunResult:
+        """Return a run.
+
+        Raises
+        ------
+        WorkError
+            It was not simulated.
+        """
+        if download not in self.outcomes:
+            raise WorkError(f"not simulated: {download.scenario().command()}")
+        return self.outcomes[download]
+
+    def flow(self, download: Download, session: int = 1) -> FlowResult:
+        """Return what became of a session."""
+        return self.result(download).flow(f"session-{session}")
+
+    def flows(self, download: Download) -> list[FlowResult]:
+        """Return what became of every session."""
+        return [self.flow(download, session) for session in range(1, download.sessions + 1)]
+
+    def direction(self, download: Download, name: str) -> DirectionResult:
+        """Return what a direction of the satellite link counted: "forward" or "return"."""
+        links = self.result(download).summary.links
+        return next(each for each in links if each.name == f"dvb.{name}")
+
+    def curve(self, download: Download, series: str) -> Curve:
+        """Return a probe's samples."""
+        found = self.result(download).series[series]
+        return Curve(times_s=found.times_s, values=found.values)
+
+    def window(self, download: Download, session: int = 1) -> Curve:
+        """Return the congestion window, bytes."""
+        return self.curve(download, f"session-{session}.congestion_window")
+
+    def sent(self, download: Download, session: int = 1) -> Curve:
+        """Return how far the sender has got in its stream, bytes."""
+        return self.curve(download, f"session-{session}.sent")
+
+    def queue(self, download: Download, name: str = "forward") -> Curve:
+        """Return a queue of the satellite link, packets."""
+        return self.curve(download, f"dvb.{name}.queue")
+
+    def goodput_bps(self, download: Download) -> float:
+        """Return the goodput of all sessions together, from the start to the end."""
+        return sum(8.0 * flow.bytes_delivered for flow in self.flows(download)) / (
+            download.duration_s
+        )
+
+    def timeouts(self, download: Download) -> int:
+        """Return the retransmission timeouts of all sessions."""
+        return sum(flow.timeouts for flow in self.flows(download))
+
+    def retransmitted(self, download: Download) -> int:
+        """Return what all sessions sent again, segments."""
+        return sum(flow.segments_retransmitted for flow in self.flows(download))
+
+    def needless(self, download: Download) -> int:
+        """Return how many segments were sent again beyond those that were lost or dropped."""
+        forward = self.direction(download, "forward")
+        return self.retransmitted(download) - forward.packets_lost - forward.packets_dropped
+
+    def time_to_send_s(self, download: Download, amounts: Floats) -> Floats:
+        """Return when the sender had first got so far, seconds; NaN if never."""
+        sent = self.sent(download)
+        highest = np.maximum.accumulate(sent.values)
+        index = np.searchsorted(highest, amounts)
+        times = np.append(sent.times_s, np.nan)
+        found: Floats = times[index]
+        return found
+
+    def largest_burst(self, download: Download, after_s: float = 0.0) -> float:
+        """Return the most by which the satellite interface's queue grew in 20 ms, packets."""
+        queue = self.queue(download)
+        ends = np.arange(after_s + BURST_S, float(download.duration_s), BURST_S)
+        grown = queue.at(ends) - queue.at(ends - BURST_S)
+        return float(grown.max())
+
+    def queue_of_pipe(self, download: Download) -> float:
+        """Return the longest queue of the satellite interface as a share of the pipe."""
+        return float(self.curve(download, "dvb.forward.queue_bytes").values.max()) / PIPE_BYTES
+
+    def shares_bps(self, queue: str, return_bps: int) -> NDArray[np.float64]:
+        """Return figure 10's goodputs while all three sessions were there.
+
+        One row a stagger, one column a session.
+        """
+        rows = []
+        for stagger_s in STAGGERS_S:
+            download = staggered(queue, return_bps, stagger_s)
+            start_s = 2 * stagger_s
+            bits = []
+            for session in (1, 2, 3):
+                delivered = self.curve(download, f"session-{session}.delivered")
+                before = float(delivered.at(start_s)) if session < 3 else 0.0
+                bits.append(8.0 * (self.flow(download, session).bytes_delivered - before))
+            rows.append([each / (STAGGERED_DURATION_S - start_s) for each in bits])
+        return np.array(rows)
+
+
+def jain(rates: NDArray[np.float64]) -> float:
+    """Return Jain's index, the mean over rows: 1 if all are equal, 1/n if one has everything."""
+    squares = rates.shape[1] * (rates**2).sum(axis=1)
+    return float((rates.sum(axis=1) ** 2 / squares).mean())

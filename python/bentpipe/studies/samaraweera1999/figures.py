@@ -1,0 +1,385 @@
+"""Figures 3 to 12 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.studies.samaraweera1999 import cells
+from bentpipe.studies.samaraweera1999.cells import (
+    COMPACTION,
+    METHODS,
+    NAMES,
+    PAPERS,
+    QUEUES,
+    SPACING,
+    SUPPRESSION,
+    Download,
+    shared,
+    single,
+    staggered,
+)
+from bentpipe.studies.samaraweera1999.evidence import Curve, Evidence, jain
+from bentpipe.studies.study import Figure, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+Columns = dict[str, list[Value]]
+STYLES = ("-", "--", "-.", ":", "-", "--", "-.")
+
+
+def figures(evidence: Evidence) -> list[Figure]:
+    """Return every figure, numbered as the paper numbers them."""
+    return [
+        _figure_3(evidence),
+        _figure_4(evidence),
+        _figure_5(evidence),
+        _figure_6(evidence),
+        _figure_7(evidence),
+        _figure_8(evidence),
+        _figure_9(evidence),
+        _figure_10(evidence),
+        _figure_11(evidence),
+        _figure_12(evidence),
+    ]
+
+
+def append(columns: Columns, **more: Sequence[Value]) -> None:
+    """Put rows below those that are there."""
+    for name, values in more.items():
+        columns.setdefault(name, []).extend(values)
+
+
+def _rows(columns: Columns, samples: Curve, /, **keys: str) -> None:
+    values = {name: [value] * len(samples.times_s) for name, value in keys.items()}
+    append(columns, **values, time_s=samples.times_s.tolist(), value=samples.values.tolist())
+
+
+def _curves(
+    downloads: Mapping[str, Download],
+    of: Callable[[Download], Curve],
+    *,
+    scale: float = 1.0,
+) -> tuple[Columns, dict[str, Curve]]:
+    columns: Columns = {}
+    found = {}
+    for name, download in downloads.items():
+        curve = of(download)
+        found[name] = Curve(times_s=curve.times_s, values=curve.values * scale)
+        _rows(columns, found[name], curve=name)
+    return columns, found
+
+
+def _draw_curves(
+    axes: Axes, curves: Mapping[str, Curve], *, indices: Sequence[int] | None = None
+) -> None:
+    chosen = indices or range(len(curves))
+    for index, (name, curve) in zip(chosen, curves.items(), strict=True):
+        axes.plot(
+            curve.times_s,
+            curve.values,
+            STYLES[index],
+            color=COLOURS[index],
+            drawstyle="steps-post",
+            label=name,
+        )
+
+
+def _index(method: str) -> int:
+    return list(METHODS).index(method)
+
+
+def _single_figure(
+    *,
+    number: str,
+    title: str,
+    caption: str,
+    methods: Sequence[str],
+    of: Callable[[Download], Curve],
+    scale: float,
+    y_label: str,
+    end_s: float = cells.DURATION_S,
+    top: float | None = None,
+) -> Figure:
+    downloads = {NAMES[method]: single(method) for method in methods}
+    columns, curves = _curves(downloads, of, scale=scale)
+    indices = [_index(method) for method in methods]
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        _draw_curves(axes, curves, indices=indices)
+        axes.set_xlim(0.0, end_s)
+        axes.set_ylim(0.0, top)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel(y_label)
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+    return Figure(id=number, title=title, caption=caption, columns=columns, draw=draw)
+
+
+_ONE = "One download, 9.6 kbit/s back."
+
+
+def _figure_3(evidence: Evidence) -> Figure:
+    return _single_figure(
+        number="3",
+        title="The congestion window over time",
+        caption=f"{_ONE} The send buffer is 720 kB: a window beyond it does nothing more.",
+        methods=PAPERS,
+        of=evidence.window,
+        scale=1e-3,
+        y_label="congestion window (kB)",
+        top=1e3,
+    )
+
+
+def _figure_4(evidence: Evidence) -> Figure:
+    return _single_figure(
+        number="4",
+        title="How far the sender has got, over time",
+        caption=f"{_ONE} The gradient is the throughput.",
+        methods=PAPERS,
+        of=evidence.sent,
+        scale=1e-6,
+        y_label="sequence number sent (MB)",
+    )
+
+
+def _figure_5(evidence: Evidence) -> Figure:
+    amounts = np.arange(10e3, 3e6, 10e3)
+    times = {method: evidence.time_to_send_s(single(method), amounts) for method in PAPERS}
+    columns: Columns = {}
+    for method, found in times.items():
+        append(
+            columns,
+            method=[method] * len(amounts),
+            bytes=amounts.tolist(),
+            time_s=[None if np.isnan(time) else float(time) for time in found],
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for method, found in times.items():
+            index = _index(method)
+            axes.plot(
+                found, amounts / 1e6, STYLES[index], color=COLOURS[index], label=NAMES[method]
+            )
+        axes.axhline(1.2, color="grey", linestyle=":", label="1.2 MB")
+        axes.set_xlim(0.0, 20.0)
+        axes.set_ylim(0.0, amounts[-1] / 1e6)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("bytes sent (MB)")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+
+    return Figure(
+        id="5",
+        title="The beginning of the transfer",
+        caption=f"{_ONE} Below 1.2 MB, the paper says, suppression is behind compression.",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _figure_6(evidence: Evidence) -> Figure:
+    return _single_figure(
+        number="6",
+        title="The congestion window with compaction, and with spacing",
+        caption=f"{_ONE} Without spacing the window grows in leaps.",
+        methods=(COMPACTION, SPACING),
+        of=evidence.window,
+        scale=1e-3,
+        y_label="congestion window (kB)",
+        end_s=20.0,
+        top=1e3,
+    )
+
+
+def _figure_7(evidence: Evidence) -> Figure:
+    return _single_figure(
+        number="7",
+        title="The satellite interface's queue, one session",
+        caption=_ONE,
+        methods=(COMPACTION, SPACING),
+        of=evidence.queue,
+        scale=1.0,
+        y_label="queue (packets)",
+    )
+
+
+def _figure_8(evidence: Evidence) -> Figure:
+    queue = evidence.queue(cells.FAST)
+    window = evidence.window(cells.FAST)
+    columns: Columns = {}
+    _rows(columns, queue, curve="queue (packets)")
+    _rows(columns, window, curve="congestion window (B)")
+
+    def draw(canvas: Canvas) -> None:
+        above, below = new_axes(canvas, rows=2)
+        above.plot(queue.times_s, queue.values, color=COLOURS[0], drawstyle="steps-post")
+        half = 0.5 * cells.PIPE_SEGMENTS
+        above.axhline(half, color="grey", linestyle=":", label="half of the pipe")
+        above.set_ylabel("queue (packets)")
+        above.set_ylim(bottom=0.0)
+        above.legend(loc="lower right")
+        below.plot(window.times_s, window.values / 1e3, color=COLOURS[1], drawstyle="steps-post")
+        below.set_ylabel("window (kB)")
+        below.set_xlabel("time (s)")
+        for axes in (above, below):
+            axes.set_xlim(0.0, 15.0)
+
+    return Figure(
+        id="8",
+        title="The satellite interface's queue and the window, 430 kbit/s back",
+        caption="One download, nothing modified: no ACK waits. Slow start sends two segments for "
+        "every ACK, at twice the link's rate.",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _figure_9(evidence: Evidence) -> Figure:
+    downloads = {NAMES[method]: shared(method, cells.SLOW_BPS) for method in (COMPACTION, SPACING)}
+    columns, curves = _curves(downloads, evidence.queue)
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        _draw_curves(axes, curves, indices=[_index(COMPACTION), _index(SPACING)])
+        axes.set_xlim(0.0, cells.DURATION_S)
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("queue (packets)")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+    return Figure(
+        id="9",
+        title="The satellite interface's queue, three sessions",
+        caption="Three downloads that start together, 9.6 kbit/s back.",
+        columns=columns,
+        draw=draw,
+    )
+
+
+def _figure_10(evidence: Evidence) -> Figure:
+    columns: Columns = {}
+    for queue in QUEUES:
+        for session in (1, 2, 3):
+            curve = evidence.sent(staggered(queue, cells.SLOW_BPS), session)
+            _rows(columns, curve, queue=queue, curve=f"session-{session}")
+
+    def draw(canvas: Canvas) -> None:
+        panels = new_axes(canvas, rows=2, columns=2)
+        for axes, queue in zip(panels, QUEUES, strict=True):
+            for session in (1, 2, 3):
+                curve = evidence.sent(staggered(queue, cells.SLOW_BPS), session)
+                axes.plot(
+                    curve.times_s,
+                    curve.values / 1e6,
+                    STYLES[session - 1],
+                    color=COLOURS[session - 1],
+                    label=f"session {session}",
+                )
+            index = jain(evidence.shares_bps(queue, cells.SLOW_BPS))
+            axes.set_title(f"{cells.QUEUE_NAMES[queue]}: Jain's index {index:.2f}")
+            axes.set_xlim(0.0, cells.STAGGERED_DURATION_S)
+            axes.set_ylim(bottom=0.0)
+        for axes in panels[2:]:
+            axes.set_xlabel("time (s)")
+        for axes in panels[::2]:
+            axes.set_ylabel("sequence number (MB)")
+        canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+    return Figure(
+        id="10",
+        title="Three sessions that start one after another",
+        caption="Compaction with spacing, 9.6 kbit/s back, three duplicate ACKs kept; the "
+        f"satellite interface holds {cells.SHORT_QUEUE_PACKETS} packets. The paper has drop-tail "
+        "alone. Jain's index is of the goodputs while all three are there, the mean of "
+        f"{len(cells.STAGGERS_S)} "
+        "runs with other pauses between the starts; the first is drawn.",
+        columns=columns,
+        draw=draw,
+        width=8.6,
+        height=6.4,
+    )
+
+
+def _figure_11(evidence: Evidence) -> Figure:
+    rates = [
+        rate
+        for rate in cells.RETURN_RATES_BPS
+        if all(evidence.has(shared(method, rate)) for method in METHODS)
+    ]
+    goodputs = {
+        method: [evidence.goodput_bps(shared(method, rate)) for rate in rates] for method in METHODS
+    }
+    columns: Columns = {}
+    for method, found in goodputs.items():
+        append(
+            columns,
+            method=[method] * len(rates),
+            return_bps=list(rates),
+            goodput_bps=found,
+            timeouts=[evidence.timeouts(shared(method, rate)) for rate in rates],
+        )
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for index, (method, found) in enumerate(goodputs.items()):
+            axes.plot(
+                [rate / 1e3 for rate in rates],
+                [each / 1e6 for each in found],
+                MARKERS[index] + STYLES[index],
+                color=COLOURS[index],
+                label=NAMES[method],
+            )
+        axes.set_xscale("log")
+        ticks = [rate / 1e3 for rate in rates if rate != 28_800]
+        axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(0.0, 10.0)
+        axes.set_xlabel("return rate (kbit/s)")
+        axes.set_ylabel("goodput of all sessions (Mbit/s)")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+
+    return Figure(
+        id="11",
+        title="Goodput by the rate of the return link",
+        caption=f"Three downloads that start together, {cells.DURATION_S} s. The last two curves "
+        "are not in the paper.",
+        columns=columns,
+        draw=draw,
+        height=4.8,
+    )
+
+
+def _figure_12(evidence: Evidence) -> Figure:
+    downloads = {method: shared(method, cells.FIGURE_12_BPS) for method in PAPERS}
+    columns, curves = _curves(
+        {NAMES[method]: each for method, each in downloads.items()},
+        lambda download: evidence.queue(download, "return"),
+    )
+
+    def draw(canvas: Canvas) -> None:
+        above, below = new_axes(canvas, rows=2)
+        for axes, shown in ((above, PAPERS), (below, (SUPPRESSION, COMPACTION))):
+            found = {NAMES[method]: curves[NAMES[method]] for method in shown}
+            _draw_curves(axes, found, indices=[_index(method) for method in shown])
+            axes.set_xlim(0.0, cells.DURATION_S)
+            axes.set_ylim(bottom=0.0)
+            axes.set_ylabel("queue (ACKs)")
+        below.set_xlabel("time (s)")
+        canvas.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+    return Figure(
+        id="12",
+        title="The return interface's queue, 32 kbit/s back",
+        caption="Three downloads that start together. Below: those two again, larger.",
+        columns=columns,
+        draw=draw,
+        height=5.6,
+    )

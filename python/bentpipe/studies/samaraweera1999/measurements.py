@@ -1,0 +1,378 @@
+"""Each claim's measurement: a function by the claim's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bentpipe.studies.samaraweera1999 import cells
+from bentpipe.studies.samaraweera1999.cells import (
+    COMPACTION,
+    COMPRESSION,
+    METHODS,
+    NAMES,
+    PAPERS,
+    QUEUE_NAMES,
+    QUEUES,
+    SPACING,
+    SUPPRESSION,
+    UNMODIFIED,
+    Download,
+    shared,
+    single,
+    today,
+)
+from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
+from bentpipe.studies.study import Claim, Measurement, read_claims
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Measure = Callable[[Evidence, Claim], Measurement]
+# Where figure 12's first transient is over.
+_SETTLED_S: Final = 10.0
+_HARMLESS: Final = (SUPPRESSION, COMPACTION, SPACING)
+
+
+def measure(evidence: Evidence) -> dict[str, Measurement]:
+    """Measure every claim."""
+    claims = read_claims(Path(__file__).parent / "claims.toml")
+    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+
+
+def _sent_mb(evidence: Evidence, method: str) -> float:
+    return float(evidence.sent(single(method)).values.max()) / 1e6
+
+
+def _listed(values: Mapping[str, float], unit: str) -> str:
+    listed = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+    return f"{listed} {unit}"
+
+
+def _unmodified_times_out(evidence: Evidence, _: Claim) -> Measurement:
+    download = single(UNMODIFIED)
+    timeouts = evidence.timeouts(download)
+    forward = evidence.direction(download, "forward")
+    back = evidence.direction(download, "return")
+    lost = sum(each.packets_lost + each.packets_dropped for each in (forward, back))
+    return Measurement(
+        measured=f"{timeouts} timeouts, {lost} packets lost or dropped; "
+        f"{evidence.retransmitted(download)} segments sent again, return queue up to "
+        f"{back.queue_max_packets} ACKs",
+        holds=timeouts >= 1 and lost == 0,
+    )
+
+
+def _compression_times_out(evidence: Evidence, _: Claim) -> Measurement:
+    timeouts = evidence.timeouts(single(COMPRESSION))
+    return Measurement(measured=f"{timeouts} timeouts", holds=timeouts >= 1)
+
+
+def _compression_helps_little(evidence: Evidence, _: Claim) -> Measurement:
+    sent = {
+        NAMES[method]: _sent_mb(evidence, method)
+        for method in (UNMODIFIED, COMPRESSION, COMPACTION)
+    }
+    plain, compressed, compacted = sent.values()
+    return Measurement(
+        measured=_listed(sent, "MB in 60 s"), holds=plain < compressed < compacted / 2
+    )
+
+
+def _compression_sizes(evidence: Evidence, claim: Claim) -> Measurement:
+    back = evidence.direction(single(COMPRESSION), "return")
+    size = back.bytes_delivered / back.packets_delivered
+    low, high = 6.0 * (1.0 - claim.tolerance), 7.0 * (1.0 + claim.tolerance)
+    return Measurement(measured=f"{size:.2f} bytes", holds=low <= size <= high)
+
+
+def _suppression_grows(evidence: Evidence, _: Claim) -> Measurement:
+    download = single(SUPPRESSION)
+    window = evidence.window(download).values
+    falls = int((np.diff(window) < 0).sum())
+    timeouts = evidence.timeouts(download)
+    return Measurement(
+        measured=f"{timeouts} timeouts; the window falls {falls} times, and reaches "
+        f"{window.max() / 1e3:.0f} kB",
+        holds=timeouts == 0 and falls == 0,
+    )
+
+
+def _crossing(evidence: Evidence, late: str, early: str) -> tuple[float, float] | None:
+    """Return when, and with how many bytes sent, `late` overtakes `early` for good."""
+    times = np.arange(0.5, float(cells.DURATION_S), 0.02)
+    one = evidence.sent(single(late)).at(times)
+    other = evidence.sent(single(early)).at(times)
+    behind = np.flatnonzero(one <= other)
+    if not len(behind):
+        return 0.0, 0.0
+    last = int(behind[-1])
+    if last == len(times) - 1:
+        return None
+    return float(times[last]), float(one[last])
+
+
+def _suppression_crosses(evidence: Evidence, claim: Claim) -> Measurement:
+    crossing = _crossing(evidence, SUPPRESSION, COMPRESSION)
+    if crossing is None:
+        return Measurement(measured="suppression stays behind for 60 s", holds=False)
+    time_s, sent = crossing
+    return Measurement(
+        measured=f"at {sent / 1e6:.2f} MB, after {time_s:.1f} s",
+        holds=abs(sent / 1.2e6 - 1.0) <= claim.tolerance,
+    )
+
+
+def _compaction_slow_start(evidence: Evidence, claim: Claim) -> Measurement:
+    crossing = _crossing(evidence, COMPACTION, COMPRESSION)
+    if crossing is None:
+        return Measurement(measured="compaction stays behind for 60 s", holds=False)
+    time_s, sent = crossing
+    return Measurement(
+        measured=f"after {time_s:.1f} s, at {sent / 1e6:.2f} MB",
+        holds=abs(time_s / 4.0 - 1.0) <= claim.tolerance,
+    )
+
+
+def _compaction_passes_all(evidence: Evidence, _: Claim) -> Measurement:
+    sent = {NAMES[method]: _sent_mb(evidence, method) for method in PAPERS}
+    others = [value for name, value in sent.items() if name != NAMES[COMPACTION]]
+    return Measurement(
+        measured=_listed(sent, "MB in 60 s"), holds=sent[NAMES[COMPACTION]] > max(others)
+    )
+
+
+def _compaction_no_timeout(evidence: Evidence, _: Claim) -> Measurement:
+    timeouts = {NAMES[m]: float(evidence.timeouts(single(m))) for m in (COMPACTION, SPACING)}
+    return Measurement(measured=_listed(timeouts, "timeouts"), holds=not any(timeouts.values()))
+
+
+def _spacing(of: Callable[[str], Download]) -> Measure:
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
+        whole = [evidence.largest_burst(of(m)) for m in (COMPACTION, SPACING)]
+        settled = [evidence.largest_burst(of(m), _SETTLED_S) for m in (COMPACTION, SPACING)]
+        return Measurement(
+            measured=f"{settled[0]:.0f} packets without and {settled[1]:.0f} with spacing; over "
+            f"the whole run, slow start included, {whole[0]:.0f} and {whole[1]:.0f}",
+            holds=settled[1] < settled[0] / 2,
+        )
+
+    return measured
+
+
+def _slow_start_queue(evidence: Evidence, claim: Claim) -> Measurement:
+    share = evidence.queue_of_pipe(cells.FAST)
+    return Measurement(
+        measured=f"{share:.2f} of 600 kB", holds=abs(share / 0.5 - 1.0) <= claim.tolerance
+    )
+
+
+def _shares(rates: NDArray[np.float64]) -> str:
+    return ", ".join(f"{rate / 1e6:.2f}" for rate in rates.mean(axis=0))
+
+
+def _drop_tail_unfair(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    holds = True
+    for rate in cells.STAGGERED_RATES_BPS:
+        rates = evidence.shares_bps(cells.DROP_TAIL, rate)
+        means = rates.mean(axis=0)
+        holds &= bool(means[0] < means[1:].min())
+        least = int((rates[:, 0] < rates[:, 1:].min(axis=1)).sum())
+        parts.append(
+            f"{rate / 1e3:g} kbit/s back: sessions 1 to 3 have {_shares(rates)} Mbit/s, the first "
+            f"the least in {least} of {len(rates)} runs"
+        )
+    return Measurement(measured="; ".join(parts), holds=holds)
+
+
+def _fair_queues(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    holds = True
+    for rate in cells.STAGGERED_RATES_BPS:
+        rates = {queue: evidence.shares_bps(queue, rate) for queue in QUEUES}
+        indices = {queue: jain(each) for queue, each in rates.items()}
+        holds &= all(
+            index > indices[cells.DROP_TAIL]
+            for queue, index in indices.items()
+            if queue != cells.DROP_TAIL
+        )
+        listed = [
+            f"{QUEUE_NAMES[queue]} {index:.3f} ({_shares(rates[queue])} Mbit/s)"
+            for queue, index in indices.items()
+        ]
+        parts.append(f"{rate / 1e3:g} kbit/s back: {', '.join(listed)}")
+    return Measurement(measured="; ".join(parts), holds=holds)
+
+
+def _queue_unmodified(evidence: Evidence, _: Claim) -> Measurement:
+    download = shared(UNMODIFIED, cells.FIGURE_12_BPS)
+    timeouts = evidence.timeouts(download)
+    queue = evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S)
+    empties = int(((queue[:-1] > 0) & (queue[1:] == 0)).sum())
+    return Measurement(
+        measured=f"{timeouts} timeouts; from 10 s on the queue empties {empties} times, and is up "
+        f"to {queue.max():.0f} ACKs long",
+        holds=timeouts >= 1 and empties >= 1,
+    )
+
+
+def _queue_compression(evidence: Evidence, _: Claim) -> Measurement:
+    download = shared(COMPRESSION, cells.FIGURE_12_BPS)
+    timeouts = evidence.timeouts(download)
+    queue = evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S)
+    return Measurement(
+        measured=f"{timeouts} timeouts; median queue {np.median(queue):.0f}, longest "
+        f"{queue.max():.0f} ACKs",
+        holds=timeouts == 0 and float(np.median(queue)) > cells.HIGH_MARK,
+    )
+
+
+def _queue_none(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    longest = 0
+    for method in (SUPPRESSION, COMPACTION):
+        download = shared(method, cells.FIGURE_12_BPS)
+        most = evidence.direction(download, "return").queue_max_packets
+        usual = np.median(evidence.queue(download, "return").between(_SETTLED_S, cells.DURATION_S))
+        longest = max(longest, most)
+        parts.append(f"{NAMES[method]}: {most} ACKs at most, median {usual:.0f}")
+    return Measurement(measured="; ".join(parts), holds=longest <= 3 * (cells.LOW_MARK + 1))
+
+
+def _rates(evidence: Evidence) -> list[int]:
+    return [rate for rate in cells.RETURN_RATES_BPS if evidence.has(shared(UNMODIFIED, rate))]
+
+
+def _rates_highest(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    holds = True
+    for rate in _rates(evidence):
+        goodputs = {method: evidence.goodput_bps(shared(method, rate)) / 1e6 for method in METHODS}
+        compacted = max(goodputs[COMPACTION], goodputs[SPACING])
+        best = max(goodputs, key=lambda method: goodputs[method])
+        if compacted < 0.98 * goodputs[best]:
+            holds = False
+            parts.append(
+                f"{rate / 1e3:g} kbit/s: {compacted:.2f}, {NAMES[best]} {goodputs[best]:.2f}"
+            )
+    measured = "; ".join(parts) + " Mbit/s" if parts else "at every rate"
+    return Measurement(measured=measured, holds=holds)
+
+
+def _rates_independent(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    shares = []
+    for method in (COMPACTION, SPACING):
+        slow, fast = (
+            evidence.goodput_bps(shared(method, rate)) / 1e6
+            for rate in (cells.SLOW_BPS, cells.FAST_BPS)
+        )
+        shares.append(slow / fast)
+        parts.append(f"{NAMES[method]} {slow:.2f} and {fast:.2f} Mbit/s ({slow / fast:.0%})")
+    return Measurement(measured="; ".join(parts), holds=shares[0] >= 0.8)
+
+
+def _never_beyond(evidence: Evidence, _: Claim) -> Measurement:
+    removed = regenerated = runs = 0
+    holds = True
+    for download in evidence.outcomes:
+        if download.method not in (COMPACTION, SPACING):
+            continue
+        back = evidence.direction(download, "return")
+        runs += 1
+        removed += back.count("acks_removed")
+        regenerated += back.count("acks_regenerated")
+        holds &= back.count("acks_regenerated") <= back.count("acks_removed")
+    return Measurement(
+        measured=f"{runs} runs: {removed} removed, {regenerated} regenerated",
+        holds=holds and regenerated > 0,
+    )
+
+
+def _todays(evidence: Evidence) -> list[tuple[Download, Download]]:
+    """Return what is to do no harm, each beside unmodified."""
+    pairs = []
+    for rule in cells.TODAYS_RULES:
+        for disturbance in cells.DISTURBANCES:
+            plain = today(UNMODIFIED, cells.WIDE_BPS, rule, disturbance)
+            if not evidence.has(plain):
+                continue
+            pairs += [
+                (today(method, cells.WIDE_BPS, rule, disturbance), plain) for method in _HARMLESS
+            ]
+    return pairs
+
+
+def _place(download: Download) -> str:
+    return f"{cells.RULE_NAMES[download.rule]}, {download.disturbance}, {NAMES[download.method]}"
+
+
+def _harmless_goodput(evidence: Evidence, claim: Claim) -> Measurement:
+    ratios = {
+        modified: evidence.goodput_bps(modified) / evidence.goodput_bps(plain)
+        for modified, plain in _todays(evidence)
+    }
+    worst = min(ratios, key=lambda each: ratios[each])
+    harmed = [
+        f"{_place(each)} {ratio:.1%}"
+        for each, ratio in ratios.items()
+        if ratio < 1.0 - claim.tolerance
+    ]
+    measured = f"{len(ratios)} runs; lowest {ratios[worst]:.1%} ({_place(worst)})"
+    if harmed:
+        measured += f"; below: {'; '.join(harmed)}"
+    return Measurement(measured=measured, holds=not harmed)
+
+
+def _harmless_retransmissions(evidence: Evidence, _: Claim) -> Measurement:
+    more = []
+    pairs = _todays(evidence)
+    for modified, plain in pairs:
+        ours, theirs = evidence.needless(modified), evidence.needless(plain)
+        if ours > max(theirs, 0):
+            more.append(f"{_place(modified)}: {ours}, unmodified {theirs}")
+    return Measurement(
+        measured=f"{len(pairs)} runs; more: {'; '.join(more) or 'none'}", holds=not more
+    )
+
+
+def _today_gains(evidence: Evidence, _: Claim) -> Measurement:
+    goodputs = {
+        NAMES[method]: evidence.goodput_bps(today(method, cells.SLOW_BPS, "cubic")) / 1e6
+        for method in METHODS
+    }
+    return Measurement(
+        measured=_listed(goodputs, "Mbit/s"),
+        holds=goodputs[NAMES[SPACING]] >= 0.98 * max(goodputs.values()),
+    )
+
+
+_MEASURES: Final[Mapping[str, Measure]] = {
+    "unmodified-times-out": _unmodified_times_out,
+    "compression-times-out": _compression_times_out,
+    "compression-helps-little": _compression_helps_little,
+    "compression-sizes": _compression_sizes,
+    "suppression-grows": _suppression_grows,
+    "suppression-crosses": _suppression_crosses,
+    "compaction-slow-start": _compaction_slow_start,
+    "compaction-passes-all": _compaction_passes_all,
+    "compaction-no-timeout": _compaction_no_timeout,
+    "spacing-one": _spacing(single),
+    "spacing-three": _spacing(lambda method: shared(method, cells.SLOW_BPS)),
+    "slow-start-queue": _slow_start_queue,
+    "drop-tail-unfair": _drop_tail_unfair,
+    "fair-queues": _fair_queues,
+    "queue-unmodified": _queue_unmodified,
+    "queue-compression": _queue_compression,
+    "queue-none": _queue_none,
+    "rates-highest": _rates_highest,
+    "rates-independent": _rates_independent,
+    "never-beyond": _never_beyond,
+    "harmless-goodput": _harmless_goodput,
+    "harmless-retransmissions": _harmless_retransmissions,
+    "today-gains": _today_gains,
+}
