@@ -13,7 +13,11 @@ use bentpipe_wire::vj::{Compressor, Decompressor};
 use bentpipe_wire::{Encoder, NodeAddresses};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-const MARKS: WaterMarks = WaterMarks { low: 4, high: 60 };
+const MARKS: WaterMarks = WaterMarks {
+    low: 4,
+    high: 60,
+    duplicates: u32::MAX,
+};
 /// Acknowledgments that arrive while one is transmitted: 10 Mbit/s of 1064 bytes, 9.6 kbit/s of 40.
 const PER_TRANSMISSION: u32 = 39;
 

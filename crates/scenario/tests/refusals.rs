@@ -412,7 +412,7 @@ fn acknowledgments() {
         ),
         (
             r#"acks = { kind = "suppression", spacing = true }"#,
-            r#"acks.spacing: has no effect: "suppression" has low, high"#,
+            r#"acks.spacing: has no effect: "suppression" has low, high, duplicates"#,
         ),
         (
             r#"acks = { kind = "compaction", spacing = "per flow" }"#,
@@ -421,6 +421,10 @@ fn acknowledgments() {
         (
             r#"acks = { kind = "suppression", low = 0 }"#,
             "acks.low: expected 1 to 1000, got 0",
+        ),
+        (
+            r#"acks = { kind = "suppression", duplicates = 2 }"#,
+            "acks.duplicates: expected 3 or more, which mark a loss, got 2",
         ),
         (
             r#"acks = { kind = "suppression", low = 61, high = 60 }"#,

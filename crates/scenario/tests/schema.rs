@@ -200,6 +200,7 @@ initial_rto = "3 s"
 minimum_rto = "1 s"
 maximum_rto = "64 s"
 rto_rule = "rfc6298"
+rto_from = "oldest-segment"
 maximum_retransmissions = 12
 maximum_syn_retransmissions = 5
 time_wait = "4 min"
@@ -220,7 +221,7 @@ between = ["server", "hub"]
 rate = "9.6 kbit/s"
 delay = "100 ms"
 tunnel = true
-forward = { acks = { kind = "compaction", low = 4, high = 60, spacing = "per-flow" } }
+forward = { acks = { kind = "compaction", low = 4, high = 60, duplicates = 3, spacing = "per-flow" } }
 compression = "v42bis"
 return = { tunnel = false, acks = { kind = "filter", mode = "aggressive" } }
 [links.isdn]
