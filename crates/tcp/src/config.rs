@@ -22,6 +22,8 @@ pub struct Config {
     pub send_buffer: u64,
     /// Bytes of receive buffer: the advertised window of an idle connection. No auto-tuning.
     pub receive_buffer: u64,
+    /// The window scale announced, at least: Linux announces what its buffer could grow to.
+    pub window_shift: u8,
     /// Offer the window scale option (RFC 7323 section 2).
     pub window_scaling: bool,
     /// Offer the timestamps option (RFC 7323 section 3).
@@ -103,6 +105,7 @@ impl Default for Config {
             initial_slow_start_threshold: None,
             send_buffer: 6 << 20,
             receive_buffer: 6 << 20,
+            window_shift: 0,
             window_scaling: true,
             timestamps: true,
             sack: true,

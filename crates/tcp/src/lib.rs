@@ -8,9 +8,8 @@
 //! * [`congestion`]: how much may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
-//! Not modelled: ECN, keep-alive, the urgent pointer (urgent
-//! data is data), text on a SYN (it is not acknowledged, so it comes again), TCP Fast Open, receive
-//! window auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
+//! Not modelled: ECN, keep-alive, the urgent pointer (urgent data is data), receive window
+//! auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;
@@ -29,7 +28,10 @@ mod testing;
 
 pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, Habits, IdleRestart, RtoFrom, RtoRule};
 pub use congestion::CongestionControlKind;
-pub use connection::{Accepted, CongestionState, Connection, Events, State, TcpInfo, reset_reply};
+pub use connection::{
+    Accepted, ActiveFastOpen, CongestionState, Connection, Events, Opening, PassiveFastOpen, State,
+    TcpInfo, reset_reply,
+};
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;

@@ -42,6 +42,7 @@ pub(crate) fn offer(config: &Config, peer: Option<&SynOptions>) -> SynOptions {
         window_scale: (config.window_scaling && peer.is_none_or(|p| p.window_scale.is_some()))
             .then(|| receive_shift(config)),
         sack_permitted: config.sack && peer.is_none_or(|p| p.sack_permitted),
+        fast_open: None,
     }
 }
 
@@ -59,7 +60,8 @@ pub(crate) fn syn_options_length(options: &SynOptions, timestamps: bool) -> u8 {
         (false, true) => 4,
         (false, false) => 0,
     };
-    mss + scale + rest
+    let fast_open = (options.fast_open).map_or(0, |o| o.option_length().next_multiple_of(4));
+    mss + scale + rest + fast_open
 }
 
 /// Bytes that a SACK option takes: two of padding, two of header, eight a block.
@@ -111,7 +113,7 @@ fn announced_mss(config: &Config) -> u16 {
 
 /// The smallest shift with which the whole receive buffer can be advertised.
 fn receive_shift(config: &Config) -> u8 {
-    (0..MAXIMUM_SHIFT)
+    (config.window_shift.min(MAXIMUM_SHIFT)..MAXIMUM_SHIFT)
         .find(|shift| config.receive_buffer >> shift <= u64::from(u16::MAX))
         .unwrap_or(MAXIMUM_SHIFT)
 }

@@ -19,7 +19,7 @@ mod trace;
 pub use agent::{Agent, Ctx, Discards, DropReason, Outbox, Port};
 pub use bytes::Bytes;
 pub use packet::{
-    Address, Ecn, Endpoint, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
+    Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };
 pub use random::RandomStream;
 pub use rate::BitRate;

@@ -1,6 +1,6 @@
 //! TCP options: RFC 9293 section 3.2, RFC 2018 (SACK), RFC 7323 (window scale, timestamps).
 
-use bentpipe_types::{PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions};
+use bentpipe_types::{FastOpen, PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions};
 
 use crate::error::ParseError;
 
@@ -20,6 +20,11 @@ const SACK: u8 = 5;
 const SACK_BLOCK_LENGTH: usize = 8;
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LENGTH: u8 = 10;
+const FAST_OPEN: u8 = 34;
+/// RFC 6994: an option shared by experiments, told apart by what follows.
+const EXPERIMENT: u8 = 254;
+/// Fast Open's experiment (RFC 7413 section 4.1.1's predecessor; Linux's TCPOPT_FASTOPEN_MAGIC).
+const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 /// Bytes that these options take in a header, padding included; no segment can have over
 /// [`MAXIMUM_OPTIONS_LENGTH`].
@@ -53,6 +58,9 @@ const fn aligned_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) -
     if sack_blocks > 0 {
         length += 4 + SACK_BLOCK_LENGTH * sack_blocks;
     }
+    if let Some(option) = syn.fast_open {
+        length += (option.option_length() as usize).next_multiple_of(4);
+    }
     length
 }
 
@@ -72,6 +80,9 @@ const fn packed_length(syn: SynOptions, timestamps: bool, sack_blocks: usize) ->
     }
     if sack_blocks > 0 {
         length += 2 + SACK_BLOCK_LENGTH * sack_blocks;
+    }
+    if let Some(option) = syn.fast_open {
+        length += option.option_length() as usize;
     }
     length
 }
@@ -147,6 +158,18 @@ impl TcpOptions {
                 bytes.extend_from_slice(&block.end.get().to_be_bytes());
             }
         }
+        if let Some(option) = self.syn.fast_open {
+            let length = option.option_length();
+            if option.is_experimental() {
+                bytes.extend_from_slice(&[EXPERIMENT, length]);
+                bytes.extend_from_slice(&FAST_OPEN_EXPERIMENT);
+            } else {
+                bytes.extend_from_slice(&[FAST_OPEN, length]);
+            }
+            bytes.extend_from_slice(option.cookie());
+            // Here the padding comes after, as in Linux.
+            pad(bytes, usize::from(length.next_multiple_of(4) - length));
+        }
         // RFC 9293 section 3.1: the padding is of zeros, the first of which ends the options.
         let length = (bytes.len() - start).next_multiple_of(4);
         bytes.resize(start + length, END);
@@ -205,6 +228,11 @@ impl TcpOptions {
                     })
                     .collect();
             }
+            // A cookie of a wrong length is as none (RFC 7413 section 4.1.1).
+            (FAST_OPEN, cookie) => self.syn.fast_open = FastOpen::new(cookie, false),
+            (EXPERIMENT, [high, low, cookie @ ..]) if [*high, *low] == FAST_OPEN_EXPERIMENT => {
+                self.syn.fast_open = FastOpen::new(cookie, true);
+            }
             (MAXIMUM_SEGMENT_SIZE | WINDOW_SCALE | SACK_PERMITTED | TIMESTAMPS | SACK, _) => {
                 return None;
             }
@@ -222,11 +250,13 @@ mod tests {
         maximum_segment_size: Some(1460),
         window_scale: Some(7),
         sack_permitted: true,
+        fast_open: None,
     };
     const NONE: SynOptions = SynOptions {
         maximum_segment_size: None,
         window_scale: None,
         sack_permitted: false,
+        fast_open: None,
     };
 
     fn written(options: &TcpOptions) -> Vec<u8> {
@@ -294,10 +324,14 @@ mod tests {
                         maximum_segment_size: (choice & 1 != 0).then_some(1448),
                         window_scale: (choice & 2 != 0).then_some(14),
                         sack_permitted: choice & 4 != 0,
+                        fast_open: FastOpen::new(&[7; 16][..usize::from(choice)], count == 1),
                     },
                     timestamps: (choice & 8 != 0).then_some((u32::MAX, 1)),
                     sack_blocks: blocks(count),
                 };
+                if options.length() > MAXIMUM_OPTIONS_LENGTH {
+                    continue;
+                }
                 let bytes = written(&options);
                 assert_eq!(bytes.len() % 4, 0);
                 assert_eq!(TcpOptions::read(&bytes, 0), Ok(options));

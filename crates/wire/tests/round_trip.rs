@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bentpipe_types::{
-    Address, Ecn, Endpoint, Flags, IpVersion, Packet, PacketRef, PacketStore, SackBlock,
+    Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, PacketRef, PacketStore, SackBlock,
     SackBlocks, Seq, SynOptions,
 };
 use bentpipe_wire::{
@@ -47,12 +47,16 @@ prop_compose! {
         maximum_segment_size in any::<Option<u16>>(),
         window_scale in any::<Option<u8>>(),
         sack_permitted in any::<bool>(),
+        fast_open in any::<Option<(Vec<u8>, bool)>>(),
         timestamps in any::<Option<(u32, u32)>>(),
         sack_blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
     ) -> TcpOptions {
         let block = |(start, end)| SackBlock { start: Seq::new(start), end: Seq::new(end) };
         let syn = if syn {
-            SynOptions { maximum_segment_size, window_scale, sack_permitted }
+            let fast_open = fast_open.and_then(|(cookie, experimental)| {
+                FastOpen::new(&cookie, experimental)
+            });
+            SynOptions { maximum_segment_size, window_scale, sack_permitted, fast_open }
         } else {
             SynOptions::default()
         };

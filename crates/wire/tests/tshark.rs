@@ -314,6 +314,7 @@ const SYN_OPTIONS: SynOptions = SynOptions {
     maximum_segment_size: Some(1448),
     window_scale: Some(7),
     sack_permitted: true,
+    fast_open: None,
 };
 
 fn timestamps(value: u32, echo: u32) -> TcpOptions {
@@ -489,6 +490,7 @@ fn every_combination_of_options_is_well_formed() {
                         maximum_segment_size: (choice & 1 != 0).then_some(1448),
                         window_scale: (choice & 2 != 0).then_some(14),
                         sack_permitted: choice & 4 != 0,
+                        fast_open: None,
                     },
                     timestamps: (choice & 8 != 0).then_some((u32::MAX, 1)),
                     sack_blocks: (0..count).map(block).collect(),

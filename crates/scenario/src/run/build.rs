@@ -83,6 +83,7 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
             .map(|threshold| threshold.bytes(tcp.mss).get()),
         send_buffer: tcp.send_buffer.get(),
         receive_buffer: tcp.receive_buffer.get(),
+        window_shift: 0,
         window_scaling: tcp.window_scaling,
         timestamps: tcp.timestamps,
         sack: tcp.sack,

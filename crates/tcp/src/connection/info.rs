@@ -124,7 +124,7 @@ impl Connection {
             bytes_acknowledged: self.statistics.bytes_acknowledged,
             bytes_received: self.received_offset(),
             bytes_not_sent: self.written_offset() - self.sent_offset(),
-            delivered: self.delivered_segments(),
+            delivered: self.scoreboard.acknowledged_segments() + self.scoreboard.sacked_segments(),
             send_window: self.send.window,
             receive_window: self.receive.window(),
         }
@@ -145,13 +145,5 @@ impl Connection {
         let announced = u32::from(self.offered.maximum_segment_size.unwrap_or(0));
         let options = if self.negotiated.timestamps { 12 } else { 0 };
         announced.saturating_sub(options)
-    }
-
-    /// Segments that have arrived, cumulatively or selectively. The SYN counts, as in Linux.
-    fn delivered_segments(&self) -> u64 {
-        let segment = u64::from(self.negotiated.segment.max(1));
-        let acknowledged = self.acknowledged_offset().div_ceil(segment);
-        let syn = u64::from(self.send.sequence.unacknowledged > 0);
-        syn + acknowledged + self.scoreboard.sacked_segments()
     }
 }

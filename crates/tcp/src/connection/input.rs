@@ -87,8 +87,7 @@ impl Connection {
             .then(|| cx.packets.sack_blocks(reference));
         cx.packets.release(reference);
         let accepted = if self.state == State::SynSent {
-            self.syn_sent(packet, &options, cx);
-            None
+            self.syn_sent(packet, &options, cx)
         } else {
             self.in_order_of_the_rfc(packet, sack.as_ref(), cx)
         };
@@ -146,12 +145,12 @@ impl Connection {
         }
         if self.state == State::SynReceived {
             // SND.UNA < SEG.ACK =< SND.NXT
-            if packet.acknowledgment != self.send.wire(1) {
+            let Some(position) = self.syn_acknowledged(&packet) else {
                 self.statistics.unacceptable += 1;
                 self.send_reset(packet.acknowledgment, false, cx);
                 return None;
-            }
-            self.established(&packet, cx);
+            };
+            self.established(&packet, sack, position, cx);
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
@@ -160,22 +159,32 @@ impl Connection {
         if self.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
+        self.text_and_fin(&packet, start, cx)
+    }
+
+    /// Steps six to eight, of a segment whose text begins `start` after RCV.NXT.
+    pub(super) fn text_and_fin(
+        &mut self,
+        packet: &Packet,
+        start: i64,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
         // Sixth: URG. The urgent pointer is not carried; urgent data is data (RFC 6093).
         // Seventh: text
         let text_end = start + i64::from(packet.payload_length);
         if self.receive.refuses && packet.payload_length > 0 && text_end > 0 {
-            self.refuse(&packet, cx);
+            self.refuse(packet, cx);
             return None;
         }
         let accepted = if packet.payload_length > 0 && self.state.can_receive() {
-            self.text(&packet, start, cx.now)
+            self.text(packet, start, cx.now)
         } else {
             None
         };
         // Eighth: FIN
         if self.state.can_receive() {
             if packet.flags.has(Flags::FIN) {
-                self.note_fin(&packet, start, accepted);
+                self.note_fin(packet, start, accepted);
             }
             if self.fin_in_order() {
                 self.peer_closed(cx);
@@ -325,7 +334,7 @@ impl Connection {
             State::Closing | State::LastAck | State::TimeWait
         );
         // In SYN-RECEIVED after a passive open: back to LISTEN, "the user need not be informed".
-        let unborn = self.passive && self.state == State::SynReceived;
+        let unborn = self.passive && self.state == State::SynReceived && !self.fast_open.taken;
         let quiet = ended || unborn;
         self.closed(if quiet { Events::NONE } else { Events::RESET });
     }

@@ -19,6 +19,7 @@
 mod ack;
 mod close;
 mod events;
+mod fast_open;
 mod info;
 mod input;
 mod open;
@@ -30,7 +31,9 @@ mod send;
 mod state;
 mod timers;
 
-use bentpipe_types::{Ctx, Endpoint, Packet, PacketRef, Port, Seq, Span, SynOptions, Time};
+use bentpipe_types::{
+    Ctx, Endpoint, FastOpen, Packet, PacketRef, Port, Seq, Span, SynOptions, Time,
+};
 
 use crate::Config;
 use crate::congestion::Controller;
@@ -41,12 +44,14 @@ use crate::rate_sample::{DeliveryRate, RecoveryPhase};
 use crate::recovery::{LossRecovery, Recovery, Scoreboard};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use fast_open::FastOpening;
 use receive::Receive;
 use send::Send;
 use timers::Timers;
 
 pub use close::reset_reply;
 pub use events::Events;
+pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
 pub use state::State;
 
@@ -86,6 +91,10 @@ pub struct Connection {
     delivery_rate: Option<Box<DeliveryRate>>,
     // Every segment is a copy of this one, filled in.
     template: Packet,
+    fast_open: FastOpening,
+    // Of the peer's SYN.
+    peer_fast_open: Option<FastOpen>,
+    peer_mss: Option<u16>,
     statistics: Statistics,
     config: Config,
 }
@@ -179,6 +188,11 @@ impl Connection {
     /// The send buffer, from now on, in bytes.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.send.buffer = bytes.min(1 << 48);
+    }
+
+    /// How often the SYN goes again before the connection is given up, from now on.
+    pub fn set_maximum_syn_retransmissions(&mut self, times: u32) {
+        self.config.maximum_syn_retransmissions = times;
     }
 
     /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:

@@ -1,12 +1,16 @@
 //! Opening a connection.
 
-use bentpipe_types::{Ctx, Endpoint, Flags, Packet, PacketRef, Port, Seq, SynOptions};
+use bentpipe_types::{
+    Ctx, Endpoint, Flags, Packet, PacketRef, Port, SackBlocks, Seq, Span, SynOptions, Time,
+};
 
+use super::fast_open::{FastOpening, Opening, PassiveFastOpen};
 use super::receive::Receive;
 use super::send::Send;
 use super::timers::{Purpose, Timers};
-use super::{Connection, Events, State};
+use super::{Accepted, Connection, Events, State};
 use crate::Config;
+use crate::config::Habits;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::{Negotiated, negotiate, offer};
@@ -14,6 +18,10 @@ use crate::pacing::{Pacer, PacingKind};
 use crate::recovery::{Recovery, Scoreboard};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
+use crate::timestamp;
+
+/// Linux's TCP_DELACK_MAX
+const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
 
 impl Connection {
     /// Opens a connection actively (RFC 9293 section 3.10.1): sends a SYN.
@@ -25,7 +33,13 @@ impl Connection {
         initial_sequence: Seq,
         cx: &mut Ctx<'_>,
     ) -> Self {
-        let mut connection = Self::new(config, local, remote, egress, initial_sequence);
+        let mut connection = Self::new(&Opening {
+            config,
+            local,
+            remote,
+            egress,
+            initial_sequence,
+        });
         connection.send_syn(cx);
         connection
     }
@@ -44,7 +58,26 @@ impl Connection {
         syn: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Self {
-        let mut connection = Self::new(config, local, remote, egress, initial_sequence);
+        let opening = Opening {
+            config,
+            local,
+            remote,
+            egress,
+            initial_sequence,
+        };
+        Self::accept_fast(&opening, syn, PassiveFastOpen::Ignore, cx)
+    }
+
+    /// Like [`accept`](Self::accept), with Fast Open as the listening host has decided. Of the SYN's
+    /// text the first [`received_offset`](Self::received_offset) bytes are taken.
+    pub fn accept_fast(
+        opening: &Opening<'_>,
+        syn: PacketRef,
+        fast_open: PassiveFastOpen,
+        cx: &mut Ctx<'_>,
+    ) -> Self {
+        let mut connection = Self::new(opening);
+        let egress = opening.egress;
         connection.passive = true;
         let packet = *cx.packets.get(syn);
         let unwanted = Flags::RST.with(Flags::ACK);
@@ -58,17 +91,27 @@ impl Connection {
         connection.statistics.segments_received += 1;
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
+        match fast_open {
+            PassiveFastOpen::Ignore => {}
+            PassiveFastOpen::Offer(cookie) => connection.offered.fast_open = Some(cookie),
+            PassiveFastOpen::Take => {
+                // What the SYN+ACK will advertise
+                connection.receive.syn_window_field();
+                connection.take_syn_text(&packet, cx.now);
+            }
+        }
         connection.send_syn(cx);
         connection
     }
 
-    fn new(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        egress: Port,
-        initial_sequence: Seq,
-    ) -> Self {
+    pub(super) fn new(opening: &Opening<'_>) -> Self {
+        let Opening {
+            config,
+            local,
+            remote,
+            egress,
+            initial_sequence,
+        } = *opening;
         let segment = u32::from(config.mss.max(1));
         Self {
             state: State::SynSent,
@@ -94,6 +137,9 @@ impl Connection {
             pacer: Pacer::new(PacingKind::Off, false),
             delivery_rate: None,
             template: Packet::new(local, remote, config.ip_version),
+            fast_open: FastOpening::default(),
+            peer_fast_open: None,
+            peer_mss: None,
             statistics: Statistics::default(),
             config: config.clone(),
         }
@@ -104,6 +150,8 @@ impl Connection {
         let timestamps = packet.timestamps();
         self.negotiated = negotiate(&self.config, options, timestamps.is_some());
         self.offered = offer(&self.config, Some(options));
+        self.peer_fast_open = options.fast_open;
+        self.peer_mss = options.maximum_segment_size;
         self.send.sequence.segment = self.negotiated.segment;
         self.recovery = Recovery::new(&self.config, self.negotiated.sack);
         let watch = self.recovery.watches_retransmissions();
@@ -132,15 +180,27 @@ impl Connection {
     }
 
     /// Our SYN is acknowledged by `packet`, and the peer's has come: ESTABLISHED.
-    pub(super) fn established(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
-        let _ = self.acknowledgment(packet, None, cx.now);
+    pub(super) fn established(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        position: u64,
+        cx: &mut Ctx<'_>,
+    ) {
+        self.settle_syn_text(position);
+        let early = self.sends_early();
+        let window = *self.congestion.window();
+        let _ = self.acknowledgment(packet, sack, cx.now);
         if self.send.syn_lost {
             // RFC 6298 section 5.7
             self.rtt.syn_was_lost();
         }
-        // The SYN doesn't count for congestion control, except where it had to be sent again.
-        self.congestion =
-            Controller::new(&self.config, self.negotiated.segment, self.initial_window());
+        // The SYN doesn't count for congestion control, except where it had to be sent again. Nor
+        // does it where data has gone before its acknowledgment; but what that tells does.
+        if !early || *self.congestion.window() == window {
+            self.congestion =
+                Controller::new(&self.config, self.negotiated.segment, self.initial_window());
+        }
         self.delivered = Delivered::default();
         self.learn_path();
         self.congestion.on_established(self.rtt.smoothed(), cx.now);
@@ -154,32 +214,68 @@ impl Connection {
         };
     }
 
+    /// Does its timestamp echo something else than what our SYNs have carried?
+    fn echoes_no_syn(&self, packet: &Packet, now: Time) -> bool {
+        let Some((_, echo)) = packet.timestamps().filter(|_| self.config.timestamps) else {
+            return false;
+        };
+        let first = self.scoreboard.first_sent_at().unwrap_or(now);
+        let (first, last) = (timestamp(first), timestamp(now));
+        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
+    }
+
     /// RFC 9293 section 3.10.7.3: a segment arrives in SYN-SENT.
-    pub(super) fn syn_sent(&mut self, packet: &Packet, options: &SynOptions, cx: &mut Ctx<'_>) {
+    pub(super) fn syn_sent(
+        &mut self,
+        packet: &Packet,
+        options: &SynOptions,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
         let acknowledges = packet.flags.has(Flags::ACK);
         // First: SEG.ACK =< ISS or SEG.ACK > SND.NXT
-        if acknowledges && packet.acknowledgment != self.send.wire(1) {
+        let position = self.syn_acknowledged(packet);
+        if acknowledges && position.is_none() {
             self.statistics.unacceptable += 1;
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
             }
-            return;
+            return None;
+        }
+        // Linux: an echo of none of our SYNs is of no answer to them.
+        if acknowledges
+            && self.config.habits == Habits::Linux
+            && !packet.flags.has(Flags::RST)
+            && self.echoes_no_syn(packet, cx.now)
+        {
+            self.statistics.unacceptable += 1;
+            self.send_reset(packet.acknowledgment, false, cx);
+            return None;
         }
         // Second
         if packet.flags.has(Flags::RST) {
             if acknowledges {
                 self.closed(Events::RESET);
             }
-            return;
+            return None;
         }
-        // Fourth. Text on a SYN is not taken: it isn't acknowledged, and will come again.
+        // Fourth. Text on a SYN is not taken: it isn't acknowledged, and will come again. Text on a
+        // SYN+ACK is.
         if !packet.flags.has(Flags::SYN) {
-            return;
+            return None;
         }
         self.syn_received(packet, options, cx);
-        if acknowledges {
-            self.established(packet, cx);
-            self.receive.acknowledge_now = true;
+        if let Some(position) = position.filter(|_| acknowledges) {
+            let pending = self.send.writer_waits && self.config.habits == Habits::Linux;
+            self.established(packet, None, position, cx);
+            if pending {
+                // Linux saves an acknowledgment: data is about to carry it.
+                self.receive.is_answered = true;
+                self.timers
+                    .delay_acknowledgment(cx.now + LONGEST_DELAYED_ACK);
+            } else {
+                self.receive.acknowledge_now = true;
+            }
+            return self.text_and_fin(packet, 0, cx);
         } else {
             // Both open at once (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
@@ -187,5 +283,6 @@ impl Connection {
                 .set(Purpose::Retransmit, cx.now + self.rtt.rto());
             self.send_syn(cx);
         }
+        None
     }
 }

@@ -1,12 +1,15 @@
 //! What may be sent, and sending it.
 
-use bentpipe_types::{Ctx, Flags, PacketRef, Time};
+use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
 
 use super::{Connection, State};
-use crate::config::IdleRestart;
+use crate::config::{Habits, IdleRestart};
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::LossRecovery;
 use crate::timestamp;
+
+/// Linux's TCP_ATO_MIN: what is sent so soon after something came is an answer to it.
+const ANSWER: Span = Span::from_millis(40);
 
 /// What the stream lets us send next.
 pub(super) enum Next {
@@ -27,7 +30,7 @@ impl Connection {
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
         let again = self.recovery.wants_retransmit(&self.scoreboard);
-        if (again || self.send.has_unsent()) && self.state.can_send() {
+        if (again || self.send.has_unsent()) && (self.state.can_send() || self.sends_early()) {
             self.transmit(cx);
         }
         self.review_early_timer(cx.now);
@@ -62,7 +65,9 @@ impl Connection {
             allowance -= self.retransmit(again, cx);
             sent = true;
         }
-        let mut room = window.saturating_sub(self.in_flight());
+        // (With Fast Open, our SYN may be outstanding still. It is no data.)
+        let syn = u64::from(self.send.sequence.unacknowledged == 0);
+        let mut room = (window + syn).saturating_sub(self.in_flight());
         while self.scoreboard.has_room() {
             match self.next_to_send(room) {
                 Next::Send(length) if allowance < u64::from(length) => {
@@ -122,7 +127,8 @@ impl Connection {
                 .get(ended)
                 .map_or(unsent, |end| end - sequence.next);
         }
-        let usable = (sequence.unacknowledged + send.window).saturating_sub(sequence.next);
+        // (With Fast Open, data may go before our SYN is acknowledged: it takes none of the window.)
+        let usable = (sequence.unacknowledged.max(1) + send.window).saturating_sub(sequence.next);
         let length = unsent.min(full);
         // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
         if usable < length {
@@ -216,9 +222,17 @@ impl Connection {
             self.note_departure(position, end, idle, cx.now);
         }
         let send = &mut self.send;
+        if self.receive.quick_acks > 0
+            && self.config.habits == Habits::Linux
+            && self.receive.is_answered
+            && cx.now.since(self.receive.data_at) < ANSWER
+        {
+            // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
+            self.receive.quick_acks = 0;
+        }
         if length > 0 {
             send.last_sent_at = cx.now;
-            if length < self.negotiated.segment {
+            if length < self.negotiated.segment && data_end != self.fast_open.text_end {
                 send.small_end = data_end;
             }
             self.statistics.segments_sent += 1;
@@ -322,6 +336,9 @@ impl Connection {
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
         packet.header_length += syn_options_length(&self.offered, timestamps);
+        if self.send.sequence.highest == 0 && !received {
+            packet.payload_length = self.fast_open.on_syn as u16;
+        }
         let reference = cx.packets.insert(packet);
         cx.packets.set_syn_options(reference, self.offered);
         if self.send.sequence.highest == 0 {
@@ -329,7 +346,7 @@ impl Connection {
         } else {
             self.send.ambiguous_below = 1;
         }
-        self.send.sequence.next = 1;
+        self.send.sequence.next = self.send.sequence.next.max(1);
         self.send.sequence.highest = self.send.sequence.highest.max(1);
         self.statistics.control_segments_sent += 1;
         cx.emit(self.egress, reference);

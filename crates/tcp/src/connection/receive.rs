@@ -32,9 +32,11 @@ pub(super) struct Receive {
     pub(super) timestamp_recent: u32,
     shift: u8,
     /// Acknowledgments that are not delayed, still to come.
-    quick_acks: u32,
+    pub(super) quick_acks: u32,
     /// The largest payload that has come: what a full segment of the peer's is.
     largest_segment: u32,
+    /// Linux: what the application sends soon after is an answer, and will carry acknowledgments.
+    pub(super) is_answered: bool,
     /// When data last came, or the connection was established.
     pub(super) data_at: Time,
     /// The window's right edge moves by this much at least.
@@ -70,6 +72,7 @@ impl Receive {
             shift: 0,
             quick_acks: config.quick_acks,
             largest_segment: 0,
+            is_answered: false,
             data_at: Time::ZERO,
             window_step: 1,
             buffer,
@@ -182,6 +185,7 @@ impl Connection {
     pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let length = i64::from(packet.payload_length);
         self.receive.data_at = now;
+        self.receive.is_answered = true;
         if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
             self.witness(packet, start);
             let offset = self.receive.next - 1;

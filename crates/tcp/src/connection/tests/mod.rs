@@ -1,4 +1,5 @@
 mod acknowledging;
+mod fast_open;
 mod hostile;
 mod options;
 mod selective;

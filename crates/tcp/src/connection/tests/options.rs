@@ -12,6 +12,7 @@ fn all() -> SynOptions {
         maximum_segment_size: Some(1460),
         window_scale: Some(3),
         sack_permitted: true,
+        fast_open: None,
     }
 }
 

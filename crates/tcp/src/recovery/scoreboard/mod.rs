@@ -155,6 +155,12 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// Segments that were acknowledged, ever.
+    #[must_use]
+    pub fn acknowledged_segments(&self) -> u64 {
+        self.ring.first
+    }
+
     /// Segments that are SACKed.
     #[must_use]
     pub fn sacked_segments(&self) -> u64 {
