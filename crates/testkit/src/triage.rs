@@ -46,20 +46,41 @@ impl fmt::Display for Cause {
 
 /// By what the path contains; the first that fits.
 const KNOWN: &[(&str, Cause, &str)] = &[
+    ("icmp", Cause::NotImplemented, "ICMP errors"),
     (
-        "/fastopen/",
+        "fastopen-connect-keepalive",
         Cause::NotImplemented,
-        "TCP Fast Open (RFC 7413)",
+        "keep-alive (RFC 9293 section 3.8.4)",
     ),
     (
-        "zerocopy/fastopen",
+        "pure-syn-data",
         Cause::NotImplemented,
-        "TCP Fast Open (RFC 7413)",
+        "ECN (RFC 3168), in its last of five parts",
     ),
     (
-        "syscall_bad_arg/fastopen",
-        Cause::NotImplemented,
-        "TCP Fast Open (RFC 7413)",
+        "fallback-exp-opt",
+        Cause::LinuxChoice,
+        "where a server ignores a cookie request, the next one has the experiment's option number",
+    ),
+    (
+        "simultaneous-fast-open",
+        Cause::LinuxChoice,
+        "a SYN+ACK that comes late is answered with a D-SACK of the SYN",
+    ),
+    (
+        "syn-data-only-syn-acked",
+        Cause::LinuxChoice,
+        "tcp_info counts data of a SYN as retransmitted when it goes again; here it is new",
+    ),
+    (
+        "syn-data-partial-or-over-ack",
+        Cause::LinuxChoice,
+        "tcp_info counts data of a SYN as retransmitted when it goes again; here it is new",
+    ),
+    (
+        "client-ack-dropped-then-recovery",
+        Cause::LinuxChoice,
+        "the window doesn't close by what is unread, because the buffer is larger than it",
     ),
     (
         "/zerocopy/",

@@ -11,6 +11,7 @@ pub(super) const MSG_TRUNC: i64 = 0x20;
 pub(super) const MSG_EOR: i64 = 0x80;
 pub(super) const MSG_NOSIGNAL: i64 = 0x4000;
 pub(super) const MSG_MORE: i64 = 0x8000;
+pub(super) const MSG_FASTOPEN: i64 = 0x2000_0000;
 pub(super) const MSG_WAITALL: i64 = 0x100;
 pub(super) const POLLIN: i64 = 0x1;
 pub(super) const POLLOUT: i64 = 0x4;
@@ -30,6 +31,7 @@ const NAMES: &[(&str, i64)] = &[
     ("MSG_NOSIGNAL", MSG_NOSIGNAL),
     ("MSG_MORE", MSG_MORE),
     ("MSG_WAITALL", MSG_WAITALL),
+    ("MSG_FASTOPEN", MSG_FASTOPEN),
     ("POLLIN", POLLIN),
     ("POLLOUT", POLLOUT),
     ("POLLERR", POLLERR),

@@ -151,6 +151,7 @@ fn joined(part: Sent, next: Sent) -> Result<Sent, (Sent, Sent)> {
     let kept = Flags::SYN.with(Flags::RST).with(Flags::URG);
     let follows = next.sequence == part.sequence + part.length
         && next.acknowledgment == part.acknowledgment
+        && part.length > 0
         && next.length > 0
         && !part.flags.has(kept)
         && !next.flags.has(kept)

@@ -1,10 +1,14 @@
 //! The host under test: connections and listeners, driven like any sans-IO code.
 
-use bentpipe_tcp::{Config, Connection, Events, State, reset_reply};
+use bentpipe_tcp::{
+    ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, State, reset_reply,
+};
 use bentpipe_types::{
     Address, Ctx, Discards, Endpoint, Flags, Outbox, Packet, PacketRef, PacketStore, Port,
     RandomStream, Seq, Time, Trace,
 };
+
+use super::fast_open::Policy;
 
 /// The host's address, and that of the world outside.
 pub(super) const LOCAL: Address = Address(1);
@@ -23,6 +27,17 @@ pub(super) struct Conversation {
     pub(super) news: Events,
     /// The listener (by its socket's number) that it came of, until it is in its queue.
     pub(super) parent: Option<i64>,
+    /// Its SYN had a Fast Open option or data: what the peer answers is worth remembering.
+    pub(super) learns: Option<Asked>,
+}
+
+/// What an active open asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    /// A cookie, or showed one.
+    Cookie,
+    /// Nothing, but had data.
+    Nothing,
 }
 
 /// What a listening socket has set for its connections.
@@ -30,6 +45,7 @@ pub(super) struct Conversation {
 pub(super) struct Listener {
     pub(super) socket: i64,
     pub(super) config: Config,
+    pub(super) fast_open: Option<Policy>,
 }
 
 #[derive(Debug)]
@@ -86,21 +102,33 @@ impl Host {
         }
     }
 
-    pub(super) fn connect(&mut self, config: &Config, local: u16, remote: u16) -> usize {
-        let (local, remote) = (
-            Endpoint {
-                address: LOCAL,
-                port: local,
-            },
-            Endpoint {
-                address: REMOTE,
-                port: remote,
-            },
-        );
+    /// Opens a connection. With `fast_open`: an option, data, and how much of it has room on the SYN;
+    /// also returns how much was taken.
+    pub(super) fn connect(
+        &mut self,
+        config: &Config,
+        local: u16,
+        remote: u16,
+        fast_open: Option<ActiveFastOpen>,
+    ) -> (usize, u64) {
+        let end = |address, port| Endpoint { address, port };
+        let (local, remote) = (end(LOCAL, local), end(REMOTE, remote));
         let mut cx = self.context();
-        let connection =
-            Connection::connect(config, local, remote, Port(0), INITIAL_SEQUENCE, &mut cx);
-        self.add(connection, None)
+        let opening = Opening {
+            config,
+            local,
+            remote,
+            egress: Port(0),
+            initial_sequence: INITIAL_SEQUENCE,
+        };
+        let (connection, taken) =
+            Connection::connect_fast(&opening, fast_open.unwrap_or_default(), &mut cx);
+        let index = self.add(connection, None);
+        self.conversations[index].learns = fast_open.map(|fast| match fast.option {
+            Some(_) => Asked::Cookie,
+            None => Asked::Nothing,
+        });
+        (index, taken)
     }
 
     fn add(&mut self, connection: Connection, parent: Option<i64>) -> usize {
@@ -109,6 +137,7 @@ impl Host {
             history: Events::NONE,
             news: Events::NONE,
             parent,
+            learns: None,
         });
         self.conversations.len() - 1
     }
@@ -157,17 +186,27 @@ impl Host {
         };
         match self.listeners.last() {
             Some(listener) if opens => {
-                let connection = Connection::accept(
-                    &listener.config,
+                let option = cx.packets.syn_options(reference).fast_open;
+                let policy = listener.fast_open.as_ref();
+                let fast_open = policy.map_or(PassiveFastOpen::Ignore, |policy| {
+                    policy.answer(packet.payload_length, option)
+                });
+                let opening = Opening {
+                    config: &listener.config,
                     local,
                     remote,
-                    Port(0),
-                    INITIAL_SEQUENCE,
-                    reference,
-                    &mut cx,
-                );
+                    egress: Port(0),
+                    initial_sequence: INITIAL_SEQUENCE,
+                };
+                let connection = Connection::accept_fast(&opening, reference, fast_open, &mut cx);
                 let parent = Some(listener.socket);
-                self.add(connection, parent);
+                let index = self.add(connection, parent);
+                if fast_open == PassiveFastOpen::Take {
+                    // It can be accepted at once.
+                    let conversation = &mut self.conversations[index];
+                    conversation.history |= Events::ESTABLISHED;
+                    conversation.news |= Events::ESTABLISHED;
+                }
             }
             _ => reset_reply(reference, Port(0), &mut cx),
         }

@@ -4,6 +4,7 @@
 mod calls;
 mod constants;
 mod expect;
+mod fast_open;
 mod host;
 mod info;
 mod segment;
@@ -136,6 +137,7 @@ struct Runner {
     flow: segment::Flow,
     pending: Option<Pending>,
     names: Names,
+    learnt: fast_open::Learnt,
     /// When the event before this was to be, if it was to be at a point in time.
     anchor: Option<Time>,
     /// When the event before this was to be.
@@ -152,6 +154,7 @@ impl Runner {
             flow: segment::Flow::new(setup.version()),
             pending: None,
             names: Names::new(),
+            learnt: fast_open::Learnt::default(),
             anchor: Some(BEGINNING),
             previous: BEGINNING,
             steps: 0,
@@ -239,7 +242,12 @@ impl Runner {
                 let origin = if relative { origin } else { BEGINNING };
                 self.call(call, event.line, origin)?;
             }
-            Action::Command(command) => self.setup.command(command)?,
+            Action::Command(command) => {
+                self.setup.command(command)?;
+                if std::mem::take(&mut self.setup.forgets) {
+                    self.learnt = fast_open::Learnt::default();
+                }
+            }
             Action::Code(code) => self.code(code)?,
             Action::Unsupported(missing) => return Err(Problem::missing(missing.clone())),
         }
@@ -279,6 +287,7 @@ impl Runner {
     fn after_host(&mut self) -> Result<(), Problem> {
         self.host.settle();
         self.sockets.settle(&mut self.host);
+        self.learn_cookies();
         self.collect()?;
         self.resume();
         // What the call has made the host send

@@ -2,8 +2,8 @@
 
 use bentpipe_tcp::State;
 use bentpipe_types::{
-    Ecn, Endpoint, Flags, IpVersion, Packet, PacketRef, PacketStore, SackBlock, SackBlocks, Seq,
-    SynOptions, Time,
+    Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, PacketRef, PacketStore, SackBlock,
+    SackBlocks, Seq, SynOptions, Time,
 };
 use bentpipe_wire::{Encoder, NodeAddresses, parse};
 
@@ -138,7 +138,10 @@ fn options(mut bytes: &[u8]) -> Vec<OptionSpec> {
                     (8, 8) => OptionSpec::Timestamps(number(&body[..4]), number(&body[4..])),
                     (19, _) => OptionSpec::Md5(body.to_vec()),
                     (34, _) => OptionSpec::FastOpen(body.to_vec()),
-                    _ => OptionSpec::FastOpenExperimental(body.to_vec()),
+                    (254, 2..) if body.starts_with(&[0xf9, 0x89]) => {
+                        OptionSpec::FastOpenExperimental(body[2..].to_vec())
+                    }
+                    _ => OptionSpec::FastOpenExperimental(bytes.to_vec()),
                 };
                 (option, usize::from(*length))
             }
@@ -202,7 +205,14 @@ impl Runner {
         let syn = spec.flags.has(Flags::SYN);
         let acknowledges = spec.flags.has(Flags::ACK);
         let (local, remote) = (self.flow.local, self.flow.remote);
-        let alive = self.flow.exists && self.host.between(local, remote).is_some();
+        let alive = self.flow.exists
+            && self
+                .host
+                .between(local, remote)
+                .is_some_and(|conversation| {
+                    let state = self.host.conversations[conversation].connection.state();
+                    state != State::TimeWait
+                });
         if syn && !acknowledges && !alive && !self.host.listeners.is_empty() {
             let next = if self.flow.exists {
                 remote.max(50_000) + 1
@@ -280,8 +290,11 @@ impl Runner {
                     packet.set_timestamps(*value, echo);
                     packet.header_length += 12;
                 }
-                OptionSpec::FastOpen(_) | OptionSpec::FastOpenExperimental(_) => {
-                    return Err(Problem::missing("TCP Fast Open"));
+                OptionSpec::FastOpen(cookie) => {
+                    syn_options.fast_open = FastOpen::new(cookie, false);
+                }
+                OptionSpec::FastOpenExperimental(cookie) => {
+                    syn_options.fast_open = FastOpen::new(cookie, true);
                 }
             }
         }

@@ -4,10 +4,13 @@
 use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, SlowStartKind};
 use bentpipe_types::{IpVersion, Span};
 
-use super::Problem;
+use super::{Problem, fast_open};
 
-/// Linux's largest receive buffer in the public scripts: what makes it announce a window scale of 8.
-const RECEIVE_BUFFER: u64 = 15 << 20;
+/// What Linux advertises of its receive buffer at first. It grows as data comes; no public script has
+/// that much come.
+const RECEIVE_BUFFER: u64 = 1 << 16;
+/// The window scale that goes with the largest buffer in the public scripts, 15 MiB (tcp_rmem).
+const WINDOW_SHIFT: u8 = 8;
 /// The send buffer, likewise (tcp_wmem).
 const SEND_BUFFER: u64 = 256 << 10;
 
@@ -32,12 +35,16 @@ pub(super) struct Setup {
     pub(super) unsent_low_water: u64,
     /// Segments in one buffer of segmentation offload, at least (tcp_min_tso_segs).
     pub(super) maximum_segment: u16,
+    pub(super) fast_open: fast_open::Settings,
+    /// What was learnt of servers is to be forgotten.
+    pub(super) forgets: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let mut config = Config::linux();
         config.receive_buffer = RECEIVE_BUFFER;
+        config.window_shift = WINDOW_SHIFT;
         config.send_buffer = SEND_BUFFER;
         Self {
             config,
@@ -48,6 +55,8 @@ impl Default for Setup {
             scale_echoes: false,
             unsent_low_water: u64::from(u32::MAX),
             maximum_segment: 1460,
+            fast_open: fast_open::Settings::default(),
+            forgets: false,
         }
     }
 }
@@ -104,6 +113,7 @@ impl Setup {
             ("profile", Some("rfc")) => {
                 self.config = Config {
                     receive_buffer: self.config.receive_buffer,
+                    window_shift: self.config.window_shift,
                     send_buffer: self.config.send_buffer,
                     ..Config::default()
                 };
@@ -113,9 +123,18 @@ impl Setup {
             ("mss", _) => {
                 number()?;
             }
+            ("local_ip" | "remote_ip", Some(address)) => {
+                // Only a Fast Open cookie shows them, and only IPv4's are implemented.
+                if let Ok(address) = address.parse() {
+                    match name {
+                        "local_ip" => self.fast_open.local = address,
+                        _ => self.fast_open.remote = address,
+                    }
+                }
+            }
             (
-                "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "connect_port"
-                | "bind_port" | "init_scripts" | "send_omit_free",
+                "gateway_ip" | "netmask_ip" | "connect_port" | "bind_port" | "init_scripts"
+                | "send_omit_free",
                 _,
             ) => {}
             _ => return Err(Problem::missing(format!("the option --{name}"))),
@@ -150,6 +169,8 @@ impl Setup {
             "defaults.sh" => {
                 self.config.idle_restart = IdleRestart::Off;
                 self.config.maximum_syn_retransmissions = 5;
+                self.fast_open.bits = 0x70403;
+                self.fast_open.key = fast_open::key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4")?;
                 Ok(())
             }
             "sysctl" | "set_sysctls.py" => {
@@ -170,7 +191,10 @@ impl Setup {
                     _ => unknown(),
                 }
             }
-            "ip" if arguments.starts_with(&["tcp_metrics", "flush"]) => Ok(()),
+            "ip" if arguments.starts_with(&["tcp_metrics", "flush"]) => {
+                self.forgets = true;
+                Ok(())
+            }
             // Segments leave one by one, and are put together before they are compared.
             "ethtool" if arguments.starts_with(&["-K"]) => Ok(()),
             "tc" => match &arguments[..] {
@@ -193,7 +217,10 @@ impl Setup {
         let Some(first) = words.first() else {
             return unknown();
         };
-        let number = first.parse::<u64>().ok();
+        let number = match first.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => first.parse::<u64>().ok(),
+        };
         let flag = number.map(|n| n != 0);
         let config = &mut self.config;
         match (name, flag, number) {
@@ -221,11 +248,6 @@ impl Setup {
                 };
                 config.send_buffer = default;
             }
-            ("tcp_rmem", _, _) => {
-                let most = words.get(2).and_then(|w| w.parse().ok());
-                let Some(most) = most else { return unknown() };
-                config.receive_buffer = most;
-            }
             ("tcp_notsent_lowat", _, Some(n)) => self.unsent_low_water = n,
             ("tcp_congestion_control", _, _) => match *first {
                 "cubic" => config.congestion_control = CongestionControlKind::Cubic,
@@ -239,6 +261,11 @@ impl Setup {
                     return Err(Problem::missing(format!("the congestion control {other}")));
                 }
             },
+            ("tcp_fastopen", _, Some(bits)) => self.fast_open.bits = bits,
+            // An old kernel's way to flush the cache; scripts try it before `ip tcp_metrics flush`.
+            ("tcp_fastopen_cookies", _, _) => {}
+            ("tcp_fastopen_key", _, _) => self.fast_open.key = fast_open::key(first)?,
+            ("tcp_fastopen_blackhole_timeout_sec", _, Some(0)) => {}
             ("tcp_ecn", _, Some(0)) => {}
             ("tcp_mtu_probing", _, Some(0)) => {}
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}

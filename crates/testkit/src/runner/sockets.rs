@@ -30,6 +30,8 @@ pub(super) struct Socket {
     pub(super) reads_no_more: bool,
     /// SHUT_WR
     pub(super) writes_no_more: bool,
+    /// connect() has returned, and the first write will connect.
+    pub(super) deferred: bool,
     /// To be reported by the next call, or by SO_ERROR.
     pub(super) error: Option<&'static str>,
 }
@@ -48,6 +50,10 @@ pub(super) struct Options {
     /// On, and for how many seconds.
     pub(super) linger: Option<i64>,
     pub(super) unsent_low_water: Option<u64>,
+    /// TCP_FASTOPEN, TCP_FASTOPEN_KEY and TCP_FASTOPEN_CONNECT
+    pub(super) fast_open_queue: Option<i64>,
+    pub(super) fast_open_key: Option<[u8; 16]>,
+    pub(super) fast_open_connect: bool,
     /// Reads tell how much is left.
     pub(super) tells_unread: bool,
 }
@@ -79,6 +85,7 @@ impl Socket {
             options,
             reads_no_more: false,
             writes_no_more: false,
+            deferred: false,
             error: None,
         }
     }
@@ -171,6 +178,7 @@ impl Sockets {
         };
         let mut ready = 0;
         match &socket.kind {
+            Kind::Fresh if socket.deferred => ready |= POLLOUT,
             Kind::Fresh => ready |= POLLOUT | POLLHUP,
             Kind::Listening { ready: queue, .. } => {
                 ready |= if queue.is_empty() { 0 } else { POLLIN };
@@ -190,7 +198,7 @@ impl Sockets {
                 if over || finished && socket.writes_no_more {
                     ready |= POLLHUP;
                 }
-                let connected = !matches!(connection.state(), State::SynSent | State::SynReceived);
+                let connected = conversation.history.has(Events::ESTABLISHED) || over;
                 if connected
                     && (socket.writes_no_more || over || writable(socket, connection, low_water))
                 {

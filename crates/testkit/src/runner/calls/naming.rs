@@ -1,6 +1,6 @@
 //! Opening and closing: socket, listen, accept, connect, shutdown, close.
 
-use bentpipe_tcp::{Config, Connection, Events, State};
+use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Events, State};
 
 use super::{Outcome, Problem, Returned, Runner, Waiting, error, is_listening, value};
 use crate::runner::host::Listener;
@@ -29,8 +29,28 @@ impl Runner {
         let ready = std::collections::VecDeque::new();
         socket.kind = Kind::Listening { backlog, ready };
         self.host.listeners.retain(|l| l.socket != fd);
-        self.host.listeners.push(Listener { socket: fd, config });
+        self.host.listeners.push(Listener {
+            socket: fd,
+            config,
+            fast_open: None,
+        });
+        self.set_policy(fd);
         value(0)
+    }
+
+    /// What a listening socket does with Fast Open, after something about it was set.
+    pub(super) fn set_policy(&mut self, fd: i64) {
+        let Some(socket) = self.sockets.table.get(&fd) else {
+            return;
+        };
+        let options = &socket.options;
+        let settings = &self.setup.fast_open;
+        let policy = settings.policy(options.fast_open_queue, options.fast_open_key);
+        for listener in &mut self.host.listeners {
+            if listener.socket == fd {
+                listener.fast_open = policy.clone();
+            }
+        }
     }
 
     /// What a connection of this socket is configured like.
@@ -88,13 +108,18 @@ impl Runner {
 
     pub(super) fn connect(&mut self, fd: i64) -> Result<Outcome, Problem> {
         self.known(fd)?;
-        let config = self.configuration(fd);
-        let local = self.sockets.ephemeral_port();
+        let fast = self.fast_open_option();
         let Some(socket) = self.sockets.table.get_mut(&fd) else {
             return error("EBADF");
         };
         let nonblocking = socket.nonblocking;
+        let asks = socket.options.fast_open_connect && fast.is_some();
         match socket.kind {
+            Kind::Fresh if socket.deferred => return error("EISCONN"),
+            Kind::Fresh if asks && fast.is_some_and(|f| f.carries_data) => {
+                socket.deferred = true;
+                return value(0);
+            }
             Kind::Fresh => {}
             Kind::Listening { .. } => return error("EISCONN"),
             Kind::Stream(_) => {
@@ -105,15 +130,28 @@ impl Runner {
                 };
             }
         }
-        let conversation = self.host.connect(&config, local, SERVICE);
-        self.flow.renew(local, SERVICE);
-        if let Some(socket) = self.sockets.table.get_mut(&fd) {
-            socket.kind = Kind::Stream(conversation);
-        }
+        let option = fast.filter(|_| asks).map(|fast| ActiveFastOpen {
+            option: fast.option,
+            ..ActiveFastOpen::default()
+        });
+        self.open(fd, option);
         if nonblocking {
             return error("EINPROGRESS");
         }
         Ok(Outcome::Blocks(Waiting::Connect { socket: fd }))
+    }
+
+    /// Sends the SYN; with `fast_open`, what goes on it. Returns how much of the data did.
+    pub(super) fn open(&mut self, fd: i64, fast_open: Option<ActiveFastOpen>) -> u64 {
+        let config = self.configuration(fd);
+        let local = self.sockets.ephemeral_port();
+        let (conversation, taken) = self.host.connect(&config, local, SERVICE, fast_open);
+        self.flow.renew(local, SERVICE);
+        if let Some(socket) = self.sockets.table.get_mut(&fd) {
+            socket.kind = Kind::Stream(conversation);
+            socket.deferred = false;
+        }
+        taken
     }
 
     /// Is it connected by now?

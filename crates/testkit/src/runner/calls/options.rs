@@ -19,6 +19,15 @@ impl Runner {
             return error("EBADF");
         };
         let n = match (name, new) {
+            ("TCP_FASTOPEN_KEY", Expression::Text(text)) => {
+                let key = <[u8; 16]>::try_from(unescaped(text));
+                let Ok(key) = key else {
+                    return error("EINVAL");
+                };
+                socket.options.fast_open_key = Some(key);
+                self.set_policy(fd);
+                return value(0);
+            }
             ("SO_LINGER", Expression::Fields(fields)) => {
                 let field = |wanted: &str| {
                     let found = fields.iter().find(|(n, _)| n.as_deref() == Some(wanted));
@@ -80,7 +89,23 @@ impl Runner {
                         .with(conversation, |c, _| c.set_user_timeout(timeout));
                 }
             }
-            "TCP_SYNCNT" => options.syn_retries = Some(positive.min(255) as u32),
+            "TCP_FASTOPEN" => {
+                options.fast_open_queue = Some(n);
+                self.set_policy(fd);
+            }
+            "TCP_FASTOPEN_CONNECT" if self.setup.fast_open.bits & 1 == 0 => {
+                return error("EOPNOTSUPP");
+            }
+            "TCP_FASTOPEN_CONNECT" => options.fast_open_connect = n != 0,
+            "TCP_SYNCNT" => {
+                let times = positive.min(255) as u32;
+                options.syn_retries = Some(times);
+                if let Some(conversation) = conversation {
+                    self.host.with(conversation, |c, _| {
+                        c.set_maximum_syn_retransmissions(times)
+                    });
+                }
+            }
             "TCP_NOTSENT_LOWAT" => options.unsent_low_water = (n != 0).then_some(positive),
             "TCP_INQ" => options.tells_unread = n != 0,
             _ => return Err(Problem::missing(name)),
@@ -140,4 +165,21 @@ impl Runner {
         same(name, listed(old)?, n)?;
         value(0)
     }
+}
+
+/// The bytes of a text with escapes like `\xf7`.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.strip_prefix("\\x").and_then(|r| r.get(..2));
+        if let Some(byte) = digits.and_then(|d| u8::from_str_radix(d, 16).ok()) {
+            bytes.push(byte);
+            rest = &rest[4..];
+        } else {
+            bytes.extend_from_slice(first.to_string().as_bytes());
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    bytes
 }

@@ -1,10 +1,11 @@
 //! Reading and writing.
 
-use bentpipe_tcp::{Events, State};
+use bentpipe_tcp::{ActiveFastOpen, Events, State};
 
 use super::{Outcome, Problem, Runner, Waiting, error, value};
 use crate::runner::constants::{
-    MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_WAITALL, number,
+    MSG_DONTWAIT, MSG_EOR, MSG_FASTOPEN, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_WAITALL, number,
+    word,
 };
 use crate::runner::sockets::Kind;
 use crate::script::{CallSpec, Expression};
@@ -54,6 +55,14 @@ impl Runner {
             }
             return Ok(outcome);
         }
+        let deferred = self
+            .sockets
+            .table
+            .get(&transfer.socket)
+            .is_some_and(|s| s.deferred);
+        if deferred || transfer.flags & MSG_FASTOPEN != 0 {
+            return self.write_fast(spec, &transfer, deferred);
+        }
         if transfer.nowhere && transfer.bytes > 0 {
             return match self.write_error(transfer.socket) {
                 Some(name) => error(name),
@@ -61,6 +70,69 @@ impl Runner {
             };
         }
         self.write(transfer.socket, transfer.bytes, transfer.flags)
+    }
+
+    /// A write that connects.
+    fn write_fast(
+        &mut self,
+        spec: &CallSpec,
+        transfer: &Transfer,
+        deferred: bool,
+    ) -> Result<Outcome, Problem> {
+        if spec.arguments.iter().any(|a| word(a) == "AF_UNSPEC") {
+            return error("EOPNOTSUPP");
+        }
+        let Some(fast) = self.fast_open_option() else {
+            return error("EOPNOTSUPP");
+        };
+        let fd = transfer.socket;
+        let Some(socket) = self.sockets.table.get_mut(&fd) else {
+            return error("EBADF");
+        };
+        let nonblocking = socket.nonblocking || transfer.flags & MSG_DONTWAIT != 0;
+        if let Some(name) = socket.error.take() {
+            return error(name);
+        }
+        if let Kind::Stream(conversation) = socket.kind {
+            let history = self.host.conversations[conversation].history;
+            return if history.has(Events::ESTABLISHED) {
+                self.write(fd, transfer.bytes, transfer.flags & !MSG_FASTOPEN)
+            } else {
+                error("EALREADY")
+            };
+        }
+        let segment = socket.options.maximum_segment.unwrap_or(u16::MAX);
+        if transfer.nowhere && transfer.bytes > 0 && (fast.carries_data || deferred) {
+            return error("EFAULT");
+        }
+        let room = fast.room(segment.min(self.setup.maximum_segment));
+        let bytes = if fast.carries_data { transfer.bytes } else { 0 };
+        let taken = self.open(
+            fd,
+            Some(ActiveFastOpen {
+                option: fast.option,
+                bytes,
+                room,
+            }),
+        );
+        if nonblocking {
+            return if taken > 0 {
+                value(taken as i64)
+            } else {
+                error("EINPROGRESS")
+            };
+        }
+        if transfer.bytes > taken
+            && let Some(conversation) = self.stream(fd)
+        {
+            self.host.with(conversation, |c, _| c.announce_write());
+        }
+        Ok(Outcome::Blocks(Waiting::Write {
+            socket: fd,
+            left: transfer.bytes - taken,
+            written: taken,
+            tail: Tail::Push,
+        }))
     }
 
     fn unread(&self, fd: i64) -> u64 {
@@ -80,7 +152,8 @@ impl Runner {
             return error("EBADF");
         };
         let Kind::Stream(conversation) = socket.kind else {
-            return error("ENOTCONN");
+            let deferred = socket.deferred;
+            return error(if deferred { "EAGAIN" } else { "ENOTCONN" });
         };
         let connection = &self.host.conversations[conversation].connection;
         let readable = connection.readable();
@@ -138,9 +211,7 @@ impl Runner {
         let Some(conversation) = self.stream(fd) else {
             return error("EPIPE");
         };
-        let state = self.host.conversations[conversation].connection.state();
-        let opening = matches!(state, State::SynSent | State::SynReceived);
-        if opening && nonblocking {
+        if self.is_opening(conversation) && nonblocking {
             return error("EAGAIN");
         }
         match self.write_on(fd, bytes, 0, tail)? {
@@ -153,6 +224,14 @@ impl Runner {
             }
             other => Ok(other),
         }
+    }
+
+    /// Has the handshake still to come, and no Fast Open in its place?
+    fn is_opening(&self, conversation: usize) -> bool {
+        let conversation = &self.host.conversations[conversation];
+        let state = conversation.connection.state();
+        matches!(state, State::SynSent | State::SynReceived)
+            && !conversation.history.has(Events::ESTABLISHED)
     }
 
     /// Writes what there is room for; the rest waits.
@@ -174,6 +253,13 @@ impl Runner {
         if written > 0
             && let Some(name) = self.write_error(fd)
         {
+            let established = self.stream(fd).is_some_and(|conversation| {
+                let history = self.host.conversations[conversation].history;
+                history.has(Events::ESTABLISHED)
+            });
+            if !established {
+                return error(name);
+            }
             // What was taken counts; the error comes with the next call.
             if let Some(socket) = self.sockets.table.get_mut(&fd) {
                 socket.error = Some(name);
@@ -183,8 +269,7 @@ impl Runner {
         let Some(conversation) = self.stream(fd) else {
             return error("EPIPE");
         };
-        let state = self.host.conversations[conversation].connection.state();
-        if matches!(state, State::SynSent | State::SynReceived) {
+        if self.is_opening(conversation) {
             return waits(left, written);
         }
         let taken = self.host.with(conversation, |c, cx| match tail {
@@ -262,7 +347,8 @@ fn transfer(spec: &CallSpec) -> Result<Transfer, Problem> {
         }
         _ => return Err(wrong()),
     };
-    let known = MSG_DONTWAIT | MSG_MORE | MSG_EOR | MSG_NOSIGNAL | MSG_PEEK | MSG_WAITALL;
+    let known =
+        MSG_FASTOPEN | MSG_DONTWAIT | MSG_MORE | MSG_EOR | MSG_NOSIGNAL | MSG_PEEK | MSG_WAITALL;
     if flags & !known != 0 {
         return Err(Problem::missing(format!(
             "the flags {flags:#x} of {}",

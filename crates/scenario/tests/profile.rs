@@ -1,0 +1,76 @@
+//! `profile = "linux"`: what it changes, and that settings beside it override it.
+
+use bentpipe_scenario::schema::SlowStart;
+use bentpipe_scenario::{RunOptions, Scenario, TcpSettings};
+
+const NETWORK: &str = r#"
+        name = "profile"
+        duration = "20 s"
+        flows.download = { from = "server", to = "client", app = { kind = "bulk" } }
+        [hosts.server.tcp]
+        [hosts.client.tcp]
+        [links.path]
+        between = ["server", "client"]
+        rate = "20 Mbit/s"
+        delay = "150 ms"
+        queue = { kind = "drop-tail", limit = "2000 packets" }
+"#;
+
+fn scenario(overrides: &[(&str, &str)]) -> Scenario {
+    Scenario::parse(NETWORK, "profile.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn server(overrides: &[(&str, &str)]) -> TcpSettings {
+    let scenario = scenario(overrides);
+    let node = scenario.nodes.iter().position(|n| n.name == "server");
+    let node = node.expect("the server is there");
+    scenario.tcp_of(node).expect("it is a host").clone()
+}
+
+const LINUX: (&str, &str) = ("hosts.server.tcp.profile", "linux");
+
+#[test]
+fn linux_has_its_own_slow_start_and_quick_acknowledgments() {
+    let rfc = server(&[]);
+    assert_eq!((rfc.slow_start, rfc.quick_acks), (SlowStart::HyStart, 0));
+    let linux = server(&[LINUX]);
+    let expected = (SlowStart::LinuxHyStart, 16);
+    assert_eq!((linux.slow_start, linux.quick_acks), expected);
+    // Another window rule has another slow start.
+    let reno = server(&[LINUX, ("hosts.server.tcp.congestion_control", "reno")]);
+    assert_eq!(reno.slow_start, SlowStart::ByteCounting);
+}
+
+#[test]
+fn what_stands_beside_it_overrides_it() {
+    let own = server(&[
+        LINUX,
+        ("hosts.server.tcp.slow_start", "byte-counting"),
+        ("hosts.server.tcp.quick_acks", "3"),
+    ]);
+    assert_eq!(
+        (own.slow_start, own.quick_acks),
+        (SlowStart::ByteCounting, 3)
+    );
+}
+
+#[test]
+fn a_limit_of_slow_start_needs_one_that_has_it() {
+    let limit = ("hosts.server.tcp.slow_start_limit", "2 segments");
+    let refused = Scenario::parse(NETWORK, "profile.toml", &[LINUX, limit]);
+    let message = refused.expect_err("it has no effect").to_string();
+    assert!(message.contains("hystart"), "{message}");
+}
+
+#[test]
+fn linux_leaves_slow_start_sooner() {
+    let peak = |overrides: &[(&str, &str)]| {
+        let output = scenario(overrides)
+            .run(&RunOptions::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        output.summary.links[0].queue_max_packets
+    };
+    // HyStart++ goes on for five rounds at a quarter of the pace, Linux's HyStart ends at once.
+    let (rfc, linux) = (peak(&[]), peak(&[LINUX]));
+    assert!(linux < rfc, "{linux} {rfc}");
+}
