@@ -70,12 +70,7 @@ const KNOWN: &[(&str, Cause, &str)] = &[
     (
         "syn-data-only-syn-acked",
         Cause::LinuxChoice,
-        "tcp_info counts data of a SYN as retransmitted when it goes again; here it is new",
-    ),
-    (
-        "syn-data-partial-or-over-ack",
-        Cause::LinuxChoice,
-        "tcp_info counts data of a SYN as retransmitted when it goes again; here it is new",
+        "a PSH where the data of the SYN ended, also when it goes again among more",
     ),
     (
         "client-ack-dropped-then-recovery",

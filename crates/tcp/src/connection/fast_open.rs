@@ -55,6 +55,8 @@ pub(super) struct FastOpening {
     /// Where the text ended that was on our SYN: sent again, it is no small segment for Nagle's
     /// algorithm.
     pub(super) text_end: u64,
+    /// Text that was on our SYN goes again.
+    pub(super) again: bool,
     /// The first SYN had text, and it was all acknowledged with it; or the peer's had, and it was
     /// taken.
     pub(super) succeeded: bool,
@@ -122,9 +124,21 @@ impl Connection {
             return;
         }
         self.fast_open.succeeded = position == u64::from(self.fast_open.on_syn) + 1;
+        self.fast_open.again = !self.fast_open.succeeded;
         self.fast_open.on_syn = 0;
         let sequence = &mut self.send.sequence;
         sequence.highest = sequence.highest.max(position);
+    }
+
+    /// Segments outstanding whose text was on our SYN before.
+    pub(super) fn syn_text_again(&self) -> u64 {
+        if !self.fast_open.again {
+            return 0;
+        }
+        let sequence = &self.send.sequence;
+        let end = self.fast_open.text_end.min(sequence.highest);
+        let left = end.saturating_sub(sequence.unacknowledged);
+        left.div_ceil(u64::from(self.negotiated.segment.max(1)))
     }
 
     /// The SYN's text is taken, and the application may have the connection (RFC 7413 section 4.2.2).

@@ -112,7 +112,7 @@ impl Connection {
             unacknowledged: self.scoreboard.segments() as u64,
             sacked: self.scoreboard.sacked_segments(),
             lost: self.scoreboard.lost().div_ceil(segment),
-            retransmitted: self.scoreboard.retransmitted_segments(),
+            retransmitted: (self.scoreboard.retransmitted_segments()).max(self.syn_text_again()),
             since_data_received: now.since(self.receive.data_at),
             rtt: self.rtt.smoothed(),
             minimum_rtt: self.rtt.minimum(),
