@@ -194,7 +194,7 @@ def _figure_6(evidence: Evidence) -> Figure:
         of=evidence.window,
         scale=1e-3,
         y_label="congestion window (kB)",
-        end_s=20.0,
+        end_s=8.0,
         top=1e3,
     )
 
@@ -228,6 +228,7 @@ def _figure_8(evidence: Evidence) -> Figure:
         above.legend(loc="lower right")
         below.plot(window.times_s, window.values / 1e3, color=COLOURS[1], drawstyle="steps-post")
         below.set_ylabel("window (kB)")
+        below.set_ylim(0.0, 1e3)
         below.set_xlabel("time (s)")
         for axes in (above, below):
             axes.set_xlim(0.0, 15.0)
