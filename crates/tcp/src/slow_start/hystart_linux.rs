@@ -49,7 +49,12 @@ impl Default for LinuxHyStart {
 
 impl LinuxHyStart {
     /// hystart_update: has slow start gone on for long enough?
-    fn look(&mut self, rtt: Span, sample: &AckSample) -> bool {
+    ///
+    /// Rounds are counted from the first acknowledgment on, whatever the window (Linux 6.14,
+    /// "tcp_cubic: fix incorrect HyStart round start detection"): were they counted from the first
+    /// large enough window, each would begin in the middle of a flight, whose own queue would pass
+    /// for a longer round trip.
+    fn look(&mut self, window: &Window, rtt: Span, sample: &AckSample) -> bool {
         let now = sample.now;
         if sample.unacknowledged > self.round_end {
             self.round_start = now;
@@ -57,6 +62,9 @@ impl LinuxHyStart {
             self.round_end = sample.next;
             self.this_round = INFINITY;
             self.samples = 0;
+        }
+        if window.congestion_window < LOW_WINDOW * u64::from(window.segment) {
+            return false;
         }
         if now.since(self.last_ack) <= TRAIN_GAP {
             self.last_ack = now;
@@ -78,8 +86,7 @@ impl SlowStart for LinuxHyStart {
     fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
         if let Some(rtt) = sample.rtt {
             self.shortest = self.shortest.min(rtt);
-            let low = LOW_WINDOW * u64::from(window.segment);
-            if !self.found && window.congestion_window >= low && self.look(rtt, sample) {
+            if !self.found && self.look(window, rtt, sample) {
                 self.found = true;
                 window.slow_start_threshold = window.congestion_window;
             }
@@ -135,6 +142,29 @@ mod tests {
             let ended = window.slow_start_threshold != u64::MAX;
             assert_eq!(ended, milliseconds > 10, "{milliseconds} ms");
         }
+    }
+
+    #[test]
+    fn a_round_begins_with_a_flight_though_the_window_was_small_in_it() {
+        let mut hystart = LinuxHyStart::default();
+        let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
+        // Each flight doubles, and queues behind itself: round trips of 200 ms and 3 ms more for each
+        // acknowledgment before, though none of them lasts.
+        let (mut start, mut flight) = (0, 10);
+        for round in 0..3 {
+            for number in 0..flight {
+                let now = Time::ZERO + Span::from_millis(200 * round + 3 * number);
+                let mut sample = AckSample::at(now, SEGMENT);
+                sample.unacknowledged = (start + number + 1) * SEGMENT;
+                sample.next = (start + flight + 2 * number) * SEGMENT;
+                sample.rtt = Some(Span::from_millis(200 + 3 * number));
+                hystart.counts(&mut window, SEGMENT, &sample);
+                window.congestion_window += SEGMENT;
+            }
+            start += flight;
+            flight *= 2;
+        }
+        assert_eq!(window.slow_start_threshold, u64::MAX);
     }
 
     #[test]
