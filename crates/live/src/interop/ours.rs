@@ -126,7 +126,11 @@ impl Ours {
 
     fn report(&mut self, stream: &Stream<'_, '_>) {
         let connection = stream.connection();
-        let over = matches!(connection.state(), State::TimeWait | State::Closed);
+        // A SYN that the path has sent twice may come when its connection is over: the peer refuses
+        // what becomes of it, and nobody need hear of it (RFC 9293 section 3.10.7.4 step 2).
+        let happened = Events::ESTABLISHED | Events::RESET | Events::TIMED_OUT;
+        let over = matches!(connection.state(), State::TimeWait | State::Closed)
+            && self.events.has(happened);
         let unread = connection.readable() > 0 && connection.state() != State::Closed;
         if !over || unread || self.reported {
             return;
