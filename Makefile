@@ -37,6 +37,7 @@ test-python: setup
 
 test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo test --workspace --release --quiet -- --ignored
+	BENTPIPE_HOSTILE_CASES=100000 cargo test --quiet --package bentpipe-testkit --test hostile_networks
 	cargo build --release --quiet --package bentpipe-live
 	$(BIN)/python -m pytest --quiet -m slow
 

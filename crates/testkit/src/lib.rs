@@ -13,6 +13,7 @@
 //! assert_eq!(check(script, &Defines::new()), Verdict::Passed);
 //! ```
 
+pub mod hostile;
 pub mod python;
 pub mod report;
 mod runner;

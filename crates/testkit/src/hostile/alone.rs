@@ -1,0 +1,399 @@
+//! One connection under any sequence of operations.
+
+use bentpipe_tcp::{Config, Connection, State};
+use bentpipe_types::{
+    Address, Ctx, Discards, Endpoint, Flags, IpVersion, Outbox, Packet, PacketRef, PacketStore,
+    Port, RandomStream, SackBlock, SackBlocks, Seq, Span, SynOptions, Time, Trace,
+};
+use bentpipe_wire::TcpOptions;
+
+use super::capture::{Capture, Seen};
+use super::case::Kind;
+use super::checks::check;
+use super::dice::Dice;
+use super::settings::config;
+use super::{Counts, Failure};
+
+const LOCAL: Endpoint = Endpoint {
+    address: Address(1),
+    port: 1,
+};
+const REMOTE: Endpoint = Endpoint {
+    address: Address(2),
+    port: 2,
+};
+/// The peer's first sequence number.
+const PEER: Seq = Seq::new(0xffff_f000);
+
+/// What may happen to a connection.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Write(u64),
+    Read(u64),
+    Close,
+    Abort,
+    /// Time passes, and the deadlines in it.
+    Wait(Span),
+    /// Time passes until its next deadline.
+    Deadline,
+    SynAck,
+    /// What an honest peer says: so many more bytes acknowledged, so many of its own.
+    Honest {
+        acknowledges: u64,
+        data: u16,
+    },
+    /// A SACK block so far above the acknowledgment.
+    Sack {
+        from: u32,
+        length: u32,
+    },
+    /// The window, of an acknowledgment of nothing new.
+    Window(u16),
+    /// Any segment.
+    Segment,
+}
+
+pub(super) struct Alone<'a> {
+    dice: Dice,
+    config: Config,
+    tcp: Connection,
+    world: World<'a>,
+}
+
+struct World<'a> {
+    now: Time,
+    packets: PacketStore,
+    random: RandomStream,
+    trace: Trace,
+    outbox: Outbox,
+    discards: Discards,
+    counts: Counts,
+    capture: Option<&'a mut Capture>,
+    // What the peer knows: its own next sequence number, the connection's acknowledged and highest,
+    // and the connection's clock.
+    own: Seq,
+    acknowledged: Seq,
+    highest: Seq,
+    clock: u32,
+}
+
+impl World<'_> {
+    fn context(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+
+    /// Takes what was sent, and learns what a peer would.
+    fn drain(&mut self) -> usize {
+        let outbox = std::mem::take(&mut self.outbox);
+        for &(_, reference) in &outbox {
+            if let Some(capture) = &mut self.capture {
+                capture.record(&self.packets, reference, 0, Seen::Leaving, self.now);
+            }
+            let packet = *self.packets.get(reference);
+            self.packets.release(reference);
+            self.counts.packets += 1;
+            if packet.flags.has(Flags::RST) {
+                continue;
+            }
+            if packet.flags.has(Flags::SYN) {
+                self.highest = packet.sequence_end();
+                self.acknowledged = packet.sequence;
+            }
+            self.highest = self.highest.latest(packet.sequence_end());
+            if packet.flags.has(Flags::ACK) {
+                self.own = packet.acknowledgment;
+            }
+            if let Some((value, _)) = packet.timestamps() {
+                self.clock = value;
+            }
+        }
+        outbox.len()
+    }
+
+    fn honest(&self, config: &Config, flags: Flags) -> Packet {
+        let mut packet = Packet::new(REMOTE, LOCAL, config.ip_version);
+        packet.sequence = self.own;
+        packet.acknowledgment = self.acknowledged;
+        packet.flags = flags;
+        packet.window = 60_000;
+        if config.timestamps {
+            let value = 1000 + (self.now.as_nanos() / 1_000_000) as u32;
+            packet.set_timestamps(value, self.clock);
+        }
+        packet
+    }
+
+    fn near(dice: &mut Dice, right: Seq) -> Seq {
+        match dice.below(8) {
+            0..=3 => right,
+            4..=6 => right + dice.below(20_000) as u32 - 10_000,
+            _ => Seq::new(dice.bits() as u32),
+        }
+    }
+
+    fn insert(&mut self, packet: Packet, blocks: &SackBlocks, syn: SynOptions) -> PacketRef {
+        let reference = self.packets.insert(packet);
+        self.packets.set_syn_options(reference, syn);
+        if !blocks.as_slice().is_empty() {
+            self.packets.set_sack_blocks(reference, blocks);
+        }
+        let options = TcpOptions::of(&self.packets, reference).length() as u8;
+        let record = self.packets.get_mut(reference);
+        record.header_length = record.ip_version().header_length() + 20 + options;
+        if let Some(capture) = &mut self.capture {
+            capture.record(&self.packets, reference, 0, Seen::Arriving, self.now);
+        }
+        reference
+    }
+
+    /// Any segment.
+    fn segment(&mut self, dice: &mut Dice, version: IpVersion) -> PacketRef {
+        let mut packet = Packet::new(REMOTE, LOCAL, version);
+        packet.sequence = Self::near(dice, self.own);
+        packet.acknowledgment = Self::near(dice, self.highest);
+        packet.flags = match dice.below(3) {
+            0 => Flags(dice.bits() as u8),
+            // A RST at random would end most cases early.
+            _ => Flags(dice.bits() as u8 & !Flags::RST.0).with(Flags::ACK),
+        };
+        packet.window = dice.bits() as u16;
+        packet.payload_length = if dice.coin() {
+            dice.below(3000) as u16
+        } else {
+            0
+        };
+        if dice.coin() {
+            let value = 1000 + (self.now.as_nanos() / 1_000_000) as u32;
+            packet.set_timestamps(
+                value.wrapping_add(dice.below(2000) as u32),
+                self.clock.wrapping_sub(dice.below(2000) as u32),
+            );
+        }
+        let mut syn = SynOptions::default();
+        let mut blocks = SackBlocks::default();
+        if packet.flags.has(Flags::SYN) {
+            syn.maximum_segment_size = dice.coin().then(|| dice.bits() as u16);
+            syn.window_scale = dice.coin().then(|| dice.bits() as u8);
+            syn.sack_permitted = dice.coin();
+        } else {
+            for _ in 0..dice.below(4) {
+                let start = Self::near(dice, self.acknowledged);
+                let end = start + dice.below(9000) as u32;
+                blocks.push(SackBlock { start, end });
+            }
+        }
+        self.insert(packet, &blocks, syn)
+    }
+}
+
+impl<'a> Alone<'a> {
+    pub(super) fn new(seed: u64, capture: Option<&'a mut Capture>) -> Self {
+        let mut dice = Dice::new(seed, "operations");
+        let version = dice.pick(&[IpVersion::V4, IpVersion::V6]);
+        let config = config(&mut dice, version);
+        let mut world = World {
+            now: Time::ZERO,
+            packets: PacketStore::default(),
+            random: RandomStream::new(seed, "hostile", "connection"),
+            trace: Trace::default(),
+            outbox: Outbox::new(),
+            discards: Discards::default(),
+            counts: Counts::default(),
+            capture,
+            own: PEER,
+            acknowledged: Seq::default(),
+            highest: Seq::default(),
+            clock: 0,
+        };
+        let initial = Seq::new(dice.bits() as u32);
+        let tcp = if dice.one_in(4) {
+            let mut syn = world.honest(&config, Flags::SYN);
+            syn.sequence = PEER;
+            let options = Self::offer(&mut dice);
+            let reference = world.insert(syn, &SackBlocks::default(), options);
+            let mut cx = world.context();
+            Connection::accept(&config, LOCAL, REMOTE, Port(0), initial, reference, &mut cx)
+        } else {
+            let mut cx = world.context();
+            Connection::connect(&config, LOCAL, REMOTE, Port(0), initial, &mut cx)
+        };
+        let mut alone = Self {
+            dice,
+            config,
+            tcp,
+            world,
+        };
+        alone.tcp.set_sink(alone.dice.coin());
+        alone
+    }
+
+    fn offer(dice: &mut Dice) -> SynOptions {
+        SynOptions {
+            maximum_segment_size: Some(dice.pick(&[1460, 536, 9000, 100])),
+            window_scale: dice.coin().then_some(3),
+            sack_permitted: !dice.one_in(4),
+            ..SynOptions::default()
+        }
+    }
+
+    fn draw(&mut self) -> Operation {
+        let dice = &mut self.dice;
+        match dice.below(40) {
+            0..=5 => Operation::Write(dice.below(60_000)),
+            6..=7 => Operation::Read(dice.below(60_000)),
+            8 if dice.one_in(8) => Operation::Close,
+            8 if dice.one_in(16) => Operation::Abort,
+            8..=11 => Operation::Wait(Span::from_millis(dice.below(500))),
+            12 => Operation::Wait(Span::from_millis(dice.below(100_000))),
+            13..=17 => Operation::Deadline,
+            18 => Operation::SynAck,
+            19..=28 => Operation::Honest {
+                acknowledges: dice.below(30_000),
+                data: if dice.coin() {
+                    dice.below(3000) as u16
+                } else {
+                    0
+                },
+            },
+            29..=33 => Operation::Sack {
+                from: dice.below(30_000) as u32,
+                length: dice.below(9000) as u32,
+            },
+            34..=35 => Operation::Window(dice.pick(&[0, 0, 1, 1000, u16::MAX])),
+            _ => Operation::Segment,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Counts, Failure> {
+        let result = self.drive();
+        result.map_err(|what| Failure {
+            kind: Kind::Fraud,
+            what: format!("{what}\n{:?}\n{:?}", self.tcp, self.config),
+        })?;
+        Ok(self.world.counts)
+    }
+
+    fn drive(&mut self) -> Result<(), String> {
+        self.check()?;
+        // Most get as far as to send something.
+        if !self.dice.one_in(8) {
+            self.apply(Operation::SynAck)?;
+            self.apply(Operation::Honest {
+                acknowledges: 1,
+                data: 0,
+            })?;
+        }
+        for count in 0..self.dice.between(10, 300) {
+            let operation = self.draw();
+            self.apply(operation)
+                .map_err(|what| format!("{what}, after operation {count}, {operation:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operation: Operation) -> Result<(), String> {
+        self.world.counts.events += 1;
+        match operation {
+            Operation::Write(bytes) => {
+                self.tcp.write(bytes, &mut self.world.context());
+            }
+            Operation::Read(bytes) => {
+                self.tcp.read(bytes, &mut self.world.context());
+            }
+            Operation::Close => self.tcp.close(&mut self.world.context()),
+            Operation::Abort => self.tcp.abort(&mut self.world.context()),
+            Operation::Wait(span) => self.wait(self.world.now + span)?,
+            Operation::Deadline => {
+                if let Some(at) = self.tcp.next_deadline() {
+                    self.wait(at.max(self.world.now))?;
+                }
+            }
+            Operation::SynAck => {
+                self.world.acknowledged = self.world.highest;
+                let flags = Flags::SYN.with(Flags::ACK);
+                let mut packet = self.world.honest(&self.config, flags);
+                packet.sequence = PEER;
+                let options = Self::offer(&mut self.dice);
+                self.arrives(packet, &SackBlocks::default(), options);
+            }
+            Operation::Honest { acknowledges, data } => {
+                let outstanding = self.world.highest - self.world.acknowledged;
+                self.world.acknowledged += outstanding.min(acknowledges as u32);
+                let mut packet = self.world.honest(&self.config, Flags::ACK);
+                packet.payload_length = data;
+                self.arrives(packet, &SackBlocks::default(), SynOptions::default());
+            }
+            Operation::Sack { from, length } => {
+                let packet = self.world.honest(&self.config, Flags::ACK);
+                let start = self.world.acknowledged + from;
+                let end = start + length;
+                let blocks = [SackBlock { start, end }].into_iter().collect();
+                self.arrives(packet, &blocks, SynOptions::default());
+            }
+            Operation::Window(window) => {
+                let mut packet = self.world.honest(&self.config, Flags::ACK);
+                packet.window = window;
+                self.arrives(packet, &SackBlocks::default(), SynOptions::default());
+            }
+            Operation::Segment => {
+                let version = self.config.ip_version;
+                let reference = self.world.segment(&mut self.dice, version);
+                let record = self.world.packets.get_mut(reference);
+                // (What a SYN carries is the beginning of the stream.)
+                if self.tcp.state() != State::SynSent {
+                    record.payload_offset = self.tcp.offset_of(record.sequence);
+                }
+                self.tcp.on_packet(reference, &mut self.world.context());
+            }
+        }
+        self.check()
+    }
+
+    fn arrives(&mut self, mut packet: Packet, blocks: &SackBlocks, syn: SynOptions) {
+        packet.payload_offset = self.tcp.offset_of(packet.sequence);
+        let reference = self.world.insert(packet, blocks, syn);
+        self.tcp.on_packet(reference, &mut self.world.context());
+    }
+
+    fn wait(&mut self, end: Time) -> Result<(), String> {
+        let mut at_once = 0;
+        for _ in 0..10_000 {
+            let Some(at) = self.tcp.next_deadline().filter(|&at| at <= end) else {
+                break;
+            };
+            at_once = if at <= self.world.now { at_once + 1 } else { 0 };
+            if at_once > 100 {
+                return Err("it wants to run again and again at the same time".to_owned());
+            }
+            self.world.now = self.world.now.max(at);
+            self.world.counts.events += 1;
+            self.tcp.on_deadline(&mut self.world.context());
+            self.check()?;
+        }
+        self.world.now = self.world.now.max(end);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let sent = self.world.drain();
+        // A send buffer in small segments, and acknowledgments
+        if sent > 10_000 {
+            return Err(format!("{sent} packets at once"));
+        }
+        if self.world.packets.held() > 0 {
+            return Err("a packet was kept".to_owned());
+        }
+        let _ = self.tcp.take_events();
+        if self.tcp.state() == State::Closed && self.tcp.next_deadline().is_some() {
+            return Err("a deadline of a connection that is no more".to_owned());
+        }
+        check(&self.tcp, self.config.receive_buffer, self.world.now)
+    }
+}

@@ -1,0 +1,185 @@
+//! One case: two ends' settings, what their applications do, the path, and who lies.
+
+use bentpipe_tcp::{Config, PacingKind};
+use bentpipe_types::{IpVersion, Span, Time};
+
+use super::dice::Dice;
+use super::settings::config;
+
+/// What a case puts a connection through, and what therefore must come of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A path that loses, reorders, duplicates, jumps and corrupts, and gets well again: both
+    /// streams are exact and both ends close, without an error.
+    Path,
+    /// And one end lies in ways that a TCP has to see through (acknowledges what was never sent,
+    /// SACKs nonsense, splits acknowledgments, sends D-SACKs, moves its window about), for a while:
+    /// the same.
+    Lies,
+    /// And in ways that no TCP can see through (acknowledges what has not arrived, sets flags and
+    /// timestamps at random): the streams are exact, or the connection ends with an error, or it waits
+    /// for what will never come. What was delivered is the beginning of what was written.
+    Fraud,
+    /// Something never gets well: the path dies, or an application stops reading, or a window stays
+    /// shut. Who waits for an acknowledgment that cannot come gives up; who is answered goes on
+    /// probing.
+    Stall(Stall),
+}
+
+/// What never gets well.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Stall {
+    /// Nothing arrives from then on.
+    DeadPath,
+    /// B's application reads nothing more.
+    Asleep,
+    /// B's segments all say that its window is shut.
+    ShutWindow,
+}
+
+/// What one end's application does.
+#[derive(Clone, Debug)]
+pub(super) struct Application {
+    pub(super) to_write: u64,
+    pub(super) chunk: u64,
+    pub(super) sink: bool,
+    pub(super) read_at_most: u64,
+    /// It reads nothing in this time.
+    pub(super) asleep: (Time, Time),
+}
+
+/// What the path does to packets. Probabilities are per packet.
+#[derive(Clone, Debug)]
+pub(super) struct Network {
+    /// One-way delays, and when each begins.
+    pub(super) delays: Vec<(Time, Span)>,
+    /// Up to this much more, drawn for each packet: reorders.
+    pub(super) jitter: Span,
+    /// Share of packets lost (Gilbert and Elliott: runs of about `burst`, all lost).
+    pub(super) loss: f64,
+    pub(super) burst: f64,
+    /// And what is lost between them.
+    pub(super) single_loss: f64,
+    pub(super) duplication: f64,
+    /// Bits of the headers are changed: the checksum tells.
+    pub(super) corruption: f64,
+    /// A copy comes whose header is false and whose checksum is true.
+    pub(super) unseen_corruption: f64,
+    /// Each packet of the end that lies is a lie with this probability.
+    pub(super) lies: f64,
+    /// From then on it is a clean path.
+    pub(super) until: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) kind: Kind,
+    pub(super) configs: [Config; 2],
+    pub(super) applications: [Application; 2],
+    pub(super) network: Network,
+    /// Who lies.
+    pub(super) liar: usize,
+    /// Both ends open at once.
+    pub(super) both: bool,
+    /// When the case is over, whatever has become of it.
+    pub(super) end: Time,
+}
+
+fn at(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+fn application(dice: &mut Dice) -> Application {
+    let small = dice.one_in(3);
+    let chunk = if small { dice.between(1, 300) } else { 1 << 30 };
+    let from = dice.millis(2_000);
+    let length = dice.millis(20_000);
+    Application {
+        to_write: match dice.below(4) {
+            0 => 0,
+            _ if small => dice.below(5_000),
+            1 => dice.below(10_000),
+            _ => dice.below(120_000),
+        },
+        chunk,
+        sink: dice.coin(),
+        read_at_most: dice.between(50, 20_000),
+        asleep: (at(from), at(from + length)),
+    }
+}
+
+fn network(dice: &mut Dice, kind: Kind) -> Network {
+    let until = at(Span::from_millis(dice.between(1_000, 40_000)));
+    let mut delays = vec![(Time::ZERO, dice.millis(300))];
+    while delays.len() < 6 && dice.coin() {
+        delays.push((at(dice.millis(40_000)), dice.millis(1_500)));
+    }
+    delays.sort_by_key(|&(from, _)| from);
+    Network {
+        delays,
+        jitter: if dice.coin() {
+            Span::ZERO
+        } else {
+            dice.millis(150)
+        },
+        loss: dice.share(0.4),
+        burst: 1.0 + 9.0 * dice.uniform(),
+        single_loss: dice.share(0.1),
+        duplication: dice.share(0.3),
+        corruption: dice.share(0.2),
+        unseen_corruption: dice.share(0.2),
+        lies: if matches!(kind, Kind::Lies | Kind::Fraud) {
+            0.02 + 0.6 * dice.uniform()
+        } else {
+            0.0
+        },
+        until,
+    }
+}
+
+impl Case {
+    /// The case of this seed.
+    pub(super) fn new(seed: u64) -> Self {
+        let dice = &mut Dice::new(seed, "case");
+        let kind = match dice.below(20) {
+            0..=7 => Kind::Path,
+            8..=13 => Kind::Lies,
+            14..=16 => Kind::Fraud,
+            17 => Kind::Stall(Stall::DeadPath),
+            18 => Kind::Stall(Stall::Asleep),
+            _ => Kind::Stall(Stall::ShutWindow),
+        };
+        let version = dice.pick(&[IpVersion::V4, IpVersion::V6]);
+        let configs = [config(dice, version), config(dice, version)];
+        let mut applications = [application(dice), application(dice)];
+        let network = network(dice, kind);
+        for side in [0, 1] {
+            let segment = u64::from(configs[side].mss.min(configs[1 - side].mss));
+            // A small window needs a round trip each time, a slow pace a second for each segment.
+            let mut most = 100 * configs[1 - side].receive_buffer.min(65_535);
+            if let PacingKind::AtMost(rate) = configs[side].pacing {
+                let seconds = 300;
+                most = most.min((rate.bits_per_second() / 8).max(segment) * seconds);
+            }
+            applications[side].to_write = applications[side].to_write.min(most).min(600 * segment);
+        }
+        if kind == Kind::Stall(Stall::Asleep) {
+            applications[1].sink = false;
+            applications[1].asleep.1 = Time::LAST;
+        }
+        let seconds = if matches!(kind, Kind::Stall(Stall::Asleep | Stall::ShutWindow)) {
+            200
+        } else {
+            4_000
+        };
+        Self {
+            kind,
+            configs,
+            applications,
+            network,
+            liar: dice.below(2) as usize,
+            both: dice.one_in(8),
+            end: at(Span::from_secs(seconds)),
+        }
+    }
+}

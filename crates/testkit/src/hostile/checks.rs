@@ -1,0 +1,61 @@
+//! What must hold of a connection after everything that happens to it.
+
+use bentpipe_tcp::{Connection, State};
+use bentpipe_types::{Span, Time};
+
+use super::settings::MAXIMUM_RTO;
+
+/// Beyond any window: MAXIMUM_WINDOW of the window rules is below it.
+const FINITE: u64 = 1 << 50;
+
+/// With something to send, nobody sleeps longer: the longest retransmission timeout, and the
+/// longest pause of the pacer.
+const LONGEST_SLEEP: Span = Span::from_nanos(MAXIMUM_RTO.as_nanos() + 2_000_000_000);
+
+/// Does it still have to hear from its peer, or is there something that it has not sent?
+pub(super) fn owes(tcp: &Connection) -> bool {
+    match tcp.state() {
+        State::Closed | State::TimeWait | State::FinWait2 => false,
+        State::SynSent | State::SynReceived | State::FinWait1 | State::Closing | State::LastAck => {
+            true
+        }
+        State::Established | State::CloseWait => tcp.acknowledged_offset() < tcp.written_offset(),
+    }
+}
+
+/// The first thing that is not as it must be.
+pub(super) fn check(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<(), String> {
+    let window = tcp.congestion_window();
+    if !(u64::from(tcp.segment_size())..FINITE).contains(&window) {
+        return Err(format!("a congestion window of {window}"));
+    }
+    if let Some(rate) = tcp.pacing_rate()
+        && rate.bits_per_second() < 8
+    {
+        return Err(format!("a pacing rate of {rate:?}"));
+    }
+    if tcp.in_flight() > FINITE || tcp.sending_window() > FINITE {
+        return Err(format!("{} bytes in flight", tcp.in_flight()));
+    }
+    let (acknowledged, sent) = (tcp.acknowledged_offset(), tcp.sent_offset());
+    if acknowledged > sent || sent > tcp.written_offset() {
+        return Err(format!("{acknowledged} acknowledged, {sent} sent"));
+    }
+    // The window is never taken back, so that one more than the buffer holds may have to be taken.
+    if tcp.readable() > receive_buffer {
+        return Err(format!("{} bytes wait to be read", tcp.readable()));
+    }
+    if tcp.statistics().payload_mismatches > 0 {
+        return Err("payload that is not what its sequence number says".to_owned());
+    }
+    if owes(tcp) {
+        match tcp.next_deadline() {
+            None => return Err("asleep for ever with something to send".to_owned()),
+            Some(at) if at > now + LONGEST_SLEEP => {
+                return Err(format!("asleep until {at:?} with something to send"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

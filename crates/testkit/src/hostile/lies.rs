@@ -1,0 +1,212 @@
+//! What a peer that lies, or a path that changes headers and mends their checksums, makes of a
+//! packet.
+
+use bentpipe_types::{Flags, PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions};
+use bentpipe_wire::TcpOptions;
+
+use super::dice::Dice;
+
+/// More than any case sends: an acknowledgment so far ahead is of what was never sent, also when it
+/// arrives late.
+const NEVER_SENT: u64 = 1 << 21;
+
+/// Counts the options' bytes anew.
+fn measure(packets: &mut PacketStore, packet: PacketRef) {
+    if !packets.get(packet).flags.has(Flags::SYN) {
+        packets.set_syn_options(packet, SynOptions::default());
+    }
+    let options = TcpOptions::of(packets, packet).length() as u8;
+    let record = packets.get_mut(packet);
+    record.header_length = record.ip_version().header_length() + 20 + options;
+}
+
+fn set_blocks(packets: &mut PacketStore, packet: PacketRef, blocks: &[(Seq, u32)]) {
+    // RFC 2018 section 3: four, or three beside timestamps
+    let most = if packets.get(packet).timestamps().is_some() {
+        3
+    } else {
+        4
+    };
+    let blocks: SackBlocks = blocks
+        .iter()
+        .take(most)
+        .map(|&(start, length)| SackBlock {
+            start,
+            end: start + length,
+        })
+        .collect();
+    packets.set_sack_blocks(packet, &blocks);
+    measure(packets, packet);
+}
+
+fn minus(from: Seq, by: u64) -> Seq {
+    Seq::new(from.get().wrapping_sub(by as u32))
+}
+
+fn plus(from: Seq, by: u64) -> Seq {
+    Seq::new(from.get().wrapping_add(by as u32))
+}
+
+/// A copy of it without its payload.
+fn bare(packets: &mut PacketStore, packet: PacketRef) -> PacketRef {
+    let copy = packets.duplicate(packet);
+    let record = packets.get_mut(copy);
+    record.payload_length = 0;
+    record.flags = Flags(record.flags.0 & !Flags::FIN.0);
+    copy
+}
+
+/// Lies that a TCP sees through: changes `packet`, and adds to `more` what goes before it.
+pub(super) fn lie(
+    dice: &mut Dice,
+    packets: &mut PacketStore,
+    packet: PacketRef,
+    last: Option<Seq>,
+    more: &mut Vec<PacketRef>,
+) {
+    let record = *packets.get(packet);
+    if record.flags.has(Flags::SYN.with(Flags::RST)) {
+        return;
+    }
+    let ack = record.acknowledgment;
+    match dice.below(8) {
+        0 => {
+            let by = dice.between(NEVER_SENT, 1 << 31);
+            packets.get_mut(packet).acknowledgment = plus(ack, by);
+        }
+        // Old news
+        1 => {
+            let by = dice.below(200_000);
+            packets.get_mut(packet).acknowledgment = minus(ack, by);
+        }
+        2 => nonsense(dice, packets, packet, ack),
+        // D-SACK (RFC 2883): below the acknowledgment, or inside another block
+        3 => {
+            let length = dice.between(1, 6000);
+            let above = dice.below(20_000);
+            let mut blocks = vec![(minus(ack, length), length.min(1500) as u32)];
+            if dice.coin() {
+                blocks.push((plus(ack, above), 3000));
+                blocks[0] = (plus(ack, above + 1000), 1000);
+            }
+            set_blocks(packets, packet, &blocks);
+        }
+        // Split acknowledgments: as many as there are bytes, at most
+        4 => {
+            let span = last.map_or(0, |last| u64::from(ack - last));
+            let pieces = dice.between(2, 30).min(span);
+            if span < NEVER_SENT {
+                for piece in 1..pieces {
+                    let copy = bare(packets, packet);
+                    packets.get_mut(copy).acknowledgment = minus(ack, span - span * piece / pieces);
+                    more.push(copy);
+                }
+            }
+        }
+        // Duplicates
+        5 => {
+            for _ in 0..dice.between(1, 12) {
+                more.push(bare(packets, packet));
+            }
+        }
+        6 => {
+            let window = dice.pick(&[0, 0, 1, 7, 100, record.window / 2, u16::MAX]);
+            packets.get_mut(packet).window = window;
+        }
+        // Opens, then closes
+        _ => {
+            let open = bare(packets, packet);
+            packets.get_mut(open).window = u16::MAX;
+            more.push(open);
+            packets.get_mut(packet).window = 0;
+        }
+    }
+}
+
+/// SACK blocks of anything, agreed on or not.
+fn nonsense(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef, ack: Seq) {
+    let count = dice.between(1, 5);
+    let blocks: Vec<(Seq, u32)> = (0..count)
+        .map(|_| match dice.below(4) {
+            0 => (Seq::new(dice.bits() as u32), dice.bits() as u32),
+            // Ends before it starts
+            1 => (plus(ack, dice.below(9000)), u32::MAX - 500),
+            // Nothing of the kind has arrived
+            2 => (plus(ack, dice.below(60_000)), dice.below(9000) as u32),
+            _ => (plus(ack, dice.below(3000)), dice.below(200_000) as u32),
+        })
+        .collect();
+    set_blocks(packets, packet, &blocks);
+}
+
+/// Lies that no TCP sees through. They invent no data.
+pub(super) fn defraud(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef) {
+    let bits = dice.bits();
+    let by = dice.below(8000);
+    let record = packets.get_mut(packet);
+    match dice.below(4) {
+        // Acknowledges what may have been sent
+        0 => record.acknowledgment = plus(record.acknowledgment, by),
+        1 => {
+            record.flags = Flags(bits as u8);
+            record.payload_length = 0;
+            measure(packets, packet);
+        }
+        2 => {
+            record.set_timestamps(bits as u32, (bits >> 32) as u32);
+            packets.set_sack_blocks(packet, &SackBlocks::default());
+            measure(packets, packet);
+        }
+        _ => {
+            if record.flags.has(Flags::SYN) {
+                let mut options = packets.syn_options(packet);
+                options.maximum_segment_size = (bits & 1 == 0).then_some((bits >> 8) as u16 | 64);
+                options.window_scale = (bits & 2 == 0).then_some((bits >> 24) as u8);
+                options.sack_permitted = bits & 4 == 0;
+                packets.set_syn_options(packet, options);
+                measure(packets, packet);
+            } else {
+                record.sequence = plus(record.sequence, by);
+                record.payload_length = 0;
+                record.flags = Flags(record.flags.0 & !Flags::FIN.0);
+            }
+        }
+    }
+}
+
+/// A header that a path has made false. Payload and its sequence number stay true to each other: no
+/// TCP sees that they aren't. Nothing that would rightly end the connection.
+///
+/// `ahead`: the sequence number of a segment without text may be ahead of what is expected, and in the
+/// window. RFC 9293's rule of which segment is newer (SND.WL1, section 3.10.7.4 step 5) then keeps
+/// its window until the stream has got so far. A probe with a byte in it gets through nevertheless;
+/// Linux's, without one, does not: who probes like Linux waits as Linux would.
+pub(super) fn corrupt(dice: &mut Dice, packets: &mut PacketStore, packet: PacketRef, ahead: bool) {
+    let record = packets.get_mut(packet);
+    if record.flags.has(Flags::SYN.with(Flags::RST)) {
+        return;
+    }
+    record.flags = Flags(record.flags.0 & !Flags::FIN.0);
+    let bits = dice.bits();
+    match dice.below(4) {
+        0 => {
+            record.payload_length = 0;
+            record.sequence = if !ahead {
+                minus(record.sequence, dice.below(1 << 30))
+            } else if bits & 1 == 0 {
+                Seq::new(bits as u32)
+            } else {
+                plus(minus(record.sequence, 4000), dice.below(8000))
+            };
+        }
+        1 => {
+            let by = dice.between(NEVER_SENT, 1 << 31);
+            record.acknowledgment = plus(record.acknowledgment, by);
+        }
+        2 => record.window = bits as u16,
+        _ => {
+            record.flags = Flags(bits as u8 & !(Flags::RST.0 | Flags::FIN.0));
+            record.payload_length = 0;
+        }
+    }
+}

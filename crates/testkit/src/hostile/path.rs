@@ -1,0 +1,197 @@
+//! The path between the two ends, and what it does to packets.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bentpipe_tcp::Habits;
+use bentpipe_types::{Flags, PacketRef, PacketStore, Seq, Span, Time};
+use bentpipe_wire::{Encoder, NodeAddresses, parse};
+
+use super::case::{Case, Kind, Network, Stall};
+use super::dice::Dice;
+use super::lies;
+
+/// A packet under way: the earliest is the greatest, for `BinaryHeap`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct UnderWay(Reverse<(Time, u64)>, usize, usize);
+
+/// Packets under way, and what may become of them.
+pub(super) struct Path {
+    kind: Kind,
+    network: Network,
+    liar: usize,
+    // Whether each end's probes have a byte in them.
+    ahead: [bool; 2],
+    dice: Dice,
+    under_way: BinaryHeap<UnderWay>,
+    slots: Vec<Option<PacketRef>>,
+    free: Vec<usize>,
+    count: u64,
+    losing: bool,
+    // The last acknowledgment that the liar sent in truth.
+    last: Option<Seq>,
+    encoder: Encoder<NodeAddresses>,
+    bytes: Vec<u8>,
+    /// Packets whose changed bits no checksum told of.
+    pub(super) undetected: u64,
+}
+
+impl Path {
+    pub(super) fn new(case: &Case, seed: u64) -> Self {
+        Self {
+            kind: case.kind,
+            network: case.network.clone(),
+            liar: case.liar,
+            ahead: [0, 1].map(|side| case.configs[side].habits == Habits::Rfc),
+            dice: Dice::new(seed, "path"),
+            under_way: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            losing: false,
+            last: None,
+            encoder: Encoder::new(NodeAddresses),
+            bytes: Vec::new(),
+            undetected: 0,
+        }
+    }
+
+    pub(super) fn next_arrival(&self) -> Option<Time> {
+        self.under_way.peek().map(|packet| packet.0.0.0)
+    }
+
+    /// The next packet to arrive, and where.
+    pub(super) fn arrive(&mut self) -> Option<(usize, PacketRef)> {
+        let UnderWay(_, to, slot) = self.under_way.pop()?;
+        self.free.push(slot);
+        self.slots[slot].take().map(|packet| (to, packet))
+    }
+
+    /// A packet leaves `from`.
+    pub(super) fn send(
+        &mut self,
+        from: usize,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        now: Time,
+    ) {
+        let hostile = now < self.network.until;
+        if !hostile {
+            self.after(from, packet, packets, now);
+            return;
+        }
+        if from == self.liar {
+            self.lie(from, packet, packets, now);
+        }
+        let leave = 1.0 / self.network.burst;
+        let enter = self.network.loss * leave / (1.0 - self.network.loss);
+        let change = if self.losing { leave } else { enter };
+        if self.dice.happens(change.min(1.0)) {
+            self.losing = !self.losing;
+        }
+        let mut lost = self.losing || self.dice.happens(self.network.single_loss);
+        if self.dice.happens(self.network.corruption) {
+            self.undetected += u64::from(self.passes_changed(packet, packets));
+            lost = true;
+        }
+        if self.dice.happens(self.network.unseen_corruption) {
+            let copy = packets.duplicate(packet);
+            lies::corrupt(&mut self.dice, packets, copy, self.ahead[1 - from]);
+            self.enqueue(1 - from, copy, now);
+        }
+        if self.dice.happens(self.network.duplication) {
+            let copy = packets.duplicate(packet);
+            self.enqueue(1 - from, copy, now);
+        }
+        if lost {
+            packets.release(packet);
+        } else {
+            self.shut(from, packet, packets);
+            self.enqueue(1 - from, packet, now);
+        }
+    }
+
+    /// The path is well, or will never be.
+    fn after(&mut self, from: usize, packet: PacketRef, packets: &mut PacketStore, now: Time) {
+        if self.kind == Kind::Stall(Stall::DeadPath) {
+            packets.release(packet);
+            return;
+        }
+        self.shut(from, packet, packets);
+        self.enqueue(1 - from, packet, now);
+    }
+
+    fn shut(&self, from: usize, packet: PacketRef, packets: &mut PacketStore) {
+        if self.kind == Kind::Stall(Stall::ShutWindow) && from == 1 {
+            packets.get_mut(packet).window = 0;
+        }
+    }
+
+    fn lie(&mut self, from: usize, packet: PacketRef, packets: &mut PacketStore, now: Time) {
+        let truth = *packets.get(packet);
+        if self.dice.happens(self.network.lies) {
+            let mut more = Vec::new();
+            if self.kind == Kind::Fraud && self.dice.coin() {
+                lies::defraud(&mut self.dice, packets, packet);
+            } else {
+                lies::lie(&mut self.dice, packets, packet, self.last, &mut more);
+            }
+            for packet in more {
+                self.enqueue(1 - from, packet, now);
+            }
+        }
+        if truth.flags.has(Flags::ACK) {
+            self.last = Some(truth.acknowledgment);
+        }
+    }
+
+    /// Changes one to four bits of the headers. Does a receiver take it for whole, and other than it
+    /// was?
+    fn passes_changed(&mut self, packet: PacketRef, packets: &PacketStore) -> bool {
+        let record = packets.get(packet);
+        let headers = u64::from(record.header_length);
+        let encoded = self.encoder.encode(packets, packet, &mut self.bytes);
+        if encoded.is_err() {
+            return false;
+        }
+        let Ok(before) = parse(&self.bytes).map(|parsed| parsed.tcp) else {
+            return true;
+        };
+        for _ in 0..self.dice.between(1, 5) {
+            let bit = self.dice.below(8 * headers);
+            self.bytes[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        parse(&self.bytes).is_ok_and(|parsed| parsed.tcp != before)
+    }
+
+    fn delay(&self, now: Time) -> Span {
+        let delays = &self.network.delays;
+        let index = delays.partition_point(|&(from, _)| from <= now);
+        delays[index.max(1) - 1].1
+    }
+
+    fn enqueue(&mut self, to: usize, packet: PacketRef, now: Time) {
+        let mut at = now + self.delay(now);
+        if now < self.network.until {
+            let jitter = self.network.jitter.as_nanos();
+            at += Span::from_nanos(self.dice.below(jitter + 1));
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(packet);
+        self.count += 1;
+        let order = Reverse((at, self.count));
+        self.under_way.push(UnderWay(order, to, slot));
+    }
+
+    /// Nothing is under way any more.
+    pub(super) fn clear(&mut self, packets: &mut PacketStore) {
+        for packet in self.slots.drain(..).flatten() {
+            packets.release(packet);
+        }
+        self.under_way.clear();
+        self.free.clear();
+    }
+}

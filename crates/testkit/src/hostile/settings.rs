@@ -1,0 +1,137 @@
+//! A connection's settings at random: every window rule, recovery, slow start, and pacing.
+
+use bentpipe_tcp::congestion::{
+    AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
+    InitialThreshold,
+};
+use bentpipe_tcp::{
+    AvoidanceKind, Config, CongestionControlKind, Habits, IdleRestart, PacingKind, RecoveryKind,
+    RtoFrom, RtoRule, SlowStartKind,
+};
+use bentpipe_types::{BitRate, IpVersion, Span};
+
+use super::dice::Dice;
+
+/// Nothing sleeps longer between two retransmissions in these cases.
+pub(super) const MAXIMUM_RTO: Span = Span::from_secs(8);
+
+fn rate(dice: &mut Dice, end: u64) -> BitRate {
+    BitRate::new(dice.between(1, end)).expect("not zero")
+}
+
+fn hybla(dice: &mut Dice) -> HyblaSettings {
+    HyblaSettings {
+        reference_rtt: Span::from_millis(dice.between(1, 200)),
+        initial_threshold: dice.pick(&[
+            InitialThreshold::Configured,
+            InitialThreshold::BandwidthEstimate,
+        ]),
+        after_loss: dice.pick(&[AfterLoss::Half, AfterLoss::Quarter]),
+        after_timeout: dice.pick(&[AfterTimeout::OneSegment, AfterTimeout::Rho]),
+    }
+}
+
+fn rule(dice: &mut Dice) -> CongestionControlKind {
+    match dice.below(7) {
+        0 => CongestionControlKind::Reno,
+        1 => CongestionControlKind::Westwood,
+        2 => CongestionControlKind::Hybla(hybla(dice)),
+        3 => CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
+            channel_capacity: rate(dice, 1_000_000_000),
+            bandwidth_filter: dice.pick(&[BandwidthFilter::LastSample, BandwidthFilter::Westwood]),
+            hybla: hybla(dice),
+        }),
+        4 => CongestionControlKind::Cubic,
+        5 => CongestionControlKind::Bbr1,
+        _ => CongestionControlKind::Bbr3,
+    }
+}
+
+fn slow_start(dice: &mut Dice) -> SlowStartKind {
+    match dice.below(4) {
+        0 => SlowStartKind::Standard,
+        1 => SlowStartKind::AppropriateByteCounting {
+            limit_segments: dice.pick(&[1, 2, 8, u32::MAX]),
+        },
+        2 => SlowStartKind::HyStart {
+            limit_segments: dice.pick(&[1, 8, u32::MAX]),
+        },
+        _ => SlowStartKind::LinuxHyStart,
+    }
+}
+
+fn pacing(dice: &mut Dice) -> PacingKind {
+    match dice.below(6) {
+        0..=2 => PacingKind::AsRule,
+        3 => PacingKind::Off,
+        4 => PacingKind::On,
+        _ => PacingKind::AtMost(rate(dice, 10_000_000)),
+    }
+}
+
+/// Settings at random.
+pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
+    let receive_buffer = if dice.coin() {
+        dice.between(200, 3000)
+    } else {
+        dice.between(3000, 200_000)
+    };
+    Config {
+        mss: if dice.coin() {
+            1448
+        } else {
+            // A byte a segment would only take long.
+            dice.between(60, 3000) as u16
+        },
+        initial_window: dice.between(1, 20) as u32,
+        initial_slow_start_threshold: dice.one_in(4).then(|| dice.between(1, 100_000)),
+        send_buffer: dice.between(2000, 100_000),
+        receive_buffer,
+        // In units as large as the buffer the window would be shut for good.
+        window_shift: dice.below(u64::from(receive_buffer.ilog2()) - 3) as u8,
+        window_scaling: dice.coin(),
+        timestamps: dice.coin(),
+        sack: !dice.one_in(4),
+        delayed_ack: dice.coin().then(|| dice.millis(500)),
+        quick_acks: dice.below(17) as u32,
+        nagle: dice.coin(),
+        rto_rule: dice.pick(&[RtoRule::Rfc6298, RtoRule::Linux]),
+        rto_from: dice.pick(&[RtoFrom::Acknowledgment, RtoFrom::OldestSegment]),
+        minimum_rto: Span::from_millis(dice.between(100, 1000)),
+        maximum_rto: MAXIMUM_RTO,
+        // In an outage nobody gives up before it is over.
+        maximum_retransmissions: 30,
+        maximum_syn_retransmissions: 30,
+        limited_transmit: dice.coin(),
+        congestion_control: rule(dice),
+        pacing: pacing(dice),
+        recovery: dice.pick(&[
+            RecoveryKind::Reno,
+            RecoveryKind::NewReno,
+            RecoveryKind::Sack,
+            RecoveryKind::Sack,
+            RecoveryKind::Sack,
+            RecoveryKind::Fack,
+        ]),
+        proportional_rate_reduction: dice.coin(),
+        rack: dice.coin(),
+        tail_loss_probe: dice.coin(),
+        f_rto: dice.coin(),
+        undo: dice.coin(),
+        newreno_impatient: dice.coin(),
+        slow_start: slow_start(dice),
+        avoidance: dice.pick(&[
+            AvoidanceKind::PerAcknowledgment,
+            AvoidanceKind::ByteCounting,
+        ]),
+        window_validation: dice.coin(),
+        idle_restart: dice.pick(&[
+            IdleRestart::Off,
+            IdleRestart::RestartWindow,
+            IdleRestart::Decay,
+        ]),
+        ip_version: version,
+        habits: dice.pick(&[Habits::Rfc, Habits::Linux]),
+        ..Config::default()
+    }
+}

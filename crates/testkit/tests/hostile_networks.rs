@@ -1,0 +1,175 @@
+//! Thousands of hostile networks and peers, each made from a number.
+//!
+//! `BENTPIPE_HOSTILE_CASES` is how many (2,000 if it is not set). A case that fails is printed with
+//! the command that runs it alone, which also writes what went over the wire.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use bentpipe_testkit::hostile::{Capture, Counts, Ending, Failure, Kind, network, operations};
+
+const DEFAULT_CASES: u64 = 2_000;
+
+type Run = fn(u64, Option<&mut Capture>) -> Result<Counts, Failure>;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{variable}: not a number: {text}")))
+}
+
+/// Runs one case, for its failure.
+fn failure(run: Run, seed: u64, capture: Option<&mut Capture>) -> Result<Counts, String> {
+    match catch_unwind(AssertUnwindSafe(|| run(seed, capture))) {
+        Ok(result) => result.map_err(|failure| failure.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panic: {}", text.unwrap_or("of another kind")))
+        }
+    }
+}
+
+fn replay(test: &str, run: Run, seed: u64) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("{test}-{seed}.pcapng"));
+    let file = File::create(&path).expect("the capture can be made");
+    let mut capture =
+        Capture::new(Box::new(BufWriter::new(file))).expect("the capture can be written");
+    let result = failure(run, seed, Some(&mut capture));
+    capture.finish().expect("the capture can be written");
+    println!("{test} {seed}: capture in {}", path.display());
+    match result {
+        Ok(counts) => println!("{test} {seed}: {counts:?}"),
+        Err(what) => panic!("{test} {seed}: {what}"),
+    }
+}
+
+/// Runs all seeds on all processors. Returns what became of them.
+fn run_all(test: &str, run: Run) -> Vec<Counts> {
+    if let Some(seed) = number("BENTPIPE_HOSTILE_SEED") {
+        replay(test, run, seed);
+        return Vec::new();
+    }
+    let cases = number("BENTPIPE_HOSTILE_CASES").unwrap_or(DEFAULT_CASES);
+    let next = AtomicU64::new(0);
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let mut all = Vec::new();
+    let mut failures = BTreeMap::new();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut done = Vec::new();
+                    loop {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        if seed >= cases {
+                            return done;
+                        }
+                        done.push((seed, failure(run, seed, None)));
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            for (seed, result) in worker.join().expect("a worker catches panics") {
+                match result {
+                    Ok(counts) => all.push(counts),
+                    Err(what) => drop(failures.insert(seed, what)),
+                }
+            }
+        }
+    });
+    for (seed, what) in failures.iter().take(10) {
+        let what: String = what.chars().take(300).collect();
+        println!("{test} {seed}: {what}");
+        println!(
+            "    BENTPIPE_HOSTILE_SEED={seed} cargo test --package bentpipe-testkit --test \
+             hostile_networks {test} -- --nocapture"
+        );
+    }
+    let seeds: Vec<_> = failures.keys().take(30).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {cases} cases failed: {seeds:?}",
+        failures.len()
+    );
+    all
+}
+
+/// Streams are exact, or the connection ends with an error; nobody panics, works for ever, sleeps for
+/// ever or remembers without bound.
+#[test]
+fn any_network_and_any_peer() {
+    let all = run_all("any_network_and_any_peer", network);
+    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
+    for counts in &all {
+        if let Some(ending) = counts.ending {
+            *endings.entry(ending).or_default() += 1;
+        }
+    }
+    for ((kind, ending), count) in &endings {
+        println!("{kind:?}: {ending:?}: {count}");
+    }
+    report(&all);
+    // Lies that are seen through do not keep anybody from finishing.
+    assert!(all.is_empty() || endings[&(Kind::Lies, Ending::Exact)] > 0);
+}
+
+/// The window is never below a segment, and finite; so is the pace; a connection with something to
+/// send always names a time at which it wants to run.
+#[test]
+fn any_operations() {
+    report(&run_all("any_operations", operations));
+}
+
+/// What the replay rests on: a seed is the same case each time, and its capture holds every packet.
+#[test]
+fn a_seed_is_a_case_and_a_capture() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hostile.pcapng");
+    let mut blocks = 0;
+    let mut packets = 0;
+    for seed in 0..20 {
+        let file = File::create(&path).expect("the capture can be made");
+        let mut capture =
+            Capture::new(Box::new(BufWriter::new(file))).expect("the capture can be written");
+        let with = network(seed, Some(&mut capture)).expect("it passes");
+        assert_eq!(capture.left_out, 0, "packets that cannot be written");
+        capture.finish().expect("the capture can be written");
+        let without = network(seed, None).expect("it passes");
+        assert_eq!(format!("{with:?}"), format!("{without:?}"));
+        let bytes = std::fs::read(&path).expect("the capture is there");
+        packets += with.packets;
+        blocks += count_packets(&bytes);
+    }
+    // Each once where it left, and most of them where they arrived.
+    assert!(blocks > packets, "{blocks} blocks, {packets} packets");
+}
+
+/// Enhanced packet blocks of a capture: draft-ietf-opsawg-pcapng section 3.1.
+fn count_packets(mut bytes: &[u8]) -> u64 {
+    let mut count = 0;
+    while let Some((head, _)) = bytes.split_first_chunk::<8>() {
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        count += u64::from(word(0) == 6);
+        bytes = bytes.get(word(4) as usize..).unwrap_or_default();
+    }
+    count
+}
+
+fn report(all: &[Counts]) {
+    let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
+    println!(
+        "{} cases: {} events, {} packets sent, {} changed headers that no checksum told of",
+        all.len(),
+        sum(|counts| counts.events),
+        sum(|counts| counts.packets),
+        sum(|counts| counts.undetected),
+    );
+}
