@@ -6,7 +6,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
-    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, GatewayKind,
+    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, GatewayKind,
     HyblaFile, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart, words::words,
 };
 use crate::{Acks, Queue};
@@ -134,6 +134,8 @@ pub struct TcpSettings {
     pub rto_rule: RtoRule,
     /// What a retransmission timeout is counted from.
     pub rto_from: RtoFrom,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
     /// Timeouts in a row before a connection is given up.
     pub maximum_retransmissions: u32,
     /// The same while it is being opened.

@@ -35,7 +35,7 @@ pub use node::{GatewayFile, GatewayKind, HostFile};
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
 pub use tcp::{
-    CongestionAvoidance, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart,
+    CongestionAvoidance, Ecn, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart,
     TcpFile,
 };
 

@@ -101,6 +101,7 @@ fn tcp(tcp: &TcpSettings) -> Value {
         "maximum_rto_s": tcp.maximum_rto.as_secs_f64(),
         "rto_rule": tcp.rto_rule,
         "rto_from": tcp.rto_from,
+        "ecn": tcp.ecn,
         "maximum_retransmissions": tcp.maximum_retransmissions,
         "maximum_syn_retransmissions": tcp.maximum_syn_retransmissions,
         "time_wait_s": tcp.time_wait.as_secs_f64(),

@@ -201,6 +201,7 @@ minimum_rto = "1 s"
 maximum_rto = "64 s"
 rto_rule = "rfc6298"
 rto_from = "oldest-segment"
+ecn = "request"
 maximum_retransmissions = 12
 maximum_syn_retransmissions = 5
 time_wait = "4 min"

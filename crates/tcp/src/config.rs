@@ -48,6 +48,8 @@ pub struct Config {
     pub rto_rule: RtoRule,
     /// What a retransmission timeout is counted from.
     pub rto_from: RtoFrom,
+    /// Explicit congestion notification.
+    pub ecn: EcnMode,
     /// Retransmissions of one segment by timeout before the connection is given up. Linux has 15.
     pub maximum_retransmissions: u32,
     /// How long data may stay unacknowledged before the connection is given up, however often it was
@@ -117,6 +119,7 @@ impl Default for Config {
             maximum_rto: Span::from_secs(120),
             rto_rule: RtoRule::Linux,
             rto_from: RtoFrom::Acknowledgment,
+            ecn: EcnMode::Accept,
             maximum_retransmissions: 15,
             user_timeout: None,
             maximum_syn_retransmissions: 6,
@@ -180,6 +183,18 @@ pub enum Habits {
     /// * without SACK, what duplicate acknowledgments have told of doesn't grow the window once more
     ///   when it is acknowledged.
     Linux,
+}
+
+/// Explicit congestion notification (RFC 3168): Linux's tcp_ecn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// Where the peer asks for it.
+    #[default]
+    Accept,
+    /// Our SYNs ask for it, too.
+    Request,
 }
 
 /// What a retransmission timeout is counted from.

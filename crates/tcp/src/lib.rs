@@ -8,7 +8,7 @@
 //! * [`congestion`]: how much may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
-//! Not modelled: ECN, keep-alive, the urgent pointer (urgent data is data), receive window
+//! Not modelled: keep-alive, the urgent pointer (urgent data is data), receive window
 //! auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
@@ -26,7 +26,9 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 
-pub use config::{AvoidanceKind, Config, HYSTART_LIMIT, Habits, IdleRestart, RtoFrom, RtoRule};
+pub use config::{
+    AvoidanceKind, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, RtoFrom, RtoRule,
+};
 pub use congestion::CongestionControlKind;
 pub use connection::{
     Accepted, ActiveFastOpen, CongestionState, Connection, Events, Opening, PassiveFastOpen, State,

@@ -55,7 +55,7 @@ const KNOWN: &[(&str, Cause, &str)] = &[
     (
         "pure-syn-data",
         Cause::NotImplemented,
-        "ECN (RFC 3168), in its last of five parts",
+        "the runner: a second listening socket while the first one's connection is open",
     ),
     (
         "fallback-exp-opt",
@@ -157,11 +157,10 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         Cause::NotApplicable,
         "the kernel's account of what has limited a sender for how long",
     ),
-    ("/ecn/", Cause::NotImplemented, "ECN (RFC 3168)"),
     (
         "cwnd-moderation-ecn",
-        Cause::NotImplemented,
-        "ECN (RFC 3168)",
+        Cause::LinuxChoice,
+        "after a mark, too, the window comes down by proportional rate reduction; here at once",
     ),
     ("/sendfile/", Cause::NotApplicable, "files"),
 ];

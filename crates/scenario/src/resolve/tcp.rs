@@ -183,6 +183,7 @@ pub(super) fn resolve(
         maximum_rto: file.maximum_rto.0,
         rto_rule: file.rto_rule,
         rto_from: file.rto_from,
+        ecn: file.ecn,
         maximum_retransmissions: file.maximum_retransmissions,
         maximum_syn_retransmissions: file.maximum_syn_retransmissions,
         time_wait: file.time_wait.0,

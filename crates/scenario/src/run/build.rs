@@ -5,7 +5,7 @@ use bentpipe_sim::{
     Probe, ProbeTarget, Sampling,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, HYSTART_LIMIT, Habits,
+    AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
     IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind, RtoFrom as TcpRtoFrom,
     RtoRule as TcpRtoRule, SlowStartKind,
 };
@@ -14,8 +14,8 @@ use bentpipe_types::{IpVersion, Span, Time};
 use super::{RunError, congestion, direction};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule,
-    SlowStart,
+    CongestionAvoidance, Ecn, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoFrom,
+    RtoRule, SlowStart,
 };
 use crate::{
     App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
@@ -103,6 +103,11 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
         rto_from: match tcp.rto_from {
             RtoFrom::Acknowledgment => TcpRtoFrom::Acknowledgment,
             RtoFrom::OldestSegment => TcpRtoFrom::OldestSegment,
+        },
+        ecn: match tcp.ecn {
+            Ecn::Off => EcnMode::Off,
+            Ecn::Accept => EcnMode::Accept,
+            Ecn::Request => EcnMode::Request,
         },
         maximum_retransmissions: tcp.maximum_retransmissions,
         maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,

@@ -111,6 +111,8 @@ pub struct TcpFile {
     pub rto_rule: RtoRule,
     /// What a retransmission timeout is counted from.
     pub rto_from: RtoFrom,
+    /// Explicit congestion notification: queues that mark (RED with `ecn = true`) need not drop.
+    pub ecn: Ecn,
     /// Timeouts in a row before a connection is given up (Linux: tcp_retries2).
     pub maximum_retransmissions: u32,
     /// The same while it is being opened (Linux: tcp_syn_retries).
@@ -158,6 +160,7 @@ impl Default for TcpFile {
             maximum_rto: Length(Span::from_secs(120)),
             rto_rule: RtoRule::Linux,
             rto_from: RtoFrom::Acknowledgment,
+            ecn: Ecn::Accept,
             maximum_retransmissions: 15,
             maximum_syn_retransmissions: 6,
             time_wait: Length(Span::from_secs(60)),
@@ -245,6 +248,18 @@ words! {
         RestartWindow = "restart-window",
         /// It is halved for every timeout that passed, down to the initial window (RFC 2861). Linux.
         Decay = "decay",
+    }
+}
+
+words! {
+    /// Explicit congestion notification (RFC 3168).
+    Ecn {
+        /// Never.
+        Off = "off",
+        /// Where the other end asks for it: Linux's default.
+        Accept = "accept",
+        /// The opening end asks for it, too.
+        Request = "request",
     }
 }
 

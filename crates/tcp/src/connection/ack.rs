@@ -113,7 +113,7 @@ impl Connection {
         let mut restart_timer = true;
         match reaction {
             Reaction::Grow => {
-                if self.window_may_grow() {
+                if self.window_may_grow() && !self.ecn_holds(packet) {
                     let counted = self.counts_for_growth(acknowledged, before);
                     let sample = self.ack_sample(counted, rtt, now);
                     self.congestion.on_ack(&sample);
@@ -179,6 +179,13 @@ impl Connection {
         self.react(reaction, now);
         self.after_delivery(0, reaction, rtt, now);
         self.regulate(false);
+    }
+
+    /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not
+    /// grow the window.
+    #[inline]
+    fn ecn_holds(&self, packet: &Packet) -> bool {
+        self.ecn.is_on() && (packet.flags.has(Flags::ECE) || self.is_reducing())
     }
 
     /// An acknowledgment as the window rules see it.
@@ -275,6 +282,7 @@ impl Connection {
         let flight_size = self.congested_flight(flight_size);
         self.congestion
             .on_congestion(Congestion::Loss, flight_size, now);
+        self.note_reduction();
     }
 
     /// What of `outstanding` counts for a new threshold. With SACK, more may be outstanding than the

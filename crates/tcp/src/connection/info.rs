@@ -38,6 +38,8 @@ pub struct TcpInfo {
     pub timestamps: bool,
     /// Both ends do SACK.
     pub sack: bool,
+    /// Both ends do explicit congestion notification.
+    pub ecn: bool,
     /// Both ends scale windows: by the peer's shift, and by ours.
     pub window_scale: (u8, u8),
     /// The retransmission timeout, backed off.
@@ -104,6 +106,7 @@ impl Connection {
             backoff: self.rtt.backoff(),
             timestamps: self.negotiated.timestamps,
             sack: self.negotiated.sack,
+            ecn: self.ecn.is_on(),
             window_scale: (self.negotiated.send_shift, self.negotiated.receive_shift),
             rto: self.rtt.rto(),
             send_mss: self.negotiated.segment,
@@ -134,6 +137,7 @@ impl Connection {
         match self.recovery.phase() {
             RecoveryPhase::FastRecovery => CongestionState::Recovery,
             RecoveryPhase::AfterTimeout => CongestionState::Loss,
+            RecoveryPhase::Open if self.is_reducing() => CongestionState::WindowReduced,
             RecoveryPhase::Open if self.scoreboard.sacked_segments() > 0 => {
                 CongestionState::Disorder
             }

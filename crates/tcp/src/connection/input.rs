@@ -64,6 +64,7 @@ impl Connection {
         };
         matches!(self.state, State::Established | State::FinWait1)
             && !packet.flags.has(UNUSUAL)
+            && !self.ecn.is_on()
             && packet.flags.has(Flags::ACK)
             && packet.sequence == self.receive.wire()
             && u64::from(packet.payload_length) <= self.receive.window()
@@ -154,6 +155,7 @@ impl Connection {
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
+        self.notified(&packet, cx.now);
         // Only now: a segment that is dropped has nothing to say, not even the time.
         self.update_timestamp(&packet, start, cx.now);
         if self.send.fin_acknowledged() {

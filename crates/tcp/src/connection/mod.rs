@@ -18,6 +18,7 @@
 
 mod ack;
 mod close;
+mod ecn;
 mod events;
 mod fast_open;
 mod info;
@@ -91,6 +92,7 @@ pub struct Connection {
     delivery_rate: Option<Box<DeliveryRate>>,
     // Every segment is a copy of this one, filled in.
     template: Packet,
+    ecn: ecn::Notification,
     fast_open: FastOpening,
     // Of the peer's SYN.
     peer_fast_open: Option<FastOpen>,

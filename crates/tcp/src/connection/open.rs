@@ -137,6 +137,7 @@ impl Connection {
             pacer: Pacer::new(PacingKind::Off, false),
             delivery_rate: None,
             template: Packet::new(local, remote, config.ip_version),
+            ecn: super::ecn::Notification::default(),
             fast_open: FastOpening::default(),
             peer_fast_open: None,
             peer_mss: None,
@@ -152,6 +153,7 @@ impl Connection {
         self.offered = offer(&self.config, Some(options));
         self.peer_fast_open = options.fast_open;
         self.peer_mss = options.maximum_segment_size;
+        self.agree_on_ecn(packet);
         self.send.sequence.segment = self.negotiated.segment;
         self.recovery = Recovery::new(&self.config, self.negotiated.sack);
         let watch = self.recovery.watches_retransmissions();

@@ -245,6 +245,7 @@ impl Connection {
         } else {
             self.statistics.control_segments_sent += 1;
         }
+        self.ecn.fresh = position >= highest;
         self.emit(position, length, flags, cx);
         self.expect_acknowledgment(cx.now);
     }
@@ -294,6 +295,9 @@ impl Connection {
         if self.receive.has_blocks() {
             self.add_sack(reference, length, cx);
         }
+        if self.ecn.is_on() {
+            self.mark_outgoing(reference, length, cx.packets);
+        }
         self.receive.last_acknowledged = self.receive.next;
         self.receive.acknowledge_now = false;
         self.timers.acknowledged();
@@ -332,6 +336,7 @@ impl Connection {
             packet.acknowledgment = self.receive.wire();
             self.receive.last_acknowledged = self.receive.next;
         }
+        packet.flags = packet.flags.with(self.ecn_setup(received));
         if timestamps {
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }

@@ -259,6 +259,7 @@ impl Connection {
             };
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, cx.now);
+            self.note_reduction();
         } else {
             // Fast recovery has halved the window for this loss already. Its outstanding data would
             // be a wrong measure: every duplicate has let a segment more go out, so that half of it

@@ -48,6 +48,7 @@ pub(super) fn names(runner: &Runner) -> Names {
     let microseconds = |span: Span| span.as_nanos() / 1000;
     let scaled = info.window_scale != (0, 0);
     let options = u64::from(info.timestamps) | u64::from(info.sack) << 1 | u64::from(scaled) << 2;
+    let options = options | u64::from(info.ecn) << 3;
     let options = options | u64::from(connection.fast_open_succeeded()) << 5;
     for (name, value) in [
         ("tcpi_state", state(info.state)),

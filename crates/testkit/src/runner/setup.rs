@@ -1,7 +1,9 @@
 //! How the host is set up: a script's options, and the shell commands at its beginning that set
 //! Linux's knobs.
 
-use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, SlowStartKind};
+use bentpipe_tcp::{
+    Config, CongestionControlKind, EcnMode, IdleRestart, PacingKind, SlowStartKind,
+};
 use bentpipe_types::{IpVersion, Span};
 
 use super::{Problem, fast_open};
@@ -266,7 +268,9 @@ impl Setup {
             ("tcp_fastopen_cookies", _, _) => {}
             ("tcp_fastopen_key", _, _) => self.fast_open.key = fast_open::key(first)?,
             ("tcp_fastopen_blackhole_timeout_sec", _, Some(0)) => {}
-            ("tcp_ecn", _, Some(0)) => {}
+            ("tcp_ecn", _, Some(0)) => config.ecn = EcnMode::Off,
+            ("tcp_ecn", _, Some(1)) => config.ecn = EcnMode::Request,
+            ("tcp_ecn", _, Some(2)) => config.ecn = EcnMode::Accept,
             ("tcp_mtu_probing", _, Some(0)) => {}
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
             // About buffers of segmentation offload, which there are none of; what Linux does not

@@ -1,0 +1,45 @@
+//! Explicit congestion notification (RFC 3168): RED marks, and nothing needs to be dropped.
+
+use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
+
+const NETWORK: &str = r#"
+name = "ecn"
+duration = "60 s"
+[hosts.server.tcp]
+congestion_control = "reno"
+slow_start = "byte-counting"
+initial_slow_start_threshold = "100 segments"
+[hosts.client.tcp]
+[links.satellite]
+between = ["server", "client"]
+rate = "10 Mbit/s"
+delay = "50 ms"
+forward = { queue = { kind = "red", limit = "1000 packets", minimum_threshold = "20 packets", maximum_threshold = "200 packets", ecn = true } }
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk" }
+"#;
+
+fn run(ecn: &str) -> (FlowSummary, u64) {
+    let settings = [("hosts.server.tcp.ecn", ecn)];
+    let scenario = Scenario::parse(NETWORK, "ecn.toml", &settings).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let dropped = output.summary.links[0].packets_dropped;
+    (output.summary.flows[0].clone(), dropped)
+}
+
+#[test]
+fn red_marks_where_both_ends_agree_and_drops_where_they_do_not() {
+    let (marked, none) = run("request");
+    let (dropped, some) = run("accept");
+    assert_eq!((none, marked.segments_retransmitted), (0, 0));
+    assert!(some > 0 && dropped.segments_retransmitted >= some);
+    // The window saws in both, and the link is as good as full.
+    for flow in [&marked, &dropped] {
+        assert!(flow.goodput_bps > 8.5e6, "{}", flow.goodput_bps);
+    }
+    // A queue that is not kept short would add up to 1.2 s.
+    let longest = marked.rtt_ms.max.expect("samples");
+    assert!(longest < 500.0, "{longest} ms");
+}

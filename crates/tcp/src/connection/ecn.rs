@@ -1,0 +1,122 @@
+//! Explicit congestion notification (RFC 3168): queues mark instead of dropping.
+
+use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
+
+use super::Connection;
+use crate::EcnMode;
+use crate::congestion::Congestion;
+use crate::rate_sample::RecoveryPhase;
+
+/// Both flags: "ECN-setup SYN" (RFC 3168 section 6.1.1).
+const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+
+/// Where one end stands.
+#[derive(Debug, Default)]
+pub(super) struct Notification {
+    /// Both ends have agreed on it.
+    on: bool,
+    /// Our SYN asked for it.
+    requested: bool,
+    /// Every segment says ECE until the peer says CWR (section 6.1.3).
+    echoes: bool,
+    /// The window was reduced: the next new data say so (section 6.1.2).
+    reduced: bool,
+    /// Until this position is acknowledged, marks are of the window that was reduced.
+    reduced_until: u64,
+    /// The segment being sent has not been sent before.
+    pub(super) fresh: bool,
+}
+
+impl Notification {
+    /// Is it in use? Then no segment is ordinary.
+    #[inline]
+    pub(super) const fn is_on(&self) -> bool {
+        self.on
+    }
+}
+
+impl Connection {
+    /// What our SYN, or SYN+ACK, says besides. A SYN that has to be sent again asks for nothing
+    /// (RFC 3168 section 6.1.1.1): a path may drop those that do.
+    pub(super) fn ecn_setup(&mut self, answers: bool) -> Flags {
+        if answers {
+            return if self.ecn.on { Flags::ECE } else { Flags::NONE };
+        }
+        self.ecn.requested = self.config.ecn == EcnMode::Request && !self.send.syn_lost;
+        if self.ecn.requested {
+            SETUP
+        } else {
+            Flags::NONE
+        }
+    }
+
+    /// The peer's SYN, or SYN+ACK, has come.
+    pub(super) fn agree_on_ecn(&mut self, syn: &Packet) {
+        let both = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
+        self.ecn.on = if syn.flags.has(Flags::ACK) {
+            self.ecn.requested && syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
+        } else {
+            self.config.ecn != EcnMode::Off && both
+        };
+    }
+
+    /// Is the window not to grow, because it is being reduced for a mark?
+    #[inline]
+    pub(super) fn is_reducing(&self) -> bool {
+        self.ecn.on && self.send.sequence.unacknowledged < self.ecn.reduced_until
+    }
+
+    /// What an acceptable segment says of congestion: its own mark is to be echoed, an echo reduces
+    /// the window, once per window of data (RFC 3168 section 6.1.2).
+    pub(super) fn notified(&mut self, packet: &Packet, now: Time) {
+        if !self.ecn.on {
+            return;
+        }
+        if packet.flags.has(Flags::CWR) {
+            self.ecn.echoes = false;
+        }
+        if packet.ecn() == Ecn::Congestion && packet.payload_length > 0 {
+            // As in Linux, at once: the sooner the sender knows, the shorter the queue.
+            self.receive.acknowledge_now |= !self.ecn.echoes;
+            self.ecn.echoes = true;
+        }
+        let reduces = packet.flags.has(Flags::ECE)
+            && !self.is_reducing()
+            && self.recovery.phase() == RecoveryPhase::Open
+            && !self.send.is_idle();
+        if reduces {
+            let flight_size = self.congested_flight(self.send.sequence.outstanding());
+            self.congestion
+                .on_congestion(Congestion::Ecn, flight_size, now);
+            self.note_reduction();
+        }
+    }
+
+    /// The window was reduced, for whatever reason.
+    pub(super) fn note_reduction(&mut self) {
+        if self.ecn.on {
+            self.ecn.reduced = true;
+            self.ecn.reduced_until = self.send.sequence.highest;
+        }
+    }
+
+    /// Marks a segment that is no SYN: new data are ECN-capable, retransmissions and bare
+    /// acknowledgments are not (RFC 3168 sections 6.1.4 and 6.1.5).
+    pub(super) fn mark_outgoing(
+        &mut self,
+        reference: PacketRef,
+        length: u32,
+        packets: &mut PacketStore,
+    ) {
+        let packet = packets.get_mut(reference);
+        if self.ecn.echoes {
+            packet.flags = packet.flags.with(Flags::ECE);
+        }
+        if length > 0 && self.ecn.fresh {
+            packet.set_ecn(Ecn::Capable0);
+            if std::mem::take(&mut self.ecn.reduced) {
+                packet.flags = packet.flags.with(Flags::CWR);
+            }
+        }
+    }
+}
