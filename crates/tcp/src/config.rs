@@ -22,7 +22,8 @@ pub struct Config {
     pub send_buffer: u64,
     /// Bytes of receive buffer: the advertised window of an idle connection. No auto-tuning.
     pub receive_buffer: u64,
-    /// The window scale announced, at least: Linux announces what its buffer could grow to.
+    /// The window scale announced, at least: Linux announces what its buffer could grow to. Less
+    /// where one unit of it is more than half the receive buffer.
     pub window_shift: u8,
     /// Offer the window scale option (RFC 7323 section 2).
     pub window_scaling: bool,

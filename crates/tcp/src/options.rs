@@ -111,9 +111,15 @@ fn announced_mss(config: &Config) -> u16 {
     config.mss.max(1).saturating_add(u16::from(options))
 }
 
-/// The smallest shift with which the whole receive buffer can be advertised.
+/// The smallest shift from `window_shift` on with which the whole receive buffer can be advertised.
+/// Never one whose unit is more than half the buffer. The field is the window in whole units, rounded
+/// down (RFC 7323 section 2.3), and the window opens in steps of up to half the buffer (RFC 9293 section
+/// 3.8.6.2.2): with less than both together to offer, the field could stay 0 for good. (Linux's
+/// __tcp_select_window rounds up there.)
 fn receive_shift(config: &Config) -> u8 {
-    (config.window_shift.min(MAXIMUM_SHIFT)..MAXIMUM_SHIFT)
+    let half = (config.receive_buffer / 2).checked_ilog2().unwrap_or(0);
+    let least = u32::from(config.window_shift.min(MAXIMUM_SHIFT)).min(half) as u8;
+    (least..MAXIMUM_SHIFT)
         .find(|shift| config.receive_buffer >> shift <= u64::from(u16::MAX))
         .unwrap_or(MAXIMUM_SHIFT)
 }
@@ -164,6 +170,26 @@ mod tests {
             ..refuses
         };
         assert_eq!(negotiate(&config, &absurd, true).send_shift, 14);
+    }
+
+    #[test]
+    fn the_unit_of_the_window_is_no_more_than_half_the_buffer() {
+        for (receive_buffer, window_shift, expected) in [
+            (394, 12, 7),
+            (6 << 20, 10, 10),
+            (6 << 20, 0, 7),
+            (511, 8, 7),
+            (512, 8, 8),
+            (1, 14, 0),
+            (1 << 40, 0, 14),
+        ] {
+            let config = Config {
+                receive_buffer,
+                window_shift,
+                ..Config::default()
+            };
+            assert_eq!(receive_shift(&config), expected, "{receive_buffer}");
+        }
     }
 
     #[test]
