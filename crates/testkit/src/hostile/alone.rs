@@ -30,7 +30,16 @@ const PEER: Seq = Seq::new(0xffff_f000);
 enum Operation {
     Write(u64),
     Read(u64),
+    /// With more to come.
+    WriteMore(u64),
+    /// And what follows goes into another segment.
+    WriteRecord(u64),
+    Cork(bool),
+    Nagle(bool),
+    SendBuffer(u64),
+    UserTimeout(Option<Span>),
     Close,
+    Abandon,
     Abort,
     /// Time passes, and the deadlines in it.
     Wait(Span),
@@ -158,7 +167,7 @@ impl World<'_> {
         let mut packet = Packet::new(REMOTE, LOCAL, version);
         packet.sequence = Self::near(dice, self.own);
         packet.acknowledgment = Self::near(dice, self.highest);
-        packet.flags = match dice.below(3) {
+        packet.flags = match dice.below(24) {
             0 => Flags(dice.bits() as u8),
             // A RST at random would end most cases early.
             _ => Flags(dice.bits() as u8 & !Flags::RST.0).with(Flags::ACK),
@@ -246,10 +255,22 @@ impl<'a> Alone<'a> {
     fn draw(&mut self) -> Operation {
         let dice = &mut self.dice;
         match dice.below(40) {
-            0..=5 => Operation::Write(dice.below(60_000)),
+            0..=3 => Operation::Write(dice.below(60_000)),
+            4 => Operation::WriteMore(dice.below(5_000)),
+            5 => match dice.below(5) {
+                0 => Operation::Cork(dice.coin()),
+                1 => Operation::Nagle(dice.coin()),
+                2 => Operation::SendBuffer(dice.below(100_000)),
+                3 => {
+                    let short = Span::from_millis(dice.between(1, 60_000));
+                    Operation::UserTimeout(dice.one_in(4).then_some(short))
+                }
+                _ => Operation::WriteRecord(dice.below(5_000)),
+            },
             6..=7 => Operation::Read(dice.below(60_000)),
             8 if dice.one_in(8) => Operation::Close,
             8 if dice.one_in(16) => Operation::Abort,
+            8 if dice.one_in(16) => Operation::Abandon,
             8..=11 => Operation::Wait(Span::from_millis(dice.below(500))),
             12 => Operation::Wait(Span::from_millis(dice.below(100_000))),
             13..=17 => Operation::Deadline,
@@ -307,6 +328,17 @@ impl<'a> Alone<'a> {
             Operation::Read(bytes) => {
                 self.tcp.read(bytes, &mut self.world.context());
             }
+            Operation::WriteMore(bytes) => {
+                self.tcp.write_more(bytes, &mut self.world.context());
+            }
+            Operation::WriteRecord(bytes) => {
+                self.tcp.write_record(bytes, &mut self.world.context());
+            }
+            Operation::Cork(cork) => self.tcp.set_cork(cork, &mut self.world.context()),
+            Operation::Nagle(nagle) => self.tcp.set_nagle(nagle, &mut self.world.context()),
+            Operation::SendBuffer(bytes) => self.tcp.set_send_buffer(bytes),
+            Operation::UserTimeout(timeout) => self.tcp.set_user_timeout(timeout),
+            Operation::Abandon => self.tcp.abandon(&mut self.world.context()),
             Operation::Close => self.tcp.close(&mut self.world.context()),
             Operation::Abort => self.tcp.abort(&mut self.world.context()),
             Operation::Wait(span) => self.wait(self.world.now + span)?,

@@ -71,11 +71,6 @@ fn pacing(dice: &mut Dice) -> PacingKind {
 
 /// Settings at random.
 pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
-    let receive_buffer = if dice.coin() {
-        dice.between(200, 3000)
-    } else {
-        dice.between(3000, 200_000)
-    };
     Config {
         mss: if dice.coin() {
             1448
@@ -86,9 +81,12 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         initial_window: dice.between(1, 20) as u32,
         initial_slow_start_threshold: dice.one_in(4).then(|| dice.between(1, 100_000)),
         send_buffer: dice.between(2000, 100_000),
-        receive_buffer,
-        // In units as large as the buffer the window would be shut for good.
-        window_shift: dice.below(u64::from(receive_buffer.ilog2()) - 3) as u8,
+        receive_buffer: if dice.coin() {
+            dice.between(200, 3000)
+        } else {
+            dice.between(3000, 200_000)
+        },
+        window_shift: dice.below(15) as u8,
         window_scaling: dice.coin(),
         timestamps: dice.coin(),
         sack: !dice.one_in(4),

@@ -6,6 +6,7 @@ use super::super::{
     InitialThreshold,
 };
 use super::*;
+use crate::pacing::rate_of_window;
 use crate::{AvoidanceKind, SlowStartKind};
 
 const SEGMENT: u32 = 1000;
@@ -112,6 +113,7 @@ proptest! {
             Just(SlowStartKind::Standard),
             Just(SlowStartKind::AppropriateByteCounting { limit_segments: u32::MAX }),
             Just(SlowStartKind::HyStart { limit_segments: 8 }),
+            Just(SlowStartKind::LinuxHyStart),
         ],
         avoidance in prop_oneof![
             Just(AvoidanceKind::ByteCounting),
@@ -166,6 +168,12 @@ proptest! {
                 (u64::from(SEGMENT)..=MAXIMUM_WINDOW).contains(&window.congestion_window),
                 "{window:?} after {operation:?}"
             );
+            // These rules name no pace. That of the window is finite, and more than nothing.
+            prop_assert_eq!(controller.pacing_rate(), None);
+            for rtt in [1, 1_000_000_000, u64::MAX] {
+                let rate = rate_of_window(window, 0, Span::from_nanos(rtt));
+                prop_assert!(rate.is_some_and(|rate| rate.bits_per_second() > 0));
+            }
         }
     }
 }
