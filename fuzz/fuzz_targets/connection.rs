@@ -9,8 +9,8 @@ use bentpipe_tcp::{
     RecoveryKind, RtoRule, SlowStartKind, State,
 };
 use bentpipe_types::{
-    Address, BitRate, Ctx, Discards, Endpoint, Flags, IpVersion, Outbox, Packet, PacketStore, Port,
-    RandomStream, SackBlock, SackBlocks, Seq, Span, SynOptions, Time, Trace,
+    Address, BitRate, Endpoint, Flags, IpVersion, Packet, Port, RandomStream, SackBlock,
+    SackBlocks, Seq, Span, SynOptions, Time, World,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -86,13 +86,9 @@ enum Where {
     Anywhere(u32),
 }
 
-struct World {
-    now: Time,
-    packets: PacketStore,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Outbox,
-    discards: Discards,
+/// The one the connection talks with, and what lies between them.
+struct Peer {
+    world: World,
     /// What the peer knows: the next of its own to send, the highest of ours, our timestamps.
     expected: Seq,
     acknowledged: Seq,
@@ -101,23 +97,12 @@ struct World {
     emitted: usize,
 }
 
-impl World {
-    fn cx(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
-
+impl Peer {
     /// Takes what was sent, and learns from it what a peer would.
     fn drain(&mut self) {
-        for (_, reference) in self.outbox.drain(..) {
-            let packet = *self.packets.get(reference);
-            self.packets.release(reference);
+        for (_, reference) in self.world.outbox.drain(..) {
+            let packet = *self.world.packets.get(reference);
+            self.world.packets.release(reference);
             self.emitted += 1;
             if packet.flags.has(Flags::RST) {
                 continue;
@@ -134,7 +119,7 @@ impl World {
                 self.timestamp = value;
             }
         }
-        assert_eq!(self.packets.held(), 0, "a packet was kept");
+        assert_eq!(self.world.packets.held(), 0, "a packet was kept");
     }
 
     fn at(&self, position: Where, right: Seq) -> Seq {
@@ -222,17 +207,17 @@ fn config(settings: &Settings) -> Config {
     }
 }
 
-fn packet(world: &mut World, segment: &Segment) -> bentpipe_types::PacketRef {
+fn packet(peer: &mut Peer, segment: &Segment) -> bentpipe_types::PacketRef {
     let mut packet = Packet::new(REMOTE, LOCAL, IpVersion::V4);
-    packet.sequence = world.at(segment.sequence, world.expected);
-    packet.acknowledgment = world.at(segment.acknowledgment, world.highest);
+    packet.sequence = peer.at(segment.sequence, peer.expected);
+    packet.acknowledgment = peer.at(segment.acknowledgment, peer.highest);
     packet.flags = Flags(segment.flags);
     packet.window = segment.window;
     packet.payload_length = min(segment.length, 9000);
     if let Some((value, echo)) = segment.timestamps {
         packet.set_timestamps(
             1000_u32.wrapping_add_signed(value.into()),
-            world.timestamp.wrapping_add_signed(echo.into()),
+            peer.timestamp.wrapping_add_signed(echo.into()),
         );
     }
     let blocks: SackBlocks = segment
@@ -240,65 +225,69 @@ fn packet(world: &mut World, segment: &Segment) -> bentpipe_types::PacketRef {
         .iter()
         .flatten()
         .map(|&(start, length)| {
-            let start = world.at(start, world.acknowledged);
+            let start = peer.at(start, peer.acknowledged);
             SackBlock {
                 start,
                 end: start + u32::from(length),
             }
         })
         .collect();
-    let reference = world.packets.insert(packet);
+    let reference = peer.world.packets.insert(packet);
     if let Some((mss, scale, sack)) = segment.syn {
         let options = SynOptions {
             maximum_segment_size: mss,
             window_scale: scale,
             sack_permitted: sack,
         };
-        world.packets.set_syn_options(reference, options);
+        peer.world.packets.set_syn_options(reference, options);
     }
     if !blocks.as_slice().is_empty() {
-        world.packets.set_sack_blocks(reference, &blocks);
+        peer.world.packets.set_sack_blocks(reference, &blocks);
     }
     reference
 }
 
-fn honest(world: &World, timestamps: bool, flags: Flags) -> Packet {
+fn honest(peer: &Peer, timestamps: bool, flags: Flags) -> Packet {
     let mut packet = Packet::new(REMOTE, LOCAL, IpVersion::V4);
-    packet.sequence = world.expected;
-    packet.acknowledgment = world.acknowledged;
+    packet.sequence = peer.expected;
+    packet.acknowledgment = peer.acknowledged;
     packet.flags = flags;
     packet.window = 60_000;
     if timestamps {
-        let value = 1000 + (world.now.as_nanos() / 1_000_000) as u32;
-        packet.set_timestamps(value, world.timestamp);
+        let value = 1000 + (peer.world.now.as_nanos() / 1_000_000) as u32;
+        packet.set_timestamps(value, peer.timestamp);
     }
     packet
 }
 
 /// Lets the connection run at its deadlines until `end`.
-fn wait(connection: &mut Connection, world: &mut World, end: Time) {
+fn wait(connection: &mut Connection, peer: &mut Peer, end: Time) {
     let mut idle = 0;
     for _ in 0..2000 {
         let Some(deadline) = connection.next_deadline().filter(|at| *at <= end) else {
             break;
         };
-        idle = if deadline <= world.now { idle + 1 } else { 0 };
+        idle = if deadline <= peer.world.now {
+            idle + 1
+        } else {
+            0
+        };
         assert!(
             idle < 100,
             "it wants to run again and again, at the same time"
         );
-        world.now = world.now.max(deadline);
-        connection.on_deadline(&mut world.cx());
-        check(connection, world);
+        peer.world.now = peer.world.now.max(deadline);
+        connection.on_deadline(&mut peer.world.cx());
+        check(connection, peer);
     }
-    world.now = world.now.max(end);
+    peer.world.now = peer.world.now.max(end);
 }
 
-fn check(connection: &Connection, world: &mut World) {
-    let emitted = world.outbox.len();
+fn check(connection: &Connection, peer: &mut Peer) {
+    let emitted = peer.world.outbox.len();
     // The send buffer in the smallest segments, retransmitted, and acknowledgments.
     assert!(emitted < 20_000, "{emitted} packets at once");
-    world.drain();
+    peer.drain();
     let window = connection.congestion_window();
     assert!(
         window >= u64::from(connection.segment_size()),
@@ -322,13 +311,8 @@ fn check(connection: &Connection, world: &mut World) {
 
 fn run(input: &Input) {
     let config = config(&input.settings);
-    let mut world = World {
-        now: Time::ZERO,
-        packets: PacketStore::default(),
-        random: RandomStream::new(1, "fuzz", "connection"),
-        trace: Trace::default(),
-        outbox: Outbox::new(),
-        discards: Discards::default(),
+    let mut peer = Peer {
+        world: World::new(RandomStream::new(1, "fuzz", "connection")),
         expected: Seq::new(7_000),
         acknowledged: Seq::default(),
         highest: Seq::default(),
@@ -337,75 +321,82 @@ fn run(input: &Input) {
     };
     let initial = Seq::new(input.settings.initial);
     let mut connection = match &input.passive {
-        None => Connection::connect(&config, LOCAL, REMOTE, Port(0), initial, &mut world.cx()),
+        None => Connection::connect(
+            &config,
+            LOCAL,
+            REMOTE,
+            Port(0),
+            initial,
+            &mut peer.world.cx(),
+        ),
         Some(syn) => {
-            let reference = packet(&mut world, syn);
-            let mut cx = world.cx();
+            let reference = packet(&mut peer, syn);
+            let mut cx = peer.world.cx();
             Connection::accept(&config, LOCAL, REMOTE, Port(0), initial, reference, &mut cx)
         }
     };
     connection.set_sink(input.settings.sink);
-    check(&connection, &mut world);
+    check(&connection, &mut peer);
     for operation in input.operations.iter().take(300) {
         match *operation {
             Operation::Write(bytes) => {
-                connection.write(bytes.into(), &mut world.cx());
+                connection.write(bytes.into(), &mut peer.world.cx());
             }
             Operation::Read(bytes) => {
-                connection.read(bytes.into(), &mut world.cx());
+                connection.read(bytes.into(), &mut peer.world.cx());
             }
-            Operation::Close => connection.close(&mut world.cx()),
-            Operation::Abort => connection.abort(&mut world.cx()),
+            Operation::Close => connection.close(&mut peer.world.cx()),
+            Operation::Abort => connection.abort(&mut peer.world.cx()),
             Operation::Wait(ms) => {
-                let end = world.now + Span::from_millis(ms.into());
-                wait(&mut connection, &mut world, end);
+                let end = peer.world.now + Span::from_millis(ms.into());
+                wait(&mut connection, &mut peer, end);
             }
             Operation::Deadline => {
                 if let Some(at) = connection.next_deadline() {
-                    let end = at.max(world.now);
-                    wait(&mut connection, &mut world, end);
+                    let end = at.max(peer.world.now);
+                    wait(&mut connection, &mut peer, end);
                 }
             }
             Operation::SynAck => {
-                world.acknowledged = world.highest;
-                let mut packet = honest(&world, config.timestamps, Flags::SYN.with(Flags::ACK));
+                peer.acknowledged = peer.highest;
+                let mut packet = honest(&peer, config.timestamps, Flags::SYN.with(Flags::ACK));
                 packet.sequence = Seq::new(7_000);
-                let reference = world.packets.insert(packet);
+                let reference = peer.world.packets.insert(packet);
                 let options = SynOptions {
                     maximum_segment_size: Some(1460),
                     window_scale: Some(3),
                     sack_permitted: true,
                 };
-                world.packets.set_syn_options(reference, options);
-                connection.on_packet(reference, &mut world.cx());
+                peer.world.packets.set_syn_options(reference, options);
+                connection.on_packet(reference, &mut peer.world.cx());
             }
             Operation::Honest { acknowledges, data } => {
-                let outstanding = world.highest - world.acknowledged;
-                world.acknowledged += min(u32::from(acknowledges), outstanding);
-                let mut packet = honest(&world, config.timestamps, Flags::ACK);
+                let outstanding = peer.highest - peer.acknowledged;
+                peer.acknowledged += min(u32::from(acknowledges), outstanding);
+                let mut packet = honest(&peer, config.timestamps, Flags::ACK);
                 packet.payload_length = min(data, 9000);
                 packet.payload_offset = connection.offset_of(packet.sequence);
-                let reference = world.packets.insert(packet);
-                connection.on_packet(reference, &mut world.cx());
+                let reference = peer.world.packets.insert(packet);
+                connection.on_packet(reference, &mut peer.world.cx());
             }
             Operation::Sack { from, length } => {
-                let packet = honest(&world, config.timestamps, Flags::ACK);
-                let reference = world.packets.insert(packet);
-                let start = world.acknowledged + u32::from(from);
+                let packet = honest(&peer, config.timestamps, Flags::ACK);
+                let reference = peer.world.packets.insert(packet);
+                let start = peer.acknowledged + u32::from(from);
                 let block = SackBlock {
                     start,
                     end: start + u32::from(length),
                 };
                 let blocks = [block].into_iter().collect();
-                world.packets.set_sack_blocks(reference, &blocks);
-                connection.on_packet(reference, &mut world.cx());
+                peer.world.packets.set_sack_blocks(reference, &blocks);
+                connection.on_packet(reference, &mut peer.world.cx());
             }
             Operation::Segment(ref segment) => {
-                let reference = packet(&mut world, segment);
-                let record = world.packets.get_mut(reference);
+                let reference = packet(&mut peer, segment);
+                let record = peer.world.packets.get_mut(reference);
                 record.payload_offset = connection.offset_of(record.sequence);
                 let before = connection.delivered_offset();
-                let accepted = connection.on_packet_accepting(reference, &mut world.cx());
+                let accepted = connection.on_packet_accepting(reference, &mut peer.world.cx());
                 if let Some(accepted) = accepted {
                     // What a host's buffer has room for, and what the segment has.
                     let end = accepted.offset + u64::from(accepted.length);
@@ -416,9 +407,9 @@ fn run(input: &Input) {
             }
         }
         let _ = connection.take_events();
-        check(&connection, &mut world);
+        check(&connection, &mut peer);
     }
-    assert!(world.emitted < 5_000_000);
+    assert!(peer.emitted < 5_000_000);
 }
 
 fuzz_target!(|input: Input| run(&input));

@@ -4,33 +4,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_tcp::{Config, Connection};
-use bentpipe_types::{
-    Address, Ctx, Discards, Endpoint, PacketRef, PacketStore, Port, RandomStream, Seq, Span, Time,
-    Trace,
-};
-
-/// Everything a `Ctx` borrows.
-struct World {
-    now: Time,
-    packets: PacketStore,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Vec<(Port, PacketRef)>,
-    discards: Discards,
-}
-
-impl World {
-    fn cx(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
-}
+use bentpipe_types::{Address, Endpoint, PacketRef, Port, RandomStream, Seq, Span, Time, World};
 
 /// A link of 100 Mbit/s and some delay, one way: when what arrives.
 #[derive(Default)]
@@ -54,14 +28,7 @@ impl Pipe {
 }
 
 fn transfer(window: u64, delay: Span, segments: u64) {
-    let mut world = World {
-        now: Time::ZERO,
-        packets: PacketStore::default(),
-        random: RandomStream::new(1, "ping", "none"),
-        trace: Trace::default(),
-        outbox: Vec::new(),
-        discards: Discards::default(),
-    };
+    let mut world = World::new(RandomStream::new(1, "ping", "none"));
     let config = Config {
         receive_buffer: window,
         send_buffer: 4 * window,

@@ -3,8 +3,8 @@
 use std::collections::BinaryHeap;
 
 use bentpipe_types::{
-    Address, Ctx, Discards, Endpoint, Flags, Packet, PacketRef, PacketStore, Port, RandomStream,
-    SackBlock, Seq, Span, SynOptions, Time, Trace,
+    Address, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, SackBlock, Seq, Span,
+    SynOptions, Time, World,
 };
 
 use crate::{Config, Connection, Events, State};
@@ -21,38 +21,9 @@ pub(crate) fn endpoint(side: usize) -> Endpoint {
     }
 }
 
-/// Everything a `Ctx` borrows.
-pub(crate) struct World {
-    pub(crate) now: Time,
-    pub(crate) packets: PacketStore,
-    pub(crate) random: RandomStream,
-    pub(crate) trace: Trace,
-    pub(crate) outbox: Vec<(Port, PacketRef)>,
-    pub(crate) discards: Discards,
-}
-
-impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            now: Time::ZERO,
-            packets: PacketStore::default(),
-            random: RandomStream::new(seed, "network", "hostility"),
-            trace: Trace::default(),
-            outbox: Vec::new(),
-            discards: Discards::default(),
-        }
-    }
-
-    pub(crate) fn cx(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
+/// Nothing has happened in it.
+pub(crate) fn world(seed: u64) -> World {
+    World::new(RandomStream::new(seed, "network", "hostility"))
 }
 
 /// A segment as a test writes it: numbers relative to both ends' initial ones.
@@ -81,7 +52,7 @@ pub(crate) const THEIR_ISN: Seq = Seq::new(0xffff_ff00);
 impl Single {
     /// A connection that has sent its SYN, which is still in the outbox.
     pub(crate) fn connect(config: &Config) -> Self {
-        let mut world = World::new(1);
+        let mut world = world(1);
         let tcp = Connection::connect(
             config,
             endpoint(A),
@@ -101,7 +72,7 @@ impl Single {
 
     /// A connection made of a SYN with these options.
     pub(crate) fn accept(config: &Config, options: SynOptions) -> Self {
-        let mut world = World::new(1);
+        let mut world = world(1);
         let mut syn = Packet::new(endpoint(B), endpoint(A), config.ip_version);
         syn.flags = Flags::SYN;
         syn.sequence = THEIR_ISN;
@@ -329,7 +300,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(a: &Config, b: &Config, network: Hostility, seed: u64) -> Self {
-        let mut world = World::new(seed);
+        let mut world = world(seed);
         let initial = [
             Seq::new(world.random.bits() as u32 | 0xffff_f000),
             Seq::new(world.random.bits() as u32),

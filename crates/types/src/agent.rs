@@ -85,6 +85,59 @@ impl Ctx<'_> {
     }
 }
 
+/// All that a [`Ctx`] borrows, owned: for a driver of agents that share one randomness, a live host,
+/// a script, a test. (The simulated network keeps a random stream for each of its nodes.)
+#[derive(Debug)]
+pub struct World {
+    /// The time.
+    pub now: Time,
+    /// The packets.
+    pub packets: PacketStore,
+    /// The randomness.
+    pub random: RandomStream,
+    /// Where series are recorded.
+    pub trace: Trace,
+    /// What was emitted and not yet sent.
+    pub outbox: Outbox,
+    /// What was discarded.
+    pub discards: Discards,
+}
+
+impl World {
+    /// Nothing has happened.
+    #[must_use]
+    pub fn new(random: RandomStream) -> Self {
+        Self {
+            now: Time::ZERO,
+            packets: PacketStore::default(),
+            random,
+            trace: Trace::default(),
+            outbox: Outbox::new(),
+            discards: Discards::default(),
+        }
+    }
+
+    /// What an agent may touch now.
+    #[inline]
+    pub fn cx(&mut self) -> Ctx<'_> {
+        Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            trace: &mut self.trace,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        }
+    }
+
+    /// The same at another time, which is the time from then on.
+    #[inline]
+    pub fn at(&mut self, now: Time) -> Ctx<'_> {
+        self.now = now;
+        self.cx()
+    }
+}
+
 /// A host, a router or a middlebox: something that packets reach and that has deadlines.
 ///
 /// An agent never asks for the time and never waits: it is told, and names its next deadline.

@@ -16,7 +16,7 @@ mod store;
 mod time;
 mod trace;
 
-pub use agent::{Agent, Ctx, Discards, DropReason, Outbox, Port};
+pub use agent::{Agent, Ctx, Discards, DropReason, Outbox, Port, World};
 pub use bytes::Bytes;
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,

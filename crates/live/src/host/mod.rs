@@ -15,8 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bentpipe_tcp::{Accepted, Config, Connection, State, reset_reply};
 use bentpipe_types::{
-    Ctx, Discards, Endpoint, Flags, IpVersion, Outbox, PacketRef, PacketStore, Port, RandomStream,
-    Time, Trace,
+    Ctx, Endpoint, Flags, IpVersion, PacketRef, PacketStore, Port, RandomStream, Time, World,
 };
 use bentpipe_wire::{Encoder, Parsed, parse};
 
@@ -113,28 +112,6 @@ struct Listener<A> {
     make: Box<dyn FnMut(SocketAddr) -> A>,
 }
 
-/// All that a [`Ctx`] borrows.
-struct World {
-    packets: PacketStore,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Outbox,
-    discards: Discards,
-}
-
-impl World {
-    fn cx(&mut self, now: Time) -> Ctx<'_> {
-        Ctx {
-            now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
-}
-
 /// A TCP host.
 pub struct Host<A> {
     settings: HostSettings,
@@ -160,13 +137,7 @@ impl<A: Application> Host<A> {
         settings.limits.connections = settings.limits.connections.min(peers::MOST);
         Self {
             encoder: Encoder::new(Peers::new(settings.ipv4, settings.ipv6)),
-            world: World {
-                packets: PacketStore::default(),
-                random: RandomStream::new(settings.secret.0[0], "host", "agent"),
-                trace: Trace::default(),
-                outbox: Outbox::new(),
-                discards: Discards::default(),
-            },
+            world: World::new(RandomStream::new(settings.secret.0[0], "host", "agent")),
             settings,
             slots: Vec::new(),
             free: Vec::new(),
@@ -221,7 +192,7 @@ impl<A: Application> Host<A> {
         );
         let mut config = config.clone();
         config.ip_version = version;
-        let mut cx = self.world.cx(now);
+        let mut cx = self.world.at(now);
         let connection =
             Connection::connect(&config, source, destination, EGRESS, sequence, &mut cx);
         let tuple = Tuple { remote, local_port };
@@ -248,7 +219,7 @@ impl<A: Application> Host<A> {
             let Some(slot) = self.slots[usize::from(index)].as_deref_mut() else {
                 continue;
             };
-            let mut cx = self.world.cx(now);
+            let mut cx = self.world.at(now);
             let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
             if is_due(slot.connection.next_deadline()) {
                 slot.connection.on_deadline(&mut cx);
@@ -329,7 +300,7 @@ impl<A: Application> Host<A> {
         // does.
         let record = self.world.packets.get_mut(packet);
         record.payload_offset = slot.connection.offset_of(record.sequence);
-        let mut cx = self.world.cx(now);
+        let mut cx = self.world.at(now);
         if let Some(accepted) = slot.connection.on_packet_accepting(packet, &mut cx)
             && !slot.store(segment.payload, accepted)
         {
@@ -361,7 +332,7 @@ impl<A: Application> Host<A> {
             now,
         );
         let packet = insert(&mut self.world.packets, segment, index);
-        let mut cx = self.world.cx(now);
+        let mut cx = self.world.at(now);
         let connection =
             Connection::accept(&config, local, remote, EGRESS, sequence, packet, &mut cx);
         self.occupy(index, tuple, connection, &config, application);
@@ -373,7 +344,7 @@ impl<A: Application> Host<A> {
         self.counters.refuse(Refusal::NoConnection);
         self.encoder.addressing().set_stray(segment.ip.source());
         let packet = insert(&mut self.world.packets, segment, STRAY.0);
-        reset_reply(packet, EGRESS, &mut self.world.cx(now));
+        reset_reply(packet, EGRESS, &mut self.world.at(now));
     }
 
     /// After anything: the application sees what is new, what was emitted goes out, and a
@@ -394,7 +365,7 @@ impl<A: Application> Host<A> {
         let Some(slot) = self.slots[usize::from(index)].as_deref_mut() else {
             return;
         };
-        let mut cx = self.world.cx(now);
+        let mut cx = self.world.at(now);
         // An application that writes or closes may cause news; but only so often.
         let mut rounds = 4;
         loop {

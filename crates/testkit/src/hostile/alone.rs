@@ -2,8 +2,8 @@
 
 use bentpipe_tcp::{Config, Connection, State};
 use bentpipe_types::{
-    Address, Ctx, Discards, Endpoint, Flags, IpVersion, Outbox, Packet, PacketRef, PacketStore,
-    Port, RandomStream, SackBlock, SackBlocks, Seq, Span, SynOptions, Time, Trace,
+    Address, Endpoint, Flags, IpVersion, Packet, PacketRef, Port, RandomStream, SackBlock,
+    SackBlocks, Seq, Span, SynOptions, Time, World,
 };
 use bentpipe_wire::TcpOptions;
 
@@ -66,16 +66,12 @@ pub(super) struct Alone<'a> {
     dice: Dice,
     config: Config,
     tcp: Connection,
-    world: World<'a>,
+    peer: Peer<'a>,
 }
 
-struct World<'a> {
-    now: Time,
-    packets: PacketStore,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Outbox,
-    discards: Discards,
+/// The one the connection talks with, and what lies between them.
+struct Peer<'a> {
+    world: World,
     counts: Counts,
     capture: Option<&'a mut Capture>,
     // What the peer knows: its own next sequence number, the connection's acknowledged and highest,
@@ -86,27 +82,22 @@ struct World<'a> {
     clock: u32,
 }
 
-impl World<'_> {
-    fn context(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
-
+impl Peer<'_> {
     /// Takes what was sent, and learns what a peer would.
     fn drain(&mut self) -> usize {
-        let outbox = std::mem::take(&mut self.outbox);
+        let outbox = std::mem::take(&mut self.world.outbox);
         for &(_, reference) in &outbox {
             if let Some(capture) = &mut self.capture {
-                capture.record(&self.packets, reference, 0, Seen::Leaving, self.now);
+                capture.record(
+                    &self.world.packets,
+                    reference,
+                    0,
+                    Seen::Leaving,
+                    self.world.now,
+                );
             }
-            let packet = *self.packets.get(reference);
-            self.packets.release(reference);
+            let packet = *self.world.packets.get(reference);
+            self.world.packets.release(reference);
             self.counts.packets += 1;
             if packet.flags.has(Flags::RST) {
                 continue;
@@ -133,7 +124,7 @@ impl World<'_> {
         packet.flags = flags;
         packet.window = 60_000;
         if config.timestamps {
-            let value = 1000 + (self.now.as_nanos() / 1_000_000) as u32;
+            let value = 1000 + (self.world.now.as_nanos() / 1_000_000) as u32;
             packet.set_timestamps(value, self.clock);
         }
         packet
@@ -148,16 +139,22 @@ impl World<'_> {
     }
 
     fn insert(&mut self, packet: Packet, blocks: &SackBlocks, syn: SynOptions) -> PacketRef {
-        let reference = self.packets.insert(packet);
-        self.packets.set_syn_options(reference, syn);
+        let reference = self.world.packets.insert(packet);
+        self.world.packets.set_syn_options(reference, syn);
         if !blocks.as_slice().is_empty() {
-            self.packets.set_sack_blocks(reference, blocks);
+            self.world.packets.set_sack_blocks(reference, blocks);
         }
-        let options = TcpOptions::of(&self.packets, reference).length() as u8;
-        let record = self.packets.get_mut(reference);
+        let options = TcpOptions::of(&self.world.packets, reference).length() as u8;
+        let record = self.world.packets.get_mut(reference);
         record.header_length = record.ip_version().header_length() + 20 + options;
         if let Some(capture) = &mut self.capture {
-            capture.record(&self.packets, reference, 0, Seen::Arriving, self.now);
+            capture.record(
+                &self.world.packets,
+                reference,
+                0,
+                Seen::Arriving,
+                self.world.now,
+            );
         }
         reference
     }
@@ -179,7 +176,7 @@ impl World<'_> {
             0
         };
         if dice.coin() {
-            let value = 1000 + (self.now.as_nanos() / 1_000_000) as u32;
+            let value = 1000 + (self.world.now.as_nanos() / 1_000_000) as u32;
             packet.set_timestamps(
                 value.wrapping_add(dice.below(2000) as u32),
                 self.clock.wrapping_sub(dice.below(2000) as u32),
@@ -207,13 +204,8 @@ impl<'a> Alone<'a> {
         let mut dice = Dice::new(seed, "operations");
         let version = dice.pick(&[IpVersion::V4, IpVersion::V6]);
         let config = config(&mut dice, version);
-        let mut world = World {
-            now: Time::ZERO,
-            packets: PacketStore::default(),
-            random: RandomStream::new(seed, "hostile", "connection"),
-            trace: Trace::default(),
-            outbox: Outbox::new(),
-            discards: Discards::default(),
+        let mut peer = Peer {
+            world: World::new(RandomStream::new(seed, "hostile", "connection")),
             counts: Counts::default(),
             capture,
             own: PEER,
@@ -223,21 +215,21 @@ impl<'a> Alone<'a> {
         };
         let initial = Seq::new(dice.bits() as u32);
         let tcp = if dice.one_in(4) {
-            let mut syn = world.honest(&config, Flags::SYN);
+            let mut syn = peer.honest(&config, Flags::SYN);
             syn.sequence = PEER;
             let options = Self::offer(&mut dice);
-            let reference = world.insert(syn, &SackBlocks::default(), options);
-            let mut cx = world.context();
+            let reference = peer.insert(syn, &SackBlocks::default(), options);
+            let mut cx = peer.world.cx();
             Connection::accept(&config, LOCAL, REMOTE, Port(0), initial, reference, &mut cx)
         } else {
-            let mut cx = world.context();
+            let mut cx = peer.world.cx();
             Connection::connect(&config, LOCAL, REMOTE, Port(0), initial, &mut cx)
         };
         let mut alone = Self {
             dice,
             config,
             tcp,
-            world,
+            peer,
         };
         alone.tcp.set_sink(alone.dice.coin());
         alone
@@ -298,7 +290,7 @@ impl<'a> Alone<'a> {
             kind: Kind::Fraud,
             what: format!("{what}\n{:?}\n{:?}", self.tcp, self.config),
         })?;
-        Ok(self.world.counts)
+        Ok(self.peer.counts)
     }
 
     fn drive(&mut self) -> Result<(), String> {
@@ -320,69 +312,69 @@ impl<'a> Alone<'a> {
     }
 
     fn apply(&mut self, operation: Operation) -> Result<(), String> {
-        self.world.counts.events += 1;
+        self.peer.counts.events += 1;
         match operation {
             Operation::Write(bytes) => {
-                self.tcp.write(bytes, &mut self.world.context());
+                self.tcp.write(bytes, &mut self.peer.world.cx());
             }
             Operation::Read(bytes) => {
-                self.tcp.read(bytes, &mut self.world.context());
+                self.tcp.read(bytes, &mut self.peer.world.cx());
             }
             Operation::WriteMore(bytes) => {
-                self.tcp.write_more(bytes, &mut self.world.context());
+                self.tcp.write_more(bytes, &mut self.peer.world.cx());
             }
             Operation::WriteRecord(bytes) => {
-                self.tcp.write_record(bytes, &mut self.world.context());
+                self.tcp.write_record(bytes, &mut self.peer.world.cx());
             }
-            Operation::Cork(cork) => self.tcp.set_cork(cork, &mut self.world.context()),
-            Operation::Nagle(nagle) => self.tcp.set_nagle(nagle, &mut self.world.context()),
+            Operation::Cork(cork) => self.tcp.set_cork(cork, &mut self.peer.world.cx()),
+            Operation::Nagle(nagle) => self.tcp.set_nagle(nagle, &mut self.peer.world.cx()),
             Operation::SendBuffer(bytes) => self.tcp.set_send_buffer(bytes),
             Operation::UserTimeout(timeout) => self.tcp.set_user_timeout(timeout),
-            Operation::Abandon => self.tcp.abandon(&mut self.world.context()),
-            Operation::Close => self.tcp.close(&mut self.world.context()),
-            Operation::Abort => self.tcp.abort(&mut self.world.context()),
-            Operation::Wait(span) => self.wait(self.world.now + span)?,
+            Operation::Abandon => self.tcp.abandon(&mut self.peer.world.cx()),
+            Operation::Close => self.tcp.close(&mut self.peer.world.cx()),
+            Operation::Abort => self.tcp.abort(&mut self.peer.world.cx()),
+            Operation::Wait(span) => self.wait(self.peer.world.now + span)?,
             Operation::Deadline => {
                 if let Some(at) = self.tcp.next_deadline() {
-                    self.wait(at.max(self.world.now))?;
+                    self.wait(at.max(self.peer.world.now))?;
                 }
             }
             Operation::SynAck => {
-                self.world.acknowledged = self.world.highest;
+                self.peer.acknowledged = self.peer.highest;
                 let flags = Flags::SYN.with(Flags::ACK);
-                let mut packet = self.world.honest(&self.config, flags);
+                let mut packet = self.peer.honest(&self.config, flags);
                 packet.sequence = PEER;
                 let options = Self::offer(&mut self.dice);
                 self.arrives(packet, &SackBlocks::default(), options);
             }
             Operation::Honest { acknowledges, data } => {
-                let outstanding = self.world.highest - self.world.acknowledged;
-                self.world.acknowledged += outstanding.min(acknowledges as u32);
-                let mut packet = self.world.honest(&self.config, Flags::ACK);
+                let outstanding = self.peer.highest - self.peer.acknowledged;
+                self.peer.acknowledged += outstanding.min(acknowledges as u32);
+                let mut packet = self.peer.honest(&self.config, Flags::ACK);
                 packet.payload_length = data;
                 self.arrives(packet, &SackBlocks::default(), SynOptions::default());
             }
             Operation::Sack { from, length } => {
-                let packet = self.world.honest(&self.config, Flags::ACK);
-                let start = self.world.acknowledged + from;
+                let packet = self.peer.honest(&self.config, Flags::ACK);
+                let start = self.peer.acknowledged + from;
                 let end = start + length;
                 let blocks = [SackBlock { start, end }].into_iter().collect();
                 self.arrives(packet, &blocks, SynOptions::default());
             }
             Operation::Window(window) => {
-                let mut packet = self.world.honest(&self.config, Flags::ACK);
+                let mut packet = self.peer.honest(&self.config, Flags::ACK);
                 packet.window = window;
                 self.arrives(packet, &SackBlocks::default(), SynOptions::default());
             }
             Operation::Segment => {
                 let version = self.config.ip_version;
-                let reference = self.world.segment(&mut self.dice, version);
-                let record = self.world.packets.get_mut(reference);
+                let reference = self.peer.segment(&mut self.dice, version);
+                let record = self.peer.world.packets.get_mut(reference);
                 // (What a SYN carries is the beginning of the stream.)
                 if self.tcp.state() != State::SynSent {
                     record.payload_offset = self.tcp.offset_of(record.sequence);
                 }
-                self.tcp.on_packet(reference, &mut self.world.context());
+                self.tcp.on_packet(reference, &mut self.peer.world.cx());
             }
         }
         self.check()
@@ -390,8 +382,8 @@ impl<'a> Alone<'a> {
 
     fn arrives(&mut self, mut packet: Packet, blocks: &SackBlocks, syn: SynOptions) {
         packet.payload_offset = self.tcp.offset_of(packet.sequence);
-        let reference = self.world.insert(packet, blocks, syn);
-        self.tcp.on_packet(reference, &mut self.world.context());
+        let reference = self.peer.insert(packet, blocks, syn);
+        self.tcp.on_packet(reference, &mut self.peer.world.cx());
     }
 
     fn wait(&mut self, end: Time) -> Result<(), String> {
@@ -400,32 +392,36 @@ impl<'a> Alone<'a> {
             let Some(at) = self.tcp.next_deadline().filter(|&at| at <= end) else {
                 break;
             };
-            at_once = if at <= self.world.now { at_once + 1 } else { 0 };
+            at_once = if at <= self.peer.world.now {
+                at_once + 1
+            } else {
+                0
+            };
             if at_once > 100 {
                 return Err("it wants to run again and again at the same time".to_owned());
             }
-            self.world.now = self.world.now.max(at);
-            self.world.counts.events += 1;
-            self.tcp.on_deadline(&mut self.world.context());
+            self.peer.world.now = self.peer.world.now.max(at);
+            self.peer.counts.events += 1;
+            self.tcp.on_deadline(&mut self.peer.world.cx());
             self.check()?;
         }
-        self.world.now = self.world.now.max(end);
+        self.peer.world.now = self.peer.world.now.max(end);
         Ok(())
     }
 
     fn check(&mut self) -> Result<(), String> {
-        let sent = self.world.drain();
+        let sent = self.peer.drain();
         // A send buffer in small segments, and acknowledgments
         if sent > 10_000 {
             return Err(format!("{sent} packets at once"));
         }
-        if self.world.packets.held() > 0 {
+        if self.peer.world.packets.held() > 0 {
             return Err("a packet was kept".to_owned());
         }
         let _ = self.tcp.take_events();
         if self.tcp.state() == State::Closed && self.tcp.next_deadline().is_some() {
             return Err("a deadline of a connection that is no more".to_owned());
         }
-        check(&self.tcp, self.config.receive_buffer, self.world.now)
+        check(&self.tcp, self.config.receive_buffer, self.peer.world.now)
     }
 }

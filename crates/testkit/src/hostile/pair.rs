@@ -2,8 +2,7 @@
 
 use bentpipe_tcp::{Connection, Events, State, reset_reply};
 use bentpipe_types::{
-    Address, Ctx, Discards, Endpoint, Flags, Outbox, PacketRef, PacketStore, Port, RandomStream,
-    Seq, Span, Time, Trace,
+    Address, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Seq, Span, Time, World,
 };
 
 use super::capture::{Capture, Seen};
@@ -27,12 +26,7 @@ const TICK: Span = Span::from_millis(50);
 
 pub(super) struct Pair<'a> {
     case: Case,
-    now: Time,
-    packets: PacketStore,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Outbox,
-    discards: Discards,
+    world: World,
     path: Path,
     ends: [Option<Connection>; 2],
     initial: [Seq; 2],
@@ -63,12 +57,7 @@ impl<'a> Pair<'a> {
         let mut pair = Self {
             path: Path::new(&case, seed),
             case,
-            now: Time::ZERO,
-            packets: PacketStore::default(),
-            random: RandomStream::new(seed, "hostile", "connections"),
-            trace: Trace::default(),
-            outbox: Outbox::new(),
-            discards: Discards::default(),
+            world: World::new(RandomStream::new(seed, "hostile", "connections")),
             ends: [None, None],
             initial,
             events: [Events::NONE; 2],
@@ -85,17 +74,6 @@ impl<'a> Pair<'a> {
         pair
     }
 
-    fn context(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
-    }
-
     fn connect(&mut self, side: usize) {
         let config = self.case.configs[side].clone();
         let initial = self.initial[side];
@@ -106,7 +84,7 @@ impl<'a> Pair<'a> {
             remote,
             Port(0),
             initial,
-            &mut self.context(),
+            &mut self.world.cx(),
         );
         self.add(side, tcp);
     }
@@ -126,7 +104,7 @@ impl<'a> Pair<'a> {
         let Some(mut tcp) = self.ends[side].take() else {
             return T::default();
         };
-        let result = act(&mut tcp, &mut self.context());
+        let result = act(&mut tcp, &mut self.world.cx());
         self.events[side] |= tcp.take_events();
         self.ends[side] = Some(tcp);
         self.carry(side);
@@ -135,28 +113,41 @@ impl<'a> Pair<'a> {
 
     /// Hands what one end has sent to the path.
     fn carry(&mut self, side: usize) {
-        let mut outbox = std::mem::take(&mut self.outbox);
+        let mut outbox = std::mem::take(&mut self.world.outbox);
         for (_, packet) in outbox.drain(..) {
             self.counts.packets += 1;
             if let Some(capture) = &mut self.capture {
-                capture.record(&self.packets, packet, side, Seen::Leaving, self.now);
+                capture.record(
+                    &self.world.packets,
+                    packet,
+                    side,
+                    Seen::Leaving,
+                    self.world.now,
+                );
             }
-            self.path.send(side, packet, &mut self.packets, self.now);
+            self.path
+                .send(side, packet, &mut self.world.packets, self.world.now);
         }
-        self.outbox = outbox;
+        self.world.outbox = outbox;
     }
 
     fn arrives(&mut self, to: usize, packet: PacketRef) {
         if let Some(capture) = &mut self.capture {
-            capture.record(&self.packets, packet, to, Seen::Arriving, self.now);
+            capture.record(
+                &self.world.packets,
+                packet,
+                to,
+                Seen::Arriving,
+                self.world.now,
+            );
         }
         if self.ends[to].is_some() {
             self.with(to, |tcp, cx| tcp.on_packet(packet, cx));
             return;
         }
-        let flags = self.packets.get(packet).flags;
+        let flags = self.world.packets.get(packet).flags;
         if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
-            reset_reply(packet, Port(0), &mut self.context());
+            reset_reply(packet, Port(0), &mut self.world.cx());
             self.carry(to);
             return;
         }
@@ -170,7 +161,7 @@ impl<'a> Pair<'a> {
             Port(0),
             initial,
             packet,
-            &mut self.context(),
+            &mut self.world.cx(),
         );
         self.add(to, tcp);
     }
@@ -197,7 +188,7 @@ impl<'a> Pair<'a> {
                 self.with(side, |tcp, cx| tcp.close(cx));
             }
             let (from, to) = application.asleep;
-            let awake = self.now < from || self.now >= to;
+            let awake = self.world.now < from || self.world.now >= to;
             if !application.sink && awake {
                 self.with(side, |tcp, cx| tcp.read(application.read_at_most, cx));
             }
@@ -226,8 +217,12 @@ impl<'a> Pair<'a> {
             return None;
         }
         self.counts.events += 1;
-        self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
-        self.now = self.now.max(next);
+        self.at_once = if next > self.world.now {
+            0
+        } else {
+            self.at_once + 1
+        };
+        self.world.now = self.world.now.max(next);
         if arrival == Some(next) {
             let (to, packet) = self.path.arrive()?;
             self.at_once = 0;
@@ -240,7 +235,7 @@ impl<'a> Pair<'a> {
             }
         }
         if tick == Some(next) {
-            self.tick = self.now + TICK;
+            self.tick = self.world.now + TICK;
         }
         Some(())
     }
@@ -249,20 +244,26 @@ impl<'a> Pair<'a> {
         for side in [A, B] {
             if let Some(tcp) = &self.ends[side] {
                 let buffer = self.case.configs[side].receive_buffer;
-                check(tcp, buffer, self.now).map_err(|what| self.about(side, &what))?;
+                check(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
                 if tcp.delivered_offset() > self.written[1 - side] {
                     return Err(self.about(side, "it has more than was written"));
                 }
             }
         }
-        if self.packets.held() > MOST_PACKETS {
-            return Err(format!("{} packets", self.packets.held()));
+        if self.world.packets.held() > MOST_PACKETS {
+            return Err(format!("{} packets", self.world.packets.held()));
         }
         if self.counts.events > MOST_EVENTS {
-            return Err(format!("{} events by {:?}", self.counts.events, self.now));
+            return Err(format!(
+                "{} events by {:?}",
+                self.counts.events, self.world.now
+            ));
         }
         if self.at_once > MOST_AT_ONCE {
-            return Err(format!("it wants to run again and again at {:?}", self.now));
+            return Err(format!(
+                "it wants to run again and again at {:?}",
+                self.world.now
+            ));
         }
         Ok(())
     }
@@ -271,7 +272,7 @@ impl<'a> Pair<'a> {
         format!(
             "{}: {what}, at {:?}\n{:?}\n{:?}",
             ["A", "B"][side],
-            self.now,
+            self.world.now,
             self.ends[side],
             self.case
         )
@@ -282,12 +283,13 @@ impl<'a> Pair<'a> {
         let kind = self.case.kind;
         let result = self.drive().and_then(|()| self.judge());
         let Pair {
-            mut packets,
+            mut world,
             mut path,
             mut counts,
             ..
         } = self;
-        path.clear(&mut packets);
+        let packets = &mut world.packets;
+        path.clear(packets);
         counts.undetected = path.undetected;
         let ending = result.map_err(|what| Failure { kind, what })?;
         if packets.held() > 0 {

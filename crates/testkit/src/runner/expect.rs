@@ -49,7 +49,7 @@ impl Runner {
         from: Time,
         to: Time,
     ) -> Result<Option<Sent>, Problem> {
-        let last = (to + self.tolerance(from)).max(self.host.now);
+        let last = (to + self.tolerance(from)).max(self.host.world.now);
         loop {
             while let Some(sent) = self.sent.pop_front() {
                 let opens = spec.flags.has(Flags::SYN) && sent.flags.has(Flags::SYN);
@@ -141,7 +141,7 @@ impl Runner {
             return true;
         };
         let apart = u64::from((a.wrapping_sub(b) as i32).unsigned_abs());
-        let since = self.host.now.since(BEGINNING);
+        let since = self.host.world.now.since(BEGINNING);
         tick * apart <= self.setup.tolerance_around(since)
     }
 }

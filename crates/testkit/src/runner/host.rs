@@ -4,8 +4,7 @@ use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, State, reset_reply,
 };
 use bentpipe_types::{
-    Address, Ctx, Discards, Endpoint, Flags, Outbox, Packet, PacketRef, PacketStore, Port,
-    RandomStream, Seq, Time, Trace,
+    Address, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Seq, Time, World,
 };
 
 use super::fast_open::Policy;
@@ -50,27 +49,19 @@ pub(super) struct Listener {
 
 #[derive(Debug)]
 pub(super) struct Host {
-    pub(super) now: Time,
-    pub(super) packets: PacketStore,
+    pub(super) world: World,
     pub(super) conversations: Vec<Conversation>,
     pub(super) listeners: Vec<Listener>,
-    random: RandomStream,
-    trace: Trace,
-    outbox: Outbox,
-    discards: Discards,
 }
 
 impl Host {
     pub(super) fn new(now: Time) -> Self {
+        let mut world = World::new(RandomStream::new(1, "host", "none"));
+        world.now = now;
         Self {
-            now,
-            packets: PacketStore::default(),
+            world,
             conversations: Vec::new(),
             listeners: Vec::new(),
-            random: RandomStream::new(1, "host", "none"),
-            trace: Trace::default(),
-            outbox: Outbox::new(),
-            discards: Discards::default(),
         }
     }
 
@@ -80,26 +71,8 @@ impl Host {
         conversation: usize,
         act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T,
     ) -> T {
-        let mut cx = Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        };
-        act(&mut self.conversations[conversation].connection, &mut cx)
-    }
-
-    fn context(&mut self) -> Ctx<'_> {
-        Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        }
+        let connection = &mut self.conversations[conversation].connection;
+        act(connection, &mut self.world.cx())
     }
 
     /// Opens a connection. With `fast_open`: an option, data, and how much of it has room on the SYN;
@@ -113,7 +86,7 @@ impl Host {
     ) -> (usize, u64) {
         let end = |address, port| Endpoint { address, port };
         let (local, remote) = (end(LOCAL, local), end(REMOTE, remote));
-        let mut cx = self.context();
+        let mut cx = self.world.cx();
         let opening = Opening {
             config,
             local,
@@ -152,7 +125,7 @@ impl Host {
     pub(super) fn on_deadline(&mut self) {
         for index in 0..self.conversations.len() {
             let deadline = self.conversations[index].connection.next_deadline();
-            if deadline.is_some_and(|at| at <= self.now) {
+            if deadline.is_some_and(|at| at <= self.world.now) {
                 self.with(index, Connection::on_deadline);
             }
         }
@@ -169,21 +142,14 @@ impl Host {
 
     /// A packet has arrived.
     pub(super) fn receive(&mut self, reference: PacketRef) {
-        let packet: Packet = *self.packets.get(reference);
+        let packet: Packet = *self.world.packets.get(reference);
         let (local, remote) = (packet.destination, packet.source);
         if let Some(index) = self.between(local.port, remote.port) {
             self.with(index, |c, cx| c.on_packet(reference, cx));
             return;
         }
         let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK.with(Flags::RST));
-        let mut cx = Ctx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            trace: &mut self.trace,
-            outbox: &mut self.outbox,
-            discards: &mut self.discards,
-        };
+        let mut cx = self.world.cx();
         match self.listeners.last() {
             Some(listener) if opens => {
                 let option = cx.packets.syn_options(reference).fast_open;
@@ -223,6 +189,10 @@ impl Host {
     }
 
     pub(super) fn take_outbox(&mut self) -> Vec<PacketRef> {
-        self.outbox.drain(..).map(|(_, packet)| packet).collect()
+        self.world
+            .outbox
+            .drain(..)
+            .map(|(_, packet)| packet)
+            .collect()
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn names(runner: &Runner) -> Names {
         return names;
     };
     let connection = &runner.host.conversations[conversation].connection;
-    let info = connection.info(runner.host.now);
+    let info = connection.info(runner.host.world.now);
     let microseconds = |span: Span| span.as_nanos() / 1000;
     let scaled = info.window_scale != (0, 0);
     let options = u64::from(info.timestamps) | u64::from(info.sack) << 1 | u64::from(scaled) << 2;

@@ -209,12 +209,12 @@ impl Runner {
     fn event(&mut self, event: &Event) -> Result<(), Problem> {
         let origin = match self.anchor {
             Some(anchor) if event.time.is_anchored() => anchor,
-            _ => self.host.now,
+            _ => self.host.world.now,
         };
         let (from, to) = match event.time {
             When::Relative(after) => (origin + Span::from_nanos(after), None),
             When::Absolute(at) => (BEGINNING + Span::from_nanos(at), None),
-            When::Any => (self.host.now, Some(self.host.now + EVER)),
+            When::Any => (self.host.world.now, Some(self.host.world.now + EVER)),
             When::RelativeRange(a, b) => (
                 origin + Span::from_nanos(a),
                 Some(origin + Span::from_nanos(b)),
@@ -262,7 +262,7 @@ impl Runner {
         {
             self.step(deadline)?;
         }
-        self.host.now = self.host.now.max(time);
+        self.host.world.now = self.host.world.now.max(time);
         Ok(())
     }
 
@@ -278,7 +278,7 @@ impl Runner {
         if self.steps > MOST_STEPS {
             return Err(Problem::wrong("an end", "a host that runs for ever"));
         }
-        self.host.now = self.host.now.max(deadline);
+        self.host.world.now = self.host.world.now.max(deadline);
         self.host.on_deadline();
         self.after_host()
     }
@@ -295,10 +295,10 @@ impl Runner {
     }
 
     fn collect(&mut self) -> Result<(), Problem> {
-        let now = self.host.now;
+        let now = self.host.world.now;
         for reference in self.host.take_outbox() {
-            let sent = segment::Sent::read(&self.host.packets, reference, now);
-            self.host.packets.release(reference);
+            let sent = segment::Sent::read(&self.host.world.packets, reference, now);
+            self.host.world.packets.release(reference);
             self.sent.push_back(sent?);
         }
         Ok(())

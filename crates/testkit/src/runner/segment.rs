@@ -298,12 +298,15 @@ impl Runner {
                 }
             }
         }
-        let reference = self.host.packets.insert(packet);
+        let reference = self.host.world.packets.insert(packet);
         if syn_options != SynOptions::default() {
-            self.host.packets.set_syn_options(reference, syn_options);
+            self.host
+                .world
+                .packets
+                .set_syn_options(reference, syn_options);
         }
         if !blocks.as_slice().is_empty() {
-            self.host.packets.set_sack_blocks(reference, &blocks);
+            self.host.world.packets.set_sack_blocks(reference, &blocks);
         }
         Ok(reference)
     }

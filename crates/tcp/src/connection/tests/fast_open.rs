@@ -1,9 +1,9 @@
 //! TCP Fast Open (RFC 7413).
 
-use bentpipe_types::{FastOpen, Flags, Packet, Port, Span, SynOptions};
+use bentpipe_types::{FastOpen, Flags, Packet, Port, Span, SynOptions, World};
 
 use super::super::{ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen};
-use crate::testing::{A, B, OUR_ISN, Single, THEIR_ISN, World, endpoint};
+use crate::testing::{A, B, OUR_ISN, Single, THEIR_ISN, endpoint, world};
 use crate::{Config, State};
 
 const SYN_ACK: Flags = Flags::SYN.with(Flags::ACK);
@@ -38,7 +38,7 @@ fn single(world: World, tcp: Connection) -> Single {
 
 /// A SYN with a cookie and `bytes` bytes, still in the outbox.
 fn active(bytes: u64) -> Single {
-    let mut world = World::new(1);
+    let mut world = world(1);
     let fast = ActiveFastOpen {
         option: FastOpen::new(&[7; 8], false),
         bytes,
@@ -51,7 +51,7 @@ fn active(bytes: u64) -> Single {
 
 /// What comes of a SYN with `length` bytes.
 fn passive(length: u16, fast_open: PassiveFastOpen) -> Single {
-    let mut world = World::new(1);
+    let mut world = world(1);
     let mut syn = Packet::new(endpoint(B), endpoint(A), plain().ip_version);
     syn.flags = Flags::SYN;
     syn.sequence = THEIR_ISN;

@@ -408,7 +408,7 @@ fn a_segment_to_nowhere_is_reset() {
 
 #[test]
 fn a_listener_takes_nothing_but_a_syn() {
-    let mut world = crate::testing::World::new(1);
+    let mut world = crate::testing::world(1);
     for flags in [ACK, RST, SYN_ACK, Flags::SYN.with(RST), Flags::NONE] {
         let mut packet = bentpipe_types::Packet::new(endpoint(B), endpoint(A), Default::default());
         packet.flags = flags;

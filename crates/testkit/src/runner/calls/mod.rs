@@ -111,7 +111,7 @@ impl Runner {
                 return Err(pending.problem.unwrap_or(never));
             }
         }
-        let started = self.host.now;
+        let started = self.host.world.now;
         match self.start(spec)? {
             Outcome::Returned(returned) => {
                 self.after_host()?;
@@ -143,7 +143,7 @@ impl Runner {
     }
 
     fn in_time(&self, spec: &CallSpec, until: Time, started: Time) -> Result<(), Problem> {
-        let now = self.host.now;
+        let now = self.host.world.now;
         let slack = self.setup.tolerance_around(until.since(started.min(until)));
         if now <= until + slack && now + slack >= until {
             return Ok(());
@@ -164,7 +164,7 @@ impl Runner {
             match self.go_on(&mut pending) {
                 Ok(Some(returned)) => {
                     pending.is_over = true;
-                    let started = pending.until.min(self.host.now);
+                    let started = pending.until.min(self.host.world.now);
                     pending.problem = self
                         .check(&pending.spec, returned)
                         .and_then(|()| self.in_time(&pending.spec, pending.until, started))

@@ -41,7 +41,7 @@ impl Runner {
                 expected: field(fields, "revents")?.unwrap_or(0),
             });
         }
-        self.poll_on(polled, self.host.now + timeout(milliseconds))
+        self.poll_on(polled, self.host.world.now + timeout(milliseconds))
     }
 
     pub(super) fn poll_on(
@@ -59,7 +59,7 @@ impl Runner {
             })
             .inspect(|&found| ready += i64::from(found != 0))
             .collect();
-        if ready == 0 && self.host.now < until {
+        if ready == 0 && self.host.world.now < until {
             return Ok(Outcome::Blocks(Waiting::Poll { entries, until }));
         }
         for (entry, found) in entries.iter().zip(found) {
