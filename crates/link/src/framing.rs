@@ -39,9 +39,6 @@ pub trait Framing: Debug + Send {
     /// the caller's, and may be gone: it is not to be looked up.
     fn lose(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore);
 
-    /// Packets that arrived intact and were released all the same.
-    fn discarded(&self) -> u64;
-
     /// Tells what it has done, by name: for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }

@@ -73,10 +73,6 @@ impl Framing for DataCompression {
 
     fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
 
-    fn discarded(&self) -> u64 {
-        0
-    }
-
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "data_bytes_in", self.bytes_in);
         each(None, "data_bytes_out", self.bytes_out);

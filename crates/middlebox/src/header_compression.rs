@@ -72,10 +72,6 @@ impl HeaderCompressionCounters {
         each(flow, "headers_bad_checksum", self.bad_checksum);
         each(flow, "headers_undetected", self.undetected);
     }
-
-    fn discarded(&self) -> u64 {
-        self.tossed + self.undecodable + self.bad_checksum
-    }
 }
 
 /// The longest headers: 60 bytes of IP, 60 of TCP.
@@ -345,10 +341,6 @@ impl Framing for HeaderCompression {
         if self.reports_losses {
             self.decompressor.error();
         }
-    }
-
-    fn discarded(&self) -> u64 {
-        self.totals.discarded()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

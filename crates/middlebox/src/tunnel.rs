@@ -63,10 +63,6 @@ impl Framing for TunnelEntry {
 
     fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
 
-    fn discarded(&self) -> u64 {
-        0
-    }
-
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "encapsulated", self.encapsulated);
         each(None, "already_encapsulated", self.nested);

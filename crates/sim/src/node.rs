@@ -1,6 +1,6 @@
 //! The nodes of a network, dispatched by enum.
 
-use bentpipe_types::{Agent, Ctx, PacketRef, Port, Time};
+use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
 
 use crate::{Host, Router};
 
@@ -11,7 +11,26 @@ pub(crate) enum Node {
     Custom(Box<dyn Agent + Send>),
 }
 
+impl Node {
+    /// The node as an agent, for what is not asked per packet.
+    pub(crate) fn agent(&self) -> &dyn Agent {
+        match self {
+            Self::Host(host) => host.as_ref(),
+            Self::Router(router) => router,
+            Self::Custom(agent) => agent.as_ref(),
+        }
+    }
+}
+
 impl Agent for Node {
+    fn routes(&mut self, routes: Routes) {
+        match self {
+            Self::Host(host) => host.routes(routes),
+            Self::Router(router) => router.routes(routes),
+            Self::Custom(agent) => agent.routes(routes),
+        }
+    }
+
     #[inline]
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         match self {
@@ -36,5 +55,29 @@ impl Agent for Node {
             Self::Router(_) => None,
             Self::Custom(agent) => agent.next_deadline(),
         }
+    }
+
+    fn holdings(&self) -> Holdings {
+        self.agent().holdings()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.agent().counters(visit);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        self.agent().gauges()
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        self.agent().gauge(index)
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        self.agent().stream_check()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.agent().is_quiet()
     }
 }

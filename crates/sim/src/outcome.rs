@@ -2,7 +2,7 @@
 
 use bentpipe_link::Counters;
 use bentpipe_tcp::Statistics;
-use bentpipe_types::{Discards, Series, Time};
+use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
 /// What became of a flow.
 #[derive(Clone, Debug)]
@@ -51,6 +51,19 @@ pub struct DirectionOutcome {
 /// Counters by name, in the order in which the parts tell them.
 pub type Counts = Vec<(&'static str, u64)>;
 
+/// What became of an agent that is neither host nor router.
+#[derive(Clone, Debug)]
+pub struct AgentOutcome {
+    /// Its node's name.
+    pub name: String,
+    /// What it has counted, in its own order.
+    pub counters: Vec<(String, u64)>,
+    /// What it still keeps.
+    pub holdings: Holdings,
+    /// What the streams that end there have come to.
+    pub stream_check: StreamCheck,
+}
+
 /// What a run has come to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -64,6 +77,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// Link directions, in the order they were added.
     pub directions: Vec<DirectionOutcome>,
+    /// Agents that are neither hosts nor routers, in the order they were added.
+    pub agents: Vec<AgentOutcome>,
     /// The probes' time series.
     pub series: Vec<Series>,
 }
@@ -82,12 +97,21 @@ pub enum Violation {
         /// Packets its far end holds back.
         held_back: u64,
     },
-    /// The store holds other packets than those in transit.
+    /// The store holds other packets than those in transit and those that nodes say they keep.
     Store {
-        /// Packets the store holds.
+        /// References to packets that the store knows of.
         held: u64,
         /// Packets in transit.
         in_transit: u64,
+        /// References that nodes keep.
+        at_nodes: u64,
+    },
+    /// A stream that ends at an agent was given bytes at another place than they were sent for.
+    Agent {
+        /// Its node's name.
+        name: String,
+        /// What it found.
+        check: StreamCheck,
     },
     /// A receiver was given bytes at another place in the stream than they were sent for.
     Stream {

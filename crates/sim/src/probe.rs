@@ -109,6 +109,8 @@ pub enum ProbeTarget {
     Flow(usize, FlowQuantity),
     /// A link direction, by its index.
     Direction(usize, LinkQuantity),
+    /// A node, by its index, and one of its gauges.
+    Node(usize, usize),
 }
 
 /// A named series of one quantity.

@@ -1,6 +1,6 @@
 //! What a host, a router or a middlebox is, and all that it may touch.
 
-use crate::{PacketRef, PacketStore, RandomStream, Time, Trace};
+use crate::{PacketRef, PacketStore, RandomStream, Routes, Time};
 
 /// One of a node's attachments to a link, in the order the links were attached.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -64,8 +64,6 @@ pub struct Ctx<'a> {
     pub packets: &'a mut PacketStore,
     /// This agent's own randomness.
     pub random: &'a mut RandomStream,
-    /// Where series are recorded.
-    pub trace: &'a mut Trace,
     /// What the agent emits; the driver drains it after the call.
     pub outbox: &'a mut Outbox,
     /// What the agent discards.
@@ -95,8 +93,6 @@ pub struct World {
     pub packets: PacketStore,
     /// The randomness.
     pub random: RandomStream,
-    /// Where series are recorded.
-    pub trace: Trace,
     /// What was emitted and not yet sent.
     pub outbox: Outbox,
     /// What was discarded.
@@ -111,7 +107,6 @@ impl World {
             now: Time::ZERO,
             packets: PacketStore::default(),
             random,
-            trace: Trace::default(),
             outbox: Outbox::new(),
             discards: Discards::default(),
         }
@@ -124,7 +119,6 @@ impl World {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,
-            trace: &mut self.trace,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         }
@@ -138,10 +132,47 @@ impl World {
     }
 }
 
+/// What an agent keeps between calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Holdings {
+    /// References to packets of the store: one it has been handed and not yet emitted, discarded or
+    /// released, one it has retained, one it has made. Whoever drives the agent counts them: no packet
+    /// is anywhere else than under way or with an agent that says so.
+    pub packets: u64,
+    /// Bytes of streams that it buffers, whether as packets or as ranges.
+    pub bytes: u64,
+}
+
+/// A quantity of an agent that a probe may look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gauge {
+    /// What follows the node's name: `buffered` in `hub.buffered`.
+    pub name: &'static str,
+    /// `B`, `packets`, `connections`, `s`.
+    pub unit: &'static str,
+}
+
+/// What an agent's own connections found when they compared where bytes came with where they were
+/// sent from: see [`Packet::payload_offset`](crate::Packet::payload_offset).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StreamCheck {
+    /// Ranges of a stream that were accepted and compared.
+    pub ranges: u64,
+    /// Those that came at another place than they were sent from. Not zero means a fault.
+    pub mismatches: u64,
+}
+
 /// A host, a router or a middlebox: something that packets reach and that has deadlines.
 ///
-/// An agent never asks for the time and never waits: it is told, and names its next deadline.
+/// An agent never asks for the time and never waits: it is told, and names its next deadline. Whoever
+/// writes one outside the engine has what the engine's own hosts have: routes when the network is
+/// built, packets that it keeps and that are accounted for, counters in the results, quantities that
+/// probes look at, the check of its streams, a say in whether the run is over. All of that has a
+/// default, right for an agent that has none of it, and none of it is asked per packet.
 pub trait Agent {
+    /// The network is built: these are the routes from here. Called once, before anything else.
+    fn routes(&mut self, _routes: Routes) {}
+
     /// A packet has arrived at `from`. The agent now holds it: it emits, discards or releases it.
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>);
 
@@ -150,4 +181,33 @@ pub trait Agent {
 
     /// When this agent next wants to run without a packet. Asked after every call; cheap.
     fn next_deadline(&self) -> Option<Time>;
+
+    /// What it keeps now.
+    fn holdings(&self) -> Holdings {
+        Holdings::default()
+    }
+
+    /// Tells what it has counted, by name, in the order in which a result shows it.
+    fn counters(&self, _visit: &mut dyn FnMut(&str, u64)) {}
+
+    /// The quantities that probes may look at; the same for all agents of a kind.
+    fn gauges(&self) -> &'static [Gauge] {
+        &[]
+    }
+
+    /// The value now of one of [`gauges`](Self::gauges), by its index there.
+    fn gauge(&self, _index: usize) -> f64 {
+        f64::NAN
+    }
+
+    /// What the streams that end here have come to.
+    fn stream_check(&self) -> StreamCheck {
+        StreamCheck::default()
+    }
+
+    /// Are all of its connections over, so that of itself it will send no more? A run ends early when
+    /// every flow has ended, every agent says so, and no packet is under way.
+    fn is_quiet(&self) -> bool {
+        true
+    }
 }

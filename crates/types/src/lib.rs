@@ -11,18 +11,22 @@ mod bytes;
 mod packet;
 mod random;
 mod rate;
+mod routes;
 mod seq;
 mod store;
 mod time;
 mod trace;
 
-pub use agent::{Agent, Ctx, Discards, DropReason, Outbox, Port, World};
+pub use agent::{
+    Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,
+};
 pub use bytes::Bytes;
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };
 pub use random::RandomStream;
 pub use rate::BitRate;
+pub use routes::Routes;
 pub use seq::Seq;
 pub use store::{Compaction, Extension, PacketRef, PacketStore, Tunnel};
 pub use time::{Span, Time};

@@ -186,6 +186,12 @@ impl PacketStore {
         self.packets.len() - self.free.len()
     }
 
+    /// References to packets now held, by all holders together.
+    #[must_use]
+    pub fn references(&self) -> u64 {
+        self.packets.iter().map(|p| u64::from(p.references)).sum()
+    }
+
     /// Packets ever inserted.
     #[must_use]
     pub fn inserted(&self) -> u64 {

@@ -44,7 +44,6 @@ fn insert(packets: &mut PacketStore, flow: u16, length: u64) -> PacketRef {
 struct Header {
     received: u64,
     lost: u64,
-    discarded: u64,
 }
 
 impl Framing for Header {
@@ -60,7 +59,6 @@ impl Framing for Header {
     ) -> Option<PacketRef> {
         self.received += 1;
         if self.received.is_multiple_of(7) {
-            self.discarded += 1;
             packets.release(packet);
             return None;
         }
@@ -69,10 +67,6 @@ impl Framing for Header {
 
     fn lose(&mut self, _: Time, _: PacketRef, _: &mut PacketStore) {
         self.lost += 1;
-    }
-
-    fn discarded(&self) -> u64 {
-        self.discarded
     }
 }
 

@@ -3,10 +3,10 @@
 mod deadlines;
 
 use bentpipe_tcp::{Config, Connection, State};
-use bentpipe_types::{Agent, Ctx, DropReason, Endpoint, Flags, PacketRef, Port, Seq, Time};
+use bentpipe_types::{Agent, Ctx, DropReason, Endpoint, Flags, PacketRef, Port, Routes, Seq, Time};
 use rustc_hash::FxHashMap;
 
-use crate::{Application, Routes};
+use crate::Application;
 use deadlines::Deadlines;
 
 /// One end of a flow: what it will be, and once it has begun, its connection.
@@ -40,13 +40,6 @@ pub struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(routes: Routes) -> Self {
-        Self {
-            routes,
-            ..Self::default()
-        }
-    }
-
     /// Adds one end of a flow. `opens` is when it opens the connection; `None` waits for a SYN.
     /// `None` where no link leads towards the other end.
     pub(crate) fn add_flow_end(
@@ -162,6 +155,10 @@ fn tuple(local_port: u16, remote: Endpoint) -> u64 {
 }
 
 impl Agent for Host {
+    fn routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         let record = cx.packets.get(packet);
         let key = tuple(record.destination.port, record.source);

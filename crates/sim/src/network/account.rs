@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bentpipe_link::Direction;
-use bentpipe_types::{Endpoint, Time};
+use bentpipe_types::{Agent, Endpoint, Time};
 use rustc_hash::FxHashMap;
 
 use super::{FlowSlot, Network};
 use crate::node::Node;
-use crate::{Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
+use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
 
 /// (source, destination) of packets -> flow.
 type FlowsByEnds = FxHashMap<(Endpoint, Endpoint), usize>;
@@ -47,8 +47,28 @@ impl Network {
                 .map(|flow| self.flow_outcome(flow))
                 .collect(),
             directions,
+            agents: self.agent_outcomes(),
             series: std::mem::take(&mut self.trace).into_series(),
         }
+    }
+
+    fn agent_outcomes(&self) -> Vec<AgentOutcome> {
+        let agents = self.nodes.iter().filter_map(|slot| match &slot.node {
+            Node::Custom(agent) => Some((&slot.name, agent)),
+            Node::Host(_) | Node::Router(_) => None,
+        });
+        agents
+            .map(|(name, agent)| {
+                let mut counters = Vec::new();
+                agent.counters(&mut |name, value| counters.push((name.to_owned(), value)));
+                AgentOutcome {
+                    name: name.clone(),
+                    counters,
+                    holdings: agent.holdings(),
+                    stream_check: agent.stream_check(),
+                }
+            })
+            .collect()
     }
 
     /// What a direction's parts have counted: in all, and by flow in the order of the flows.
@@ -149,11 +169,23 @@ impl Network {
                 });
             }
         }
-        let held = self.packets.held() as u64;
-        if held != all_in_transit {
+        let mut at_nodes = 0;
+        for slot in &self.nodes {
+            at_nodes += slot.node.holdings().packets;
+            let check = slot.node.stream_check();
+            if check.mismatches > 0 {
+                found.push(Violation::Agent {
+                    name: slot.name.clone(),
+                    check,
+                });
+            }
+        }
+        let held = self.packets.references();
+        if held != all_in_transit + at_nodes {
             found.push(Violation::Store {
                 held,
                 in_transit: all_in_transit,
+                at_nodes,
             });
         }
         for flow in &self.flows {

@@ -7,8 +7,8 @@ mod probing;
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
 use bentpipe_tcp::Connection;
 use bentpipe_types::{
-    Agent, Ctx, Discards, DropReason, Outbox, PacketRef, PacketStore, Port, RandomStream, Time,
-    Trace,
+    Agent, Ctx, Discards, DropReason, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream,
+    Time, Trace,
 };
 
 use crate::host::FlowEndIndex;
@@ -157,6 +157,18 @@ impl Network {
         self.directions.iter().position(|slot| slot.name == name)
     }
 
+    /// The index of a node.
+    #[must_use]
+    pub fn node_named(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|slot| slot.name == name)
+    }
+
+    /// What a probe may look at in a node, by index.
+    #[must_use]
+    pub fn gauges(&self, node: usize) -> &'static [Gauge] {
+        self.nodes.get(node).map_or(&[], |slot| slot.node.gauges())
+    }
+
     /// The index of a flow.
     #[must_use]
     pub fn flow_named(&self, name: &str) -> Option<usize> {
@@ -250,14 +262,22 @@ impl Network {
         Progress::Ended
     }
 
-    /// Has every flow ended, with no packet left anywhere?
+    /// Has every flow ended, with no packet under way, and no agent that has more to do?
     fn is_quiet(&self) -> bool {
-        self.packets.held() == 0
+        self.nothing_in_transit()
             && !self.flows.is_empty()
             && self.flows.iter().all(|flow| {
                 self.connection(flow.sender).is_some_and(is_over)
                     && self.connection(flow.receiver).is_none_or(is_over)
             })
+            && self.nodes.iter().all(|slot| slot.node.is_quiet())
+    }
+
+    /// Packets that nodes keep may stay for good.
+    fn nothing_in_transit(&self) -> bool {
+        self.packets.held() == 0
+            || (self.directions.iter())
+                .all(|slot| slot.direction.in_transit() + slot.direction.held_back() == 0)
     }
 
     fn connection(&self, (node, end): (u16, FlowEndIndex)) -> Option<&Connection> {
@@ -346,7 +366,6 @@ impl Network {
             now: self.now,
             packets: &mut self.packets,
             random: &mut slot.random,
-            trace: &mut self.trace,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };

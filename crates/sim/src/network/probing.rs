@@ -1,6 +1,6 @@
 //! Probes at work: they look when they are to, and record what they see.
 
-use bentpipe_types::{Endpoint, SeriesId, Span, Time};
+use bentpipe_types::{Agent, Endpoint, SeriesId, Span, Time};
 
 use super::Network;
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
@@ -38,7 +38,13 @@ impl Network {
         };
         let each_change = matches!(sampling, Sampling::EveryChange { .. });
         for probe in probes {
-            let series = self.trace.open(probe.name, unit(probe.target));
+            let unit = match probe.target {
+                ProbeTarget::Node(node, gauge) => {
+                    self.gauges(node).get(gauge).map_or("", |gauge| gauge.unit)
+                }
+                target => unit(target),
+            };
+            let series = self.trace.open(probe.name, unit);
             let active = ActiveProbe {
                 target: probe.target,
                 series,
@@ -71,6 +77,10 @@ impl Network {
                 {
                     self.directions[direction].watched = true;
                     self.probes.at_queues.push((direction as u16, active));
+                }
+                ProbeTarget::Node(node, _) if each_change => {
+                    self.nodes[node].watched = true;
+                    self.probes.at_nodes.push((node as u16, active));
                 }
                 _ => self.probes.sampled.push(active),
             }
@@ -138,6 +148,7 @@ impl Network {
                         .advance(self.now, |_, _, _| {});
                     Some(self.direction_value(index, quantity))
                 }
+                ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
             };
             if let Some(value) = value {
                 self.trace.record(probe.series, self.now, value);
@@ -151,10 +162,12 @@ impl Network {
     pub(super) fn probe_node(&mut self, node: u16) {
         let mut probes = std::mem::take(&mut self.probes.at_nodes);
         for (_, probe) in probes.iter_mut().filter(|(at, _)| *at == node) {
-            let ProbeTarget::Flow(flow, quantity) = probe.target else {
-                continue;
+            let value = match probe.target {
+                ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
+                ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
+                ProbeTarget::Direction(..) => None,
             };
-            if let Some(value) = self.flow_value(flow, quantity)
+            if let Some(value) = value
                 && probe.last != Some(value)
             {
                 probe.last = Some(value);
@@ -224,6 +237,12 @@ impl Network {
         self.probes.at_queues = probes;
     }
 
+    fn node_value(&self, node: usize, gauge: usize) -> Option<f64> {
+        let value = self.nodes.get(node)?.node.gauge(gauge);
+        // What an agent cannot tell as yet is no point of a curve.
+        value.is_finite().then_some(value)
+    }
+
     fn direction_value(&self, index: usize, quantity: LinkQuantity) -> f64 {
         direction_value(&self.directions[index].direction, quantity)
     }
@@ -287,5 +306,7 @@ fn unit(target: ProbeTarget) -> &'static str {
             .iter()
             .find(|(q, ..)| *q == quantity)
             .map_or("", |(.., unit)| unit),
+        // The node knows.
+        ProbeTarget::Node(..) => "",
     }
 }

@@ -6,17 +6,25 @@ use std::collections::BTreeMap;
 
 use bentpipe_link::Settings;
 use bentpipe_tcp::Config;
-use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Seq, Span, Time};
+use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Seq, Span, Time};
 
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::COMPONENTS;
-use crate::{Application, Host, Router, Routes};
+use crate::{Application, Router};
 use routes::{Edge, Map};
 
 /// A node of a network being built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeId(pub(crate) u16);
+
+impl NodeId {
+    /// The node's address in its network.
+    #[must_use]
+    pub fn address(self) -> Address {
+        Address(self.0)
+    }
+}
 
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,9 +159,16 @@ impl NetworkBuilder {
         self.node(name, NodeKind::Router)
     }
 
-    /// Adds any other agent.
+    /// Adds any other agent. It is given its routes when the network is built: to every end of a
+    /// flow, and to every agent added so.
     pub fn custom(&mut self, name: &str, agent: Box<dyn Agent + Send>) -> NodeId {
         self.node(name, NodeKind::Custom(agent))
+    }
+
+    /// Puts another agent in a node's place: for one that has to know its ports, which links have
+    /// given the node meanwhile.
+    pub fn replace(&mut self, node: NodeId, agent: Box<dyn Agent + Send>) {
+        self.nodes[usize::from(node.0)].kind = NodeKind::Custom(agent);
     }
 
     fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
@@ -167,8 +182,8 @@ impl NetworkBuilder {
         id
     }
 
-    /// Adds a link.
-    pub fn link(&mut self, first: NodeId, second: NodeId, link: LinkSettings) {
+    /// Adds a link, and returns the port that it has at each of its ends.
+    pub fn link(&mut self, first: NodeId, second: NodeId, link: LinkSettings) -> [Port; 2] {
         let ends = [first, second].map(|node| {
             let ports = &mut self.nodes[usize::from(node.0)].ports;
             ports.push(u16::MAX);
@@ -182,6 +197,7 @@ impl NetworkBuilder {
             let name = format!("{}.return", link.name);
             self.direction(name, (second, ends[1]), (first, ends[0]), settings);
         }
+        ends
     }
 
     fn direction(
@@ -242,7 +258,8 @@ impl NetworkBuilder {
         let map = Map::new(ports, edges, &forwards);
         let mut tables: Vec<Routes> = ports
             .iter()
-            .map(|ports| Routes::new(ports.len(), nodes))
+            .enumerate()
+            .map(|(here, ports)| Routes::new(Address(here as u16), ports.len(), nodes))
             .collect();
         for (destination, senders) in destinations {
             let towards = map.ports_towards(destination);
@@ -290,11 +307,12 @@ impl NetworkBuilder {
             .into_iter()
             .zip(tables)
             .map(|(draft, routes)| {
-                let node = match draft.kind {
-                    NodeKind::Host => Node::Host(Box::new(Host::new(routes))),
-                    NodeKind::Router => Node::Router(Router::new(routes)),
+                let mut node = match draft.kind {
+                    NodeKind::Host => Node::Host(Box::default()),
+                    NodeKind::Router => Node::Router(Router::default()),
                     NodeKind::Custom(agent) => Node::Custom(agent),
                 };
+                node.routes(routes);
                 let random = RandomStream::new(seed, &draft.name, "agent");
                 NodeSlot::new(draft.name, node, draft.ports, random)
             })
