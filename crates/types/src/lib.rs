@@ -2,13 +2,17 @@
 //!
 //! * [`Time`], [`Span`], [`BitRate`], [`Bytes`], [`Seq`]: newtypes for what the field measures.
 //! * [`Packet`] and [`PacketStore`]: 64-byte records in a slab, passed by [`PacketRef`].
+//! * Beside a record, where there is a real network: bytes, addresses ([`PacketStore::bytes`],
+//!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
 //! * [`Trace`]: time series for the probes that a scenario names.
 
 mod agent;
+mod beside;
 mod bytes;
 mod packet;
+mod pool;
 mod random;
 mod rate;
 mod routes;
@@ -20,10 +24,12 @@ mod trace;
 pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,
 };
+pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };
+pub use pool::PoolFull;
 pub use random::RandomStream;
 pub use rate::BitRate;
 pub use routes::Routes;

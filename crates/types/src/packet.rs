@@ -217,7 +217,8 @@ pub struct SynOptions {
     pub fast_open: Option<FastOpen>,
 }
 
-/// A TCP segment inside an IP packet, as the protocol code sees it.
+/// A TCP segment inside an IP packet, as the protocol code sees it; or any other IP packet, a
+/// *datagram*, of which there are only addresses, ports if it has any, protocol number and length.
 ///
 /// The record is 64 bytes, one cache line. What few packets carry (a SYN's options, a fourth SACK
 /// block) is in an [`Extension`](crate::Extension) of the [`PacketStore`](crate::PacketStore). The
@@ -255,11 +256,17 @@ pub struct Packet {
 
 // Packet::attributes
 const SACK_COUNT: u8 = 0b0000_0111;
+/// In the place of a count that no segment has: this is no TCP segment.
+const DATAGRAM: u8 = SACK_COUNT;
 const EXTENDED: u8 = 0b0000_1000;
 const TIMESTAMPED: u8 = 0b0001_0000;
 const ECN: u8 = 0b0110_0000;
 const ECN_SHIFT: u8 = 5;
 const VERSION_6: u8 = 0b1000_0000;
+
+/// IANA protocol numbers.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 /// Blocks that fit into the record itself.
 pub(crate) const INLINE_SACK_BLOCKS: usize = 3;
@@ -287,6 +294,43 @@ impl Packet {
             timestamp_echo: 0,
             payload_offset: 0,
             words: [0; 6],
+        }
+    }
+
+    /// A packet without payload that is not a TCP segment, of this IANA protocol number. Its headers
+    /// are those of IP, and of UDP if it is that.
+    ///
+    /// The number is in the record's `window`. The other fields of a TCP header and `payload_offset`
+    /// are free for who makes it, but for the flags: it has none, so that nobody takes it for a segment.
+    #[must_use]
+    pub fn datagram(
+        source: Endpoint,
+        destination: Endpoint,
+        version: IpVersion,
+        protocol: u8,
+    ) -> Self {
+        let mut packet = Self::new(source, destination, version);
+        let header = if protocol == UDP { 8 } else { 0 };
+        packet.header_length = version.header_length() + header;
+        packet.attributes |= DATAGRAM;
+        packet.window = u16::from(protocol);
+        packet
+    }
+
+    /// Is it a TCP segment?
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        self.attributes & SACK_COUNT != DATAGRAM
+    }
+
+    /// IANA protocol number. A TCP packet that is no segment (a fragment, or malformed) is a datagram
+    /// of TCP's number.
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        if self.is_tcp() {
+            TCP
+        } else {
+            self.window as u8
         }
     }
 
@@ -352,7 +396,7 @@ impl Packet {
     /// Does it carry SACK blocks?
     #[must_use]
     pub fn has_sack_blocks(&self) -> bool {
-        self.attributes & SACK_COUNT != 0
+        !matches!(self.attributes & SACK_COUNT, 0 | DATAGRAM)
     }
 
     /// The extension's index, if it has one.
@@ -372,7 +416,10 @@ impl Packet {
 
     /// The blocks of the record itself; none where an extension holds them.
     pub(crate) fn inline_sack_blocks(&self) -> SackBlocks {
-        let count = usize::from(self.attributes & SACK_COUNT).min(INLINE_SACK_BLOCKS);
+        let count = match self.attributes & SACK_COUNT {
+            DATAGRAM => 0,
+            count => usize::from(count).min(INLINE_SACK_BLOCKS),
+        };
         let block = |i: usize| SackBlock {
             start: Seq::new(self.words[2 * i]),
             end: Seq::new(self.words[2 * i + 1]),
@@ -390,12 +437,31 @@ impl Packet {
     }
 
     pub(crate) fn set_sack_count(&mut self, count: usize) {
+        debug_assert!(self.is_tcp(), "only a segment has SACK blocks");
         self.attributes = self.attributes & !SACK_COUNT | count as u8;
+    }
+
+    pub(crate) fn clear_sack_blocks(&mut self) {
+        if self.is_tcp() {
+            self.set_sack_count(0);
+        }
     }
 }
 
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_tcp() {
+            return write!(
+                f,
+                "{}:{} > {}:{} protocol {} len {}",
+                self.source.address.0,
+                self.source.port,
+                self.destination.address.0,
+                self.destination.port,
+                self.protocol(),
+                self.length().get()
+            );
+        }
         write!(
             f,
             "{}:{} > {}:{} [{:?}] {:?} len {} ack {:?} win {}",
@@ -424,6 +490,21 @@ mod tests {
     fn a_packet_is_one_cache_line() {
         assert_eq!(size_of::<Packet>(), 64);
         assert_eq!(align_of::<Packet>(), 64);
+    }
+
+    #[test]
+    fn a_datagram_is_no_segment() {
+        let end = Endpoint::default();
+        for (protocol, header) in [(UDP, 28), (TCP, 20), (1, 20), (255, 20)] {
+            let mut packet = Packet::datagram(end, end, IpVersion::V4, protocol);
+            packet.payload_length = 100;
+            packet.set_ecn(Ecn::Congestion);
+            assert!(!packet.is_tcp() && !packet.has_sack_blocks());
+            assert_eq!(packet.protocol(), protocol);
+            assert_eq!(packet.length().get(), header + 100);
+            assert!(packet.inline_sack_blocks().as_slice().is_empty());
+        }
+        assert_eq!(Packet::new(end, end, IpVersion::V6).protocol(), TCP);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The slab that holds every packet of a network.
 
+use crate::beside::Beside;
 use crate::packet::INLINE_SACK_BLOCKS;
+use crate::pool::Pool;
 use crate::{Address, Packet, SackBlocks, SynOptions};
 
 /// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
@@ -18,6 +20,8 @@ pub struct Extension {
     pub compaction: Option<Compaction>,
     /// SACK blocks, where the record has no room for them.
     sack: SackBlocks,
+    /// What a packet of a real network has beside its record.
+    pub(crate) beside: Option<u32>,
 }
 
 /// An outer IPv4 header: the packet travels from one end of a tunnel to the other (RFC 2003).
@@ -48,6 +52,9 @@ pub struct PacketStore {
     extensions: Vec<Extension>,
     free_extensions: Vec<u32>,
     inserted: u64,
+    pub(crate) besides: Vec<Beside>,
+    pub(crate) free_besides: Vec<u32>,
+    pub(crate) pool: Pool,
 }
 
 impl PacketStore {
@@ -173,10 +180,14 @@ impl PacketStore {
         debug_assert!(packet.references > 0, "released twice");
         packet.references -= 1;
         if packet.references == 0 {
-            if let Some(index) = packet.extension() {
-                self.free_extensions.push(index);
-            }
+            let extension = packet.extension();
             self.free.push(reference.0);
+            if let Some(index) = extension {
+                self.free_extensions.push(index);
+                if let Some(beside) = self.extensions[index as usize].beside {
+                    self.release_beside(beside);
+                }
+            }
         }
     }
 
@@ -198,14 +209,14 @@ impl PacketStore {
         self.inserted
     }
 
-    fn extension_of(&self, packet: &Packet) -> Option<&Extension> {
+    pub(crate) fn extension_of(&self, packet: &Packet) -> Option<&Extension> {
         packet
             .extension()
             .map(|index| &self.extensions[index as usize])
     }
 
     /// The packet's extension, made (with the SACK blocks moved into it) if there was none.
-    fn extend(&mut self, reference: PacketRef) -> &mut Extension {
+    pub(crate) fn extend(&mut self, reference: PacketRef) -> &mut Extension {
         let packet = self.get_mut(reference);
         if let Some(index) = packet.extension() {
             return &mut self.extensions[index as usize];
@@ -225,21 +236,29 @@ impl PacketStore {
     }
 
     /// A stored copy of a packet's record alone: without SACK blocks, a SYN's options, tunnel or
-    /// compaction. `header_length` is as it was; the caller takes off what the copy has no more.
+    /// compaction, but between the same real addresses, if it has any, and with the same bytes.
+    /// `header_length` is as it was; the caller takes off what the copy has no more.
     pub fn duplicate_bare(&mut self, reference: PacketRef) -> PacketRef {
         let mut packet = *self.get(reference);
+        let beside = self.extension_of(&packet).and_then(|e| e.beside);
         packet.clear_extension();
-        packet.set_sack_count(0);
-        self.insert(packet)
+        packet.clear_sack_blocks();
+        let copy = self.insert(packet);
+        if let Some(beside) = beside {
+            self.extend(copy).beside = Some(self.copy_beside(beside));
+        }
+        copy
     }
 
-    /// A stored copy of a packet, with an extension of its own (a duplicating link, say).
+    /// A stored copy of a packet, with an extension of its own (a duplicating link, say). Bytes are
+    /// shared.
     pub fn duplicate(&mut self, reference: PacketRef) -> PacketRef {
         let mut packet = *self.get(reference);
         let extension = self.extension_of(&packet).copied();
         packet.clear_extension();
         let copy = self.insert(packet);
-        if let Some(extension) = extension {
+        if let Some(mut extension) = extension {
+            extension.beside = extension.beside.map(|index| self.copy_beside(index));
             *self.extend(copy) = extension;
         }
         copy
