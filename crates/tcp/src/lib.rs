@@ -31,8 +31,8 @@ pub use config::{
 };
 pub use congestion::CongestionControlKind;
 pub use connection::{
-    Accepted, ActiveFastOpen, CongestionState, Connection, Events, Opening, PassiveFastOpen, State,
-    TcpInfo, reset_reply,
+    Accepted, ActiveFastOpen, CongestionState, Connection, Events, Observed, Opening,
+    PassiveFastOpen, Sender, State, TcpInfo, reset_reply,
 };
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};

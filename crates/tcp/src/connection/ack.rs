@@ -3,7 +3,7 @@
 use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
-use super::{Connection, Events};
+use super::{Connection, Events, Sender};
 use crate::config::{Habits, RtoFrom};
 use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
@@ -19,18 +19,46 @@ impl Connection {
         sack: Option<&SackBlocks>,
         now: Time,
     ) -> bool {
-        let before = self.send.sequence.unacknowledged;
-        let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
-        // RFC 5961 section 5.2: SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT, else a challenge
-        if distance > self.send.sequence.outstanding_ever() as i64
-            || distance < -(self.send.window_maximum as i64)
-        {
-            self.statistics.unacceptable += 1;
-            if distance < 0 || self.config.habits == Habits::Rfc {
-                self.challenge(packet, now);
+        match self.sender.on_acknowledgment(packet, sack, now) {
+            Ok(0) => {}
+            Ok(_) => self.tell_progress(),
+            Err(distance) => {
+                self.sender.statistics.unacceptable += 1;
+                if distance < 0 || self.sender.config.habits == Habits::Rfc {
+                    self.challenge(packet, now);
+                }
+                return false;
             }
-            return false;
         }
+        true
+    }
+
+    /// Something new was acknowledged: what the application is told of it.
+    #[inline]
+    fn tell_progress(&mut self) {
+        let send = &self.sender.send;
+        if send.writer_waits
+            && send.buffer_room() >= u64::from(self.sender.negotiated.segment).min(send.buffer)
+        {
+            self.events |= Events::WRITABLE;
+        }
+        let position = send.sequence.unacknowledged;
+        if position > 1 && position >= send.end + u64::from(send.fin) {
+            self.events |= Events::DRAINED;
+        }
+    }
+}
+
+impl Sender {
+    /// An acknowledgment `distance` after SND.UNA, which is none but what the peer can have sent.
+    #[inline]
+    pub(super) fn acknowledged(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        distance: i64,
+        now: Time,
+    ) {
         // The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
         if self.send.window == 0 {
             self.send.attempts = 0;
@@ -52,7 +80,6 @@ impl Connection {
                 self.nothing_new_acknowledged(packet, duplicate, sack, now);
             }
         }
-        true
     }
 
     /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
@@ -139,15 +166,6 @@ impl Connection {
             };
             let at = (from + self.rtt.rto()).max(now);
             self.timers.set(Purpose::Retransmit, at);
-        }
-        let send = &self.send;
-        if send.writer_waits
-            && send.buffer_room() >= u64::from(self.negotiated.segment).min(send.buffer)
-        {
-            self.events |= Events::WRITABLE;
-        }
-        if position > 1 && position >= send.end + u64::from(send.fin) {
-            self.events |= Events::DRAINED;
         }
     }
 

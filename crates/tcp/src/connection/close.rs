@@ -9,13 +9,13 @@ impl Connection {
     /// The application has no more to send (RFC 9293 section 3.10.4). What was written is still
     /// sent, then a FIN; data still comes in until the peer closes too.
     pub fn close(&mut self, cx: &mut Ctx<'_>) {
-        if self.send.fin {
+        if self.sender.send.fin {
             return;
         }
-        self.send.writer_waits = false;
+        self.sender.send.writer_waits = false;
         match self.state {
             State::Closed | State::TimeWait => return,
-            State::SynSent if self.send.end == 1 => {
+            State::SynSent if self.sender.send.end == 1 => {
                 self.closed(Events::NONE);
                 return;
             }
@@ -26,7 +26,7 @@ impl Connection {
             State::CloseWait => self.state = State::LastAck,
             State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck => return,
         }
-        self.send.fin = true;
+        self.sender.send.fin = true;
         self.output(cx);
     }
 
@@ -58,7 +58,7 @@ impl Connection {
             | State::FinWait2
             | State::CloseWait => {
                 let position = self.acceptable_position();
-                self.send_reset(self.send.wire(position), true, cx);
+                self.send_reset(self.sender.send.wire(position), true, cx);
             }
             State::SynSent | State::Closing | State::LastAck | State::TimeWait => {}
         }
@@ -69,9 +69,9 @@ impl Connection {
     pub(super) fn closed(&mut self, why: Events) {
         self.state = State::Closed;
         self.events |= Events::CLOSED | why;
-        self.timers.stop_all();
+        self.sender.timers.stop_all();
         self.receive.acknowledge_now = false;
-        self.send.writer_waits = false;
+        self.sender.send.writer_waits = false;
     }
 
     /// A RST with this sequence number; with our acknowledgment, if the peer's SYN has come.
@@ -83,12 +83,12 @@ impl Connection {
             packet.flags = Flags::RST.with(Flags::ACK);
             packet.acknowledgment = self.receive.wire();
             // RFC 7323 section 3.2: on a RST too, once negotiated
-            if self.negotiated.timestamps {
+            if self.sender.negotiated.timestamps {
                 packet.header_length += TIMESTAMPS_LENGTH;
                 packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
             }
         }
-        self.statistics.control_segments_sent += 1;
+        self.sender.statistics.control_segments_sent += 1;
         let reference = cx.packets.insert(packet);
         cx.emit(self.egress, reference);
     }

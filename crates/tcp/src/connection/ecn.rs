@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 
-use super::Connection;
+use super::{Connection, Sender};
 use crate::EcnMode;
 use crate::congestion::Congestion;
 use crate::rate_sample::RecoveryPhase;
@@ -40,10 +40,15 @@ impl Connection {
     /// (RFC 3168 section 6.1.1.1): a path may drop those that do.
     pub(super) fn ecn_setup(&mut self, answers: bool) -> Flags {
         if answers {
-            return if self.ecn.on { Flags::ECE } else { Flags::NONE };
+            return if self.sender.ecn.on {
+                Flags::ECE
+            } else {
+                Flags::NONE
+            };
         }
-        self.ecn.requested = self.config.ecn == EcnMode::Request && !self.send.syn_lost;
-        if self.ecn.requested {
+        self.sender.ecn.requested =
+            self.sender.config.ecn == EcnMode::Request && !self.sender.send.syn_lost;
+        if self.sender.ecn.requested {
             SETUP
         } else {
             Flags::NONE
@@ -53,50 +58,39 @@ impl Connection {
     /// The peer's SYN, or SYN+ACK, has come.
     pub(super) fn agree_on_ecn(&mut self, syn: &Packet) {
         let both = syn.flags.has(Flags::ECE) && syn.flags.has(Flags::CWR);
-        self.ecn.on = if syn.flags.has(Flags::ACK) {
-            self.ecn.requested && syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
+        self.sender.ecn.on = if syn.flags.has(Flags::ACK) {
+            self.sender.ecn.requested && syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
         } else {
-            self.config.ecn != EcnMode::Off && both
+            self.sender.config.ecn != EcnMode::Off && both
         };
-    }
-
-    /// Is the window not to grow, because it is being reduced for a mark?
-    #[inline]
-    pub(super) fn is_reducing(&self) -> bool {
-        self.ecn.on && self.send.sequence.unacknowledged < self.ecn.reduced_until
     }
 
     /// What an acceptable segment says of congestion: its own mark is to be echoed, an echo reduces
     /// the window, once per window of data (RFC 3168 section 6.1.2).
     pub(super) fn notified(&mut self, packet: &Packet, now: Time) {
-        if !self.ecn.on {
+        if !self.sender.ecn.on {
             return;
         }
         if packet.flags.has(Flags::CWR) {
-            self.ecn.echoes = false;
+            self.sender.ecn.echoes = false;
         }
         if packet.ecn() == Ecn::Congestion && packet.payload_length > 0 {
             // As in Linux, at once: the sooner the sender knows, the shorter the queue.
-            self.receive.acknowledge_now |= !self.ecn.echoes;
-            self.ecn.echoes = true;
+            self.receive.acknowledge_now |= !self.sender.ecn.echoes;
+            self.sender.ecn.echoes = true;
         }
         let reduces = packet.flags.has(Flags::ECE)
-            && !self.is_reducing()
-            && self.recovery.phase() == RecoveryPhase::Open
-            && !self.send.is_idle();
+            && !self.sender.is_reducing()
+            && self.sender.recovery.phase() == RecoveryPhase::Open
+            && !self.sender.send.is_idle();
         if reduces {
-            let flight_size = self.congested_flight(self.send.sequence.outstanding());
-            self.congestion
+            let flight_size = self
+                .sender
+                .congested_flight(self.sender.send.sequence.outstanding());
+            self.sender
+                .congestion
                 .on_congestion(Congestion::Ecn, flight_size, now);
-            self.note_reduction();
-        }
-    }
-
-    /// The window was reduced, for whatever reason.
-    pub(super) fn note_reduction(&mut self) {
-        if self.ecn.on {
-            self.ecn.reduced = true;
-            self.ecn.reduced_until = self.send.sequence.highest;
+            self.sender.note_reduction();
         }
     }
 
@@ -109,14 +103,30 @@ impl Connection {
         packets: &mut PacketStore,
     ) {
         let packet = packets.get_mut(reference);
-        if self.ecn.echoes {
+        if self.sender.ecn.echoes {
             packet.flags = packet.flags.with(Flags::ECE);
         }
-        if length > 0 && self.ecn.fresh {
+        if length > 0 && self.sender.ecn.fresh {
             packet.set_ecn(Ecn::Capable0);
-            if std::mem::take(&mut self.ecn.reduced) {
+            if std::mem::take(&mut self.sender.ecn.reduced) {
                 packet.flags = packet.flags.with(Flags::CWR);
             }
+        }
+    }
+}
+
+impl Sender {
+    /// Is the window not to grow, because it is being reduced for a mark?
+    #[inline]
+    pub(super) fn is_reducing(&self) -> bool {
+        self.ecn.on && self.send.sequence.unacknowledged < self.ecn.reduced_until
+    }
+
+    /// The window was reduced, for whatever reason.
+    pub(super) fn note_reduction(&mut self) {
+        if self.ecn.on {
+            self.ecn.reduced = true;
+            self.ecn.reduced_until = self.send.sequence.highest;
         }
     }
 }

@@ -73,9 +73,9 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
         let mut connection = Self::new(opening);
-        let taken = (fast.bytes.min(connection.send.buffer)).min(u64::from(fast.room));
-        connection.send.end += taken;
-        connection.send.pushed = connection.send.end;
+        let taken = (fast.bytes.min(connection.sender.send.buffer)).min(u64::from(fast.room));
+        connection.sender.send.end += taken;
+        connection.sender.send.pushed = connection.sender.send.end;
         connection.fast_open.on_syn = taken as u32;
         connection.fast_open.text_end = 1 + taken;
         connection.offered.fast_open = fast.option;
@@ -88,7 +88,7 @@ impl Connection {
     /// The application waits for the connection, to write more at once. Linux then lets the data
     /// acknowledge the peer's SYN.
     pub fn announce_write(&mut self) {
-        self.send.writer_waits = true;
+        self.sender.send.writer_waits = true;
     }
 
     /// Was text on the SYN taken at once, ours or the peer's?
@@ -111,9 +111,13 @@ impl Connection {
 
     /// How much of our SYN and its text does this acknowledge? `None`: of what was never sent.
     pub(super) fn syn_acknowledged(&self, packet: &Packet) -> Option<u64> {
-        let position = i64::from(packet.acknowledgment.distance_from(self.send.initial));
+        let position = i64::from(
+            packet
+                .acknowledgment
+                .distance_from(self.sender.send.initial),
+        );
         let most = i64::from(self.fast_open.on_syn) + 1;
-        let sent = most.max(self.send.sequence.highest as i64);
+        let sent = most.max(self.sender.send.sequence.highest as i64);
         (1..=sent).contains(&position).then_some(position as u64)
     }
 
@@ -126,7 +130,7 @@ impl Connection {
         self.fast_open.succeeded = position == u64::from(self.fast_open.on_syn) + 1;
         self.fast_open.again = !self.fast_open.succeeded;
         self.fast_open.on_syn = 0;
-        let sequence = &mut self.send.sequence;
+        let sequence = &mut self.sender.send.sequence;
         sequence.highest = sequence.highest.max(position);
     }
 
@@ -135,10 +139,10 @@ impl Connection {
         if !self.fast_open.again {
             return 0;
         }
-        let sequence = &self.send.sequence;
+        let sequence = &self.sender.send.sequence;
         let end = self.fast_open.text_end.min(sequence.highest);
         let left = end.saturating_sub(sequence.unacknowledged);
-        left.div_ceil(u64::from(self.negotiated.segment.max(1)))
+        left.div_ceil(u64::from(self.sender.negotiated.segment.max(1)))
     }
 
     /// The SYN's text is taken, and the application may have the connection (RFC 7413 section 4.2.2).

@@ -93,52 +93,57 @@ impl Connection {
     /// What the connection is doing at `now`.
     #[must_use]
     pub fn info(&self, now: Time) -> TcpInfo {
-        let segment = u64::from(self.negotiated.segment.max(1));
-        let window = self.congestion.window();
+        let segment = u64::from(self.sender.negotiated.segment.max(1));
+        let window = self.sender.congestion.window();
         let threshold = window.slow_start_threshold;
-        let probing = self.send.window == 0;
-        let attempts = self.send.attempts;
+        let probing = self.sender.send.window == 0;
+        let attempts = self.sender.send.attempts;
         TcpInfo {
             state: self.state,
             congestion_state: self.congestion_state(),
             retransmits: if probing { 0 } else { attempts },
             probes: if probing { attempts } else { 0 },
-            backoff: self.rtt.backoff(),
-            timestamps: self.negotiated.timestamps,
-            sack: self.negotiated.sack,
-            ecn: self.ecn.is_on(),
-            window_scale: (self.negotiated.send_shift, self.negotiated.receive_shift),
-            rto: self.rtt.rto(),
-            send_mss: self.negotiated.segment,
+            backoff: self.sender.rtt.backoff(),
+            timestamps: self.sender.negotiated.timestamps,
+            sack: self.sender.negotiated.sack,
+            ecn: self.sender.ecn.is_on(),
+            window_scale: (
+                self.sender.negotiated.send_shift,
+                self.sender.negotiated.receive_shift,
+            ),
+            rto: self.sender.rtt.rto(),
+            send_mss: self.sender.negotiated.segment,
             receive_mss: self.receive.largest_segment(),
             advertised_mss: self.advertised_mss(),
-            unacknowledged: self.scoreboard.segments() as u64,
-            sacked: self.scoreboard.sacked_segments(),
-            lost: self.scoreboard.lost().div_ceil(segment),
-            retransmitted: (self.scoreboard.retransmitted_segments()).max(self.syn_text_again()),
+            unacknowledged: self.sender.scoreboard.segments() as u64,
+            sacked: self.sender.scoreboard.sacked_segments(),
+            lost: self.sender.scoreboard.lost().div_ceil(segment),
+            retransmitted: (self.sender.scoreboard.retransmitted_segments())
+                .max(self.syn_text_again()),
             since_data_received: now.since(self.receive.data_at),
-            rtt: self.rtt.smoothed(),
-            minimum_rtt: self.rtt.minimum(),
-            total_retransmitted: self.statistics.segments_retransmitted,
+            rtt: self.sender.rtt.smoothed(),
+            minimum_rtt: self.sender.rtt.minimum(),
+            total_retransmitted: self.sender.statistics.segments_retransmitted,
             slow_start_threshold: (threshold < u64::MAX).then_some(threshold / segment),
             congestion_window: self.sending_window() / segment,
-            reordering: (self.scoreboard.reordering().div_ceil(segment)).max(3),
-            reorderings_seen: self.scoreboard.reorderings_seen(),
-            bytes_acknowledged: self.statistics.bytes_acknowledged,
+            reordering: (self.sender.scoreboard.reordering().div_ceil(segment)).max(3),
+            reorderings_seen: self.sender.scoreboard.reorderings_seen(),
+            bytes_acknowledged: self.sender.statistics.bytes_acknowledged,
             bytes_received: self.received_offset(),
             bytes_not_sent: self.written_offset() - self.sent_offset(),
-            delivered: self.scoreboard.acknowledged_segments() + self.scoreboard.sacked_segments(),
-            send_window: self.send.window,
+            delivered: self.sender.scoreboard.acknowledged_segments()
+                + self.sender.scoreboard.sacked_segments(),
+            send_window: self.sender.send.window,
             receive_window: self.receive.window(),
         }
     }
 
     fn congestion_state(&self) -> CongestionState {
-        match self.recovery.phase() {
+        match self.sender.recovery.phase() {
             RecoveryPhase::FastRecovery => CongestionState::Recovery,
             RecoveryPhase::AfterTimeout => CongestionState::Loss,
-            RecoveryPhase::Open if self.is_reducing() => CongestionState::WindowReduced,
-            RecoveryPhase::Open if self.scoreboard.sacked_segments() > 0 => {
+            RecoveryPhase::Open if self.sender.is_reducing() => CongestionState::WindowReduced,
+            RecoveryPhase::Open if self.sender.scoreboard.sacked_segments() > 0 => {
                 CongestionState::Disorder
             }
             RecoveryPhase::Open => CongestionState::Open,
@@ -147,7 +152,11 @@ impl Connection {
 
     fn advertised_mss(&self) -> u32 {
         let announced = u32::from(self.offered.maximum_segment_size.unwrap_or(0));
-        let options = if self.negotiated.timestamps { 12 } else { 0 };
+        let options = if self.sender.negotiated.timestamps {
+            12
+        } else {
+            0
+        };
         announced.saturating_sub(options)
     }
 }

@@ -24,7 +24,7 @@ impl Connection {
         reference: PacketRef,
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
-        self.statistics.segments_received += 1;
+        self.sender.statistics.segments_received += 1;
         let packet = *cx.packets.get(reference);
         if !self.is_ordinary(&packet) {
             return self.unusual_segment(reference, &packet, cx);
@@ -44,7 +44,7 @@ impl Connection {
         } else {
             None
         };
-        if self.send.fin_acknowledged() {
+        if self.sender.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
         self.output(cx);
@@ -57,14 +57,14 @@ impl Connection {
     fn is_ordinary(&self, packet: &Packet) -> bool {
         let timestamps = match packet.timestamps() {
             Some((value, _)) => {
-                self.negotiated.timestamps
+                self.sender.negotiated.timestamps
                     && value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0
             }
-            None => !self.negotiated.timestamps,
+            None => !self.sender.negotiated.timestamps,
         };
         matches!(self.state, State::Established | State::FinWait1)
             && !packet.flags.has(UNUSUAL)
-            && !self.ecn.is_on()
+            && !self.sender.ecn.is_on()
             && packet.flags.has(Flags::ACK)
             && packet.sequence == self.receive.wire()
             && u64::from(packet.payload_length) <= self.receive.window()
@@ -84,7 +84,7 @@ impl Connection {
             return None;
         }
         let options = cx.packets.syn_options(reference);
-        let sack = (packet.has_sack_blocks() && self.negotiated.sack)
+        let sack = (packet.has_sack_blocks() && self.sender.negotiated.sack)
             .then(|| cx.packets.sack_blocks(reference));
         cx.packets.release(reference);
         let accepted = if self.state == State::SynSent {
@@ -121,7 +121,7 @@ impl Connection {
         // First: the sequence number, and before it the timestamp (RFC 7323 section 5.3)
         let timely = self.timestamp_is_acceptable(&packet, cx.now);
         if !timely || !self.is_acceptable(&packet, start) {
-            self.statistics.unacceptable += 1;
+            self.sender.statistics.unacceptable += 1;
             self.unacceptable(&packet, start, cx.now);
             if timely && start < 0 {
                 self.acknowledgment_of_old(&packet, sack, cx);
@@ -136,7 +136,7 @@ impl Connection {
         // (Third: security. RFC 9293 keeps the number and little else.)
         // Fourth: SYN. RFC 5961 section 4.2: in any synchronized state, a challenge.
         if packet.flags.has(Flags::SYN) && !syn_again {
-            self.statistics.unacceptable += 1;
+            self.sender.statistics.unacceptable += 1;
             self.challenge(&packet, cx.now);
             return None;
         }
@@ -147,7 +147,7 @@ impl Connection {
         if self.state == State::SynReceived {
             // SND.UNA < SEG.ACK =< SND.NXT
             let Some(position) = self.syn_acknowledged(&packet) else {
-                self.statistics.unacceptable += 1;
+                self.sender.statistics.unacceptable += 1;
                 self.send_reset(packet.acknowledgment, false, cx);
                 return None;
             };
@@ -158,7 +158,7 @@ impl Connection {
         self.notified(&packet, cx.now);
         // Only now: a segment that is dropped has nothing to say, not even the time.
         self.update_timestamp(&packet, start, cx.now);
-        if self.send.fin_acknowledged() {
+        if self.sender.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
         self.text_and_fin(&packet, start, cx)
@@ -229,12 +229,12 @@ impl Connection {
 
     /// RFC 7323 section 5.3, R1: PAWS
     fn timestamp_is_acceptable(&self, packet: &Packet, now: Time) -> bool {
-        if !self.negotiated.timestamps || packet.flags.has(Flags::RST) {
+        if !self.sender.negotiated.timestamps || packet.flags.has(Flags::RST) {
             return true;
         }
         // RFC 7323 section 3.2: a segment without the option, once it is negotiated, is dropped
         let Some((value, _)) = packet.timestamps() else {
-            return self.config.habits == Habits::Linux;
+            return self.sender.config.habits == Habits::Linux;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
@@ -244,7 +244,7 @@ impl Connection {
     /// last, so that the echo times the earliest segment not acknowledged.
     #[inline]
     fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
-        if !self.negotiated.timestamps {
+        if !self.sender.negotiated.timestamps {
             return;
         }
         let receive = &mut self.receive;
@@ -263,8 +263,8 @@ impl Connection {
             return;
         }
         // RFC 7323 section 3.2: silently
-        let silent = self.config.habits == Habits::Rfc;
-        if silent && self.negotiated.timestamps && packet.timestamps().is_none() {
+        let silent = self.sender.config.habits == Habits::Rfc;
+        if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }
         // RFC 9293 section 3.10.7.4 step 8: the peer's FIN again, in TIME-WAIT
@@ -272,7 +272,7 @@ impl Connection {
             self.wait_for_stragglers(now);
         }
         if packet.payload_length > 0 && start < 0 {
-            self.statistics.duplicates_received += 1;
+            self.sender.statistics.duplicates_received += 1;
             let position = |after: i64| self.receive.next.saturating_add_signed(after);
             let end = start + i64::from(packet.payload_length);
             // RFC 2883 section 4: not beyond a window, where it may be of another connection
@@ -296,8 +296,8 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) {
         let unusual = Flags::SYN.with(Flags::RST);
-        let sequence = &self.send.sequence;
-        let expected = self.send.wire(sequence.unacknowledged);
+        let sequence = &self.sender.send.sequence;
+        let expected = self.sender.send.wire(sequence.unacknowledged);
         let distance = i64::from(packet.acknowledgment.distance_from(expected));
         if self.state.is_synchronized()
             && packet.flags.has(Flags::ACK)
@@ -305,7 +305,7 @@ impl Connection {
             && (1..=sequence.outstanding_ever() as i64).contains(&distance)
         {
             self.acknowledgment(packet, sack, cx.now);
-            if self.send.fin_acknowledged() {
+            if self.sender.send.fin_acknowledged() {
                 self.fin_acknowledged(cx);
             }
         }

@@ -10,6 +10,7 @@
 //! | `input` | 3.10.7: what a segment does, in the order of the RFC |
 //! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
 //! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
+//! | `sender` | 3.8: the sender's half: what was sent, what arrived, how much may be in flight |
 //! | `output` | 3.8: what may be sent |
 //! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
 //! | `path` | what a window rule that models the path is told; pacing |
@@ -29,31 +30,25 @@ mod path;
 mod receive;
 mod retransmit;
 mod send;
+mod sender;
 mod state;
 mod timers;
 
 use bentpipe_types::{
-    Ctx, Endpoint, FastOpen, Packet, PacketRef, Port, Seq, Span, SynOptions, Time,
+    BitRate, Ctx, Endpoint, FastOpen, Packet, PacketRef, Port, Seq, Span, SynOptions, Time,
 };
 
-use crate::Config;
-use crate::congestion::Controller;
-use crate::delivered::Delivered;
-use crate::options::Negotiated;
-use crate::pacing::Pacer;
-use crate::rate_sample::{DeliveryRate, RecoveryPhase};
-use crate::recovery::{LossRecovery, Recovery, Scoreboard};
-use crate::rtt::RttEstimator;
+use crate::rate_sample::RecoveryPhase;
+use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
 use fast_open::FastOpening;
 use receive::Receive;
-use send::Send;
-use timers::Timers;
 
 pub use close::reset_reply;
 pub use events::Events;
 pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
+pub use sender::{Observed, Sender};
 pub use state::State;
 
 /// Payload of an arriving segment that lies in the window. A host that keeps real bytes copies
@@ -76,29 +71,16 @@ pub struct Connection {
     // It came of a SYN that a listening host received.
     passive: bool,
     egress: Port,
-    timers: Timers,
-    send: Send,
+    sender: Sender,
     receive: Receive,
-    negotiated: Negotiated,
     // The options of our SYN.
     offered: SynOptions,
-    recovery: Recovery,
-    congestion: Controller,
-    rtt: RttEstimator,
-    scoreboard: Scoreboard,
-    delivered: Delivered,
-    pacer: Pacer,
-    // Where the window rule models the path.
-    delivery_rate: Option<Box<DeliveryRate>>,
     // Every segment is a copy of this one, filled in.
     template: Packet,
-    ecn: ecn::Notification,
     fast_open: FastOpening,
     // Of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
     peer_mss: Option<u16>,
-    statistics: Statistics,
-    config: Config,
 }
 
 impl Connection {
@@ -122,13 +104,13 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        self.sender.timers.next()
     }
 
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        self.send.pushed = self.send.end + bytes.min(self.writable());
+        self.sender.send.pushed = self.sender.send.end + bytes.min(self.writable());
         self.append(bytes, cx)
     }
 
@@ -136,9 +118,9 @@ impl Connection {
     /// isn't full waits until the next write, or acknowledgment, or a retransmission timeout at
     /// most; and nothing says PSH.
     pub fn write_more(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        self.send.more = true;
+        self.sender.send.more = true;
         let accepted = self.append(bytes, cx);
-        self.send.more = false;
+        self.sender.send.more = false;
         accepted
     }
 
@@ -147,17 +129,20 @@ impl Connection {
     pub fn write_record(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
         if accepted == bytes {
-            self.send.records.push_back(self.send.end + bytes);
+            self.sender
+                .send
+                .records
+                .push_back(self.sender.send.end + bytes);
         }
         self.write(bytes, cx)
     }
 
     fn append(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
-        self.check_app_limited();
-        self.send.writer_waits = accepted < bytes && !self.send.fin;
+        self.sender.check_app_limited();
+        self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
         if accepted > 0 {
-            self.send.end += accepted;
+            self.sender.send.end += accepted;
             self.output(cx);
         }
         accepted
@@ -166,7 +151,7 @@ impl Connection {
     /// Nagle's algorithm, from now on: `false` is the socket option TCP_NODELAY. What it held back
     /// goes out.
     pub fn set_nagle(&mut self, nagle: bool, cx: &mut Ctx<'_>) {
-        self.config.nagle = nagle;
+        self.sender.config.nagle = nagle;
         if !nagle {
             self.flush(cx);
         }
@@ -175,41 +160,41 @@ impl Connection {
     /// While corked, segments that aren't full wait (Linux's TCP_CORK), a retransmission timeout at
     /// most. What was held back goes out with the cork.
     pub fn set_cork(&mut self, cork: bool, cx: &mut Ctx<'_>) {
-        self.send.cork = cork;
+        self.sender.send.cork = cork;
         if !cork {
             self.flush(cx);
         }
     }
 
     fn flush(&mut self, cx: &mut Ctx<'_>) {
-        let cork = std::mem::take(&mut self.send.cork);
+        let cork = std::mem::take(&mut self.sender.send.cork);
         self.output(cx);
-        self.send.cork = cork;
+        self.sender.send.cork = cork;
     }
 
     /// The send buffer, from now on, in bytes.
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.send.buffer = bytes.min(1 << 48);
+        self.sender.send.buffer = bytes.min(1 << 48);
     }
 
     /// How often the SYN goes again before the connection is given up, from now on.
     pub fn set_maximum_syn_retransmissions(&mut self, times: u32) {
-        self.config.maximum_syn_retransmissions = times;
+        self.sender.config.maximum_syn_retransmissions = times;
     }
 
     /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:
     /// as many retransmissions as the configuration says.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.config.user_timeout = timeout;
+        self.sender.config.user_timeout = timeout;
     }
 
     /// Bytes that [`write`](Self::write) would take now.
     #[must_use]
     pub fn writable(&self) -> u64 {
-        if self.send.fin || self.state == State::Closed {
+        if self.sender.send.fin || self.state == State::Closed {
             return 0;
         }
-        self.send.buffer_room()
+        self.sender.send.buffer_room()
     }
 
     /// Reads up to `maximum` bytes that have arrived in order, and returns how many. That may open
@@ -218,8 +203,8 @@ impl Connection {
         let bytes = maximum.min(self.readable());
         if bytes > 0 {
             self.receive.read += bytes;
-            self.statistics.bytes_delivered += bytes;
-            self.statistics.last_delivery_at = Some(cx.now);
+            self.sender.statistics.bytes_delivered += bytes;
+            self.sender.statistics.last_delivery_at = Some(cx.now);
             if self.state.can_receive() && self.receive.owes_window_update() {
                 self.receive.acknowledge_now = true;
                 self.output(cx);
@@ -256,7 +241,7 @@ impl Connection {
     /// Counters.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {
-        &self.statistics
+        &self.sender.statistics
     }
 
     /// This end.
@@ -274,45 +259,44 @@ impl Connection {
     /// Payload of a full segment, as agreed with the peer.
     #[must_use]
     pub fn segment_size(&self) -> u32 {
-        self.negotiated.segment
+        self.sender.negotiated.segment
     }
 
     /// The congestion window, in bytes, without the inflation of fast recovery.
     #[must_use]
     pub fn congestion_window(&self) -> u64 {
-        self.congestion.window().congestion_window
+        self.sender.congestion.window().congestion_window
     }
 
     /// The slow-start threshold, in bytes; `u64::MAX` while there is none.
     #[must_use]
     pub fn slow_start_threshold(&self) -> u64 {
-        self.congestion.window().slow_start_threshold
+        self.sender.congestion.window().slow_start_threshold
     }
 
     /// Bytes believed to be in the network.
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.recovery
-            .in_flight(&self.send.sequence, &self.scoreboard)
+        self.sender.in_flight()
     }
 
     /// Is fast recovery under way?
     #[must_use]
     pub fn is_recovering(&self) -> bool {
-        self.recovery.is_recovering()
+        self.sender.recovery.is_recovering()
     }
 
     /// Where loss recovery stands.
     #[must_use]
     pub fn recovery_phase(&self) -> RecoveryPhase {
-        self.recovery.phase()
+        self.sender.recovery.phase()
     }
 
     /// What was sent and is not acknowledged, segment by segment.
     #[must_use]
     pub fn scoreboard(&self) -> &Scoreboard {
-        &self.scoreboard
+        &self.sender.scoreboard
     }
 
     /// Bytes that may be in flight: the congestion window, or what proportional rate reduction
@@ -320,40 +304,39 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn sending_window(&self) -> u64 {
-        let window = self.congestion.window().congestion_window;
-        self.recovery
-            .selective()
-            .map_or(window, |selective| selective.window(window))
+        self.sender.sending_window()
     }
 
     /// The smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {
-        self.rtt.smoothed()
+        self.sender.rtt.smoothed()
     }
 
     /// The retransmission timeout, backed off.
     #[must_use]
     pub fn rto(&self) -> Span {
-        self.rtt.rto()
+        self.sender.rtt.rto()
     }
 
     /// Bytes written by the application.
     #[must_use]
     pub fn written_offset(&self) -> u64 {
-        self.send.end - 1
+        self.sender.send.end - 1
     }
 
     /// Stream offset after the highest byte sent.
     #[must_use]
     pub fn sent_offset(&self) -> u64 {
-        self.send.offset(self.send.sequence.highest)
+        self.sender.send.offset(self.sender.send.sequence.highest)
     }
 
     /// Stream offset up to which the peer has acknowledged.
     #[must_use]
     pub fn acknowledged_offset(&self) -> u64 {
-        self.send.offset(self.send.sequence.unacknowledged)
+        self.sender
+            .send
+            .offset(self.sender.send.sequence.unacknowledged)
     }
 
     /// Stream offset up to which the application has read the peer's data.
@@ -382,10 +365,16 @@ impl Connection {
         self.receive.window()
     }
 
+    /// The rate at which segments may leave; `None`: at any.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        self.sender.pacing_rate()
+    }
+
     /// The window that the peer has last advertised, in bytes.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
-        self.send.window
+        self.sender.send.window
     }
 }
 

@@ -6,18 +6,13 @@ use bentpipe_types::{
 
 use super::fast_open::{FastOpening, Opening, PassiveFastOpen};
 use super::receive::Receive;
-use super::send::Send;
-use super::timers::{Purpose, Timers};
-use super::{Accepted, Connection, Events, State};
+use super::timers::Purpose;
+use super::{Accepted, Connection, Events, Sender, State};
 use crate::Config;
 use crate::config::Habits;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
-use crate::options::{Negotiated, negotiate, offer};
-use crate::pacing::{Pacer, PacingKind};
-use crate::recovery::{Recovery, Scoreboard};
-use crate::rtt::RttEstimator;
-use crate::statistics::Statistics;
+use crate::options::{negotiate, offer};
 use crate::timestamp;
 
 /// Linux's TCP_DELACK_MAX
@@ -88,7 +83,7 @@ impl Connection {
         }
         let options = cx.packets.syn_options(syn);
         cx.packets.release(syn);
-        connection.statistics.segments_received += 1;
+        connection.sender.statistics.segments_received += 1;
         connection.syn_received(&packet, &options, cx);
         connection.state = State::SynReceived;
         match fast_open {
@@ -112,73 +107,44 @@ impl Connection {
             egress,
             initial_sequence,
         } = *opening;
-        let segment = u32::from(config.mss.max(1));
         Self {
             state: State::SynSent,
             events: Events::NONE,
             passive: false,
             egress,
-            timers: Timers::new(),
-            send: Send::new(initial_sequence, config.send_buffer, segment),
+            sender: Sender::new(config, initial_sequence),
             receive: Receive::new(config),
-            negotiated: Negotiated {
-                segment,
-                send_shift: 0,
-                receive_shift: 0,
-                timestamps: false,
-                sack: false,
-            },
             offered: offer(config, None),
-            recovery: Recovery::new(config, false),
-            congestion: Controller::new(config, segment, u64::from(segment)),
-            rtt: RttEstimator::new(config),
-            scoreboard: Scoreboard::new(),
-            delivered: Delivered::default(),
-            pacer: Pacer::new(PacingKind::Off, false),
-            delivery_rate: None,
             template: Packet::new(local, remote, config.ip_version),
-            ecn: super::ecn::Notification::default(),
             fast_open: FastOpening::default(),
             peer_fast_open: None,
             peer_mss: None,
-            statistics: Statistics::default(),
-            config: config.clone(),
         }
     }
 
     /// The peer's SYN, with or without an acknowledgment of ours: what both agree on.
     fn syn_received(&mut self, packet: &Packet, options: &SynOptions, cx: &Ctx<'_>) {
         let timestamps = packet.timestamps();
-        self.negotiated = negotiate(&self.config, options, timestamps.is_some());
-        self.offered = offer(&self.config, Some(options));
+        let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
+        self.sender.agreed(negotiated);
+        self.offered = offer(&self.sender.config, Some(options));
         self.peer_fast_open = options.fast_open;
         self.peer_mss = options.maximum_segment_size;
         self.agree_on_ecn(packet);
-        self.send.sequence.segment = self.negotiated.segment;
-        self.recovery = Recovery::new(&self.config, self.negotiated.sack);
-        let watch = self.recovery.watches_retransmissions();
-        self.scoreboard.watch_retransmissions(watch);
-        self.receive.synchronize(packet.sequence, &self.negotiated);
+        self.receive.synchronize(packet.sequence, &negotiated);
         if let Some((value, _)) = timestamps {
             self.receive.timestamp_recent = value;
             self.receive.timestamp_recent_at = cx.now;
         }
         // RFC 7323 section 2.2: the window of a SYN is not scaled
-        self.send.window = u64::from(packet.window);
-        self.send.window_maximum = self.send.window;
-        self.send.window_sequence = packet.sequence;
-        self.congestion =
-            Controller::new(&self.config, self.negotiated.segment, self.initial_window());
-    }
-
-    /// RFC 6928, and RFC 5681 section 3.1: one segment, if the SYN had to be sent again.
-    pub(super) fn initial_window(&self) -> u64 {
-        let segments = if self.send.syn_lost {
-            1
-        } else {
-            u64::from(self.config.initial_window.max(1))
-        };
-        segments * u64::from(self.negotiated.segment)
+        self.sender.send.window = u64::from(packet.window);
+        self.sender.send.window_maximum = self.sender.send.window;
+        self.sender.send.window_sequence = packet.sequence;
+        self.sender.congestion = Controller::new(
+            &self.sender.config,
+            self.sender.negotiated.segment,
+            self.sender.initial_window(),
+        );
     }
 
     /// Our SYN is acknowledged by `packet`, and the peer's has come: ESTABLISHED.
@@ -191,25 +157,30 @@ impl Connection {
     ) {
         self.settle_syn_text(position);
         let early = self.sends_early();
-        let window = *self.congestion.window();
+        let window = *self.sender.congestion.window();
         let _ = self.acknowledgment(packet, sack, cx.now);
-        if self.send.syn_lost {
+        if self.sender.send.syn_lost {
             // RFC 6298 section 5.7
-            self.rtt.syn_was_lost();
+            self.sender.rtt.syn_was_lost();
         }
         // The SYN doesn't count for congestion control, except where it had to be sent again. Nor
         // does it where data has gone before its acknowledgment; but what that tells does.
-        if !early || *self.congestion.window() == window {
-            self.congestion =
-                Controller::new(&self.config, self.negotiated.segment, self.initial_window());
+        if !early || *self.sender.congestion.window() == window {
+            self.sender.congestion = Controller::new(
+                &self.sender.config,
+                self.sender.negotiated.segment,
+                self.sender.initial_window(),
+            );
         }
-        self.delivered = Delivered::default();
-        self.learn_path();
-        self.congestion.on_established(self.rtt.smoothed(), cx.now);
-        self.send.attempts = 0;
+        self.sender.delivered = Delivered::default();
+        self.sender.learn_path();
+        self.sender
+            .congestion
+            .on_established(self.sender.rtt.smoothed(), cx.now);
+        self.sender.send.attempts = 0;
         self.receive.data_at = cx.now;
         self.events |= Events::ESTABLISHED;
-        self.state = if self.send.fin {
+        self.state = if self.sender.send.fin {
             State::FinWait1 // the application has closed already
         } else {
             State::Established
@@ -218,10 +189,13 @@ impl Connection {
 
     /// Does its timestamp echo something else than what our SYNs have carried?
     fn echoes_no_syn(&self, packet: &Packet, now: Time) -> bool {
-        let Some((_, echo)) = packet.timestamps().filter(|_| self.config.timestamps) else {
+        let Some((_, echo)) = packet
+            .timestamps()
+            .filter(|_| self.sender.config.timestamps)
+        else {
             return false;
         };
-        let first = self.scoreboard.first_sent_at().unwrap_or(now);
+        let first = self.sender.scoreboard.first_sent_at().unwrap_or(now);
         let (first, last) = (timestamp(first), timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
@@ -237,7 +211,7 @@ impl Connection {
         // First: SEG.ACK =< ISS or SEG.ACK > SND.NXT
         let position = self.syn_acknowledged(packet);
         if acknowledges && position.is_none() {
-            self.statistics.unacceptable += 1;
+            self.sender.statistics.unacceptable += 1;
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
             }
@@ -245,11 +219,11 @@ impl Connection {
         }
         // Linux: an echo of none of our SYNs is of no answer to them.
         if acknowledges
-            && self.config.habits == Habits::Linux
+            && self.sender.config.habits == Habits::Linux
             && !packet.flags.has(Flags::RST)
             && self.echoes_no_syn(packet, cx.now)
         {
-            self.statistics.unacceptable += 1;
+            self.sender.statistics.unacceptable += 1;
             self.send_reset(packet.acknowledgment, false, cx);
             return None;
         }
@@ -267,12 +241,14 @@ impl Connection {
         }
         self.syn_received(packet, options, cx);
         if let Some(position) = position.filter(|_| acknowledges) {
-            let pending = self.send.writer_waits && self.config.habits == Habits::Linux;
+            let pending =
+                self.sender.send.writer_waits && self.sender.config.habits == Habits::Linux;
             self.established(packet, None, position, cx);
             if pending {
                 // Linux saves an acknowledgment: data is about to carry it.
                 self.receive.is_answered = true;
-                self.timers
+                self.sender
+                    .timers
                     .delay_acknowledgment(cx.now + LONGEST_DELAYED_ACK);
             } else {
                 self.receive.acknowledge_now = true;
@@ -281,10 +257,23 @@ impl Connection {
         } else {
             // Both open at once (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
-            self.timers
-                .set(Purpose::Retransmit, cx.now + self.rtt.rto());
+            self.sender
+                .timers
+                .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
             self.send_syn(cx);
         }
         None
+    }
+}
+
+impl Sender {
+    /// RFC 6928, and RFC 5681 section 3.1: one segment, if the SYN had to be sent again.
+    pub(super) fn initial_window(&self) -> u64 {
+        let segments = if self.send.syn_lost {
+            1
+        } else {
+            u64::from(self.config.initial_window.max(1))
+        };
+        segments * u64::from(self.negotiated.segment)
     }
 }

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
 
-use super::{Connection, State};
+use super::{Connection, Sender, State};
 use crate::config::{Habits, IdleRestart};
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::LossRecovery;
@@ -29,34 +29,43 @@ impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
-        let again = self.recovery.wants_retransmit(&self.scoreboard);
-        if (again || self.send.has_unsent()) && (self.state.can_send() || self.sends_early()) {
+        let again = self
+            .sender
+            .recovery
+            .wants_retransmit(&self.sender.scoreboard);
+        if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
+        {
             self.transmit(cx);
         }
-        self.review_early_timer(cx.now);
+        self.sender
+            .review_early_timer(self.state.is_synchronized(), cx.now);
         if self.receive.acknowledge_now && self.state.is_synchronized() {
             self.send_acknowledgment(cx);
         }
     }
 
     fn transmit(&mut self, cx: &mut Ctx<'_>) {
-        if self.send.is_idle() {
-            self.restart_after_idle(cx.now);
+        if self.sender.send.is_idle() {
+            self.sender.restart_after_idle(cx.now);
         }
         let mut limited = false;
         let mut sent = false;
         let mut paced = false;
-        let mut allowance = self.pacing_allowance(cx.now);
-        let sent_before = self.statistics.segments_sent;
+        let mut allowance = self.sender.pacing_allowance(cx.now);
+        let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
-        let segment = u64::from(self.negotiated.segment);
+        let segment = u64::from(self.sender.negotiated.segment);
         let window = self.sending_window();
-        while self.recovery.wants_retransmit(&self.scoreboard)
+        while self
+            .sender
+            .recovery
+            .wants_retransmit(&self.sender.scoreboard)
             && let Some(again) = self
+                .sender
                 .recovery
-                .next_retransmit(&self.send.sequence, &mut self.scoreboard)
+                .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard)
             && (again.regardless_of_window || window >= segment + self.in_flight())
-            && self.peer_takes(&again)
+            && self.sender.peer_takes(&again)
         {
             if allowance < segment {
                 paced = true;
@@ -66,16 +75,16 @@ impl Connection {
             sent = true;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
-        let syn = u64::from(self.send.sequence.unacknowledged == 0);
+        let syn = u64::from(self.sender.send.sequence.unacknowledged == 0);
         let mut room = (window + syn).saturating_sub(self.in_flight());
-        while self.scoreboard.has_room() {
+        while self.sender.scoreboard.has_room() {
             match self.next_to_send(room) {
                 Next::Send(length) if allowance < u64::from(length) => {
                     paced = true;
                     break;
                 }
                 Next::Send(length) => {
-                    self.send_segment(self.send.sequence.next, length, cx);
+                    self.send_segment(self.sender.send.sequence.next, length, cx);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
@@ -86,8 +95,8 @@ impl Connection {
                     break;
                 }
                 Next::PeerWindow | Next::Corked => {
-                    if self.send.sequence.outstanding() == 0 {
-                        self.expect_window(cx.now);
+                    if self.sender.send.sequence.outstanding() == 0 {
+                        self.sender.expect_window(cx.now);
                     }
                     break;
                 }
@@ -97,23 +106,24 @@ impl Connection {
                 }
             }
         }
-        if !limited && !paced && self.recovery.is_recovering() {
+        if !limited && !paced && self.sender.recovery.is_recovering() {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
             paced = stopped;
         }
-        if self.pacer.is_on() {
-            self.pace(allowed - allowance, sent_before, paced, cx.now);
+        if self.sender.pacer.is_on() {
+            self.sender
+                .pace(allowed - allowance, sent_before, paced, cx.now);
         }
         if sent || limited {
-            self.validate_window(limited);
+            self.sender.validate_window(limited);
         }
     }
 
     #[inline]
     pub(super) fn next_to_send(&self, room: u64) -> Next {
-        let send = &self.send;
+        let send = &self.sender.send;
         let sequence = &send.sequence;
         if !send.has_unsent() {
             return Next::Nothing;
@@ -150,7 +160,7 @@ impl Connection {
             if send.more || send.cork {
                 return Next::Corked;
             }
-            if self.config.nagle && send.small_end > sequence.unacknowledged {
+            if self.sender.config.nagle && send.small_end > sequence.unacknowledged {
                 return Next::Nothing;
             }
         }
@@ -160,7 +170,7 @@ impl Connection {
     /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
     #[inline]
     pub(super) fn payload_limit(&self) -> u32 {
-        let segment = self.negotiated.segment;
+        let segment = self.sender.negotiated.segment;
         if !self.receive.has_blocks() {
             return segment;
         }
@@ -171,7 +181,7 @@ impl Connection {
     /// of it.
     fn sack_room_in_data(&self) -> u8 {
         let room = sack_length(self.maximum_sack_blocks());
-        if self.negotiated.sack && self.negotiated.segment > 4 * u32::from(room) {
+        if self.sender.negotiated.sack && self.sender.negotiated.segment > 4 * u32::from(room) {
             room
         } else {
             0
@@ -180,13 +190,17 @@ impl Connection {
 
     /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.
     fn maximum_sack_blocks(&self) -> usize {
-        if self.negotiated.timestamps { 3 } else { 4 }
+        if self.sender.negotiated.timestamps {
+            3
+        } else {
+            4
+        }
     }
 
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
     #[inline]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
-        let send = &mut self.send;
+        let send = &mut self.sender.send;
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;
         let mut end = data_end;
@@ -204,26 +218,11 @@ impl Connection {
                 end += 1;
             }
         }
-        let idle = send.is_idle();
         let highest = send.sequence.highest;
-        if position < highest && self.recovery.selective().is_none() {
-            send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
-        }
-        if end > highest {
-            send.sequence.highest = end;
-            self.scoreboard.push(position.max(highest), end, cx.now);
-        }
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_sent(end - position);
-            self.timers.review();
-        }
-        send.sequence.next = send.sequence.next.max(end);
-        if self.delivery_rate.is_some() {
-            self.note_departure(position, end, idle, cx.now);
-        }
-        let send = &mut self.send;
+        self.sender.on_sent(position, end, cx.now);
+        let send = &mut self.sender.send;
         if self.receive.quick_acks > 0
-            && self.config.habits == Habits::Linux
+            && self.sender.config.habits == Habits::Linux
             && self.receive.is_answered
             && cx.now.since(self.receive.data_at) < ANSWER
         {
@@ -232,35 +231,35 @@ impl Connection {
         }
         if length > 0 {
             send.last_sent_at = cx.now;
-            if length < self.negotiated.segment && data_end != self.fast_open.text_end {
+            if length < self.sender.negotiated.segment && data_end != self.fast_open.text_end {
                 send.small_end = data_end;
             }
-            self.statistics.segments_sent += 1;
+            self.sender.statistics.segments_sent += 1;
             if data_end <= highest {
-                self.statistics.segments_retransmitted += 1;
+                self.sender.statistics.segments_retransmitted += 1;
             }
-            if self.statistics.first_data_at.is_none() {
-                self.statistics.first_data_at = Some(cx.now);
+            if self.sender.statistics.first_data_at.is_none() {
+                self.sender.statistics.first_data_at = Some(cx.now);
             }
         } else {
-            self.statistics.control_segments_sent += 1;
+            self.sender.statistics.control_segments_sent += 1;
         }
-        self.ecn.fresh = position >= highest;
+        self.sender.ecn.fresh = position >= highest;
         self.emit(position, length, flags, cx);
-        self.expect_acknowledgment(cx.now);
+        self.sender.expect_acknowledgment(cx.now);
     }
 
     /// An acknowledgment without data.
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
-        self.statistics.control_segments_sent += 1;
+        self.sender.statistics.control_segments_sent += 1;
         self.emit(self.acceptable_position(), 0, Flags::ACK, cx);
     }
 
     /// A probe of a closed window as Linux's tcp_xmit_probe_skb has it: a sequence number that the
     /// peer has, so that it has to answer.
     pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
-        self.statistics.control_segments_sent += 1;
-        let position = self.send.sequence.unacknowledged - 1;
+        self.sender.statistics.control_segments_sent += 1;
+        let position = self.sender.send.sequence.unacknowledged - 1;
         self.emit(position, 0, Flags::ACK, cx);
     }
 
@@ -268,10 +267,10 @@ impl Connection {
     /// SND.NXT; after a timeout that is below what the peer expects, and a peer that took its window
     /// back doesn't accept beyond it.
     pub(super) fn acceptable_position(&self) -> u64 {
-        let sequence = &self.send.sequence;
+        let sequence = &self.sender.send.sequence;
         sequence
             .highest
-            .min(sequence.unacknowledged + self.send.window)
+            .min(sequence.unacknowledged + self.sender.send.window)
     }
 
     /// Sends one segment that is no SYN.
@@ -280,7 +279,7 @@ impl Connection {
         // Filled in where it lies: a record put together elsewhere would be copied field by field.
         let reference = cx.packets.insert(self.template);
         let packet = cx.packets.get_mut(reference);
-        packet.sequence = self.send.wire(position);
+        packet.sequence = self.sender.send.wire(position);
         packet.acknowledgment = self.receive.wire();
         packet.window = self.receive.window_field();
         packet.flags = flags;
@@ -288,29 +287,29 @@ impl Connection {
             packet.payload_length = length as u16;
             packet.payload_offset = position - 1;
         }
-        if self.negotiated.timestamps {
+        if self.sender.negotiated.timestamps {
             packet.header_length += TIMESTAMPS_LENGTH;
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
         if self.receive.has_blocks() {
             self.add_sack(reference, length, cx);
         }
-        if self.ecn.is_on() {
+        if self.sender.ecn.is_on() {
             self.mark_outgoing(reference, length, cx.packets);
         }
         self.receive.last_acknowledged = self.receive.next;
         self.receive.acknowledge_now = false;
-        self.timers.acknowledged();
+        self.sender.timers.acknowledged();
         cx.emit(self.egress, reference);
     }
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
         // A segment that is sent again as it was may leave less room than a new one.
-        let room = self.negotiated.segment - length.min(self.negotiated.segment);
+        let room = self.sender.negotiated.segment - length.min(self.sender.negotiated.segment);
         let fits = |blocks: usize| length == 0 || u32::from(sack_length(blocks)) <= room;
         let most = (1..=self.maximum_sack_blocks()).rev().find(|&n| fits(n));
-        let Some(most) = most.filter(|_| self.negotiated.sack) else {
+        let Some(most) = most.filter(|_| self.sender.negotiated.sack) else {
             self.receive.duplicate = None;
             return;
         };
@@ -323,12 +322,12 @@ impl Connection {
     pub(super) fn send_syn(&mut self, cx: &mut Ctx<'_>) {
         let received = self.state == State::SynReceived;
         let timestamps = if received {
-            self.negotiated.timestamps
+            self.sender.negotiated.timestamps
         } else {
-            self.config.timestamps
+            self.sender.config.timestamps
         };
         let mut packet = self.template;
-        packet.sequence = self.send.initial;
+        packet.sequence = self.sender.send.initial;
         packet.flags = Flags::SYN;
         packet.window = self.receive.syn_window_field();
         if received {
@@ -341,23 +340,25 @@ impl Connection {
             packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
         }
         packet.header_length += syn_options_length(&self.offered, timestamps);
-        if self.send.sequence.highest == 0 && !received {
+        if self.sender.send.sequence.highest == 0 && !received {
             packet.payload_length = self.fast_open.on_syn as u16;
         }
         let reference = cx.packets.insert(packet);
         cx.packets.set_syn_options(reference, self.offered);
-        if self.send.sequence.highest == 0 {
-            self.scoreboard.push(0, 1, cx.now);
+        if self.sender.send.sequence.highest == 0 {
+            self.sender.scoreboard.push(0, 1, cx.now);
         } else {
-            self.send.ambiguous_below = 1;
+            self.sender.send.ambiguous_below = 1;
         }
-        self.send.sequence.next = self.send.sequence.next.max(1);
-        self.send.sequence.highest = self.send.sequence.highest.max(1);
-        self.statistics.control_segments_sent += 1;
+        self.sender.send.sequence.next = self.sender.send.sequence.next.max(1);
+        self.sender.send.sequence.highest = self.sender.send.sequence.highest.max(1);
+        self.sender.statistics.control_segments_sent += 1;
         cx.emit(self.egress, reference);
-        self.expect_acknowledgment(cx.now);
+        self.sender.expect_acknowledgment(cx.now);
     }
+}
 
+impl Sender {
     /// Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661): remembers whether the congestion
     /// window was what stopped us, and the most that was outstanding, per window of data.
     #[inline]

@@ -5,12 +5,12 @@
 
 use bentpipe_types::{BitRate, Span, Time};
 
-use super::Connection;
+use super::Sender;
 use crate::pacing::{self, Pacer};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
 
-impl Connection {
+impl Sender {
     /// The connection is established: from now on there is a path to learn about.
     pub(super) fn learn_path(&mut self) {
         // The initial sequence number is drawn for this connection alone.

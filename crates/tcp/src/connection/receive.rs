@@ -216,7 +216,7 @@ impl Connection {
         let from = start.max(0);
         let to = end.min(limit);
         if start < 0 {
-            self.statistics.duplicates_received += 1;
+            self.sender.statistics.duplicates_received += 1;
             // RFC 2883 section 4
             let old = Range {
                 start: next.saturating_add_signed(start),
@@ -237,11 +237,11 @@ impl Connection {
             self.deliver(now);
         } else {
             // RFC 5681 section 4.2: out of order, acknowledged at once
-            self.statistics.out_of_order += 1;
+            self.sender.statistics.out_of_order += 1;
             match self.receive.reassembly.insert(range) {
                 Inserted::New => {}
                 Inserted::Overlapping(common) => {
-                    self.statistics.duplicates_received += 1;
+                    self.sender.statistics.duplicates_received += 1;
                     self.receive.duplicate = Some(common);
                 }
                 Inserted::Refused => return None,
@@ -273,8 +273,10 @@ impl Connection {
             receive.acknowledge_now = true;
             return;
         }
-        match self.config.delayed_ack {
-            Some(delay) if receive.quick_acks == 0 => self.timers.delay_acknowledgment(now + delay),
+        match self.sender.config.delayed_ack {
+            Some(delay) if receive.quick_acks == 0 => {
+                self.sender.timers.delay_acknowledgment(now + delay)
+            }
             _ => {
                 receive.quick_acks = receive.quick_acks.saturating_sub(1);
                 receive.acknowledge_now = true;
@@ -290,8 +292,8 @@ impl Connection {
             return;
         }
         let end = self.receive.in_order_end();
-        self.statistics.bytes_delivered += end - self.receive.read;
-        self.statistics.last_delivery_at = Some(now);
+        self.sender.statistics.bytes_delivered += end - self.receive.read;
+        self.sender.statistics.last_delivery_at = Some(now);
         self.receive.read = end;
     }
 
@@ -300,7 +302,7 @@ impl Connection {
     fn witness(&mut self, packet: &Packet, start: i64) {
         let expected = (self.receive.next - 1).wrapping_add_signed(start);
         if packet.payload_length > 0 && packet.payload_offset != expected {
-            self.statistics.payload_mismatches += 1;
+            self.sender.statistics.payload_mismatches += 1;
         }
     }
 

@@ -2,26 +2,28 @@
 
 use bentpipe_types::Ctx;
 
-use super::Connection;
 use super::output::Next;
 use super::timers::Purpose;
+use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
 
 impl Connection {
     /// Returns how many bytes were sent again.
     pub(super) fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
-        let send = &self.send;
+        let send = &self.sender.send;
         let sent = send.sequence.highest.min(send.end);
         let length = again.length.unwrap_or_else(|| self.payload_limit());
         let length = sent.saturating_sub(again.position).min(u64::from(length));
         self.send_segment(again.position, length as u32, cx);
-        self.recovery
-            .on_retransmitted(again.position, cx.now, &mut self.scoreboard);
-        if again.length.is_some() && again.position == self.send.sequence.unacknowledged {
+        self.sender
+            .recovery
+            .on_retransmitted(again.position, cx.now, &mut self.sender.scoreboard);
+        if again.length.is_some() && again.position == self.sender.send.sequence.unacknowledged {
             // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
             // again and sent again, there is nothing for the timer to tell.
-            self.timers
-                .set(Purpose::Retransmit, cx.now + self.rtt.rto());
+            self.sender
+                .timers
+                .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
         }
         length
     }
@@ -34,18 +36,18 @@ impl Connection {
         allowance: u64,
         cx: &mut Ctx<'_>,
     ) -> (u64, bool) {
-        let segment = u64::from(self.negotiated.segment);
+        let segment = u64::from(self.sender.negotiated.segment);
         let mut sent = 0;
         while window >= segment + self.in_flight()
-            && let Some(selective) = self.recovery.selective_mut()
-            && let Some(suspect) = selective.next_suspect(&mut self.scoreboard)
+            && let Some(selective) = self.sender.recovery.selective_mut()
+            && let Some(suspect) = selective.next_suspect(&mut self.sender.scoreboard)
         {
             let again = Retransmission {
                 position: suspect.position,
                 length: Some(suspect.length),
                 regardless_of_window: false,
             };
-            if !self.peer_takes(&again) {
+            if !self.sender.peer_takes(&again) {
                 break;
             }
             if allowance < segment + sent {
@@ -56,38 +58,40 @@ impl Connection {
         (sent, false)
     }
 
-    /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
-    /// may have shrunk. (Reno and NewReno go by the window when they go back.)
-    pub(super) fn peer_takes(&self, again: &Retransmission) -> bool {
-        let send = &self.send;
-        again.length.is_none() || again.position < send.sequence.unacknowledged + send.window
-    }
-
     /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
     /// window says, or else the last one again.
     pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
         let new = match self.next_to_send(u64::MAX) {
-            Next::Send(length) if self.scoreboard.has_room() => Some(length),
+            Next::Send(length) if self.sender.scoreboard.has_room() => Some(length),
             _ => None,
         };
         if let Some(length) = new {
-            self.send_segment(self.send.sequence.next, length, cx);
-        } else if let Some(last) = self.scoreboard.highest_not_sacked() {
+            self.send_segment(self.sender.send.sequence.next, length, cx);
+        } else if let Some(last) = self.sender.scoreboard.highest_not_sacked() {
             let again = Retransmission {
                 position: last.position,
                 length: Some(last.length),
                 regardless_of_window: true,
             };
-            if !self.peer_takes(&again) {
+            if !self.sender.peer_takes(&again) {
                 return;
             }
             self.retransmit(again, cx);
         } else {
             return;
         }
-        self.statistics.loss_probes += 1;
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_probe(&self.send.sequence, new.is_none());
+        self.sender.statistics.loss_probes += 1;
+        if let Some(selective) = self.sender.recovery.selective_mut() {
+            selective.on_probe(&self.sender.send.sequence, new.is_none());
         }
+    }
+}
+
+impl Sender {
+    /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
+    /// may have shrunk. (Reno and NewReno go by the window when they go back.)
+    pub(super) fn peer_takes(&self, again: &Retransmission) -> bool {
+        let send = &self.send;
+        again.length.is_none() || again.position < send.sequence.unacknowledged + send.window
     }
 }

@@ -4,7 +4,7 @@
 
 use bentpipe_types::{Ctx, Span, Time};
 
-use super::{Connection, Events, State};
+use super::{Connection, Events, Sender, State};
 use crate::config::Habits;
 use crate::congestion::Congestion;
 use crate::recovery::{Arrival, LossRecovery};
@@ -128,27 +128,28 @@ impl Timers {
 
 impl Connection {
     pub(super) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
-        if self.timers.delayed_acknowledgment <= cx.now {
-            self.timers.acknowledged();
+        if self.sender.timers.delayed_acknowledgment <= cx.now {
+            self.sender.timers.acknowledged();
             self.receive.acknowledge_now = true;
         }
-        if self.timers.pacing <= cx.now {
-            self.timers.pace(None);
+        if self.sender.timers.pacing <= cx.now {
+            self.sender.timers.pace(None);
         }
-        if self.timers.early <= cx.now {
-            self.timers.early = NEVER;
-            match self.timers.early_purpose {
-                Early::Reordering => self.reordering_is_over(cx.now),
+        if self.sender.timers.early <= cx.now {
+            self.sender.timers.early = NEVER;
+            match self.sender.timers.early_purpose {
+                Early::Reordering => self.sender.reordering_is_over(cx.now),
                 Early::Probe => {
                     self.send_loss_probe(cx);
                     // RFC 8985 section 7.3: the retransmission timer starts again.
-                    self.timers
-                        .set(Purpose::Retransmit, cx.now + self.rtt.rto());
+                    self.sender
+                        .timers
+                        .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
                 }
             }
         }
-        if self.timers.at <= cx.now {
-            match self.timers.purpose {
+        if self.sender.timers.at <= cx.now {
+            match self.sender.timers.purpose {
                 Purpose::Retransmit => self.retransmission_timeout(cx),
                 Purpose::Probe => self.probe(cx),
                 // RFC 9293 section 3.10.8
@@ -158,9 +159,155 @@ impl Connection {
         self.output(cx);
     }
 
+    /// RFC 6298 section 5.4 to 5.7
+    fn retransmission_timeout(&mut self, cx: &mut Ctx<'_>) {
+        let synchronized = self.state.is_synchronized();
+        if synchronized && self.sender.send.window == 0 {
+            // The window closed over data that was sent: the timer's segments are probes, and no
+            // sign of congestion (RFC 9293 section 3.8.6.1).
+            self.sender.everything_is_lost(false, cx.now);
+            self.probe(cx);
+            return;
+        }
+        let maximum = if synchronized {
+            self.sender.config.maximum_retransmissions
+        } else {
+            self.sender.config.maximum_syn_retransmissions
+        };
+        // RFC 9293 section 3.8.3: R2
+        if self.sender.send.attempts >= maximum || self.sender.user_timeout_is_over(cx.now) {
+            self.closed(Events::TIMED_OUT);
+            return;
+        }
+        if self.sender.send.attempts == 0 {
+            let first = self.sender.scoreboard.first_sent_at();
+            self.sender.send.attempts_since = first.unwrap_or(cx.now);
+        }
+        self.sender.send.attempts += 1;
+        self.sender.statistics.timeouts += 1;
+        self.sender.check_app_limited();
+        // Section 5.5
+        self.sender.rtt.back_off();
+        self.sender
+            .timers
+            .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+        if !synchronized {
+            self.sender.send.syn_lost = true;
+            self.send_syn(cx);
+            return;
+        }
+        self.sender.timed_out(cx.now);
+        // `output` sends the first.
+    }
+
+    /// The peer's window was too small to send for too long.
+    fn probe(&mut self, cx: &mut Ctx<'_>) {
+        let position = self.sender.send.sequence.unacknowledged;
+        let selective = self.sender.recovery.selective().is_some();
+        if selective && position < self.sender.send.sequence.next && self.sender.send.window > 0 {
+            // A probe's byte, sent before: it goes again like anything that is lost.
+            self.sender.scoreboard.mark_first();
+            self.sender
+                .timers
+                .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+            return;
+        }
+        if !selective {
+            self.sender.send.sequence.next = position;
+        }
+        let unsent = (self.sender.send.end.saturating_sub(position))
+            .min(u64::from(self.sender.negotiated.segment));
+        if self.sender.send.window > 0 && self.sender.send.has_unsent() {
+            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. And what the
+            // application said there would be more of has waited for long enough.
+            if position + unsent == self.sender.send.end {
+                self.sender.send.pushed = self.sender.send.end;
+            }
+            self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
+            return;
+        }
+        // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
+        // `attempts`.
+        if self.sender.send.attempts >= self.sender.config.maximum_retransmissions {
+            self.closed(Events::TIMED_OUT);
+            return;
+        }
+        self.sender.send.attempts += 1;
+        self.sender.rtt.back_off();
+        self.sender.statistics.window_probes += 1;
+        if position < self.sender.send.sequence.next {
+            self.probe_again(position, cx);
+        } else if self.sender.config.habits == Habits::Linux {
+            self.send_empty_probe(cx);
+        } else if self.sender.send.has_unsent() {
+            let small_end = self.sender.send.small_end;
+            self.send_segment(position, unsent.min(1) as u32, cx);
+            if unsent > 0 {
+                // The probe is not a small segment for Nagle to wait for, and its byte is sent
+                // again with those that follow.
+                self.sender.send.small_end = small_end;
+                if selective {
+                    // To be sent again as soon as the window opens
+                    self.sender.scoreboard.mark_first();
+                } else {
+                    self.sender.send.sequence.next = position;
+                }
+            }
+        }
+        self.sender
+            .timers
+            .set(Purpose::Probe, cx.now + self.sender.rtt.rto());
+    }
+
+    /// A probe of what was sent before: its first byte, or the FIN.
+    fn probe_again(&mut self, position: u64, cx: &mut Ctx<'_>) {
+        let length = self.sender.send.end.saturating_sub(position).min(1);
+        let small_end = self.sender.send.small_end;
+        self.send_segment(position, length as u32, cx);
+        self.sender.send.small_end = small_end;
+        self.sender.scoreboard.on_retransmitted(position, cx.now);
+        self.sender.scoreboard.mark_first();
+    }
+
+    /// RFC 9293 section 3.6: TIME-WAIT, or two maximum segment lifetimes of it more.
+    pub(super) fn wait_for_stragglers(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        let time_wait: Span = self.sender.config.time_wait;
+        self.sender.timers.set(Purpose::TimeWait, now + time_wait);
+    }
+}
+
+impl Sender {
+    /// The retransmission timer has expired for data: RFC 6298 section 5.4, RFC 5681 section 3.1. What
+    /// is outstanding is to be sent again.
+    fn timed_out(&mut self, now: Time) {
+        let reduces = self.send.attempts == 1 && !self.recovery.is_recovering();
+        if reduces {
+            // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
+            // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
+            let in_flight = self.in_flight();
+            self.all_lost(in_flight, now);
+            let flight_size = if self.recovery.selective().is_some() {
+                self.congested_flight(self.send.sequence.outstanding())
+            } else {
+                in_flight
+            };
+            self.congestion
+                .on_congestion(Congestion::Timeout, flight_size, now);
+            self.note_reduction();
+        } else {
+            // Fast recovery has halved the window for this loss already. Its outstanding data would
+            // be a wrong measure: every duplicate has let a segment more go out, so that half of it
+            // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
+            self.congestion.on_repeated_timeout();
+        }
+        self.everything_is_lost(reduces, now);
+        self.send.window_limited = true;
+    }
+
     /// Sets the early timer, when something was sent or acknowledged.
     #[inline]
-    pub(super) fn review_early_timer(&mut self, now: Time) {
+    pub(super) fn review_early_timer(&mut self, synchronized: bool, now: Time) {
         if !self.timers.review {
             return;
         }
@@ -174,9 +321,7 @@ impl Connection {
             self.timers.early_purpose = Early::Reordering;
             return;
         }
-        let probes = self.state.is_synchronized()
-            && !self.send.is_idle()
-            && self.timers.runs(Purpose::Retransmit);
+        let probes = synchronized && !self.send.is_idle() && self.timers.runs(Purpose::Retransmit);
         let wait = selective
             .probe_timeout(&self.scoreboard, self.rtt.smoothed())
             .filter(|_| probes);
@@ -210,67 +355,6 @@ impl Connection {
         self.regulate(false);
     }
 
-    /// RFC 6298 section 5.4 to 5.7
-    fn retransmission_timeout(&mut self, cx: &mut Ctx<'_>) {
-        let synchronized = self.state.is_synchronized();
-        if synchronized && self.send.window == 0 {
-            // The window closed over data that was sent: the timer's segments are probes, and no
-            // sign of congestion (RFC 9293 section 3.8.6.1).
-            self.everything_is_lost(false, cx.now);
-            self.probe(cx);
-            return;
-        }
-        let maximum = if synchronized {
-            self.config.maximum_retransmissions
-        } else {
-            self.config.maximum_syn_retransmissions
-        };
-        // RFC 9293 section 3.8.3: R2
-        if self.send.attempts >= maximum || self.user_timeout_is_over(cx.now) {
-            self.closed(Events::TIMED_OUT);
-            return;
-        }
-        if self.send.attempts == 0 {
-            let first = self.scoreboard.first_sent_at();
-            self.send.attempts_since = first.unwrap_or(cx.now);
-        }
-        self.send.attempts += 1;
-        self.statistics.timeouts += 1;
-        self.check_app_limited();
-        // Section 5.5
-        self.rtt.back_off();
-        self.timers
-            .set(Purpose::Retransmit, cx.now + self.rtt.rto());
-        if !synchronized {
-            self.send.syn_lost = true;
-            self.send_syn(cx);
-            return;
-        }
-        let reduces = self.send.attempts == 1 && !self.recovery.is_recovering();
-        if reduces {
-            // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
-            // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
-            let in_flight = self.in_flight();
-            self.all_lost(in_flight, cx.now);
-            let flight_size = if self.recovery.selective().is_some() {
-                self.congested_flight(self.send.sequence.outstanding())
-            } else {
-                in_flight
-            };
-            self.congestion
-                .on_congestion(Congestion::Timeout, flight_size, cx.now);
-            self.note_reduction();
-        } else {
-            // Fast recovery has halved the window for this loss already. Its outstanding data would
-            // be a wrong measure: every duplicate has let a segment more go out, so that half of it
-            // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
-            self.congestion.on_repeated_timeout();
-        }
-        self.everything_is_lost(reduces, cx.now);
-        self.send.window_limited = true;
-        // `output` sends the first.
-    }
-
     /// RFC 5482: has the first unacknowledged segment waited for too long?
     fn user_timeout_is_over(&self, now: Time) -> bool {
         self.send.attempts > 0
@@ -296,72 +380,6 @@ impl Connection {
         self.recovery.on_timeout(sequence);
     }
 
-    /// The peer's window was too small to send for too long.
-    fn probe(&mut self, cx: &mut Ctx<'_>) {
-        let position = self.send.sequence.unacknowledged;
-        let selective = self.recovery.selective().is_some();
-        if selective && position < self.send.sequence.next && self.send.window > 0 {
-            // A probe's byte, sent before: it goes again like anything that is lost.
-            self.scoreboard.mark_first();
-            self.timers
-                .set(Purpose::Retransmit, cx.now + self.rtt.rto());
-            return;
-        }
-        if !selective {
-            self.send.sequence.next = position;
-        }
-        let unsent =
-            (self.send.end.saturating_sub(position)).min(u64::from(self.negotiated.segment));
-        if self.send.window > 0 && self.send.has_unsent() {
-            // RFC 9293 section 3.8.6.2.1, rule 4: a small window is used as it is. And what the
-            // application said there would be more of has waited for long enough.
-            if position + unsent == self.send.end {
-                self.send.pushed = self.send.end;
-            }
-            self.send_segment(position, unsent.min(self.send.window) as u32, cx);
-            return;
-        }
-        // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
-        // `attempts`.
-        if self.send.attempts >= self.config.maximum_retransmissions {
-            self.closed(Events::TIMED_OUT);
-            return;
-        }
-        self.send.attempts += 1;
-        self.rtt.back_off();
-        self.statistics.window_probes += 1;
-        if position < self.send.sequence.next {
-            self.probe_again(position, cx);
-        } else if self.config.habits == Habits::Linux {
-            self.send_empty_probe(cx);
-        } else if self.send.has_unsent() {
-            let small_end = self.send.small_end;
-            self.send_segment(position, unsent.min(1) as u32, cx);
-            if unsent > 0 {
-                // The probe is not a small segment for Nagle to wait for, and its byte is sent
-                // again with those that follow.
-                self.send.small_end = small_end;
-                if selective {
-                    // To be sent again as soon as the window opens
-                    self.scoreboard.mark_first();
-                } else {
-                    self.send.sequence.next = position;
-                }
-            }
-        }
-        self.timers.set(Purpose::Probe, cx.now + self.rtt.rto());
-    }
-
-    /// A probe of what was sent before: its first byte, or the FIN.
-    fn probe_again(&mut self, position: u64, cx: &mut Ctx<'_>) {
-        let length = self.send.end.saturating_sub(position).min(1);
-        let small_end = self.send.small_end;
-        self.send_segment(position, length as u32, cx);
-        self.send.small_end = small_end;
-        self.scoreboard.on_retransmitted(position, cx.now);
-        self.scoreboard.mark_first();
-    }
-
     /// How long a window that is too small may keep us from sending.
     fn probe_interval(&self) -> Span {
         if self.send.window == 0 {
@@ -384,12 +402,5 @@ impl Connection {
         if !self.timers.runs(Purpose::Retransmit) {
             self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
         }
-    }
-
-    /// RFC 9293 section 3.6: TIME-WAIT, or two maximum segment lifetimes of it more.
-    pub(super) fn wait_for_stragglers(&mut self, now: Time) {
-        self.state = State::TimeWait;
-        let time_wait: Span = self.config.time_wait;
-        self.timers.set(Purpose::TimeWait, now + time_wait);
     }
 }

@@ -307,7 +307,7 @@ fn ends_with_different_options_understand_each_other() {
         pair.transfer(300_000, bentpipe_types::Time::ZERO + Span::from_secs(300));
         assert_eq!(pair.b().delivered_offset(), 300_000, "{bits:b}");
         assert_eq!(pair.a().state(), State::Closed);
-        let negotiated = pair.a().negotiated;
+        let negotiated = pair.a().sender.negotiated;
         assert_eq!(negotiated.timestamps, on(0) && on(3));
         assert_eq!(negotiated.sack, on(1) && on(4));
         assert_eq!(negotiated.send_shift > 0, on(2) && on(5));

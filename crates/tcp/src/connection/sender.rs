@@ -1,0 +1,288 @@
+//! The sender's half of a connection: what was sent, what is known to have arrived of it, what to
+//! send again, how much may be in flight, how fast, and the timers that go with it.
+//!
+//! It emits nothing. Who owns it, a [`Connection`](super::Connection) or a gateway that sends on
+//! behalf of another host, makes the packets and tells it what has left.
+
+use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
+
+use super::ecn::Notification;
+use super::send::Send;
+use super::timers::Timers;
+use crate::Config;
+use crate::congestion::Controller;
+use crate::delivered::Delivered;
+use crate::options::Negotiated;
+use crate::pacing::{Pacer, PacingKind};
+use crate::rate_sample::{DeliveryRate, RecoveryPhase};
+use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
+use crate::rtt::RttEstimator;
+use crate::statistics::Statistics;
+
+/// The sender's half of a connection.
+///
+/// Sequence numbers are positions: unwrapped to 64 bits and counted from the SYN, which is 0.
+#[derive(Debug)]
+pub struct Sender {
+    pub(super) timers: Timers,
+    pub(super) send: Send,
+    pub(super) negotiated: Negotiated,
+    pub(super) recovery: Recovery,
+    pub(super) congestion: Controller,
+    pub(super) rtt: RttEstimator,
+    pub(super) scoreboard: Scoreboard,
+    pub(super) delivered: Delivered,
+    pub(super) pacer: Pacer,
+    // Where the window rule models the path.
+    pub(super) delivery_rate: Option<Box<DeliveryRate>>,
+    pub(super) ecn: Notification,
+    // Of the whole connection: most of what there is to count, the sender counts.
+    pub(super) statistics: Statistics,
+    pub(super) config: Config,
+}
+
+/// A connection that somebody else has opened, as who watched it open knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed {
+    /// The sequence number of the sending end's SYN.
+    pub initial: Seq,
+    /// Everything before this position is acknowledged.
+    pub position: u64,
+    /// The window that the receiving end has last advertised, in bytes.
+    pub window: u64,
+    /// The shift of the windows that it advertises (RFC 7323 section 2.2).
+    pub window_shift: u8,
+    /// Payload of a full segment.
+    pub segment: u32,
+    /// The receiving end sends SACK blocks.
+    pub sack: bool,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config, initial: Seq) -> Self {
+        let segment = u32::from(config.mss.max(1));
+        Self {
+            timers: Timers::new(),
+            send: Send::new(initial, config.send_buffer, segment),
+            negotiated: Negotiated {
+                segment,
+                send_shift: 0,
+                receive_shift: 0,
+                timestamps: false,
+                sack: false,
+            },
+            recovery: Recovery::new(config, false),
+            congestion: Controller::new(config, segment, u64::from(segment)),
+            rtt: RttEstimator::new(config),
+            scoreboard: Scoreboard::new(),
+            delivered: Delivered::default(),
+            pacer: Pacer::new(PacingKind::Off, false),
+            delivery_rate: None,
+            ecn: Notification::default(),
+            statistics: Statistics::default(),
+            config: config.clone(),
+        }
+    }
+
+    /// The sender of a connection that somebody else has opened, from what was observed of it. It
+    /// measures round trips by what it sends itself: the timestamps on the segments are another's.
+    #[must_use]
+    pub fn observed(config: &Config, observed: &Observed, now: Time) -> Self {
+        let mut sender = Self::new(config, observed.initial);
+        sender.agreed(Negotiated {
+            segment: observed.segment.max(1),
+            send_shift: observed.window_shift,
+            receive_shift: 0,
+            timestamps: false,
+            sack: observed.sack && config.sack,
+        });
+        let send = &mut sender.send;
+        send.sequence.unacknowledged = observed.position;
+        send.sequence.next = observed.position;
+        send.sequence.highest = observed.position;
+        send.end = observed.position;
+        send.window = observed.window;
+        send.window_maximum = observed.window;
+        let initial_window = sender.initial_window();
+        sender.congestion =
+            Controller::new(&sender.config, observed.segment.max(1), initial_window);
+        sender.learn_path();
+        sender.congestion.on_established(None, now);
+        sender
+    }
+
+    /// Both SYNs have come: what follows from them for loss recovery.
+    pub(super) fn agreed(&mut self, negotiated: Negotiated) {
+        self.negotiated = negotiated;
+        self.send.sequence.segment = negotiated.segment;
+        self.recovery = Recovery::new(&self.config, negotiated.sack);
+        let watch = self.recovery.watches_retransmissions();
+        self.scoreboard.watch_retransmissions(watch);
+    }
+
+    /// An acknowledgment of the other end's has come, on a segment after its SYN, with these SACK
+    /// blocks. Returns how many positions are newly acknowledged, or how far the acknowledgment is
+    /// from SND.UNA if it is none that the other end can have sent: nothing is changed then.
+    #[inline]
+    pub fn on_acknowledgment(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        now: Time,
+    ) -> Result<u64, i64> {
+        let before = self.send.sequence.unacknowledged;
+        let distance = i64::from(packet.acknowledgment.distance_from(self.send.wire(before)));
+        // RFC 5961 section 5.2: SND.UNA - MAX.SND.WND =< SEG.ACK =< SND.NXT, else a challenge
+        if distance > self.send.sequence.outstanding_ever() as i64
+            || distance < -(self.send.window_maximum as i64)
+        {
+            return Err(distance);
+        }
+        self.acknowledged(packet, sack, distance, now);
+        Ok(distance.max(0) as u64)
+    }
+
+    /// The stream goes on to `end`, the position after the last byte to be sent.
+    pub fn extend(&mut self, end: u64) {
+        self.check_app_limited();
+        self.send.end = self.send.end.max(end);
+    }
+
+    /// Everything from one position to another, which is new or was sent before, has left.
+    #[inline]
+    pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
+        let send = &mut self.send;
+        let idle = send.is_idle();
+        let highest = send.sequence.highest;
+        if position < highest && self.recovery.selective().is_none() {
+            send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
+        }
+        if end > highest {
+            send.sequence.highest = end;
+            self.scoreboard.push(position.max(highest), end, now);
+        }
+        if let Some(selective) = self.recovery.selective_mut() {
+            selective.on_sent(end - position);
+            self.timers.review();
+        }
+        send.sequence.next = send.sequence.next.max(end);
+        if self.delivery_rate.is_some() {
+            self.note_departure(position, end, idle, now);
+        }
+    }
+
+    /// SND.UNA: everything before is acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.send.sequence.unacknowledged
+    }
+
+    /// SND.NXT: the position of what is sent next.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.send.sequence.next
+    }
+
+    /// The position after the highest that was ever sent.
+    #[must_use]
+    pub fn highest(&self) -> u64 {
+        self.send.sequence.highest
+    }
+
+    /// Is nothing unacknowledged?
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.send.is_idle()
+    }
+
+    /// The window that the other end has last advertised, in bytes.
+    #[must_use]
+    pub fn peer_window(&self) -> u64 {
+        self.send.window
+    }
+
+    /// The sequence number of a position.
+    #[inline]
+    #[must_use]
+    pub fn wire(&self, position: u64) -> Seq {
+        self.send.wire(position)
+    }
+
+    /// Bytes believed to be in the network.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.recovery
+            .in_flight(&self.send.sequence, &self.scoreboard)
+    }
+
+    /// Bytes that may be in flight: the congestion window, or what proportional rate reduction
+    /// makes of it in fast recovery.
+    #[must_use]
+    #[inline]
+    pub fn sending_window(&self) -> u64 {
+        let window = self.congestion.window().congestion_window;
+        self.recovery
+            .selective()
+            .map_or(window, |selective| selective.window(window))
+    }
+
+    /// The congestion window, in bytes, without the inflation of fast recovery.
+    #[must_use]
+    pub fn congestion_window(&self) -> u64 {
+        self.congestion.window().congestion_window
+    }
+
+    /// Where loss recovery stands.
+    #[must_use]
+    pub fn recovery_phase(&self) -> RecoveryPhase {
+        self.recovery.phase()
+    }
+
+    /// The smoothed round-trip time, once there is a sample.
+    #[must_use]
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.rtt.smoothed()
+    }
+
+    /// The retransmission timeout, backed off.
+    #[must_use]
+    pub fn rto(&self) -> Span {
+        self.rtt.rto()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// What is to be sent again before anything new, if there is something and the congestion window
+    /// has room for it.
+    #[inline]
+    pub fn next_retransmission(&mut self) -> Option<Retransmission> {
+        if !self.recovery.wants_retransmit(&self.scoreboard) {
+            return None;
+        }
+        let again = self
+            .recovery
+            .next_retransmit(&self.send.sequence, &mut self.scoreboard)?;
+        let segment = u64::from(self.negotiated.segment);
+        let room =
+            again.regardless_of_window || self.sending_window() >= segment + self.in_flight();
+        room.then_some(again)
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) is next to be called.
+    #[must_use]
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Does nothing run?
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.timers.next().is_none()
+    }
+}
