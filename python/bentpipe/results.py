@@ -38,9 +38,15 @@ class RoundTrip:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowResult:
-    """One flow. Times are seconds since the run began, rates bits per second."""
+    """One flow. Times are seconds since the run began, rates bits per second.
+
+    `outcome` is how it stands at the end: "finished" (every byte was delivered), "running" (the run
+    ended first), "gave up" (an end heard nothing for too long), "refused" or "reset"; `ended_s` is
+    when it was over, one way or another.
+    """
 
     name: str
+    outcome: str
     bytes_delivered: int
     start_s: float
     finish_s: float | None
@@ -51,6 +57,7 @@ class FlowResult:
     fast_recoveries: int
     rtt_ms: RoundTrip
     first_data_s: float | None = None
+    ended_s: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -87,7 +87,8 @@ def test_json_is_one_object_with_the_contracts_fields(bentpipe: Any, small: Path
     }
     (flow,) = summary["flows"]
     assert flow.keys() >= {
-        *("name", "bytes_delivered", "start_s", "first_data_s", "finish_s", "goodput_bps"),
+        *("name", "outcome", "bytes_delivered", "goodput_bps"),
+        *("start_s", "first_data_s", "finish_s", "ended_s"),
         *("segments_sent", "segments_retransmitted", "timeouts", "fast_recoveries", "rtt_ms"),
     }
     assert flow["rtt_ms"].keys() >= {"min", "mean", "p95", "max"}
@@ -106,6 +107,21 @@ def test_the_table_has_units(bentpipe: Any, small: Path) -> None:
     assert re.search(r"goodput +\d+ kbit/s", said.out)
     assert re.search(r"shortest round trip +50\d ms", said.out)
     assert "satellite.forward" in said.out
+
+
+def test_a_flow_that_gives_up_says_so(bentpipe: Any, small: Path) -> None:
+    lost = f"links.satellite.forward.errors.lost_packets={list(range(100, 500))}"
+    changed = (lost, "duration=2 h", "links.satellite.forward.rate=1 Mbit/s")
+    settings = [word for setting in changed for word in ("--set", setting)]
+    said = bentpipe("run", small, *settings, "--json")
+    (flow,) = said.data["flows"]
+    assert (said.status, flow["outcome"], flow["finish_s"]) == (0, "gave up", None)
+    # Fifteen retransmissions, each after twice the wait of the one before, up to two minutes.
+    assert flow["ended_s"] == said.data["ended_s"] > 600
+    assert flow["goodput_bps"] == pytest.approx(8 * flow["bytes_delivered"] / flow["ended_s"])
+    table = bentpipe("run", small, *settings).out
+    assert re.search(r"outcome +gave up", table)
+    assert re.search(r"ended +1\d\d\d s", table)
 
 
 def test_many_flows_are_rows(bentpipe: Any, small: Path) -> None:

@@ -39,6 +39,8 @@ def test_a_run_is_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> No
     assert one.first_data_s is not None
     assert one.transfer_time_s == pytest.approx(one.finish_s - one.first_data_s)
     assert (two.finish_s, two.transfer_time_s) == (None, None)
+    assert (one.outcome, one.ended_s) == ("finished", one.finish_s)
+    assert (two.outcome, two.ended_s) == ("running", None)
     with pytest.raises(KeyError, match="one, two"):
         result.flow()
     with pytest.raises(KeyError, match="one, two"):

@@ -17,7 +17,9 @@ mod topology;
 pub use applications::{Application, Bulk};
 pub use host::Host;
 pub use network::{Network, Progress};
-pub use outcome::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
+pub use outcome::{
+    AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,
+};
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::Tap;

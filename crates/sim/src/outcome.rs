@@ -4,6 +4,38 @@ use bentpipe_link::Counters;
 use bentpipe_tcp::Statistics;
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
+/// How a flow stands at the end of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowState {
+    /// The run ended first.
+    Running,
+    /// Every byte was delivered.
+    Finished,
+    /// An end heard nothing for so long that it gave the connection up.
+    GaveUp,
+    /// The connection was refused: a RST answered the SYN.
+    Refused,
+    /// The connection was reset.
+    Reset,
+}
+
+impl FlowState {
+    /// Every state, with its name in results.
+    pub const ALL: [(Self, &'static str); 5] = [
+        (Self::Running, "running"),
+        (Self::Finished, "finished"),
+        (Self::GaveUp, "gave up"),
+        (Self::Refused, "refused"),
+        (Self::Reset, "reset"),
+    ];
+
+    /// Its name in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
 /// What became of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
@@ -15,6 +47,10 @@ pub struct FlowOutcome {
     pub size: Option<u64>,
     /// When its last byte was delivered, in order, to the receiving application.
     pub finish: Option<Time>,
+    /// How it stands.
+    pub state: FlowState,
+    /// When it was over, one way or another; `None` while it runs.
+    pub ended: Option<Time>,
     /// The sending side's counters, if it has begun.
     pub sender: Option<Statistics>,
     /// The receiving side's counters, if it was reached.
@@ -67,7 +103,8 @@ pub struct AgentOutcome {
 /// What a run has come to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When the run ended: at its given end, or when nothing was left to happen.
+    /// When the run ended: at its given end, or with the last that happened, if nothing was left that
+    /// could. Connections that only wait in TIME-WAIT are over.
     pub ended: Time,
     /// Packets that arrived at a node, hop by hop.
     pub packet_hops: u64,

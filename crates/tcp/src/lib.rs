@@ -38,6 +38,6 @@ pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
-pub use statistics::{RttStatistics, Statistics};
+pub use statistics::{Failure, FailureKind, RttStatistics, Statistics};
 
 pub(crate) use options::timestamp;

@@ -47,8 +47,30 @@ pub struct Statistics {
     /// Accepted payload whose `payload_offset` contradicts its sequence number. Not zero means that
     /// someone on the path, or one end, corrupts the stream.
     pub payload_mismatches: u64,
+    /// Why the connection ended, and when, if not by both ends closing it.
+    pub failure: Option<Failure>,
     /// Round-trip times.
     pub rtt: RttStatistics,
+}
+
+/// The end of a connection that was not closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// When this end learned, or decided, that the connection is no more.
+    pub at: Time,
+    /// Why.
+    pub why: FailureKind,
+}
+
+/// Why a connection ended that was not closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// The peer no longer answered (RFC 9293 section 3.8.3: R2).
+    TimedOut,
+    /// The peer answered the SYN with a RST.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
 }
 
 // 1 us to 2^28 us (268 s), 32 buckets an octave: within 1.6% of the true value.

@@ -118,7 +118,8 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
     return {
         "delivered": format_bytes(flow.bytes_delivered),
         "start": format_seconds(flow.start_s),
-        "finish": "unfinished" if flow.finish_s is None else format_seconds(flow.finish_s),
+        "outcome": flow.outcome,
+        "ended": "–" if flow.ended_s is None else format_seconds(flow.ended_s),
         "goodput": format_rate(flow.goodput_bps),
         "segments sent": f"{flow.segments_sent:,}",
         "retransmitted": f"{flow.segments_retransmitted:,}",

@@ -21,7 +21,7 @@ pub struct Summary {
     pub seed: u64,
     /// The duration the scenario asks for, in seconds.
     pub duration_s: f64,
-    /// When nothing was left to happen, or the duration, in simulated seconds.
+    /// When the last happened that could, or the duration, in simulated seconds.
     pub ended_s: f64,
     /// How long the run took, in seconds of wall time. Zero until whoever drives the run, and has a
     /// clock, says.
@@ -43,6 +43,8 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Its name.
     pub name: String,
+    /// How it stands at the end: `finished`, `running`, `gave up`, `refused` or `reset`.
+    pub outcome: &'static str,
     /// Bytes delivered in order to the receiving application.
     pub bytes_delivered: u64,
     /// When it was to start, in seconds.
@@ -51,6 +53,8 @@ pub struct FlowSummary {
     pub first_data_s: Option<f64>,
     /// When its last byte was delivered, in seconds; null if it was not.
     pub finish_s: Option<f64>,
+    /// When it was over, in seconds: finished, given up, refused or reset; null while it runs.
+    pub ended_s: Option<f64>,
     /// Bits delivered in order over (finish, or the end of the run, less start).
     pub goodput_bps: f64,
     /// Segments with payload sent, retransmissions included.
@@ -167,6 +171,7 @@ impl FlowSummary {
         let bits = 8.0 * bytes_delivered as f64;
         Self {
             name: flow.name.clone(),
+            outcome: flow.state.name(),
             bytes_delivered,
             start_s: flow.start.as_secs_f64(),
             first_data_s: flow
@@ -175,6 +180,7 @@ impl FlowSummary {
                 .and_then(|sender| sender.first_data_at)
                 .map(Time::as_secs_f64),
             finish_s: flow.finish.map(Time::as_secs_f64),
+            ended_s: flow.ended.map(Time::as_secs_f64),
             goodput_bps: if elapsed_s > 0.0 {
                 bits / elapsed_s
             } else {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use bentpipe_link::Direction;
+use bentpipe_tcp::{Failure, FailureKind, Statistics};
 use bentpipe_types::{Agent, Endpoint, Time};
 use rustc_hash::FxHashMap;
 
 use super::{FlowSlot, Network};
 use crate::node::Node;
-use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, Outcome, Violation};
+use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation};
 
 /// (source, destination) of packets -> flow.
 type FlowsByEnds = FxHashMap<(Endpoint, Endpoint), usize>;
@@ -132,12 +133,27 @@ impl Network {
                     .is_some_and(|size| receiver.bytes_delivered >= size)
             })
             .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)));
+        let sender = statistics(flow.sender);
+        let (state, ended) = match (finish, first_failure([&sender, &receiver])) {
+            (Some(finish), _) => (FlowState::Finished, Some(finish)),
+            (None, Some(failure)) => {
+                let state = match failure.why {
+                    FailureKind::TimedOut => FlowState::GaveUp,
+                    FailureKind::Refused => FlowState::Refused,
+                    FailureKind::Reset => FlowState::Reset,
+                };
+                (state, Some(failure.at))
+            }
+            (None, None) => (FlowState::Running, None),
+        };
         FlowOutcome {
             name: flow.name.clone(),
             start: flow.start,
             size: flow.size,
             finish,
-            sender: statistics(flow.sender),
+            state,
+            ended,
+            sender,
             receiver,
         }
     }
@@ -201,6 +217,13 @@ impl Network {
         }
         found
     }
+}
+
+/// What came first is why: one end gives up, and what it is then sent it answers with a RST.
+fn first_failure(ends: [&Option<Statistics>; 2]) -> Option<Failure> {
+    ends.into_iter()
+        .filter_map(|end| end.as_ref()?.failure)
+        .min_by_key(|failure| failure.at)
 }
 
 fn share(busy_s: f64, ended: Time) -> f64 {

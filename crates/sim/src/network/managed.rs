@@ -38,10 +38,15 @@ impl Network {
             return None;
         }
         slot.scheduled = None;
+        let held = self.packets.held();
         let mut arrived = std::mem::take(&mut self.arrived);
         self.with_managed(index, |now, managed, packets, watch| {
             managed.on_event(now, packets, watch, &mut arrived);
         });
+        if self.packets.held() < held {
+            // A packet was lost.
+            self.last_activity = self.now;
+        }
         arrived.reverse();
         self.arrived = arrived;
         self.arrived.pop()

@@ -5,7 +5,7 @@ mod managed;
 mod probing;
 
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
-use bentpipe_tcp::Connection;
+use bentpipe_tcp::{Connection, State};
 use bentpipe_types::{
     Agent, Ctx, Discards, DropReason, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream,
     Time, Trace,
@@ -118,7 +118,8 @@ pub struct Network {
     taps: Vec<Box<dyn Tap + Send>>,
     discards: Discards,
     packet_hops: u64,
-    last_arrival: Time,
+    /// When a packet last arrived or was lost, or a node last did something on its own.
+    last_activity: Time,
     ended: Option<Time>,
 }
 
@@ -142,7 +143,7 @@ impl Network {
             taps: Vec::new(),
             discards: Discards::default(),
             packet_hops: 0,
-            last_arrival: Time::ZERO,
+            last_activity: Time::ZERO,
             ended: None,
         };
         for index in 0..network.nodes.len() {
@@ -253,16 +254,23 @@ impl Network {
     }
 
     fn end(&mut self, until: Time) -> Progress {
-        // Where nothing is left but timers, the run was over with the last packet.
+        // Where nothing is left but connections in TIME-WAIT, the run was over when something last
+        // happened.
         let quiet = self.schedule.first().is_none() || self.is_quiet();
-        let ended = if quiet { self.last_arrival } else { until };
+        let ended = if quiet {
+            self.last_failure().max(self.last_activity)
+        } else {
+            until
+        };
         self.now = self.now.max(ended);
         self.ended = Some(ended);
         self.finish_probes(ended);
         Progress::Ended
     }
 
-    /// Has every flow ended, with no packet under way, and no agent that has more to do?
+    /// Can nothing happen any more? Every flow has begun, no packet is left anywhere, and no
+    /// connection waits for a time to come, unless it is for the end of TIME-WAIT. The peer of one
+    /// that has given up stays open for good.
     fn is_quiet(&self) -> bool {
         self.nothing_in_transit()
             && !self.flows.is_empty()
@@ -278,6 +286,17 @@ impl Network {
         self.packets.held() == 0
             || (self.directions.iter())
                 .all(|slot| slot.direction.in_transit() + slot.direction.held_back() == 0)
+    }
+
+    /// When a connection was last given up, which sends nothing.
+    fn last_failure(&self) -> Time {
+        let ends = self
+            .flows
+            .iter()
+            .flat_map(|flow| [flow.sender, flow.receiver]);
+        ends.filter_map(|end| self.connection(end)?.statistics().failure)
+            .map(|failure| failure.at)
+            .fold(Time::ZERO, Time::max)
     }
 
     fn connection(&self, (node, end): (u16, FlowEndIndex)) -> Option<&Connection> {
@@ -322,6 +341,7 @@ impl Network {
             Some(Arrival::Delivered(packet)) => packet,
             Some(Arrival::Lost(packet)) => {
                 self.packets.release(packet);
+                self.last_activity = self.now;
                 if self.directions[usize::from(index)].watched {
                     self.probe_queue(index);
                 }
@@ -335,7 +355,7 @@ impl Network {
         // One call for both kinds, so that it is compiled into this function.
         loop {
             self.packet_hops += 1;
-            self.last_arrival = self.now;
+            self.last_activity = self.now;
             self.call(to, |node, cx| node.on_packet(port, packet, cx));
             match self.arrived.pop() {
                 Some(next) => packet = next,
@@ -353,7 +373,16 @@ impl Network {
         }
         slot.scheduled = None;
         match slot.node.next_deadline() {
-            Some(at) if at <= self.now => self.call(index, Node::on_deadline),
+            Some(at) if at <= self.now => {
+                let mut active = false;
+                self.call(index, |node, cx| {
+                    node.on_deadline(cx);
+                    active = !cx.outbox.is_empty();
+                });
+                if active {
+                    self.last_activity = self.now;
+                }
+            }
             _ => self.reschedule(index),
         }
     }
@@ -439,10 +468,9 @@ impl Network {
     }
 }
 
-/// Has the connection nothing more to do but wait?
+/// Has the connection nothing more to do of its own accord?
 fn is_over(connection: &Connection) -> bool {
-    use bentpipe_tcp::State;
-    matches!(connection.state(), State::Closed | State::TimeWait)
+    connection.next_deadline().is_none() || connection.state() == State::TimeWait
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use crate::{
     NodeId, Outcome, Probe, ProbeTarget, Sampling,
 };
 
+mod ends;
+
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {
     Settings {
         rate: BitRate::new(rate).expect("not zero"),

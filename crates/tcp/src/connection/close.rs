@@ -1,9 +1,10 @@
 //! Ending a connection: FIN, RST, TIME-WAIT.
 
-use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq};
+use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq, Time};
 
 use super::{Connection, Events, State};
 use crate::options::{TIMESTAMPS_LENGTH, timestamp};
+use crate::statistics::{Failure, FailureKind};
 
 impl Connection {
     /// The application has no more to send (RFC 9293 section 3.10.4). What was written is still
@@ -16,7 +17,7 @@ impl Connection {
         match self.state {
             State::Closed | State::TimeWait => return,
             State::SynSent if self.sender.send.end == 1 => {
-                self.closed(Events::NONE);
+                self.closed(Events::NONE, cx.now);
                 return;
             }
             // The FIN is queued until the connection is established. RFC 9293 would drop what was
@@ -45,7 +46,7 @@ impl Connection {
     /// Data for an application that is gone.
     pub(super) fn refuse(&mut self, packet: &Packet, cx: &mut Ctx<'_>) {
         self.send_reset(packet.acknowledgment, false, cx);
-        self.closed(Events::NONE);
+        self.closed(Events::NONE, cx.now);
     }
 
     /// Ends the connection at once and tells the peer with a RST (RFC 9293 section 3.10.5).
@@ -62,16 +63,34 @@ impl Connection {
             }
             State::SynSent | State::Closing | State::LastAck | State::TimeWait => {}
         }
-        self.closed(Events::NONE);
+        self.closed(Events::NONE, cx.now);
     }
 
     /// The connection is no more, and `why`.
-    pub(super) fn closed(&mut self, why: Events) {
+    pub(super) fn closed(&mut self, why: Events, now: Time) {
+        if let Some(why) = self.failure(why) {
+            self.sender.statistics.failure = Some(Failure { at: now, why });
+        }
         self.state = State::Closed;
         self.events |= Events::CLOSED | why;
         self.sender.timers.stop_all();
         self.receive.acknowledge_now = false;
         self.sender.send.writer_waits = false;
+    }
+
+    /// What it means that the connection closes for this reason, in the state it is in.
+    fn failure(&self, why: Events) -> Option<FailureKind> {
+        if why.has(Events::TIMED_OUT) {
+            return Some(FailureKind::TimedOut);
+        }
+        // RFC 9293 section 3.10.7.3 and 3.10.7.4 step 2: before the handshake is done, a RST is a
+        // refusal.
+        let refused = matches!(self.state, State::SynSent | State::SynReceived);
+        why.has(Events::RESET).then_some(if refused {
+            FailureKind::Refused
+        } else {
+            FailureKind::Reset
+        })
     }
 
     /// A RST with this sequence number; with our acknowledgment, if the peer's SYN has come.
@@ -99,7 +118,7 @@ impl Connection {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.wait_for_stragglers(cx.now),
-            State::LastAck => self.closed(Events::NONE),
+            State::LastAck => self.closed(Events::NONE, cx.now),
             _ => {}
         }
     }

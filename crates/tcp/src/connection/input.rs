@@ -338,7 +338,8 @@ impl Connection {
         // In SYN-RECEIVED after a passive open: back to LISTEN, "the user need not be informed".
         let unborn = self.passive && self.state == State::SynReceived && !self.fast_open.taken;
         let quiet = ended || unborn;
-        self.closed(if quiet { Events::NONE } else { Events::RESET });
+        let why = if quiet { Events::NONE } else { Events::RESET };
+        self.closed(why, now);
     }
 
     /// Remembers where the peer's FIN is, if all the text before it was taken.

@@ -77,7 +77,7 @@ impl Connection {
         let packet = *cx.packets.get(syn);
         let unwanted = Flags::RST.with(Flags::ACK);
         if packet.flags.has(unwanted) || !packet.flags.has(Flags::SYN) {
-            connection.closed(Events::NONE);
+            connection.closed(Events::NONE, cx.now);
             super::reset_reply(syn, egress, cx);
             return connection;
         }
@@ -230,7 +230,7 @@ impl Connection {
         // Second
         if packet.flags.has(Flags::RST) {
             if acknowledges {
-                self.closed(Events::RESET);
+                self.closed(Events::RESET, cx.now);
             }
             return None;
         }

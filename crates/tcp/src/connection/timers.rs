@@ -153,7 +153,7 @@ impl Connection {
                 Purpose::Retransmit => self.retransmission_timeout(cx),
                 Purpose::Probe => self.probe(cx),
                 // RFC 9293 section 3.10.8
-                Purpose::TimeWait => self.closed(Events::NONE),
+                Purpose::TimeWait => self.closed(Events::NONE, cx.now),
             }
         }
         self.output(cx);
@@ -176,7 +176,7 @@ impl Connection {
         };
         // RFC 9293 section 3.8.3: R2
         if self.sender.send.attempts >= maximum || self.sender.user_timeout_is_over(cx.now) {
-            self.closed(Events::TIMED_OUT);
+            self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
         if self.sender.send.attempts == 0 {
@@ -229,7 +229,7 @@ impl Connection {
         // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
         // `attempts`.
         if self.sender.send.attempts >= self.sender.config.maximum_retransmissions {
-            self.closed(Events::TIMED_OUT);
+            self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
         self.sender.send.attempts += 1;
