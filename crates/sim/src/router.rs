@@ -14,6 +14,10 @@ impl Agent for Router {
     }
 
     fn on_packet(&mut self, _from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if !cx.packets.hop(packet) {
+            cx.discard(packet, DropReason::HopLimit);
+            return;
+        }
         match self
             .routes
             .port_towards(cx.packets.get(packet).destination.address)

@@ -17,15 +17,18 @@ pub enum DropReason {
     TableFull,
     /// Its headers contradict one another.
     Malformed,
+    /// It has gone as many hops as its header allows.
+    HopLimit,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
         Self::Malformed,
+        Self::HopLimit,
     ];
 }
 

@@ -34,6 +34,18 @@ impl Sum {
     // RFC 9293 section 3.1 for IPv4; RFC 8200 section 8.1 for IPv6, whose wider fields only add zeros.
     #[must_use]
     pub fn pseudo_header(self, source: IpAddr, destination: IpAddr, segment: usize) -> Self {
+        self.pseudo_header_of(crate::tcp::PROTOCOL, source, destination, segment)
+    }
+
+    /// The same in front of what another protocol carries.
+    #[must_use]
+    pub fn pseudo_header_of(
+        self,
+        protocol: u8,
+        source: IpAddr,
+        destination: IpAddr,
+        length: usize,
+    ) -> Self {
         let sum = match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 self.bytes(&source.octets()).bytes(&destination.octets())
@@ -46,8 +58,8 @@ impl Sum {
                 self
             }
         };
-        let length = segment as u64;
-        Self(sum.0 + u64::from(crate::tcp::PROTOCOL) + (length >> 16) + (length & 0xffff))
+        let length = length as u64;
+        Self(sum.0 + u64::from(protocol) + (length >> 16) + (length & 0xffff))
     }
 
     /// The checksum: the sum's complement. Over bytes that include a right checksum: zero.

@@ -4,8 +4,11 @@ use std::net::IpAddr;
 
 use bentpipe_types::{Flags, IpVersion, Packet, PacketRef, PacketStore, SynOptions};
 
+use crate::checksum::Sum;
 use crate::error::EncodeError;
+use crate::ip::{UDP, UDP_LENGTH};
 use crate::options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions};
+use crate::rewrite::rewrite;
 use crate::{Addressing, Ipv4Header, Ipv6Header, TcpHeader, ipv4, ipv6, payload, tcp, tunnel};
 
 /// Hops a packet may go, as Linux and RFC 1700 have it.
@@ -13,7 +16,7 @@ const HOP_LIMIT: u8 = 64;
 
 /// Writes stored packets as the bytes of IP packets.
 ///
-/// All fields that a [`Packet`] has no room for are constant (TTL 64, DSCP, flow label and urgent
+/// Of packets made in the network, all fields that a [`Packet`] has no room for are constant (TTL 64, DSCP, flow label and urgent
 /// pointer 0, don't-fragment set), but for the IPv4 identification, which counts the packets that
 /// this encoder has written.
 #[derive(Clone, Debug)]
@@ -36,8 +39,12 @@ impl<A: Addressing> Encoder<A> {
         &mut self.addressing
     }
 
-    /// Writes the packet into `bytes`, in place of what was there; its payload is that of a
-    /// simulated stream, from [`payload::fill`]. Once `bytes` has grown, nothing is allocated.
+    /// Writes the packet into `bytes`, in place of what was there. Once `bytes` has grown, nothing is
+    /// allocated.
+    ///
+    /// A packet that came off a wire is written with the bytes it came with, patched where the record
+    /// says something else. One that was made in the network is written anew; its payload is the one
+    /// that was attached to it, or else that of a simulated stream, from [`payload::fill`].
     ///
     /// # Errors
     /// When a node has no IP address or the packet contradicts itself; `bytes` is then empty.
@@ -47,9 +54,107 @@ impl<A: Addressing> Encoder<A> {
         packet: PacketRef,
         bytes: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
-        self.encode_with(packets, packet, bytes, |packet, out| {
-            payload::fill(packet.payload_offset, out);
+        if packets.bytes(packet).is_some() || !packets.get(packet).is_tcp() {
+            return self.encode_datagram(packets, packet, bytes);
+        }
+        let payload = packets.payload(packet);
+        self.encode_with(packets, packet, bytes, |packet, out| match payload {
+            Some(payload) => out.copy_from_slice(payload),
+            None => payload::fill(packet.payload_offset, out),
         })
+    }
+
+    /// [`encode`](Self::encode), of a packet with bytes or of one that is no segment.
+    fn encode_datagram(
+        &mut self,
+        packets: &PacketStore,
+        reference: PacketRef,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        bytes.clear();
+        let compaction = packets.compaction(reference);
+        let prefix = match packets.tunnel(reference) {
+            Some(outer) => {
+                let ends = (
+                    self.ip_address(outer.source, IpVersion::V4)?,
+                    self.ip_address(outer.destination, IpVersion::V4)?,
+                );
+                self.identification = self.identification.wrapping_add(1);
+                let (record, id) = (packets.get(reference), self.identification);
+                tunnel::write(ends, record, compaction, id, 0, bytes);
+                bytes.len()
+            }
+            None if compaction.is_some() => return Err(EncodeError::CompactionOutsideTunnel),
+            None => 0,
+        };
+        let written = match packets.bytes(reference) {
+            Some(original) => rewrite(packets, reference, original, bytes),
+            None => self.write_datagram(packets, reference, prefix, bytes),
+        };
+        let fits = prefix == 0 || bytes.len() <= usize::from(u16::MAX);
+        let length = bytes.len();
+        let written = written.and(fits.then_some(()).ok_or(EncodeError::TooLong { length }));
+        match written {
+            Ok(()) if prefix > 0 => tunnel::set_total_length(bytes),
+            Ok(()) => {}
+            Err(_) => bytes.clear(),
+        }
+        written
+    }
+
+    /// Appends a datagram that was made in the network.
+    fn write_datagram(
+        &mut self,
+        packets: &PacketStore,
+        reference: PacketRef,
+        prefix: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let packet = packets.get(reference);
+        let version = packet.ip_version();
+        let (source, destination) = self.ip_addresses(packets, reference)?;
+        let payload_length = usize::from(packet.payload_length);
+        let udp = packet.protocol() == UDP;
+        let headers = usize::from(version.header_length()) + if udp { UDP_LENGTH } else { 0 };
+        if usize::from(packet.header_length) != prefix + headers {
+            return Err(EncodeError::HeaderLength {
+                recorded: packet.header_length,
+                encoded: prefix + headers,
+            });
+        }
+        let length = headers + payload_length;
+        let carried = length - usize::from(version.header_length());
+        if carried > usize::from(u16::MAX) || length > usize::from(u16::MAX) {
+            return Err(EncodeError::TooLong { length });
+        }
+        self.write_ip(packet, source, destination, length, bytes);
+        let start = bytes.len();
+        if udp {
+            for word in [
+                packet.source.port,
+                packet.destination.port,
+                carried as u16,
+                0,
+            ] {
+                bytes.extend_from_slice(&word.to_be_bytes());
+            }
+        }
+        let at = bytes.len();
+        bytes.resize(start + carried, 0);
+        match packets.payload(reference) {
+            Some(payload) => bytes[at..].copy_from_slice(payload),
+            None => payload::fill(packet.payload_offset, &mut bytes[at..]),
+        }
+        if udp {
+            let sum = Sum::default()
+                .pseudo_header_of(UDP, source, destination, carried)
+                .bytes(&bytes[start..])
+                .finish();
+            // RFC 768: a checksum of zero is sent as all ones.
+            let sum = if sum == 0 { 0xffff } else { sum };
+            bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        }
+        Ok(())
     }
 
     /// [`encode`](Self::encode), the payload's bytes being what `fill` makes of zeros.
@@ -59,27 +164,25 @@ impl<A: Addressing> Encoder<A> {
     pub fn encode_with(
         &mut self,
         packets: &PacketStore,
-        packet: PacketRef,
+        reference: PacketRef,
         bytes: &mut Vec<u8>,
         fill: impl FnOnce(&Packet, &mut [u8]),
     ) -> Result<(), EncodeError> {
         bytes.clear();
-        let mut options = TcpOptions::of(packets, packet);
-        let outer = packets.tunnel(packet);
-        let compaction = packets.compaction(packet);
+        let mut options = TcpOptions::of(packets, reference);
+        let outer = packets.tunnel(reference);
+        let compaction = packets.compaction(reference);
         if outer.is_none() && compaction.is_some() {
             // It is no IP packet any more (samaraweera1999, section 6).
             return Err(EncodeError::CompactionOutsideTunnel);
         }
-        let packet = packets.get(packet);
+        let packet = packets.get(reference);
         if !packet.flags.has(Flags::SYN) {
             options.syn = SynOptions::default();
         }
-        let version = packet.ip_version();
         let prefix = outer.map_or(0, |_| tunnel::length(compaction));
         let total_length = lengths(packet, &options, prefix)?;
-        let source = self.ip_address(packet.source.address, version)?;
-        let destination = self.ip_address(packet.destination.address, version)?;
+        let (source, destination) = self.ip_addresses(packets, reference)?;
 
         if let Some(outer) = outer {
             let ends = (
@@ -118,6 +221,25 @@ impl<A: Addressing> Encoder<A> {
         Ok(())
     }
 
+    /// The packet's real addresses, or those of its nodes.
+    fn ip_addresses(
+        &self,
+        packets: &PacketStore,
+        reference: PacketRef,
+    ) -> Result<(IpAddr, IpAddr), EncodeError> {
+        let packet = packets.get(reference);
+        let version = packet.ip_version();
+        match packets.ip(reference) {
+            Some((source, destination)) if source.is_ipv4() == destination.is_ipv4() => {
+                Ok((source, destination))
+            }
+            _ => Ok((
+                self.ip_address(packet.source.address, version)?,
+                self.ip_address(packet.destination.address, version)?,
+            )),
+        }
+    }
+
     fn ip_address(
         &self,
         address: bentpipe_types::Address,
@@ -149,7 +271,7 @@ impl<A: Addressing> Encoder<A> {
                     dont_fragment: true,
                     time_to_live: HOP_LIMIT,
                 };
-                header.write(total_length as u16, bytes);
+                header.write_in_front_of(packet.protocol(), total_length as u16, bytes);
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 let header = Ipv6Header {
@@ -160,7 +282,8 @@ impl<A: Addressing> Encoder<A> {
                     flow_label: 0,
                     hop_limit: HOP_LIMIT,
                 };
-                header.write((total_length - ipv6::LENGTH) as u16, bytes);
+                let length = (total_length - ipv6::LENGTH) as u16;
+                header.write_in_front_of(packet.protocol(), length, bytes);
             }
             _ => debug_assert!(false, "Addressing gave an address of another version"),
         }

@@ -42,12 +42,7 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// Appends the header of a packet of `total_length` bytes.
-    pub(crate) fn write(&self, total_length: u16, bytes: &mut Vec<u8>) {
-        self.write_in_front_of(tcp::PROTOCOL, total_length, bytes);
-    }
-
-    /// Appends the header of a packet of `total_length` bytes that holds something else than TCP.
+    /// Appends the header of a packet of `total_length` bytes, of this protocol.
     pub(crate) fn write_in_front_of(&self, protocol: u8, total_length: u16, bytes: &mut Vec<u8>) {
         let mut header = [0; LENGTH];
         header[0] = 0x40 | (LENGTH / 4) as u8;

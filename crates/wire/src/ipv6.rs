@@ -35,14 +35,14 @@ pub struct Ipv6Header {
 }
 
 impl Ipv6Header {
-    /// Appends the header of a packet with `payload_length` bytes after it.
-    pub(crate) fn write(&self, payload_length: u16, bytes: &mut Vec<u8>) {
+    /// Appends the header of a packet of this protocol, with `payload_length` bytes after it.
+    pub(crate) fn write_in_front_of(&self, protocol: u8, payload_length: u16, bytes: &mut Vec<u8>) {
         let class = u32::from(traffic_class(self.dscp, self.ecn));
         let first = 6 << 28 | class << 20 | self.flow_label & 0x000f_ffff;
         let mut header = [0; LENGTH];
         header[0..4].copy_from_slice(&first.to_be_bytes());
         header[4..6].copy_from_slice(&payload_length.to_be_bytes());
-        header[6] = tcp::PROTOCOL;
+        header[6] = protocol;
         header[7] = self.hop_limit;
         header[8..24].copy_from_slice(&self.source.octets());
         header[24..40].copy_from_slice(&self.destination.octets());

@@ -1,6 +1,8 @@
 //! Headers to bytes and back, at the edge of a network. Inside it, packets are records.
 //!
-//! * [`Encoder`]: a stored packet as the bytes of an IP packet, with real checksums.
+//! * [`Encoder`]: a stored packet as the bytes of an IP packet, with real checksums; one that came off
+//!   a wire with the bytes it came with, patched where a box has changed it.
+//! * [`insert`]: bytes off a wire as a stored packet, whatever protocol they are of.
 //! * [`parse`]: bytes as a [`Parsed`] segment, or a [`ParseError`] that says what is wrong and where;
 //!   never a panic, whatever the bytes. [`Parsed::insert`] stores it as a packet.
 //! * [`parse_tunnelled`]: the same for a packet inside another, as an [`Encoder`] writes one that is in
@@ -34,12 +36,14 @@ mod address;
 pub mod checksum;
 mod encode;
 mod error;
+mod ip;
 mod ipv4;
 mod ipv6;
 mod options;
 mod parse;
 pub mod payload;
 pub mod pcapng;
+mod rewrite;
 mod tcp;
 mod tunnel;
 pub mod vj;
@@ -47,6 +51,7 @@ pub mod vj;
 pub use address::{AddressTable, AddressTableFull, Addressing, NodeAddresses};
 pub use encode::Encoder;
 pub use error::{EncodeError, Layer, ParseError};
+pub use ip::{IpPacket, Refused, insert, parse_ip};
 pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;
 pub use options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions, tcp_options_length};

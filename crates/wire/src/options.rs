@@ -205,6 +205,39 @@ impl TcpOptions {
         Ok(read)
     }
 
+    /// Tells of each option that is not known, kind and length included, up to the first that is
+    /// wrong.
+    pub(crate) fn unknown(options: &[u8], mut each: impl FnMut(&[u8])) {
+        let mut rest = options;
+        while let [kind, tail @ ..] = rest {
+            match *kind {
+                END => return,
+                NO_OPERATION => {
+                    rest = tail;
+                    continue;
+                }
+                _ => (),
+            }
+            let Some(option) = tail
+                .first()
+                .filter(|length| **length >= 2)
+                .and_then(|length| rest.get(..usize::from(*length)))
+            else {
+                return;
+            };
+            let fast_open = *kind == FAST_OPEN
+                || *kind == EXPERIMENT && option.get(2..4) == Some(&FAST_OPEN_EXPERIMENT);
+            let known = matches!(
+                *kind,
+                MAXIMUM_SEGMENT_SIZE | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS
+            );
+            if !known && !fast_open {
+                each(option);
+            }
+            rest = &rest[option.len()..];
+        }
+    }
+
     /// Reads one option; none if its length is not the one of its kind.
     fn read_one(&mut self, kind: u8, body: &[u8]) -> Option<()> {
         match (kind, body) {

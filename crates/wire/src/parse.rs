@@ -137,6 +137,13 @@ impl Parsed<'_> {
             address: node_of(self.ip.destination())?,
             port: self.tcp.destination_port,
         };
+        let reference = packets.insert(self.record(source, destination));
+        self.add_options(packets, reference);
+        Ok(reference)
+    }
+
+    /// The record, without what is kept out of it.
+    pub(crate) fn record(&self, source: Endpoint, destination: Endpoint) -> Packet {
         let options = &self.tcp.options;
         let mut packet = Packet::new(source, destination, self.ip.version());
         packet.sequence = self.tcp.sequence;
@@ -150,13 +157,17 @@ impl Parsed<'_> {
         if let Some((value, echo)) = options.timestamps {
             packet.set_timestamps(value, echo);
         }
-        let reference = packets.insert(packet);
+        packet
+    }
+
+    /// What is kept out of the record.
+    pub(crate) fn add_options(&self, packets: &mut PacketStore, reference: PacketRef) {
+        let options = &self.tcp.options;
         if options.syn != Default::default() {
             packets.set_syn_options(reference, options.syn);
         }
         if !options.sack_blocks.as_slice().is_empty() {
             packets.set_sack_blocks(reference, &options.sack_blocks);
         }
-        Ok(reference)
     }
 }

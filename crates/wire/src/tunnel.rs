@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use bentpipe_types::{Address, Compaction, IpVersion, Packet, PacketRef, PacketStore, Tunnel};
 
+use crate::checksum::update_u16;
 use crate::error::{Layer, ParseError};
 use crate::parse::read;
 use crate::{Ipv4Header, Parsed, ipv4};
@@ -67,6 +68,15 @@ pub(crate) fn write(
         let [high, low] = sum.to_be_bytes();
         bytes.extend_from_slice(&[count, high, low]);
     }
+}
+
+/// Puts the length of all of `bytes` into the outer header that they begin with.
+pub(crate) fn set_total_length(bytes: &mut [u8]) {
+    let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let length = bytes.len() as u16;
+    let sum = update_u16(word(10), word(2), length);
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// A TCP segment in an IP packet inside an IPv4 packet, as its bytes say.

@@ -1,0 +1,241 @@
+//! The bytes that a packet came with, and what its record says differently.
+//!
+//! What no box changed leaves bit for bit as it came, but for the hops it has gone: options that
+//! nobody here knows, DSCP, flow label, identification, reserved bits. What one did change is written
+//! over the bytes, and checksums are brought up to date by the difference (RFC 1624), so that a
+//! checksum still covers the payload from end to end.
+
+use std::net::IpAddr;
+
+use bentpipe_types::{Flags, Packet, PacketRef, PacketStore};
+
+use crate::checksum::{update, update_u16};
+use crate::error::EncodeError;
+use crate::options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions};
+use crate::{ip, ipv6, tcp};
+
+const ICMP_V6: u8 = 58;
+
+/// Appends the packet to `out`, from the bytes it came with.
+pub(crate) fn rewrite(
+    packets: &PacketStore,
+    reference: PacketRef,
+    original: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let start = out.len();
+    let record = packets.get(reference);
+    out.extend_from_slice(original);
+    let v4 = original.first().is_some_and(|first| first >> 4 == 4);
+    let ip_length = if v4 {
+        usize::from(original[0] & 0x0f) * 4
+    } else {
+        ipv6::LENGTH
+    };
+    if record.is_tcp() {
+        rewrite_segment(packets, reference, original, ip_length, start, out)?;
+    }
+    let bytes = &mut out[start..];
+    if v4 {
+        rewrite_v4(packets, reference, record, bytes);
+    } else {
+        rewrite_v6(packets, reference, record, bytes);
+    }
+    if let Some(addresses) = packets.ip(reference) {
+        rewrite_addresses(addresses, original, bytes, ip_length, v4);
+    }
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put(bytes: &mut [u8], at: usize, word: u16) {
+    bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+}
+
+/// Sets one word of the IPv4 header.
+fn set_v4(bytes: &mut [u8], at: usize, new: u16) {
+    let old = word(bytes, at);
+    if old != new {
+        let sum = update_u16(word(bytes, 10), old, new);
+        put(bytes, 10, sum);
+        put(bytes, at, new);
+    }
+}
+
+fn rewrite_v4(packets: &PacketStore, reference: PacketRef, record: &Packet, bytes: &mut [u8]) {
+    let first = word(bytes, 0);
+    set_v4(bytes, 0, first & !3 | record.ecn() as u16);
+    let length = bytes.len() as u16;
+    set_v4(bytes, 2, length);
+    let hops = u16::from(packets.hops(reference));
+    let hop_limit = word(bytes, 8) >> 8;
+    let protocol = word(bytes, 8) & 0xff;
+    set_v4(bytes, 8, hop_limit.saturating_sub(hops) << 8 | protocol);
+}
+
+fn rewrite_v6(packets: &PacketStore, reference: PacketRef, record: &Packet, bytes: &mut [u8]) {
+    bytes[1] = bytes[1] & !0x30 | (record.ecn() as u8) << 4;
+    let length = (bytes.len() - ipv6::LENGTH) as u16;
+    put(bytes, 4, length);
+    bytes[7] = bytes[7].saturating_sub(packets.hops(reference));
+}
+
+/// Where the checksum is that covers the addresses, too.
+fn transport_checksum(original: &[u8], record: u8, at: usize) -> Option<usize> {
+    let at = match record {
+        tcp::PROTOCOL => at + 16,
+        // A UDP checksum of 0 is none (RFC 768).
+        ip::UDP if original.get(at + 6..at + 8) != Some(&[0, 0]) => at + 6,
+        ICMP_V6 => at + 2,
+        _ => return None,
+    };
+    Some(at)
+}
+
+fn rewrite_addresses(
+    addresses: (IpAddr, IpAddr),
+    original: &[u8],
+    bytes: &mut [u8],
+    ip_length: usize,
+    v4: bool,
+) {
+    let mut new = [0; 32];
+    let (range, length) = match addresses {
+        (IpAddr::V4(source), IpAddr::V4(destination)) if v4 => {
+            new[..4].copy_from_slice(&source.octets());
+            new[4..8].copy_from_slice(&destination.octets());
+            (12..20, 8)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) if !v4 => {
+            new[..16].copy_from_slice(&source.octets());
+            new[16..].copy_from_slice(&destination.octets());
+            (8..40, 32)
+        }
+        _ => return,
+    };
+    let (old, new) = (&original[range.clone()], &new[..length]);
+    if old == new {
+        return;
+    }
+    if v4 {
+        let sum = update(word(bytes, 10), old, new);
+        put(bytes, 10, sum);
+    }
+    // Only a packet that is whole has the header, and its checksum, in a known place.
+    if let Ok(packet) = ip::parse_ip(original)
+        && !packet.fragment
+        && packet.carried_at == ip_length
+        && let Some(at) = transport_checksum(original, packet.protocol, ip_length)
+        && at + 2 <= bytes.len()
+    {
+        let mut sum = update(word(bytes, at), old, new);
+        if packet.protocol == ip::UDP && sum == 0 {
+            sum = 0xffff;
+        }
+        put(bytes, at, sum);
+    }
+    bytes[range].copy_from_slice(new);
+}
+
+/// Makes the segment in `out[start..]`, a copy of `original`, what the record says.
+fn rewrite_segment(
+    packets: &PacketStore,
+    reference: PacketRef,
+    original: &[u8],
+    ip_length: usize,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let record = packets.get(reference);
+    let tcp_length = usize::from(original[ip_length + 12] >> 4) * 4;
+    let payload_at = ip_length + tcp_length;
+    let old = &original[ip_length..payload_at];
+    let mut header = [0; tcp::LENGTH + MAXIMUM_OPTIONS_LENGTH];
+    header[..old.len()].copy_from_slice(old);
+    let mut length = old.len();
+    put(&mut header, 0, record.source.port);
+    put(&mut header, 2, record.destination.port);
+    header[4..8].copy_from_slice(&record.sequence.get().to_be_bytes());
+    header[8..12].copy_from_slice(&record.acknowledgment.get().to_be_bytes());
+    header[13] = record.flags.0;
+    put(&mut header, 14, record.window);
+    let mut options = TcpOptions::of(packets, reference);
+    if !record.flags.has(Flags::SYN) {
+        options.syn = Default::default();
+    }
+    let mut before = TcpOptions::read(&old[tcp::LENGTH..], 0).unwrap_or_default();
+    if !Flags(old[13]).has(Flags::SYN) {
+        before.syn = Default::default();
+    }
+    if before != options {
+        length = tcp::LENGTH + replace_options(&old[tcp::LENGTH..], &options, &mut header)?;
+        header[12] = (length as u8 / 4) << 4 | header[12] & 0x0f;
+    }
+    let new = &mut header[..length];
+    let payload = usize::from(record.payload_length);
+    let came = original.len() - payload_at;
+    if new == old && payload == came {
+        return Ok(());
+    }
+    out.truncate(start + ip_length);
+    let at = out.len();
+    if payload == came {
+        let mut sum = update(word(old, 16), &old[..16], &new[..16]);
+        sum = update(sum, &old[18..], &new[18..]);
+        // The pseudo-header has the segment's length (RFC 9293 section 3.1).
+        let (was, is) = ((old.len() + came) as u16, (new.len() + came) as u16);
+        put(new, 16, update_u16(sum, was, is));
+        out.extend_from_slice(new);
+        out.extend_from_slice(&original[payload_at..]);
+        return Ok(());
+    }
+    // Cut, in front or behind: what is left is the payload's beginning, and the checksum is anew.
+    let kept = original
+        .get(payload_at..payload_at + payload)
+        .ok_or(EncodeError::TooLong { length: payload })?;
+    put(new, 16, 0);
+    out.extend_from_slice(new);
+    out.extend_from_slice(kept);
+    let (source, destination) = addresses(original);
+    tcp::TcpHeader::seal(&mut out[at..], source, destination);
+    Ok(())
+}
+
+fn addresses(original: &[u8]) -> (IpAddr, IpAddr) {
+    match ip::parse_ip(original) {
+        Ok(packet) => (packet.source, packet.destination),
+        // What was inserted was parsed.
+        Err(_) => (IpAddr::from([0; 4]), IpAddr::from([0; 4])),
+    }
+}
+
+/// Writes the options that are known anew, behind those that nobody here knows, which stay. Returns
+/// their length in all.
+fn replace_options(
+    old: &[u8],
+    options: &TcpOptions,
+    header: &mut [u8; tcp::LENGTH + MAXIMUM_OPTIONS_LENGTH],
+) -> Result<usize, EncodeError> {
+    let mut known = Vec::with_capacity(MAXIMUM_OPTIONS_LENGTH);
+    options.write(&mut known);
+    let mut all = Vec::with_capacity(MAXIMUM_OPTIONS_LENGTH);
+    TcpOptions::unknown(old, |option| all.extend_from_slice(option));
+    // No-operation, as between options elsewhere.
+    all.resize(all.len().next_multiple_of(4), 1);
+    if all.len() + known.len() > MAXIMUM_OPTIONS_LENGTH {
+        // What the network itself has to say comes first.
+        all.clear();
+    }
+    all.extend_from_slice(&known);
+    if all.len() > MAXIMUM_OPTIONS_LENGTH {
+        return Err(EncodeError::OptionsTooLong { length: all.len() });
+    }
+    header[tcp::LENGTH..tcp::LENGTH + all.len()].copy_from_slice(&all);
+    Ok(all.len())
+}
+
+#[cfg(test)]
+mod tests;
