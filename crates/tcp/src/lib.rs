@@ -8,6 +8,9 @@
 //! * [`congestion`]: how much may be in flight;
 //! * [`slow_start`]: how the window grows below the slow-start threshold.
 //!
+//! A [`Socket`] is a connection with the bytes it carries: none in a simulation, where a payload is a
+//! range of its stream, rings of them where they are real. Hosts and gateways are made of it.
+//!
 //! Not modelled: keep-alive, the urgent pointer (urgent data is data), receive window
 //! auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
 
@@ -22,6 +25,7 @@ mod reassembly;
 pub mod recovery;
 mod rtt;
 pub mod slow_start;
+mod socket;
 mod statistics;
 #[cfg(test)]
 mod testing;
@@ -38,6 +42,7 @@ pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
+pub use socket::{Payload, Ranges, Rings, Socket, Source, relay};
 pub use statistics::{Failure, FailureKind, RttStatistics, Statistics};
 
 pub(crate) use options::timestamp;

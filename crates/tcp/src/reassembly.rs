@@ -55,6 +55,14 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
+    /// Bytes that have arrived ahead of a gap.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum()
+    }
+
     /// The end of the last range.
     pub(crate) fn highest(&self) -> Option<u64> {
         self.ranges.back().map(|range| range.end)

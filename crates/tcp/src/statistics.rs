@@ -44,6 +44,8 @@ pub struct Statistics {
     /// Segments that were out of the window, or refused by PAWS, or acknowledged what was never
     /// sent.
     pub unacceptable: u64,
+    /// Times that accepted payload was compared with where it was sent from.
+    pub ranges_checked: u64,
     /// Accepted payload whose `payload_offset` contradicts its sequence number. Not zero means that
     /// someone on the path, or one end, corrupts the stream.
     pub payload_mismatches: u64,

@@ -5,12 +5,14 @@
 //! * Beside a record, where there is a real network: bytes, addresses ([`PacketStore::bytes`],
 //!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
+//! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
 //! * [`Trace`]: time series for the probes that a scenario names.
 
 mod agent;
 mod beside;
 mod bytes;
+pub mod filler;
 mod packet;
 mod pool;
 mod random;

@@ -41,12 +41,13 @@ mod ipv4;
 mod ipv6;
 mod options;
 mod parse;
-pub mod payload;
 pub mod pcapng;
 mod rewrite;
 mod tcp;
 mod tunnel;
 pub mod vj;
+
+pub use bentpipe_types::filler as payload;
 
 pub use address::{AddressTable, AddressTableFull, Addressing, NodeAddresses};
 pub use encode::Encoder;

@@ -135,10 +135,11 @@ impl Connection {
     }
 }
 
-/// Answers a segment that no connection and no listener takes (RFC 9293 section 3.10.7.1). Consumes
-/// it.
+/// Answers a segment that no connection and no listener takes (RFC 9293 section 3.10.7.1), between
+/// the same addresses. Consumes it.
 pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
     let segment = *cx.packets.get(packet);
+    let ip = cx.packets.ip(packet);
     cx.packets.release(packet);
     if segment.flags.has(Flags::RST) {
         return;
@@ -152,5 +153,8 @@ pub fn reset_reply(packet: PacketRef, egress: Port, cx: &mut Ctx<'_>) {
         reply.flags = Flags::RST.with(Flags::ACK);
     }
     let reply = cx.packets.insert(reply);
+    if let Some((source, destination)) = ip {
+        cx.packets.set_ip(reply, (destination, source));
+    }
     cx.emit(egress, reply);
 }

@@ -359,6 +359,12 @@ impl Connection {
         self.receive.in_order_end() - 1
     }
 
+    /// Bytes of the peer's data that have arrived ahead of a gap.
+    #[must_use]
+    pub fn out_of_order(&self) -> u64 {
+        self.receive.reassembly.bytes()
+    }
+
     /// Bytes of window that we have last advertised and the peer has not yet used.
     #[must_use]
     pub fn advertised_window(&self) -> u64 {

@@ -301,6 +301,7 @@ impl Connection {
     #[inline]
     fn witness(&mut self, packet: &Packet, start: i64) {
         let expected = (self.receive.next - 1).wrapping_add_signed(start);
+        self.sender.statistics.ranges_checked += 1;
         if packet.payload_length > 0 && packet.payload_offset != expected {
             self.sender.statistics.payload_mismatches += 1;
         }
