@@ -1,6 +1,9 @@
 //! Fair queueing by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using
 //! Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3), 1996).
 
+mod longest;
+
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use bentpipe_types::{Bytes, Packet, PacketRef};
@@ -8,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
+use longest::{Claim, Longest};
 
 /// How a fair queue is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +33,9 @@ struct Queue {
     waiting: Waiting,
     /// The paper's deficit counter: what it may send in this turn.
     deficit: u64,
+    /// When its place among the active ones was given to it: the lower, the sooner is its turn. `None`
+    /// where it has no place.
+    place: Option<u64>,
     /// Flows whose packets wait here, to forget them when none does.
     keys: Vec<FlowKey>,
 }
@@ -42,8 +49,14 @@ pub struct Fair {
     of_flow: FxHashMap<FlowKey, u32>,
     /// Queues that nobody has.
     free: Vec<u32>,
-    /// Queues with packets, in order of their turns.
-    active: VecDeque<u32>,
+    /// Queues with packets, in order of their turns, each with its place; an entry whose place is not
+    /// its queue's any more is of one that was emptied by drops.
+    active: VecDeque<(u32, u64)>,
+    /// Of `active`, how many are no longer good.
+    abandoned: usize,
+    /// The next place to be given.
+    next_place: u64,
+    longest: Longest,
     /// The first of `active` has had its quantum for this turn.
     in_turn: bool,
     packets: u64,
@@ -68,6 +81,9 @@ impl Fair {
             // The first flow takes queue 0.
             free: (0..flows as u32).rev().collect(),
             active: VecDeque::with_capacity(flows),
+            abandoned: 0,
+            next_place: 0,
+            longest: Longest::new(flows),
             in_turn: false,
             packets: 0,
             bytes: 0,
@@ -120,25 +136,58 @@ impl Fair {
     }
 
     /// The longest queue in bytes; of those as long, the one whose turn comes first.
-    fn longest(&self) -> Option<u32> {
-        let bytes = |index: u32| self.queues[index as usize].waiting.bytes();
-        let mut longest: Option<u32> = None;
-        for index in self.active.iter().copied() {
-            if longest.is_none_or(|so_far| bytes(index) > bytes(so_far)) {
-                longest = Some(index);
-            }
-        }
-        longest
+    fn find_longest(&mut self) -> Option<u32> {
+        let queues = &self.queues;
+        self.longest.find(|index| queues[index as usize].claim())
     }
 
-    /// The queue is empty now: it is no longer served.
+    /// The queue is served after all others that have packets.
+    fn activate(&mut self, index: u32) {
+        let place = self.next_place;
+        self.next_place += 1;
+        self.queues[index as usize].place = Some(place);
+        self.active.push_back((index, place));
+    }
+
+    /// Drops have emptied the queue: it is no longer served. Its entry goes when it comes up, or when
+    /// there are more such entries than others.
     fn deactivate(&mut self, index: u32) {
-        if let Some(position) = self.active.iter().position(|active| *active == index) {
-            self.active.remove(position);
-            if position == 0 {
-                self.in_turn = false;
-            }
+        let place = self.queues[index as usize].place.take();
+        let first = self.active.front().map(|(_, place)| *place);
+        if first == place {
+            self.active.pop_front();
+            self.in_turn = false;
+            return;
         }
+        self.abandoned += 1;
+        if 2 * self.abandoned > self.active.len() {
+            let queues = &self.queues;
+            self.active
+                .retain(|(index, place)| queues[*index as usize].place == Some(*place));
+            self.abandoned = 0;
+        }
+    }
+
+    /// The queue whose turn it is.
+    fn first_active(&mut self) -> Option<u32> {
+        loop {
+            let (index, place) = *self.active.front()?;
+            if self.queues[index as usize].place == Some(place) {
+                return Some(index);
+            }
+            self.active.pop_front();
+            self.abandoned -= 1;
+        }
+    }
+}
+
+impl Queue {
+    /// See [`Longest`].
+    fn claim(&self) -> Claim {
+        (
+            self.waiting.bytes().get(),
+            Reverse(self.place.unwrap_or(u64::MAX)),
+        )
     }
 }
 
@@ -161,12 +210,14 @@ impl QueueDiscipline for Fair {
         self.packets += 1;
         self.bytes += length.get();
         if was_empty {
-            self.active.push_back(index);
+            self.activate(index);
         }
+        self.longest
+            .grown(index, self.queues[index as usize].claim());
         // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
         // learns of it sooner). What is alone always fits.
         while self.packets > 1 && self.full() {
-            let Some(longest) = self.longest() else {
+            let Some(longest) = self.find_longest() else {
                 break;
             };
             let Some(given_up) = self.take(longest) else {
@@ -188,7 +239,7 @@ impl QueueDiscipline for Fair {
         // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
         let quantum = self.settings.quantum.get().max(1);
         loop {
-            let index = *self.active.front()?;
+            let index = self.first_active()?;
             let queue = &mut self.queues[index as usize];
             if !self.in_turn {
                 queue.deficit += quantum;
@@ -199,12 +250,12 @@ impl QueueDiscipline for Fair {
                 queue.deficit -= length;
                 let packet = self.take(index);
                 if self.queues[index as usize].waiting.packets() == 0 {
-                    self.active.pop_front();
-                    self.in_turn = false;
+                    self.deactivate(index);
                 }
                 return packet;
             }
-            self.active.rotate_left(1);
+            self.active.pop_front();
+            self.activate(index);
             self.in_turn = false;
         }
     }

@@ -149,9 +149,14 @@ proptest! {
             } else {
                 bench.offer(flow, length);
             }
+            let longest = bench.queue.find_longest();
             let queue = &bench.queue;
+            // The longest is the one that a search finds.
+            let found = queue.queues.iter().enumerate().filter(|(_, q)| q.waiting.packets() > 0);
+            let found = found.max_by_key(|(_, q)| q.claim()).map(|(index, _)| index as u32);
+            prop_assert_eq!(longest, found);
             let busy = queue.queues.iter().filter(|q| q.waiting.packets() > 0).count();
-            prop_assert_eq!(busy, queue.active.len());
+            prop_assert_eq!(busy, queue.active.len() - queue.abandoned);
             prop_assert_eq!(queue.free.len() + queue.of_flow.len(), flows.max(queue.of_flow.len()));
             prop_assert!(queue.packets() <= limit);
             prop_assert_eq!(bench.packets.held() as u64, queue.packets());
