@@ -16,6 +16,8 @@ enum Table {
     None,
     /// One way out, for everything.
     Default(Port),
+    /// Some by address, sorted, and one way out for everything else.
+    Upwards(Port, Vec<(Address, Port)>),
     /// By address; `Port(u16::MAX)` where nothing leads.
     ByAddress(Box<[Port]>),
 }
@@ -41,6 +43,14 @@ impl Routes {
         Self { here, table }
     }
 
+    /// Routes of the node `here`, from which `port` leads everywhere but to what is added: an access
+    /// router's.
+    #[must_use]
+    pub fn upwards(here: Address, port: Port) -> Self {
+        let table = Table::Upwards(port, Vec::new());
+        Self { here, table }
+    }
+
     /// The node that these are the routes of.
     #[must_use]
     pub fn here(&self) -> Address {
@@ -55,6 +65,12 @@ impl Routes {
                     *entry = port;
                 }
             }
+            Table::Upwards(_, below) => {
+                match below.binary_search_by_key(&destination, |(address, _)| *address) {
+                    Ok(place) => below[place].1 = port,
+                    Err(place) => below.insert(place, (destination, port)),
+                }
+            }
             // With one port there is one way, whatever the destination.
             table => *table = Table::Default(port),
         }
@@ -66,6 +82,10 @@ impl Routes {
         match &self.table {
             Table::None => None,
             Table::Default(port) => Some(*port),
+            Table::Upwards(up, below) => {
+                let found = below.binary_search_by_key(&destination, |(address, _)| *address);
+                Some(found.map_or(*up, |place| below[place].1))
+            }
             Table::ByAddress(ports) => ports
                 .get(usize::from(destination.0))
                 .copied()

@@ -1,6 +1,7 @@
 //! From a description of nodes, links and flows to a network that runs.
 
 mod routes;
+mod trees;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::COMPONENTS;
 use crate::{Application, Router};
-use routes::{Edge, Map};
+use routes::{Edge, Map, NoRoutes};
 
 /// A node of a network being built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,10 +131,6 @@ pub struct NetworkBuilder {
 
 /// The port on which receivers listen (commplex-link, the one that iperf made known).
 const LISTENING_PORT: u16 = 5001;
-/// Entries of all routing tables together: 128 MiB.
-const ROUTE_ENTRIES: usize = 1 << 26;
-/// Directions looked at to fill them: a few seconds.
-const ROUTE_STEPS: usize = 1 << 28;
 /// The first of the ports from which senders open (RFC 6335 section 6).
 const FIRST_EPHEMERAL_PORT: u16 = 49152;
 
@@ -225,59 +222,38 @@ impl NetworkBuilder {
 
     /// Every node's routes to the nodes at which flows begin and end.
     fn routes(&self, ports: &[Vec<u16>], edges: &[Edge]) -> Result<Vec<Routes>, BuildError> {
-        let nodes = self.nodes.len();
-        let branching = ports.iter().filter(|ports| ports.len() > 1).count();
-        if branching * nodes > ROUTE_ENTRIES {
-            return Err(BuildError::TooLarge);
-        }
-        // For each node that packets are sent to: who sends there, and for which flow.
-        let mut destinations: BTreeMap<u16, Vec<(u16, &str)>> = BTreeMap::new();
+        // For each node that packets are sent to: who sends there.
+        let mut destinations: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
         for flow in &self.flows {
-            destinations
-                .entry(flow.from.0)
-                .or_default()
-                .push((flow.to.0, &flow.name));
-            destinations
-                .entry(flow.to.0)
-                .or_default()
-                .push((flow.from.0, &flow.name));
+            for (from, to) in [(flow.from.0, flow.to.0), (flow.to.0, flow.from.0)] {
+                destinations.entry(to).or_default().push(from);
+            }
         }
         for (index, node) in self.nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Custom(_)) {
                 destinations.entry(index as u16).or_default();
             }
         }
-        if destinations.len() * edges.len() > ROUTE_STEPS {
-            return Err(BuildError::TooLarge);
-        }
         let forwards: Vec<bool> = self
             .nodes
             .iter()
             .map(|node| !matches!(node.kind, NodeKind::Host))
             .collect();
-        let map = Map::new(ports, edges, &forwards);
-        let mut tables: Vec<Routes> = ports
-            .iter()
-            .enumerate()
-            .map(|(here, ports)| Routes::new(Address(here as u16), ports.len(), nodes))
-            .collect();
-        for (destination, senders) in destinations {
-            let towards = map.ports_towards(destination);
-            let cut_off = senders
-                .iter()
-                .find(|(sender, _)| towards[usize::from(*sender)].is_none());
-            if let Some((_, flow)) = cut_off {
-                return Err(BuildError::NoRoute {
-                    flow: (*flow).to_owned(),
-                });
-            }
-            for (table, port) in tables.iter_mut().zip(towards) {
-                if let Some(port) = port {
-                    table.add(Address(destination), port);
-                }
-            }
-        }
-        Ok(tables)
+        let tables = Map::new(ports, edges, &forwards).tables(&destinations);
+        tables.map_err(|error| match error {
+            NoRoutes::TooLarge => BuildError::TooLarge,
+            NoRoutes::CutOff(one, other) => BuildError::NoRoute {
+                flow: self.flow_between(one, other),
+            },
+        })
+    }
+
+    /// The first flow between two nodes, either way.
+    fn flow_between(&self, one: u16, other: u16) -> String {
+        let ends = [(one, other), (other, one)];
+        let mut flows = self.flows.iter();
+        let flow = flows.find(|flow| ends.contains(&(flow.from.0, flow.to.0)));
+        flow.map_or_else(String::new, |flow| flow.name.clone())
     }
 
     /// The network, ready to run.

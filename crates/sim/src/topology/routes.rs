@@ -1,9 +1,11 @@
 //! Shortest paths.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
-use bentpipe_types::{Port, Span};
+use bentpipe_types::{Address, Port, Routes, Span};
+
+use super::trees::{Trees, ports_before};
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug)]
@@ -17,33 +19,140 @@ pub(super) struct Edge {
 /// gateway protocol with equal costs would choose, made deterministic.
 type Distance = (u32, Span);
 
-/// The nodes and directions of a network, to find paths in with Dijkstra's algorithm.
+/// Entries of all routing tables together: 128 MiB.
+const ROUTE_ENTRIES: usize = 1 << 26;
+/// Directions looked at to fill them: a few seconds.
+const ROUTE_STEPS: usize = 1 << 28;
+
+/// Why there are no routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NoRoutes {
+    /// They would take too much time or memory.
+    TooLarge,
+    /// There is no path from the one node to the other.
+    CutOff(u16, u16),
+}
+
+/// The nodes and directions of a network.
 pub(super) struct Map<'a> {
     ports: &'a [Vec<u16>],
     edges: &'a [Edge],
     /// Which nodes send on what is not for them. A host doesn't.
     forwards: &'a [bool],
+    trees: Trees,
+    /// The directions of the core that arrive at each of its nodes.
     arriving: Vec<Vec<u16>>,
+    /// Each direction's port.
+    before: Vec<Port>,
 }
 
 impl<'a> Map<'a> {
     /// `ports[node][port]` is the direction behind that port, or `u16::MAX` for a port that only
     /// receives.
     pub(super) fn new(ports: &'a [Vec<u16>], edges: &'a [Edge], forwards: &'a [bool]) -> Self {
+        let trees = Trees::new(ports, edges, forwards);
         let mut arriving: Vec<Vec<u16>> = vec![Vec::new(); ports.len()];
         for (index, edge) in edges.iter().enumerate() {
-            arriving[usize::from(edge.to)].push(index as u16);
+            if !trees.is_hanging(edge.from) && !trees.is_hanging(edge.to) {
+                arriving[usize::from(edge.to)].push(index as u16);
+            }
         }
         Self {
             ports,
             edges,
             forwards,
+            trees,
             arriving,
+            before: ports_before(ports, edges.len()),
         }
     }
 
-    /// For every node, the port that leads to `destination`.
-    pub(super) fn ports_towards(&self, destination: u16) -> Vec<Option<Port>> {
+    /// Every node's routes to these destinations, each with those that send to it. What hangs in a
+    /// tree sends upwards what it does not know.
+    ///
+    /// # Errors
+    /// [`NoRoutes`], where a sender's packets would not arrive, or the tables be too large.
+    pub(super) fn tables(
+        &self,
+        destinations: &BTreeMap<u16, Vec<u16>>,
+    ) -> Result<Vec<Routes>, NoRoutes> {
+        let mut by_root: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
+        for destination in destinations.keys() {
+            let root = self.trees.root(*destination);
+            by_root.entry(root).or_default().push(*destination);
+        }
+        let core: Vec<u16> = (0..self.ports.len() as u16)
+            .filter(|node| !self.trees.is_hanging(*node))
+            .collect();
+        let branching = core.iter().filter(|node| self.branches(**node)).count();
+        let steps: usize = core
+            .iter()
+            .map(|n| self.arriving[usize::from(*n)].len())
+            .sum();
+        if branching * self.ports.len() > ROUTE_ENTRIES || by_root.len() * steps > ROUTE_STEPS {
+            return Err(NoRoutes::TooLarge);
+        }
+        let mut tables = self.empty_tables();
+        let mut entries = branching * self.ports.len();
+        for (root, below) in by_root {
+            let towards = self.ports_towards(root);
+            for destination in below {
+                for sender in &destinations[&destination] {
+                    self.check(*sender, destination, root, &towards)?;
+                }
+                for node in &core {
+                    if let Some(port) = towards[usize::from(*node)] {
+                        tables[usize::from(*node)].add(Address(destination), port);
+                    }
+                }
+                for above in self.trees.way_up(destination) {
+                    tables[usize::from(above.on)].add(Address(destination), above.down);
+                    entries += 1;
+                    if entries > ROUTE_ENTRIES {
+                        return Err(NoRoutes::TooLarge);
+                    }
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    fn branches(&self, node: u16) -> bool {
+        self.ports[usize::from(node)].len() > 1
+    }
+
+    fn empty_tables(&self) -> Vec<Routes> {
+        let nodes = self.ports.len();
+        let table = |node: u16| {
+            let here = Address(node);
+            match self.trees.hangs(node) {
+                Some(hangs) if self.branches(node) => Routes::upwards(here, hangs.up),
+                Some(hangs) => Routes::by_default(here, hangs.up),
+                None => Routes::new(here, self.ports[usize::from(node)].len(), nodes),
+            }
+        };
+        (0..nodes as u16).map(table).collect()
+    }
+
+    /// Do packets of `sender` arrive at `destination`, below `root`?
+    fn check(
+        &self,
+        sender: u16,
+        destination: u16,
+        root: u16,
+        towards: &[Option<Port>],
+    ) -> Result<(), NoRoutes> {
+        let from = self.trees.root(sender);
+        let path = from == root || towards[usize::from(from)].is_some();
+        if sender == destination || !path {
+            return Err(NoRoutes::CutOff(sender, destination));
+        }
+        Ok(())
+    }
+
+    /// For every node of the core, the port that leads to `destination`, which is in the core too:
+    /// Dijkstra's algorithm.
+    fn ports_towards(&self, destination: u16) -> Vec<Option<Port>> {
         let destination = usize::from(destination);
         let mut next = vec![None; self.ports.len()];
         let mut best: Vec<Option<Distance>> = vec![None; self.ports.len()];
@@ -64,11 +173,7 @@ impl<'a> Map<'a> {
                     continue;
                 }
                 best[from] = Some(reached);
-                let ports = &self.ports[from];
-                next[from] = ports
-                    .iter()
-                    .position(|behind| *behind == index)
-                    .map(|p| Port(p as u16));
+                next[from] = Some(self.before[usize::from(index)]);
                 frontier.push(Reverse((reached, from)));
             }
         }
@@ -77,66 +182,4 @@ impl<'a> Map<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn edge(from: u16, to: u16, milliseconds: u64) -> Edge {
-        Edge {
-            from,
-            to,
-            delay: Span::from_millis(milliseconds),
-        }
-    }
-
-    #[test]
-    fn one_way_links_carry_one_way() {
-        // Satellite 0 -> 1, modem 1 -> 2 -> 0.
-        let edges = [edge(0, 1, 250), edge(1, 2, 20), edge(2, 0, 20)];
-        let ports = [vec![0, u16::MAX], vec![u16::MAX, 1], vec![u16::MAX, 2]];
-        let map = Map::new(&ports, &edges, &[true; 4]);
-        assert_eq!(map.ports_towards(1), [Some(Port(0)), None, Some(Port(1))]);
-        assert_eq!(map.ports_towards(0), [None, Some(Port(1)), Some(Port(1))]);
-    }
-
-    #[test]
-    fn equal_hops_go_by_delay_and_what_cannot_be_reached_is_not() {
-        let edges = [
-            edge(0, 1, 250),
-            edge(0, 2, 10),
-            edge(1, 3, 10),
-            edge(2, 3, 10),
-        ];
-        let ports = [
-            vec![0, 1],
-            vec![u16::MAX, 2],
-            vec![u16::MAX, 3],
-            vec![u16::MAX, u16::MAX],
-        ];
-        let map = Map::new(&ports, &edges, &[true; 4]);
-        assert_eq!(
-            map.ports_towards(3),
-            [Some(Port(1)), Some(Port(1)), Some(Port(1)), None]
-        );
-    }
-
-    #[test]
-    fn no_path_leads_through_a_host() {
-        // 0 - 1 - 2 over the host 1; 0 - 3 - 4 - 2 over the routers 3 and 4.
-        let edges = [
-            edge(0, 1, 1),
-            edge(1, 2, 1),
-            edge(0, 3, 1),
-            edge(3, 4, 1),
-            edge(4, 2, 1),
-        ];
-        let ports = [
-            vec![0, 2],
-            vec![u16::MAX, 1],
-            vec![],
-            vec![u16::MAX, 3],
-            vec![u16::MAX, 4],
-        ];
-        let map = Map::new(&ports, &edges, &[false, false, false, true, true]);
-        assert_eq!(map.ports_towards(2)[0], Some(Port(1)));
-    }
-}
+mod tests;
