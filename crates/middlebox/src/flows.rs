@@ -1,24 +1,9 @@
 //! A bounded table of flows.
 
 use bentpipe_link::Flow;
-use bentpipe_types::{Endpoint, Packet};
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
-
-/// The flow a packet belongs to.
-pub(crate) fn flow_of(packet: &Packet) -> Flow {
-    Flow {
-        source: packet.source,
-        destination: packet.destination,
-    }
-}
-
-/// A flow as one number: all of its 64 bits.
-fn key(flow: Flow) -> u64 {
-    let end = |end: Endpoint| u64::from(end.address.0) << 16 | u64::from(end.port);
-    end(flow.source) << 32 | end(flow.destination)
-}
 
 /// A flow's place in a [`FlowTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +29,8 @@ impl Slot {
 pub(crate) struct FlowTable<S> {
     capacity: usize,
     slots: Vec<Entry<S>>,
-    index: FxHashMap<u64, u32>,
+    // Whoever chooses flows so that they collide finds a table of bounded size.
+    index: FxHashMap<Flow, u32>,
     /// The flow entered last: most packets follow one of their own flow.
     last: u32,
     // Idle flows, a doubly linked list from the one longest idle.
@@ -114,7 +100,7 @@ impl<S> FlowTable<S> {
             let slot = self.oldest;
             self.unlink(slot);
             let old = std::mem::replace(&mut self.slots[slot as usize], entry);
-            self.index.remove(&key(old.flow));
+            self.index.remove(&old.flow);
             self.evicted += 1;
             evict(old.flow, old.state);
             slot
@@ -122,7 +108,7 @@ impl<S> FlowTable<S> {
             self.refused += 1;
             return None;
         };
-        self.index.insert(key(flow), slot);
+        self.index.insert(flow, slot);
         self.last = slot;
         self.append(slot);
         Some(Slot(slot))
@@ -133,7 +119,7 @@ impl<S> FlowTable<S> {
         if last.is_some_and(|entry| entry.flow == flow) {
             return Some(self.last);
         }
-        self.index.get(&key(flow)).copied()
+        self.index.get(&flow).copied()
     }
 
     /// Busy flows are not evicted.
@@ -200,7 +186,7 @@ impl<S> FlowTable<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_types::Address;
+    use bentpipe_types::{Address, Endpoint};
 
     fn flow(port: u16) -> Flow {
         let end = |address, port| Endpoint {
@@ -210,6 +196,7 @@ mod tests {
         Flow {
             source: end(1, port),
             destination: end(2, 80),
+            ip: None,
         }
     }
 

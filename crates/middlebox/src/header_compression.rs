@@ -9,7 +9,7 @@ use bentpipe_wire::vj::{
 };
 use bentpipe_wire::{Encoder, NodeAddresses, checksum};
 
-use crate::flows::{FlowTable, Slot, flow_of};
+use crate::flows::{FlowTable, Slot};
 
 /// What a link with header compression is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -264,7 +264,7 @@ impl Framing for HeaderCompression {
         length: Bytes,
         packets: &mut PacketStore,
     ) -> Bytes {
-        let flow = flow_of(packets.get(packet));
+        let flow = Flow::of(packets, packet);
         let flow = self.flows.enter(flow, CompressedFlow::default, |_, _| {});
         let (packet_type, headers_length) = self.compress(packet, flow, packets);
         let mut frame = Frame {

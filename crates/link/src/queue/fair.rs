@@ -5,6 +5,7 @@ mod longest;
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use bentpipe_types::{Bytes, Packet, PacketRef};
 use rustc_hash::FxHashMap;
@@ -25,8 +26,8 @@ pub struct FairSettings {
     pub flows: usize,
 }
 
-/// Who sends to whom: what makes a flow.
-type FlowKey = (u64, u64);
+/// Who sends to whom, by whose addresses where there are real ones: what makes a flow.
+type FlowKey = (u64, u64, Option<(IpAddr, IpAddr)>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -191,11 +192,12 @@ impl Queue {
     }
 }
 
-fn key_of(packet: &Packet) -> FlowKey {
+fn key_of(packet: &Packet, ip: Option<(IpAddr, IpAddr)>) -> FlowKey {
     let end = |address: u16, port: u16| u64::from(address) << 16 | u64::from(port);
     (
         end(packet.source.address.0, packet.source.port),
         end(packet.destination.address.0, packet.destination.port),
+        ip,
     )
 }
 
@@ -203,7 +205,7 @@ impl QueueDiscipline for Fair {
     fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
         let record = cx.packets.get(packet);
         let length = record.length();
-        let index = self.queue_of(key_of(record));
+        let index = self.queue_of(key_of(record, cx.packets.ip(packet)));
         let queue = &mut self.queues[index as usize];
         let was_empty = queue.waiting.packets() == 0;
         queue.waiting.push(packet, length);

@@ -6,7 +6,7 @@ use bentpipe_wire::tcp_options_length;
 
 use super::rules;
 use super::space::{Spacer, Spacing};
-use crate::flows::{FlowTable, Slot, flow_of};
+use crate::flows::{FlowTable, Slot};
 use crate::tunnel::Gate;
 
 /// Bytes of the prefix in front of a compacted acknowledgment.
@@ -214,7 +214,7 @@ impl FarEnd for Expander {
             packets.release(packet);
             return;
         };
-        let flow = flow_of(packets.get(packet));
+        let flow = Flow::of(packets, packet);
         let slot = self.flows.enter(flow, FlowEnd::default, |_, _| {});
         let Some(compaction) = packets.compaction(packet) else {
             if let Some(spacer) = &mut self.spacer {

@@ -5,7 +5,7 @@ use bentpipe_link::{FarEnd, Flow, Tally};
 use bentpipe_types::{Flags, PacketRef, PacketStore, Seq, Span, Time};
 
 use super::{Kept, rules};
-use crate::flows::{FlowTable, Slot, flow_of};
+use crate::flows::{FlowTable, Slot};
 use crate::held::{Deadlines, Lane, Store};
 
 /// How a [`Reconstructor`] works.
@@ -259,7 +259,7 @@ impl FarEnd for Reconstructor {
         packets: &mut PacketStore,
         out: &mut Vec<PacketRef>,
     ) {
-        let flow = flow_of(packets.get(packet));
+        let flow = Flow::of(packets, packet);
         let make = || Flowing {
             // The first that is seen may be a stale one, and the gap behind it none.
             unsettled: 1,

@@ -9,7 +9,7 @@ use bentpipe_types::{Bytes, Compaction, Packet, PacketRef, PacketStore, Seq};
 
 use self::list::{Ends, List, NONE, Node};
 use super::{AckCounters, Kept, rules};
-use crate::flows::{FlowTable, Slot, flow_of};
+use crate::flows::{FlowTable, Slot};
 
 /// How many acknowledgments of a flow may wait (samaraweera1999, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -454,7 +454,7 @@ impl QueueDiscipline for AckQueue {
         let record = cx.packets.get(packet);
         let mut node = Node::new(packet, length_of(record));
         node.acknowledgment = record.acknowledgment;
-        let flow = flow_of(record);
+        let flow = Flow::of(cx.packets, packet);
         let make = || AckFlow {
             last: NONE,
             open: NONE,
