@@ -1,6 +1,7 @@
 """The simulator, written in Rust (crates/python)."""
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,12 +82,14 @@ def run(
     pcap: list[tuple[str, str]] = ...,
     default_probes: bool = False,
     controls: list[tuple[str, type]] = ...,
+    progress: Callable[[float, float], None] | None = None,
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 
     `pcap` pairs a link's name with the file its packets go to. With `default_probes`, a scenario
     that names no probes gets those that the plots need. `controls` are congestion controls of the
-    caller's own, by name. Raises ScenarioError, RunError.
+    caller's own, by name. `progress` is called a few times a second with the simulated time and
+    the duration, in seconds. Raises ScenarioError, RunError.
     """
 
 def load(

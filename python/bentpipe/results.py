@@ -200,19 +200,20 @@ class RunResult:
 
 
 def run(
-    scenario: Scenario | str | Path,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     seed: int | None = None,
     settings: Mapping[str, object] | None = None,
     pcap: Iterable[tuple[str, Path]] = (),
     default_probes: bool = False,
+    progress: Callable[[float, float], None] | None = None,
 ) -> RunResult:
     """Simulate a scenario.
 
     Parameters
     ----------
     scenario
-        A scenario, a file, or a ready-made scenario's name.
+        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
     seed
         Instead of the file's.
     settings
@@ -221,6 +222,8 @@ def run(
         Links to capture, each with the pcapng file to write.
     default_probes
         Whether a scenario that names no probes gets those that the plots need.
+    progress
+        Called some ten times a second with the simulated time so far and the duration, in seconds.
 
     Raises
     ------
@@ -231,9 +234,7 @@ def run(
     """
     from bentpipe import _native, congestion
 
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario.find(scenario)
-    scenario = scenario.with_settings(settings or {})
+    scenario = Scenario.of(scenario).with_settings(settings or {})
     output = _native.run(
         scenario.path,
         text=scenario.text,
@@ -242,6 +243,7 @@ def run(
         pcap=[(link, str(path)) for link, path in pcap],
         default_probes=default_probes,
         controls=congestion.registered(),
+        progress=progress,
     )
     return RunResult(output)
 

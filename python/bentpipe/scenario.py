@@ -6,19 +6,21 @@ found, and given other settings.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bentpipe import toml
 from bentpipe.errors import RequestError
 
 _PACKAGE = Path(__file__).resolve().parent
 # At a checkout's root (where the build leaves a copy beside this module, too); in an installed
 # wheel, beside this module.
 _FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
+# The simulator says that it is too long: it reads files of 1 MiB at most.
+_LONGEST_STREAM = (1 << 20) + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,44 @@ class Scenario:
     settings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
+    def of(cls, source: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
+        """Return a scenario, whatever names it: a file, a ready-made one's name, plain data.
+
+        Raises
+        ------
+        RequestError
+            There is no such file or name.
+        TypeError
+            It is none of these, or the data hold what a scenario can't.
+        """
+        if isinstance(source, Scenario):
+            return source
+        if isinstance(source, Mapping):
+            return cls.from_data(source)
+        if isinstance(source, str | Path):
+            return cls.find(source)
+        raise TypeError(
+            "expected a Scenario, a file, a ready-made scenario's name or a dict, "
+            f"got {type(source).__name__}"
+        )
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Scenario:
+        """Make a scenario of what its file would hold, as plain data.
+
+        Tables are dicts; a key may have dots, `{"links.satellite.rate": "1 Mbit/s"}`. What is wrong
+        in it, the first use tells.
+
+        Raises
+        ------
+        TypeError
+            The data hold what a scenario can't.
+        """
+        return cls(path=Path("scenario"), text=toml.document(data))
+
+    @classmethod
     def find(cls, file: str | Path) -> Scenario:
-        """Find a scenario by its file, or a ready-made one by its name.
+        """Find a scenario by its file, or a ready-made one by its name; "-" is standard input.
 
         Raises
         ------
@@ -41,6 +79,8 @@ class Scenario:
         path = Path(file)
         if path.is_file():
             return cls(path=path)
+        if str(file) == "-" or (path.exists() and not path.is_dir()):
+            return cls(path=path, text=read_stream(file))
         ready = ready_made()
         name = str(file)
         if name in ready:
@@ -94,6 +134,29 @@ def ready_made() -> dict[str, Path]:
     return {}
 
 
+def read_stream(file: str | Path) -> str:
+    """Read what can be read only once: standard input ("-"), a pipe, a shell's `<(...)`.
+
+    Raises
+    ------
+    RequestError
+        It can't be read, or isn't text.
+    """
+    import sys
+
+    try:
+        if str(file) == "-":
+            content = sys.stdin.buffer.read(_LONGEST_STREAM)
+        else:
+            with Path(file).open("rb") as stream:
+                content = stream.read(_LONGEST_STREAM)
+        return content.decode()
+    except OSError as error:
+        raise RequestError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{file}: not UTF-8 text") from None
+
+
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     """Split `KEY=VALUE` words, as the command line has them.
 
@@ -112,15 +175,13 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
 
 
 def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value
-    # A list or a table: JSON's lists of numbers and strings are TOML's, too.
-    return json.dumps(value)
+    # A string as `--set` has it: TOML where it reads as TOML, else a string.
+    return value if isinstance(value, str) else toml.literal(value)
 
 
 def _not_found(name: str, ready: Mapping[str, Path]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, ready, n=1)
     if close:
         return f"{name}: no such file; did you mean the ready-made scenario {close[0]!r}?"

@@ -12,9 +12,10 @@ import bentpipe
 PACKAGE = Path(bentpipe.__file__).parent
 
 # Who may import whom, the lowest first. What isn't named may not be imported.
-BASE = {"errors", "units"}
+BASE = {"errors", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "toml": set(),
     "units": set(),
     # Formulas: numpy only.
     "model": set(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -228,10 +229,28 @@ def test_a_worker_of_another_version_is_refused() -> None:
 def test_no_scheduler(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for address in ("tcp://127.0.0.1:9", "zebra://x"):
         arguments = ["sweep", str(folder / "sweep.toml"), "--out", str(folder / "out")]
-        assert cli.execute([*arguments, "--dask", address, "--resume"]) == 2
+        assert cli.execute([*arguments, "--dask", address]) == 2
         said = capsys.readouterr()
         assert f"--dask {address}: no scheduler answers there" in said.err
         assert len(said.err.splitlines()) == 1
+        # Or the next try, with the right address, would be told that there are results already.
+        assert not (folder / "out").exists()
+    assert cli.execute([*arguments, "--dask", "nowhere"]) == 2
+    assert "expected an address such as tcp://" in capsys.readouterr().err
+
+
+def test_a_closed_port_is_told_at_once_and_nothing_after_it(folder: Path) -> None:
+    command = [sys.executable, "-m", "bentpipe", "sweep", str(folder / "sweep.toml")]
+    # Dask itself tries for ten seconds, and what it logs comes when the process ends.
+    done = subprocess.run(
+        [*command, "--out", str(folder / "out"), "--dask", "tcp://127.0.0.1:9"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"bentpipe: --dask \S+: no scheduler answers there \(.+\)\n", done.stderr)
 
 
 def test_without_distributed_it_is_said(

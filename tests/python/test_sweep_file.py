@@ -18,10 +18,10 @@ from bentpipe import ScenarioError
 from bentpipe.errors import RequestError
 from bentpipe.scenario import ready_made
 from bentpipe.sweeps import Sweep, load_definition
-from bentpipe.sweeps.definition import literal
 from bentpipe.sweeps.positions import key_lines
 from bentpipe.sweeps.quantities import parse_quantity
 from bentpipe.sweeps.ranges import RangeError, expand_range
+from bentpipe.toml import literal
 
 SCENARIO = """
 name = "small"
@@ -116,8 +116,8 @@ links.satellite.forward.queue = [
     { kind = "drop-tail", limit = "10 packets" }, { kind = "drop-tail", limit = "64 KiB" } ]
 """)
     assert sweep.axes[0].coordinates == (
-        '{ "kind" = "drop-tail", "limit" = "10 packets" }',
-        '{ "kind" = "drop-tail", "limit" = "64 KiB" }',
+        '{ kind = "drop-tail", limit = "10 packets" }',
+        '{ kind = "drop-tail", limit = "64 KiB" }',
     )
 
 

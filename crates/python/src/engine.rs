@@ -71,6 +71,7 @@ impl From<RunError> for Stopped {
 /// A run in progress, driven in slices so that Python can look at its signals in between.
 pub(crate) struct Running {
     run: Run,
+    duration_s: f64,
     started: Instant,
 }
 
@@ -96,12 +97,21 @@ impl Running {
             custom_controls: request.controls,
         };
         let run = Run::new(&scenario, &options)?;
-        Ok(Self { run, started })
+        Ok(Self {
+            run,
+            duration_s: scenario.duration.as_secs_f64(),
+            started,
+        })
     }
 
     /// Run one slice; true when the run has ended.
     pub(crate) fn advance(&mut self) -> Result<bool, Stopped> {
         Ok(self.run.advance(SLICE)? == Progress::Ended)
+    }
+
+    /// The simulated time so far and the duration, in seconds.
+    pub(crate) fn simulated_s(&self) -> (f64, f64) {
+        (self.run.share_done() * self.duration_s, self.duration_s)
     }
 
     /// Sum up.

@@ -46,11 +46,12 @@ fn scenario_error(message: String) -> PyErr {
 }
 
 /// Simulate a scenario file, or `text` in its place; the GIL is released meanwhile, but for the
-/// callbacks of `controls`: congestion controls of the caller's own, by name.
+/// callbacks of `controls`: congestion controls of the caller's own, by name. `progress` is called
+/// between slices with the simulated time and the duration, in seconds.
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false, controls = Vec::new()
+    default_probes = false, controls = Vec::new(), progress = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -65,6 +66,7 @@ fn run<'py>(
     pcap: Vec<(String, PathBuf)>,
     default_probes: bool,
     controls: Vec<(String, Bound<'py, PyType>)>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<RunOutput> {
     let failure = Failure::default();
     let request = Request {
@@ -87,6 +89,9 @@ fn run<'py>(
         }
         // Ctrl-C ends a run that was asked for by mistake.
         py.check_signals()?;
+        if let Some(progress) = &progress {
+            progress.call1(running.simulated_s())?;
+        }
     }
     Ok(py.detach(|| running.finish())?.into())
 }

@@ -36,6 +36,15 @@ PythonFiles = Annotated[
         help="Run this Python file first; it may register congestion controls. Repeatable.",
     ),
 ]
+
+
+def _path(text: str) -> Path:
+    """Read a path; Path("") would be the working folder, and is a script's unset variable."""
+    if not text:
+        raise typer.BadParameter("expected a path, got nothing")
+    return Path(text)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -66,7 +75,9 @@ def _run(
     settings: Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write summary.json, probes.parquet and plots here."),
+        typer.Option(
+            parser=_path, metavar="DIR", help="Write summary.json, probes.parquet and plots here."
+        ),
     ] = None,
     pcap: Annotated[
         list[str] | None,
@@ -75,6 +86,9 @@ def _run(
         ),
     ] = None,
     python: PythonFiles = None,
+    everyone: Annotated[
+        bool, typer.Option("--all", help="A row for every flow and link, however many.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Simulate a scenario, packet by packet."""
@@ -87,6 +101,7 @@ def _run(
         out=out,
         pcap=pcap or [],
         python=python or [],
+        everyone=everyone,
         as_json=json,
     )
 
@@ -106,9 +121,9 @@ def _reproduce(
         typer.Argument(metavar="[STUDY]...", help="Which papers; all of them by default."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer cells, coarser curves.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[
+        Path, typer.Option(parser=_path, metavar="DIR", help="Where the report goes.")
+    ] = Path("reproduction"),
     json: AsJson = False,
 ) -> None:
     """Reproduce the papers' figures and check their claims."""
@@ -123,7 +138,9 @@ def _sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Where the results go, a Parquet dataset. [default: NAME.parquet]"
+            parser=_path,
+            metavar="DIR",
+            help="Where the results go, a Parquet dataset. [default: NAME.parquet]",
         ),
     ] = None,
     workers: Annotated[
@@ -141,7 +158,7 @@ def _sweep(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.svg", help="Plot goodput along one or two axes."),
+        typer.Option(parser=_path, metavar="FILE.svg", help="Plot goodput along one or two axes."),
     ] = None,
     python: PythonFiles = None,
     json: AsJson = False,

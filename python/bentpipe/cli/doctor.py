@@ -8,7 +8,8 @@ import platform
 import shutil
 from dataclasses import asdict, dataclass
 
-from bentpipe.cli.output import console, plain_table, print_json
+from bentpipe.cli.output import print_json
+from bentpipe.cli.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +28,11 @@ def doctor(*, as_json: bool) -> None:
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return
-    table = plain_table()
+    table = Table(headings=("", "", "", ""), left=frozenset({1, 2}), prose=True)
     for finding in findings:
         mark = "found" if finding.found else "missing"
-        table.add_row(mark, finding.name, finding.detail, f"for {finding.needed_for}")
-    console().print(table)
+        table.add(mark, finding.name, finding.detail, f"for {finding.needed_for}")
+    table.print()
 
 
 def _required() -> list[Finding]:

@@ -4,46 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bentpipe.errors import RequestError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-# A pipe has no width: tables are then as wide as they need to be, to a point.
-_WIDTH_WITHOUT_TERMINAL = 200
-
-
-@cache
-def console() -> Console:
-    """Return the console for tables on stdout."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL, highlight=False)
-
-
-def plain_table() -> Table:
-    """Return a table without a frame."""
-    from rich.table import Table
-
-    return Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-
-
-def new_table(first: str, *others: str) -> Table:
-    """Return a table with a heading; all columns but the first are numbers."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    return table
 
 
 def print_json(value: object) -> None:

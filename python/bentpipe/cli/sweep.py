@@ -11,8 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.cli.output import console, new_table, print_json
+from bentpipe.cli.output import print_json
 from bentpipe.cli.run import execute_file
+from bentpipe.cli.tables import Table
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import Progress, load_definition, load_sweep
 from bentpipe.sweeps import sweep as run_sweep
@@ -89,13 +90,13 @@ def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: 
     print(f"{sweep.name}: {len(sweep):,} cells ({sizes}){earlier}, in {format_seconds(elapsed_s)}")
     axes = varying(result)
     headings = [axis.name for axis in axes] or ["cells"]
-    table = new_table(
-        *(*headings, "goodput", "quartiles", "sent again", "timeouts", "transfers finished")
-    )
+    columns = ("goodput", "quartiles", "sent again", "timeouts", "transfers finished")
+    table = Table(headings=(*headings, *columns))
     for point in points[:_MOST_ROWS]:
         place = [point.labels[axis.name] for axis in axes] or [str(point.cells)]
-        table.add_row(*place, *_cells(point))
-    console().print(table)
+        table.add(*place, *_cells(point))
+    print()
+    table.print()
     if len(points) > _MOST_ROWS:
         print(f"{len(points) - _MOST_ROWS} more rows: bentpipe.load_sweep reads them all")
     if any(point.cells > 1 for point in points):

@@ -64,17 +64,26 @@ class Prediction:
     flows: tuple[FlowPrediction, ...]
 
 
-def predict(scenario: Scenario | str | Path) -> Prediction:
+def predict(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    *,
+    settings: Mapping[str, object] | None = None,
+) -> Prediction:
     """Evaluate the closed forms on a scenario.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
+    settings
+        Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
 
     Raises
     ------
     RequestError, ScenarioError
         There is no such scenario, or it is wrong.
     """
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario.find(scenario)
-    resolved = scenario.resolved()
+    resolved = Scenario.of(scenario).with_settings(settings or {}).resolved()
     return predict_resolved(resolved, name=resolved["name"])
 
 

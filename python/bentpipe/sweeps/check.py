@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.errors import RequestError
-from bentpipe.sweeps.definition import Axis, Cell, Sweep, literal, scenario_text
+from bentpipe.sweeps.definition import Axis, Cell, Sweep, scenario_text
+from bentpipe.toml import literal
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario

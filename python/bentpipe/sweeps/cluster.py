@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,17 +36,14 @@ class _OtherVersionError(RuntimeError):
     """A worker has another bentpipe: its results would be others, too."""
 
 
-def outcomes(tasks: Iterator[Task], *, address: str) -> Iterator[list[Outcome]]:
-    """Simulate tasks on the cluster; yield what has finished since the last time.
-
-    A worker that dies takes nothing with it: the scheduler gives its cells to the others.
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """Connect to the cluster of the scheduler at an address such as "tcp://10.0.0.1:8786".
 
     Raises
     ------
     RequestError
         Dask isn't installed, or no scheduler answers at the address.
-    WorkError
-        The scheduler or all workers went away, or a worker can't simulate.
     """
     try:
         from distributed import Client
@@ -52,18 +51,43 @@ def outcomes(tasks: Iterator[Task], *, address: str) -> Iterator[list[Outcome]]:
         raise RequestError(
             "--dask needs dask.distributed, which isn't installed: pip install 'bentpipe[dask]'"
         ) from None
+    _knock(address)
     try:
         client = Client(address, timeout=_CONNECTION_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
     try:
-        yield from _outcomes(tasks, client, address)
+        yield client
     finally:
         client.close(timeout=5)
 
 
-def _outcomes(tasks: Iterator[Task], client: Client, address: str) -> Iterator[list[Outcome]]:
+def _knock(address: str) -> None:
+    """Find out at once whether anybody listens: Dask tries a closed port again for ten seconds."""
+    protocol, _, place = address.rpartition("://")
+    if protocol not in {"", "tcp", "tls"}:
+        return
+    host, colon, port = place.rpartition(":")
+    if not colon or not port.isdigit() or not 0 < int(port) < 65536:
+        raise RequestError(f"--dask {address!r}: expected an address such as tcp://10.0.0.1:8786")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTION_S).close()
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
+
+
+def outcomes(tasks: Iterator[Task], *, client: Client, address: str) -> Iterator[list[Outcome]]:
+    """Simulate tasks on the cluster; yield what has finished since the last time.
+
+    A worker that dies takes nothing with it: the scheduler gives its cells to the others.
+
+    Raises
+    ------
+    WorkError
+        The scheduler or all workers went away, or a worker can't simulate.
+    """
     # Filled by the client's threads; held here, because a future that nobody holds is forgotten.
     completed: SimpleQueue[Future] = SimpleQueue()
     running: set[Future] = set()

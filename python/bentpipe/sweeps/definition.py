@@ -15,6 +15,7 @@ from typing import Any
 
 from bentpipe.congestion import registered
 from bentpipe.scenario import Scenario
+from bentpipe.toml import literal
 
 TomlValue = str | int | float | bool | list[Any] | dict[str, Any]
 Coordinate = str | int | float | bool
@@ -219,25 +220,6 @@ def _source(function: FunctionType) -> str:
     except OSError:
         # Typed at a prompt: there is no file to compare with.
         return function.__qualname__
-
-
-def literal(value: TomlValue) -> str:
-    """Write a value as TOML does."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, list):
-        return f"[{', '.join(literal(item) for item in value)}]"
-    if isinstance(value, dict):
-        pairs = (f"{_string(key)} = {literal(item)}" for key, item in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    return repr(value)
-
-
-def _string(text: str) -> str:
-    # JSON's strings are TOML's, too, but for one control character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _axis_from_json(data: Mapping[str, Any]) -> Axis:

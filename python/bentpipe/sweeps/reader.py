@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe.errors import RequestError
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, read_stream, ready_made
 from bentpipe.sweeps import ranges
-from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable, literal
+from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
 from bentpipe.sweeps.naming import RESERVED, axis_columns
 from bentpipe.sweeps.positions import key_lines
 from bentpipe.sweeps.quantities import common_unit, parse_quantity
+from bentpipe.toml import literal
 
 _KEYS: Final = ("name", "description", "scenario", "set", "axes", "zip", "series")
 # What a scenario file has at its top, and somebody may write at the top of a sweep.
@@ -47,10 +48,14 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     path = Path(path)
     if path.is_dir():
         raise RequestError(f"{path} is a folder; expected a sweep file")
+    folder = path.parent
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise RequestError(f"{path}: no such file") from None
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+        elif str(path) == "-" or path.exists():
+            text, folder = read_stream(path), Path()
+        else:
+            raise RequestError(_not_there(str(path)))
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path}: can't be read: {error}") from None
     try:
@@ -58,7 +63,7 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     except tomllib.TOMLDecodeError as error:
         raise RequestError(_not_toml(str(path), str(error), text)) from None
     refuse = _refusals(str(path), key_lines(text))
-    return _Reader(data, refuse, folder=path.parent, order=key_lines(text)).sweep(path.stem), refuse
+    return _Reader(data, refuse, folder=folder, order=key_lines(text)).sweep(path.stem), refuse
 
 
 def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tuple[Sweep, Refuse]:
@@ -74,6 +79,15 @@ def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tupl
     refuse = _refusals("sweep", None)
     plain = dict(data)
     return _Reader(plain, refuse, folder=folder or Path(), order={}).sweep("sweep"), refuse
+
+
+def _not_there(name: str) -> str:
+    if name not in ready_made():
+        return f"{name}: no such file"
+    return (
+        f"{name} is a ready-made scenario, which `bentpipe run {name}` simulates; "
+        f'a sweep is a file with scenario = "{name}" and [axes]'
+    )
 
 
 def _not_toml(place: str, said: str, text: str) -> str:
@@ -113,6 +127,12 @@ class _Reader:
         self._order = {key: place for place, key in enumerate(order)}
 
     def sweep(self, stem: str) -> Sweep:
+        if not self._data.keys() & {"scenario", "axes", "zip"} and "links" in self._data:
+            raise self._refuse(
+                (),
+                "this is a scenario, which `bentpipe run` simulates; a sweep file names it "
+                'with scenario = "..." and has [axes]',
+            )
         for key in self._data:
             if key not in _KEYS:
                 raise self._refuse((key,), _unknown_key(key))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,12 +110,16 @@ def _work(
     dask: str | None,
     progress: Progress,
 ) -> None:
-    with Store.opened(folder, definition, resume=resume) as store:
+    # A folder is made only when it is sure that something can be put into it.
+    with (
+        _simulator(workers, dask) as simulate,
+        Store.opened(folder, definition, resume=resume) as store,
+    ):
         progress.begin(
             definition.name, total=len(definition), done=store.finished, failed=store.failed
         )
         if store.finished < len(definition):
-            for batch in _outcomes(_tasks(definition, store), workers, dask):
+            for batch in simulate(_tasks(definition, store)):
                 if batch:
                     store.append(batch)
                     failed = sum(outcome.error is not None for outcome in batch)
@@ -128,11 +134,16 @@ def _tasks(definition: Sweep, store: Store) -> Iterator[Task]:
             yield Task(cell=cell.number, scenario=scenario, series=definition.series)
 
 
-def _outcomes(
-    tasks: Iterator[Task], workers: int | None, dask: str | None
-) -> Iterator[list[Outcome]]:
+_Simulator = Callable[[Iterator[Task]], Iterator[list[Outcome]]]
+
+
+@contextmanager
+def _simulator(workers: int | None, dask: str | None) -> Iterator[_Simulator]:
+    """Give what simulates tasks: this machine's cores, or a cluster's."""
     if dask is None:
-        return local.outcomes(tasks, workers=workers or local.cores())
+        yield partial(local.outcomes, workers=workers or local.cores())
+        return
     from bentpipe.sweeps import cluster
 
-    return cluster.outcomes(tasks, address=dask)
+    with cluster.connected(dask) as client:
+        yield partial(cluster.outcomes, client=client, address=dask)

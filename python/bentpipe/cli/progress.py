@@ -1,0 +1,84 @@
+"""How far a run has come: one line on stderr, where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import IO, Final
+
+from bentpipe.units import format_seconds
+
+# Who waits less than this needs no comfort.
+SILENT_S: Final = 1.0
+_EVERY_S: Final = 0.2
+_ERASE: Final = "\r\x1b[K"
+
+Report = Callable[[float, float], None]
+
+
+@contextmanager
+def run_progress() -> Iterator[Report | None]:
+    """Give what is to be called with simulated time and duration; None where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    line = ProgressLine(sys.stderr, clock=monotonic)
+    try:
+        yield line.report
+    finally:
+        line.erase()
+
+
+class ProgressLine:
+    """A line that is written over itself. Silent for the first second."""
+
+    def __init__(self, stream: IO[str], *, clock: Callable[[], float]) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._began = clock()
+        self._next = self._began + SILENT_S
+        self._shown = False
+
+    def report(self, simulated_s: float, duration_s: float) -> None:
+        """Show the time simulated so far, if the last look is long enough ago."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + _EVERY_S
+        self._shown = True
+        text = progress_text(simulated_s, duration_s, elapsed_s=now - self._began)
+        self._stream.write(_ERASE + text)
+        self._stream.flush()
+
+    def erase(self) -> None:
+        """Leave no trace: what was asked for is printed next."""
+        if self._shown:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+
+
+def progress_text(simulated_s: float, duration_s: float, *, elapsed_s: float) -> str:
+    """Say how far the run is, how fast, and how long it still takes.
+
+    At most so long: a run ends early when there is nothing left to happen.
+    """
+    share = simulated_s / duration_s
+    text = f"{format_seconds(simulated_s)} of {format_seconds(duration_s)} simulated ({share:.0%})"
+    speed = simulated_s / elapsed_s
+    if speed > 0.0:
+        left_s = (duration_s - simulated_s) / speed
+        text += f", {speed:.3g} times real time, at most {_clock_time(left_s)} left"
+    return text
+
+
+def _clock_time(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, seconds_left = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds_left:02} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min"

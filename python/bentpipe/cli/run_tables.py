@@ -1,0 +1,197 @@
+"""What a run came to, as tables: flows and link directions as rows, many alike ones as one row."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bentpipe.cli.tables import Table
+from bentpipe.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from bentpipe.results import DirectionResult, FlowResult, Summary
+
+_Record = TypeVar("_Record", "FlowResult", "DirectionResult")
+
+# More rows than this, and those that `count` made stand in one row.
+MOST_ROWS: Final = 12
+# `count = 3` makes client-1, client-2, client-3; a link's directions are client-1.forward, ...
+_MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
+
+
+def print_summary(summary: Summary, *, everyone: bool = False) -> None:
+    """Print the tables that a person reads; with `everyone`, no row stands for many."""
+    ended_s = summary.extra.get("ended_s", summary.duration_s)
+    print(
+        f"{summary.scenario}: {format_seconds(ended_s)} simulated in "
+        f"{format_seconds(summary.wall_s)}, {summary.packet_hops:,} packet-hops, "
+        f"seed {summary.seed}"
+    )
+    flows, crowds = _apart(summary.flows, everyone=everyone)
+    links, bundles = _apart(summary.links, everyone=everyone)
+    tables = [
+        _flow_table(flows) if flows else None,
+        _crowd_table(crowds, ended_s) if crowds else None,
+        _link_table(links) if links else None,
+        _bundle_table(bundles) if bundles else None,
+    ]
+    for table in tables:
+        if table is not None:
+            print()
+            table.print()
+    if crowds or bundles:
+        print("\n--all shows every one")
+
+
+def groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Find what `count` made: "client" and the places of client-1, client-2 and so on.
+
+    A group has two members or more, numbered from 1 without a gap. What is in no group stands
+    under its own name.
+    """
+    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        match = _MEMBER.fullmatch(name)
+        group = name if match is None else f"{match['name']}-*{match['way'] or ''}"
+        found.setdefault(group, []).append(place)
+        numbers.setdefault(group, []).append(0 if match is None else int(match["number"]))
+    whole: dict[str, list[int]] = {}
+    for group, places in found.items():
+        counted = numbers[group]
+        if len(places) > 1 and sorted(counted) == list(range(1, len(places) + 1)):
+            whole[group.replace("-*", "", 1)] = places
+        else:
+            whole.update({names[place]: [place] for place in places})
+    return whole
+
+
+def _apart(
+    records: Sequence[_Record], *, everyone: bool
+) -> tuple[list[_Record], dict[str, list[_Record]]]:
+    """Return those that get a row each, and the groups that get one together."""
+    if everyone or len(records) <= MOST_ROWS:
+        return list(records), {}
+    alone: list[_Record] = []
+    crowds: dict[str, list[_Record]] = {}
+    for name, places in groups([record.name for record in records]).items():
+        members = [records[place] for place in places]
+        if len(members) > 1:
+            crowds[name] = members
+        else:
+            alone += members
+    return alone, crowds
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that `share` of all do not exceed, between two by interpolation."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _flow_table(flows: Sequence[FlowResult]) -> Table:
+    rows = [_flow_cells(flow) for flow in flows]
+    if not any(flow.start_s for flow in flows):
+        for row in rows:
+            del row["start"]
+    table = Table(headings=("flow", *rows[0]))
+    for flow, row in zip(flows, rows, strict=True):
+        table.add(flow.name, *row.values())
+    return table
+
+
+def _flow_cells(flow: FlowResult) -> dict[str, str]:
+    rtt = flow.rtt_ms
+    round_trips = [None if each is None else each / 1e3 for each in (rtt.min, rtt.mean, rtt.p95)]
+    shortest, mean, p95 = (format_seconds(each) for each in round_trips)
+    return {
+        "goodput": format_rate(flow.goodput_bps),
+        "delivered": format_bytes(flow.bytes_delivered),
+        "start": format_seconds(flow.start_s),
+        "outcome": flow.outcome,
+        "ended": format_seconds(flow.ended_s),
+        "segments": f"{flow.segments_sent:,}",
+        "sent again": f"{flow.segments_retransmitted:,}",
+        "timeouts": f"{flow.timeouts:,}",
+        "recoveries": f"{flow.fast_recoveries:,}",
+        "shortest RTT": shortest,
+        "mean": mean,
+        "95%": p95,
+    }
+
+
+def _crowd_table(crowds: Mapping[str, Sequence[FlowResult]], ended_s: float) -> Table:
+    headings = ("flows", "number", "together", "goodput: 5%", "median", "95%", "delivered")
+    more = ("outcome", "time: median", "95%", "sent again", "timeouts", "mean RTT")
+    table = Table(headings=(*headings, *more))
+    for name, flows in crowds.items():
+        goodputs = [flow.goodput_bps for flow in flows]
+        times = [flow.finish_s - flow.start_s for flow in flows if flow.finish_s is not None]
+        delivered = sum(flow.bytes_delivered for flow in flows)
+        last_s = max(ended_s if flow.ended_s is None else flow.ended_s for flow in flows)
+        busy_s = last_s - min(flow.start_s for flow in flows)
+        segments = sum(flow.segments_sent for flow in flows)
+        again = sum(flow.segments_retransmitted for flow in flows)
+        means = [flow.rtt_ms.mean for flow in flows if flow.rtt_ms.mean is not None]
+        table.add(
+            name,
+            f"{len(flows):,}",
+            format_rate(8 * delivered / busy_s if busy_s > 0 else 0.0),
+            *(format_rate(quantile(goodputs, share)) for share in (0.05, 0.5, 0.95)),
+            format_bytes(delivered),
+            _outcomes(flows),
+            *(format_seconds(quantile(times, share) if times else None) for share in (0.5, 0.95)),
+            f"{again / segments:.2%}" if segments else "–",
+            f"{sum(flow.timeouts for flow in flows):,}",
+            format_seconds(sum(means) / len(means) / 1e3 if means else None),
+        )
+    return table
+
+
+def _outcomes(flows: Sequence[FlowResult]) -> str:
+    """Write "97 finished, 3 gave up"."""
+    counts = Counter(flow.outcome for flow in flows)
+    return ", ".join(f"{number:,} {outcome}" for outcome, number in counts.most_common())
+
+
+def _link_table(links: Sequence[DirectionResult]) -> Table:
+    table = Table(headings=("link", "used", "delivered", "lost", "dropped", "longest queue"))
+    for link in links:
+        table.add(
+            link.name,
+            f"{link.utilization:.1%}",
+            f"{link.packets_delivered:,}",
+            f"{link.packets_lost:,}",
+            f"{link.packets_dropped:,}",
+            _queue(link),
+        )
+    return table
+
+
+def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
+    headings = ("links", "number", "used, median", "most", "delivered", "lost", "dropped")
+    table = Table(headings=(*headings, "longest queue"))
+    for name, links in bundles.items():
+        used = [link.utilization for link in links]
+        table.add(
+            name,
+            f"{len(links):,}",
+            f"{quantile(used, 0.5):.1%}",
+            f"{max(used):.1%}",
+            f"{sum(link.packets_delivered for link in links):,}",
+            f"{sum(link.packets_lost for link in links):,}",
+            f"{sum(link.packets_dropped for link in links):,}",
+            _queue(max(links, key=lambda link: link.queue_max_packets)),
+        )
+    return table
+
+
+def _queue(link: DirectionResult) -> str:
+    if not link.queue_max_packets:
+        return "none"
+    return f"{link.queue_max_packets:,} packets, {format_bytes(link.queue_max_bytes)}"

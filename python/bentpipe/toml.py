@@ -1,0 +1,62 @@
+"""Plain data as TOML: a scenario may be made in Python, and the simulator reads TOML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def literal(value: object) -> str:
+    """Write a value as TOML does, a table as an inline table.
+
+    Raises
+    ------
+    TypeError
+        TOML has no such value.
+    """
+    # A number of numpy's is no float of Python's.
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(literal(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key)} = {literal(item)}" for key, item in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    raise TypeError(f"expected what TOML has, got {type(value).__name__}: {value!r}")
+
+
+def document(data: Mapping[str, Any]) -> str:
+    """Write a table as a document, a line for each value.
+
+    A key may hold dots, as `--set` has it: `{"links.satellite.rate": "1 Mbit/s"}`.
+    """
+    return "".join(f"{'.'.join(path)} = {literal(value)}\n" for path, value in _leaves(data))
+
+
+def _leaves(data: Mapping[str, Any]) -> Iterator[tuple[list[str], Any]]:
+    for key, value in data.items():
+        if not isinstance(key, str):
+            raise TypeError(f"expected a name as a key, got {type(key).__name__}: {key!r}")
+        path = [_key(part) for part in key.split(".")]
+        if isinstance(value, Mapping) and value:
+            yield from ((path + rest, leaf) for rest, leaf in _leaves(value))
+        else:
+            yield path, value
+
+
+def _key(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name as a key, got {type(name).__name__}: {name!r}")
+    bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare else _string(name)
+
+
+def _string(text: str) -> str:
+    # JSON's strings are TOML's, too, but for one control character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,172 @@
+"""No number is ever cut: not in a narrow terminal, not in a pipe, not of the hundredth flow."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bentpipe.cli.run_tables import groups, quantile
+from bentpipe.cli.tables import Table
+
+COMMAND = [sys.executable, "-m", "bentpipe"]
+
+HEAD = """
+name = "crowd"
+duration = "20 s"
+hosts.server = {}
+hosts.client = { count = %d }
+gateways.hub = { kind = "router" }
+
+[links.satellite]
+between = ["server", "hub"]
+rate = "10 Mbit/s"
+delay = "250 ms"
+
+[links.access]
+between = ["hub", "client"]
+rate = "5 Mbit/s"
+delay = "2 ms"
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "20 kB" }
+"""
+
+
+def in_terminal(*arguments: str, columns: int) -> str:
+    """What a command shows in a terminal of that width."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=other, stderr=subprocess.DEVNULL, env=environment
+    )
+    os.close(other)
+    said = b""
+    # Reading fails when the last writer has closed its end.
+    try:
+        while piece := os.read(main, 65536):
+            said += piece
+    except OSError:
+        pass
+    os.close(main)
+    assert process.wait() == 0
+    return said.decode().replace("\r\n", "\n")
+
+
+cells = st.text(alphabet="abc 0123456789.,%–", min_size=1, max_size=30).map(str.strip).filter(bool)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda columns: st.lists(
+            st.lists(cells, min_size=columns, max_size=columns), min_size=1, max_size=6
+        )
+    ),
+    st.one_of(st.none(), st.integers(1, 200)),
+)
+def test_every_cell_is_there_whole_at_any_width(rows: list[list[str]], width: int | None) -> None:
+    table = Table(headings=tuple(f"h{place}" for place in range(len(rows[0]))))
+    for row in rows:
+        table.add(*row)
+    lines = table.lines(width)
+    pieces = "\n".join(lines).split("\n\n")
+    for number, row in enumerate(rows):
+        shown = "  ".join(piece.splitlines()[number + (2 if width else 1)] for piece in pieces)
+        for cell in row:
+            assert cell in shown
+    if width is None:
+        assert len(lines) == 1 + len(rows)
+    else:
+        # Wider than the terminal only where one column beside the first is.
+        widest = max(table.widths()[1:], default=0)
+        assert all(len(line) <= max(width, table.widths()[0] + 2 + widest) for line in lines)
+
+
+def test_prose_is_broken_between_words_and_numbers_are_not() -> None:
+    table = Table(headings=("model", "goodput", "applies"), prose=True)
+    table.add("padhye", "1.25 Mbit/s", "no: the downlink loses no packets at random at all")
+    narrow = table.lines(48)
+    assert all(len(line) <= 48 for line in narrow)
+    assert " ".join(" ".join(line[21:].strip() for line in narrow[2:]).split()) == table.rows[0][2]
+    assert table.lines(None)[1].endswith(table.rows[0][2])
+
+
+def test_a_row_of_another_length_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="1 cells for 2 columns"):
+        Table(headings=("a", "b")).add("c")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_five_flows_in_a_terminal(tmp_path: Path, columns: int) -> None:
+    scenario = tmp_path / "five.toml"
+    scenario.write_text(HEAD % 5, encoding="utf-8")
+    shown = in_terminal("run", str(scenario), columns=columns)
+    piped = subprocess.run(
+        [*COMMAND, "run", str(scenario)], capture_output=True, text=True, check=True
+    ).stdout
+    flows = [line for line in piped.splitlines() if line.startswith("download-")]
+    assert len(flows) == 5
+    for line in flows:
+        name, *numbers = re.split(r"  +", line)
+        rows = "  ".join(each for each in shown.splitlines() if each.startswith(f"{name} "))
+        for number in numbers:
+            assert re.search(rf"(?<=  ){re.escape(number)}(?=  |$)", rows), (number, rows)
+    assert "…" not in shown + piped
+    assert "..." not in shown + piped
+    if columns >= 80:
+        assert all(len(line) <= columns for line in shown.splitlines())
+
+
+def test_a_hundred_flows_are_one_row_and_all_shows_each(tmp_path: Path) -> None:
+    scenario = tmp_path / "crowd.toml"
+    scenario.write_text(HEAD % 100, encoding="utf-8")
+
+    def run(*options: str) -> list[str]:
+        done = subprocess.run(
+            [*COMMAND, "run", str(scenario), *options], capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()
+
+    few = run()
+    (row,) = [line for line in few if line.startswith("download")]
+    name, number, *_ = row.split()
+    assert (name, number) == ("download", "100")
+    assert [line for line in few if line.startswith("access.forward ")]
+    assert "--all shows every one" in few
+    # Together they can't be faster than the link that they share.
+    together = re.split(r"  +", row)[2]
+    assert together.endswith(" Mbit/s")
+    assert 0.1 < float(together.split()[0]) < 10.0
+    everyone = run("--all")
+    assert sum(line.startswith("download-") for line in everyone) == 100
+    assert sum(line.startswith("access-") for line in everyone) == 200
+
+
+def test_only_what_count_makes_is_a_group() -> None:
+    names = ["a-1", "b", "a-2", "c-1", "c-3", "d-1", "a-3", "e-02", "e-1"]
+    found = groups(names)
+    assert found.pop("a") == [0, 2, 6]
+    # Not numbered without a gap, alone, or written as no count would.
+    assert found == {name: [names.index(name)] for name in names if not name.startswith("a")}
+    links = [f"access-{n}.{way}" for n in (1, 2) for way in ("forward", "return")]
+    assert groups(links) == {"access.forward": [0, 2], "access.return": [1, 3]}
+
+
+def test_quantiles_are_between_neighbours() -> None:
+    assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert quantile([1.0, 2.0], 0.5) == 1.5
+    assert quantile([5.0], 0.95) == 5.0
+    assert quantile(list(map(float, range(101))), 0.95) == 95.0
