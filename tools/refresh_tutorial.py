@@ -9,7 +9,9 @@ A ```toml block that starts with `# NAME.toml` is a file. A ```console block hol
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -18,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 BLOCK = re.compile(r"^```(?P<kind>toml|console)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+COLUMNS = 90
 WALL_TIME = re.compile(r"simulated in [\d.,]+ [µm]?s")
 
 
@@ -43,17 +46,26 @@ def _output(command: str, folder: str, bentpipe: str) -> str:
     words = shlex.split(command)
     if words[0] != "bentpipe":
         return ""
-    done = subprocess.run(
+    # As in a terminal: a pipe gets tables without rules, however wide.
+    main, other = pty.openpty()
+    process = subprocess.Popen(
         [bentpipe, *words[1:]],
         cwd=folder,
-        env={**os.environ, "COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        env={**os.environ, "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "TERM": "dumb"},
+        stdout=other,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return "".join(f"{line}\n" for line in lines if line)
+    os.close(other)
+    shown = b""
+    # Reading fails when the last writer has closed its end.
+    with contextlib.suppress(OSError):
+        while piece := os.read(main, 65536):
+            shown += piece
+    os.close(main)
+    _, complaints = process.communicate()
+    lines = [line.rstrip() for line in (shown.decode() + complaints).splitlines()]
+    return "\n".join(lines).strip("\n") + "\n"
 
 
 def without_wall_times(text: str) -> str:

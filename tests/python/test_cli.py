@@ -105,7 +105,7 @@ def test_the_table_has_units(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small)
     assert (said.status, said.err) == (0, "")
     row = next(line for line in said.out.splitlines() if line.startswith("download "))
-    assert re.search(r"\d+ kbit/s +300 kB +\d", row)
+    assert re.search(r"\d+ kbit/s +300 kB +finished +\d", row)
     assert re.search(r" 50\d ms ", row)
     assert "satellite.forward" in said.out
 

@@ -119,7 +119,7 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
         "sent again": f"{flow.segments_retransmitted:,}",
         "timeouts": f"{flow.timeouts:,}",
         "recoveries": f"{flow.fast_recoveries:,}",
-        "shortest RTT": shortest,
+        "RTT: least": shortest,
         "mean": mean,
         "95%": p95,
     }
