@@ -4,6 +4,7 @@
 //! and of every direction of every link. The same seed gives the same run, on every machine.
 
 mod applications;
+mod attached;
 mod host;
 mod network;
 mod node;
@@ -16,7 +17,7 @@ mod topology;
 
 pub use applications::{Application, Bulk};
 pub use host::Host;
-pub use network::{Network, Progress};
+pub use network::{Departure, Network, Progress};
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,
 };

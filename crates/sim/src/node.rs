@@ -2,12 +2,14 @@
 
 use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
 
+use crate::attached::Attached;
 use crate::{Host, Router};
 
 /// A node: something that links lead to.
 pub(crate) enum Node {
     Host(Box<Host>),
     Router(Router),
+    Attached(Attached),
     Custom(Box<dyn Agent + Send>),
 }
 
@@ -17,6 +19,7 @@ impl Node {
         match self {
             Self::Host(host) => host.as_ref(),
             Self::Router(router) => router,
+            Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_ref(),
         }
     }
@@ -27,6 +30,7 @@ impl Agent for Node {
         match self {
             Self::Host(host) => host.routes(routes),
             Self::Router(router) => router.routes(routes),
+            Self::Attached(attached) => attached.routes(routes),
             Self::Custom(agent) => agent.routes(routes),
         }
     }
@@ -36,6 +40,7 @@ impl Agent for Node {
         match self {
             Self::Host(host) => host.on_packet(from, packet, cx),
             Self::Router(router) => router.on_packet(from, packet, cx),
+            Self::Attached(attached) => attached.on_packet(from, packet, cx),
             Self::Custom(agent) => agent.on_packet(from, packet, cx),
         }
     }
@@ -44,6 +49,7 @@ impl Agent for Node {
         match self {
             Self::Host(host) => host.on_deadline(cx),
             Self::Router(router) => router.on_deadline(cx),
+            Self::Attached(attached) => attached.on_deadline(cx),
             Self::Custom(agent) => agent.on_deadline(cx),
         }
     }
@@ -52,7 +58,7 @@ impl Agent for Node {
     fn next_deadline(&self) -> Option<Time> {
         match self {
             Self::Host(host) => host.next_deadline(),
-            Self::Router(_) => None,
+            Self::Router(_) | Self::Attached(_) => None,
             Self::Custom(agent) => agent.next_deadline(),
         }
     }

@@ -56,7 +56,7 @@ impl Network {
     fn agent_outcomes(&self) -> Vec<AgentOutcome> {
         let agents = self.nodes.iter().filter_map(|slot| match &slot.node {
             Node::Custom(agent) => Some((&slot.name, agent)),
-            Node::Host(_) | Node::Router(_) => None,
+            Node::Host(_) | Node::Router(_) | Node::Attached(_) => None,
         });
         agents
             .map(|(name, agent)| {
@@ -185,7 +185,7 @@ impl Network {
                 });
             }
         }
-        let mut at_nodes = 0;
+        let mut at_nodes = self.departed.len() as u64;
         for slot in &self.nodes {
             at_nodes += slot.node.holdings().packets;
             let check = slot.node.stream_check();

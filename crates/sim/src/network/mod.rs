@@ -2,13 +2,13 @@
 
 mod account;
 mod managed;
+mod outside;
 mod probing;
 
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
 use bentpipe_tcp::{Connection, State};
 use bentpipe_types::{
-    Agent, Ctx, Discards, DropReason, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream,
-    Time, Trace,
+    Agent, Ctx, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream, Time, Trace,
 };
 
 use crate::host::FlowEndIndex;
@@ -17,6 +17,8 @@ use crate::schedule::{ComponentId, Schedule};
 use crate::topology::End;
 use crate::{NodeId, Tap};
 use probing::Probes;
+
+pub use outside::Departure;
 
 /// A node in its place.
 pub(crate) struct NodeSlot {
@@ -121,6 +123,8 @@ pub struct Network {
     /// When a packet last arrived or was lost, or a node last did something on its own.
     last_activity: Time,
     ended: Option<Time>,
+    /// What has arrived at attached nodes and nobody has taken yet.
+    departed: Vec<Departure>,
 }
 
 impl Network {
@@ -145,6 +149,7 @@ impl Network {
             packet_hops: 0,
             last_activity: Time::ZERO,
             ended: None,
+            departed: Vec::new(),
         };
         for index in 0..network.nodes.len() {
             network.reschedule(index as u16);
@@ -302,7 +307,7 @@ impl Network {
     fn connection(&self, (node, end): (u16, FlowEndIndex)) -> Option<&Connection> {
         match &self.nodes[usize::from(node)].node {
             Node::Host(host) => host.connection(end),
-            Node::Router(_) | Node::Custom(_) => None,
+            Node::Router(_) | Node::Attached(_) | Node::Custom(_) => None,
         }
     }
 
@@ -408,7 +413,7 @@ impl Network {
                 .ports
                 .get(usize::from(port.0))
                 .copied();
-            self.transmit(direction, packet);
+            self.transmit(index, direction, packet);
         }
         self.outbox.clear();
         self.reschedule(index);
@@ -431,11 +436,9 @@ impl Network {
 
     /// Offers a packet to the direction behind a port.
     #[inline(always)]
-    fn transmit(&mut self, behind: Option<u16>, packet: PacketRef) {
+    fn transmit(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
         let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
-            // A port that only receives, or none.
-            self.discards.count(DropReason::NoRoute);
-            self.packets.release(packet);
+            self.leave(from, packet);
             return;
         };
         let watched = self.directions[usize::from(index)].watched;

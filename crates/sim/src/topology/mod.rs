@@ -9,6 +9,7 @@ use bentpipe_link::Settings;
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Seq, Span, Time};
 
+use crate::attached::Attached;
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::COMPONENTS;
@@ -104,6 +105,7 @@ impl std::error::Error for BuildError {}
 enum NodeKind {
     Host,
     Router,
+    Attached,
     Custom(Box<dyn Agent + Send>),
 }
 
@@ -168,6 +170,12 @@ impl NetworkBuilder {
         self.nodes[usize::from(node.0)].kind = NodeKind::Custom(agent);
     }
 
+    /// Adds a node that stands for something outside the network: its packets come from there and go
+    /// there, [`Network::inject`] and [`Network::departures`].
+    pub fn attached(&mut self, name: &str) -> NodeId {
+        self.node(name, NodeKind::Attached)
+    }
+
     fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         // Beyond the limit the name wraps; `build` then refuses the network.
         let id = NodeId(self.nodes.len() as u16);
@@ -230,14 +238,14 @@ impl NetworkBuilder {
             }
         }
         for (index, node) in self.nodes.iter().enumerate() {
-            if matches!(node.kind, NodeKind::Custom(_)) {
+            if matches!(node.kind, NodeKind::Custom(_) | NodeKind::Attached) {
                 destinations.entry(index as u16).or_default();
             }
         }
         let forwards: Vec<bool> = self
             .nodes
             .iter()
-            .map(|node| !matches!(node.kind, NodeKind::Host))
+            .map(|node| !matches!(node.kind, NodeKind::Host | NodeKind::Attached))
             .collect();
         let tables = Map::new(ports, edges, &forwards).tables(&destinations);
         tables.map_err(|error| match error {
@@ -286,6 +294,7 @@ impl NetworkBuilder {
                 let mut node = match draft.kind {
                     NodeKind::Host => Node::Host(Box::default()),
                     NodeKind::Router => Node::Router(Router::default()),
+                    NodeKind::Attached => Node::Attached(Attached::default()),
                     NodeKind::Custom(agent) => Node::Custom(agent),
                 };
                 node.routes(routes);

@@ -1,0 +1,76 @@
+use bentpipe_types::{Address, DropReason, Endpoint, IpVersion, Packet, PacketRef, Span, Time};
+
+use super::{PLENTY, direction, duplex};
+use crate::{Network, NetworkBuilder, NodeId};
+
+/// here --1 Mbit/s, 10 ms-- router --1 Mbit/s, 10 ms-- there.
+fn network() -> (Network, NodeId, NodeId) {
+    let mut builder = NetworkBuilder::new(1);
+    let here = builder.attached("here");
+    let router = builder.router("router");
+    let there = builder.attached("there");
+    let delay = Span::from_millis(10);
+    let way = || direction(1_000_000, delay, PLENTY, vec![]);
+    builder.link(here, router, duplex("first", way(), way()));
+    builder.link(router, there, duplex("second", way(), way()));
+    (builder.build().expect("a network"), here, there)
+}
+
+fn datagram(network: &mut Network, to: NodeId) -> PacketRef {
+    let end = |address| Endpoint {
+        address: Address(address),
+        port: 9,
+    };
+    let mut record = Packet::datagram(end(0), end(to.0), IpVersion::V4, 17);
+    record.payload_length = 97;
+    network.packets_mut().insert(record)
+}
+
+#[test]
+fn what_enters_leaves_at_the_other_end_on_time() {
+    let (mut network, here, there) = network();
+    assert_eq!(network.next_event(), None);
+    assert!(network.advance(Time::from_nanos(5), 100));
+    let packet = datagram(&mut network, there);
+    network.inject(here, packet);
+    // 125 bytes at 1 Mbit/s are 1 ms, twice, and 20 ms of propagation.
+    assert_eq!(network.next_event(), Some(Time::from_nanos(11_000_005)));
+    assert!(!network.advance(Time::from_nanos(22_000_005), 1));
+    assert!(network.advance(Time::from_nanos(22_000_005), 100));
+    assert_eq!(network.violations(), []);
+    let mut departures = Vec::new();
+    network.departures(&mut departures);
+    let [departure] = departures[..] else {
+        panic!("{departures:?}");
+    };
+    assert_eq!((departure.node, departure.packet), (there, packet));
+    assert_eq!(departure.at, Time::from_nanos(22_000_005));
+    network.packets_mut().release(packet);
+    network.finish();
+    let outcome = network.outcome();
+    assert_eq!(outcome.directions[2].counters.delivered, 1);
+    assert_eq!(network.packets_held(), 0);
+}
+
+#[test]
+fn attached_nodes_pass_nothing_on_and_send_nothing_back() {
+    let (mut network, here, there) = network();
+    // To itself: the one way out is the link, and the router sends it back.
+    let packet = datagram(&mut network, here);
+    network.inject(here, packet);
+    network.advance(Time::from_nanos(1_000_000_000), 1000);
+    let mut departures = Vec::new();
+    network.departures(&mut departures);
+    assert_eq!(departures.len(), 1);
+    assert_eq!(departures[0].node, here);
+    network.packets_mut().release(packet);
+    // To nowhere.
+    let nobody = NodeId(there.0 + 1);
+    let packet = datagram(&mut network, nobody);
+    network.inject(here, packet);
+    network.advance(Time::from_nanos(2_000_000_000), 1000);
+    network.departures(&mut departures);
+    assert!(departures.is_empty());
+    assert_eq!(network.packets_held(), 0);
+    assert_eq!(network.outcome().discards.of(DropReason::NoRoute), 1);
+}
