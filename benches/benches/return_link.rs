@@ -61,6 +61,7 @@ fn queues(criterion: &mut Criterion) {
                             now: Time::ZERO,
                             packets: &mut packets,
                             random: &mut random,
+                            idle: false,
                         };
                         if queue.enqueue(packet, &mut cx) == Verdict::Dropped {
                             packets.release(packet);
@@ -70,6 +71,7 @@ fn queues(criterion: &mut Criterion) {
                         now: Time::ZERO,
                         packets: &mut packets,
                         random: &mut random,
+                        idle: false,
                     };
                     if let Some(packet) = queue.dequeue(&mut cx) {
                         packets.release(packet);

@@ -79,6 +79,7 @@ impl Managed {
                 now,
                 packets,
                 random: &mut self.random,
+                idle,
             },
         );
         self.stalled = false;
@@ -199,6 +200,7 @@ impl Managed {
                 now,
                 packets,
                 random: &mut self.random,
+                idle: false,
             });
             let Some(packet) = next else {
                 self.stalled = true;

@@ -243,6 +243,7 @@ fn reds_average_is_the_same_at_every_arrival() {
             now,
             packets: &mut packets,
             random: &mut random,
+            idle: false,
         };
         let transmission = Span::from_micros(8 * event.bytes);
         while busy_until <= now && queue.packets() > 0 {

@@ -120,6 +120,7 @@ impl Bench {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         }
     }
 

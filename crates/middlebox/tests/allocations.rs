@@ -65,6 +65,7 @@ impl Link {
                 now: self.now,
                 packets: &mut self.packets,
                 random: &mut self.random,
+                idle: false,
             };
             if self.queue.enqueue(packet, &mut cx) == Verdict::Dropped {
                 self.packets.release(packet);
@@ -80,6 +81,7 @@ impl Link {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         };
         let mut packet = self.queue.dequeue(&mut cx);
         if let Some(packet) = packet {

@@ -371,3 +371,45 @@ fn both_ways_to_run_a_queue_give_the_same_run() {
         }
     }
 }
+
+/// docs/queues.md: the packet being transmitted does not wait. A limit below one packet lets a sender
+/// through that sends one after another, whatever the queue; and what no queue holds up comes through
+/// in the same time.
+#[test]
+fn a_limit_below_one_packet_is_the_same_for_every_queue() {
+    let limit = r#"limit = "1 KiB""#;
+    let drop_tail = format!("{{ {limit} }}");
+    let red = format!(
+        r#"{{ kind = "red", {limit}, minimum_threshold = "200 B", maximum_threshold = "900 B" }}"#
+    );
+    let early = format!(r#"{{ kind = "early-random-drop", {limit}, drop_level = "1 KiB" }}"#);
+    let fair = format!(r#"{{ kind = "fair", {limit} }}"#);
+    let cases = [
+        (&drop_tail, "none"),
+        (&drop_tail, "suppression"),
+        (&drop_tail, "filter"),
+        (&red, "none"),
+        (&early, "none"),
+        (&fair, "none"),
+    ];
+    let finishes = cases.map(|(queue, acks)| {
+        let output = run(&[
+            ("hosts.server.tcp.mss", "1460 B"),
+            ("hosts.client.tcp.mss", "1460 B"),
+            ("hosts.client.tcp.receive_buffer", "1460 B"),
+            ("flows.download.app.size", "20 kB"),
+            ("links.satellite.forward.queue", queue),
+            (
+                "links.satellite.forward.acks",
+                &format!(r#"{{ kind = "{acks}" }}"#),
+            ),
+        ]);
+        let flow = &output.summary.flows[0];
+        assert_eq!(flow.bytes_delivered, 20_000, "{acks} {queue}");
+        flow.finish_s
+    });
+    assert!(
+        finishes.iter().all(|finish| *finish == finishes[0]),
+        "{finishes:?}"
+    );
+}

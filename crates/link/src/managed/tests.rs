@@ -161,48 +161,81 @@ fn a_packet_offered_as_a_transmission_ends_finds_room() {
     assert_eq!(link.counters().queue_max_packets, 1);
 }
 
+#[test]
+fn what_is_in_transmission_does_not_wait() {
+    // 1500 B packets, and a limit below one: on an idle link they pass, one after another; what would
+    // have to wait is dropped.
+    for kind in 0..KINDS {
+        for limit in [Limit::Bytes(Bytes::new(40)), Limit::Packets(0)] {
+            let (name, queue) = queue(kind, limit, true, 4);
+            let mut packets = PacketStore::default();
+            let mut link = managed(queue, vec![], Ends::default());
+            let mut out = Vec::new();
+            for n in 0..20 {
+                let now = Time::ZERO + Span::from_millis(1_500 * n);
+                run(&mut link, now, &mut packets, &mut out);
+                for expected in [Verdict::Queued, Verdict::Dropped] {
+                    let packet = insert(&mut packets, 0, 1_500);
+                    let verdict = link.enqueue(now, packet, &mut packets, &mut ());
+                    assert_eq!(verdict, expected, "{name}, {limit:?}, packet {n}");
+                }
+            }
+            assert_eq!(link.counters().queue_max_packets, 0, "{name}");
+        }
+    }
+}
+
 /// Of each queue of `queues`.
 const LIMIT: u64 = 12;
 
 fn queues() -> impl Strategy<Value = (&'static str, Box<dyn QueueDiscipline>)> {
-    (0_usize..4, any::<bool>(), 1_usize..6).prop_map(|(kind, gentle, flows)| {
-        let limit = Limit::Packets(LIMIT);
-        let queue: (&'static str, Box<dyn QueueDiscipline>) = match kind {
-            0 => ("drop-tail", Box::new(crate::DropTailQueue::new(limit))),
-            1 => (
-                "red",
-                Box::new(Red::new(RedSettings {
-                    limit,
-                    measure: Measure::Packets,
-                    minimum_threshold: 2.0,
-                    maximum_threshold: 6.0,
-                    maximum_probability: 0.2,
-                    weight: 0.1,
-                    gentle,
-                    ecn: false,
-                    mean_packet: Bytes::new(500),
-                    mean_transmission: Span::from_millis(500),
-                })),
-            ),
-            2 => (
-                "early-random-drop",
-                Box::new(EarlyRandomDrop::new(EarlyRandomDropSettings {
-                    limit,
-                    drop_level: Limit::Packets(2),
-                    drop_probability: 0.3,
-                })),
-            ),
-            _ => (
-                "fair",
-                Box::new(Fair::new(FairSettings {
-                    limit,
-                    quantum: Bytes::new(300),
-                    flows,
-                })),
-            ),
-        };
-        queue
-    })
+    (0_usize..KINDS, any::<bool>(), 1_usize..6)
+        .prop_map(|(kind, gentle, flows)| queue(kind, Limit::Packets(LIMIT), gentle, flows))
+}
+
+const KINDS: usize = 4;
+
+/// A queue of each kind.
+fn queue(
+    kind: usize,
+    limit: Limit,
+    gentle: bool,
+    flows: usize,
+) -> (&'static str, Box<dyn QueueDiscipline>) {
+    match kind {
+        0 => ("drop-tail", Box::new(crate::DropTailQueue::new(limit))),
+        1 => (
+            "red",
+            Box::new(Red::new(RedSettings {
+                limit,
+                measure: Measure::Packets,
+                minimum_threshold: 2.0,
+                maximum_threshold: 6.0,
+                maximum_probability: 0.2,
+                weight: 0.1,
+                gentle,
+                ecn: false,
+                mean_packet: Bytes::new(500),
+                mean_transmission: Span::from_millis(500),
+            })),
+        ),
+        2 => (
+            "early-random-drop",
+            Box::new(EarlyRandomDrop::new(EarlyRandomDropSettings {
+                limit,
+                drop_level: Limit::Packets(2),
+                drop_probability: 0.3,
+            })),
+        ),
+        _ => (
+            "fair",
+            Box::new(Fair::new(FairSettings {
+                limit,
+                quantum: Bytes::new(300),
+                flows,
+            })),
+        ),
+    }
 }
 
 proptest! {
@@ -210,16 +243,19 @@ proptest! {
     #[test]
     fn drop_tail_is_the_same_either_way(
         offers in prop::collection::vec((0_u64..400, 40_u64..1_500), 1..100),
-        limit in 1_u64..20,
+        limit in prop_oneof![
+            (0_u64..20).prop_map(Limit::Packets),
+            (0_u64..5_000).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
+        ],
         loss in 0.0_f64..0.5,
     ) {
         let errors = || vec![ErrorModel::packet_loss(loss, RandomStream::new(3, "link", "errors"))];
-        let drop_tail = DropTail { limit: Limit::Packets(limit) };
+        let drop_tail = DropTail { limit };
         let quick = settings(drop_tail.into(), errors(), Ends::default());
         let Direction::Fifo(mut quick) = Direction::new(quick) else {
             unreachable!("a drop-tail queue with nothing at its ends");
         };
-        let queue = Box::new(crate::DropTailQueue::new(Limit::Packets(limit)));
+        let queue = Box::new(crate::DropTailQueue::new(limit));
         let mut link = managed(queue, errors(), Ends::default());
         let mut packets = PacketStore::default();
         let mut out = Vec::new();

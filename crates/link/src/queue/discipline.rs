@@ -16,6 +16,9 @@ pub struct QueueCtx<'a> {
     pub packets: &'a mut PacketStore,
     /// This direction's own randomness.
     pub random: &'a mut RandomStream,
+    /// The transmitter is free and nothing waits: a packet that is offered is on its way at once. It
+    /// does not wait, so that no limit on what waits concerns it.
+    pub idle: bool,
 }
 
 /// A queue that chooses what is transmitted next, and may give up or change what waits in it.

@@ -44,8 +44,7 @@ impl DropTail {
     }
 }
 
-/// A drop-tail queue where the transmitter comes to ask. It does as [`DropTail`] does, but for a limit
-/// below one packet: what finds it empty always fits, since it need not wait for long.
+/// A drop-tail queue where the transmitter comes to ask. It does as [`DropTail`] does.
 #[derive(Debug)]
 pub struct DropTailQueue {
     limit: Limit,
@@ -66,7 +65,7 @@ impl DropTailQueue {
 impl QueueDiscipline for DropTailQueue {
     fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
         let length = cx.packets.get(packet).length();
-        self.waiting.offer(packet, length, self.limit)
+        self.waiting.offer(packet, length, self.limit, cx.idle)
     }
 
     fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {

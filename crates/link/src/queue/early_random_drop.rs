@@ -45,13 +45,13 @@ impl QueueDiscipline for EarlyRandomDrop {
             Limit::Packets(level) => self.waiting.packets() >= level,
             Limit::Bytes(level) => self.waiting.bytes() >= level,
         };
-        // Where nothing waits, a level of 0 drops nothing: the packet is on its way at once.
-        let beyond = beyond && self.waiting.packets() > 0;
-        if beyond && cx.random.happens(self.settings.drop_probability) {
+        // On an idle link a level of 0 drops nothing: the packet is on its way at once.
+        if beyond && !cx.idle && cx.random.happens(self.settings.drop_probability) {
             self.early += 1;
             return Verdict::Dropped;
         }
-        self.waiting.offer(packet, length, self.settings.limit)
+        self.waiting
+            .offer(packet, length, self.settings.limit, cx.idle)
     }
 
     fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {

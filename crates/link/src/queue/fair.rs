@@ -217,8 +217,8 @@ impl QueueDiscipline for Fair {
         self.longest
             .grown(index, self.queues[index as usize].claim());
         // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
-        // learns of it sooner). What is alone always fits.
-        while self.packets > 1 && self.full() {
+        // learns of it sooner).
+        while !cx.idle && self.full() {
             let Some(longest) = self.find_longest() else {
                 break;
             };

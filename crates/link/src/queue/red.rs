@@ -188,7 +188,8 @@ impl QueueDiscipline for Red {
                 return Verdict::Dropped;
             }
         }
-        self.waiting.offer(packet, length, self.settings.limit)
+        self.waiting
+            .offer(packet, length, self.settings.limit, cx.idle)
     }
 
     fn idle_since(&mut self, since: Time) {

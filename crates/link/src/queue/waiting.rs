@@ -14,9 +14,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes the packet if the limit admits it, or nothing waits.
-    pub(crate) fn offer(&mut self, packet: PacketRef, length: Bytes, limit: Limit) -> Verdict {
-        if !self.queue.is_empty() && !limit.admits(self.packets(), self.bytes(), length) {
+    /// Takes the packet if the limit admits it, or it need not wait: the link is idle.
+    pub(crate) fn offer(
+        &mut self,
+        packet: PacketRef,
+        length: Bytes,
+        limit: Limit,
+        idle: bool,
+    ) -> Verdict {
+        if !idle && !limit.admits(self.packets(), self.bytes(), length) {
             return Verdict::Dropped;
         }
         self.push(packet, length);

@@ -31,6 +31,7 @@ impl Bench {
             now: bentpipe_types::Time::ZERO,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         };
         let verdict = self.queue.enqueue(packet, &mut cx);
         if verdict == Verdict::Dropped {
@@ -45,6 +46,7 @@ impl Bench {
             now: bentpipe_types::Time::ZERO,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         };
         let packet = self.queue.dequeue(&mut cx)?;
         let record = self.packets.get(packet);
@@ -97,11 +99,12 @@ fn the_longest_queue_pays() {
         .map(|(f, _)| f)
         .collect();
     assert_eq!(flows.iter().filter(|flow| **flow == 2).count(), 2);
-    // A packet longer than the limit passes if nothing else waits.
+    // A packet longer than the limit can't wait; it pays itself.
     let mut bench = Bench::new(Limit::Bytes(Bytes::new(100)), 1500, 8);
-    assert_eq!(bench.offer(1, 1000), Verdict::Queued);
     assert_eq!(bench.offer(2, 50), Verdict::Queued);
-    assert_eq!(bench.queue.given_up().dropped, 1);
+    assert_eq!(bench.offer(1, 1000), Verdict::Dropped);
+    assert_eq!(bench.queue.given_up().dropped, 0);
+    assert_eq!(bench.take(), Some((2, 50)));
 }
 
 proptest! {

@@ -41,6 +41,7 @@ impl Bench {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         };
         (self.queue.enqueue(packet, &mut cx), packet)
     }
@@ -50,6 +51,7 @@ impl Bench {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,
+            idle: false,
         };
         let packet = self.queue.dequeue(&mut cx).expect("something waits");
         self.packets.release(packet);

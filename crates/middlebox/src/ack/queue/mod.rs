@@ -488,7 +488,8 @@ impl QueueDiscipline for AckQueue {
             self.count(node.flow, |counters| counters.queued += 1);
             return Verdict::Queued;
         }
-        if !self.fits(node.length)
+        if !cx.idle
+            && !self.fits(node.length)
             && !node
                 .flow
                 .is_some_and(|slot| self.make_room(slot, &node, cx.packets))
