@@ -45,7 +45,8 @@ class CongestionControl(Protocol):
         The last event was none; `before` is the window before it. Without it, the window is
         restored.
     `pacing_rate(window)`
-        Returns bit/s to pace at, or None.
+        Returns bit/s to pace at, or None. Asked whenever segments may leave, unless the host's
+        `pacing` is "off"; with "auto", None means that nothing is paced now.
     `owns_slow_start`
         True: `on_ack` is called in slow start, too.
     """

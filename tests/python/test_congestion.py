@@ -201,6 +201,58 @@ def test_a_wrong_growth_ends_the_run(scenario: Scenario, growth: object) -> None
         bentpipe.run(scenario, settings={CONTROL: "broken"})
 
 
+CLEAN = {"links.satellite.errors.bit_error_rate": 0, "probes.series": ["download.pacing_rate"]}
+
+
+@pytest.mark.parametrize("pacing", ["auto", "on", "20 Mbit/s"])
+def test_a_rule_paces(scenario: Scenario, pacing: str) -> None:
+    @bentpipe.congestion_control("paced")
+    class Paced(Reno):
+        def pacing_rate(self, window: Window) -> float:
+            return 2e6
+
+    settings = CLEAN | {CONTROL: "paced", "hosts.server.tcp.pacing": pacing}
+    result = bentpipe.run(scenario, settings=settings)
+    assert result.flow().goodput_bps == pytest.approx(2e6, rel=0.02)
+    assert set(result.series["download.pacing_rate"].values) == {2e6}
+
+
+def test_a_rule_without_a_rate_is_paced_only_where_asked(scenario: Scenario) -> None:
+    @bentpipe.congestion_control("late")
+    class Late(Reno):
+        def pacing_rate(self, window: Window) -> float | None:
+            return None if window.in_slow_start else 2e6
+
+    def rates(pacing: str) -> set[float]:
+        settings = {CONTROL: "late", "hosts.server.tcp.pacing": pacing}
+        result = bentpipe.run(scenario, settings={**CLEAN, **settings})
+        return set(result.series["download.pacing_rate"].values)
+
+    # In slow start, "on" paces at what follows from the window; "auto" doesn't.
+    assert rates("auto") == {2e6}
+    assert len(rates("on")) > 10
+    assert rates("off") == set()
+
+
+@pytest.mark.parametrize("rate", [math.nan, -1.0, 0, math.inf, "fast", (1, 2)])
+@pytest.mark.parametrize("pacing", ["auto", "on"])
+def test_a_wrong_rate_ends_the_run(scenario: Scenario, rate: object, pacing: str) -> None:
+    calls = []
+
+    @bentpipe.congestion_control("broken")
+    class Broken(Reno):
+        def pacing_rate(self, window: Window) -> object:
+            calls.append(rate)
+            return rate
+
+    message = f'^congestion control "broken": pacing_rate: .*expected bit/s.*, got {rate!r}$'
+    message = message.replace("(1, 2)", r"\(1, 2\)")
+    settings = {CONTROL: "broken", "hosts.server.tcp.pacing": pacing}
+    with pytest.raises(RunError, match=message):
+        bentpipe.run(scenario, settings=settings)
+    assert len(calls) == 1
+
+
 def test_windows_out_of_range_are_clamped(scenario: Scenario) -> None:
     @bentpipe.congestion_control("extreme")
     class Extreme(Reno):

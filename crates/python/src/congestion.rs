@@ -35,6 +35,11 @@ impl Failure {
         slot.get_or_insert(Raised { place, error });
     }
 
+    fn is_noted(&self) -> bool {
+        let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.is_some()
+    }
+
     /// What to raise from the run: one line, with the rule's own exception as the cause.
     pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,11 +200,12 @@ impl PythonControl {
         }
     }
 
-    /// Calls a method that returns a number, or None.
+    /// Calls a method that returns such a number, or None.
     fn number(
         &mut self,
         window: &mut Window,
         method: &str,
+        wanted: Wanted,
         sample: Option<(u64, &AckSample)>,
     ) -> Option<f64> {
         let returned = match sample {
@@ -213,13 +219,18 @@ impl PythonControl {
             None => self.call(window, method, |_, own| Ok((own.clone().unbind(),))),
         }?;
         let number = Python::attach(|py| {
-            let number: Option<f64> = returned.extract(py)?;
+            let returned = returned.bind(py);
+            let number: Option<Option<f64>> = returned.extract().ok();
             match number {
-                Some(number) if !(number.is_finite() && number >= 0.0) => {
-                    let message = format!("expected a number from 0 on, got {number}");
+                Some(None) => Ok(None),
+                Some(Some(number)) if wanted.admits(number) => Ok(Some(number)),
+                _ => {
+                    let value = returned
+                        .repr()
+                        .map_or_else(|_| "something else".to_owned(), |text| text.to_string());
+                    let message = format!("expected {}, got {value}", wanted.description());
                     Err(PyValueError::new_err(message))
                 }
-                number => Ok(number),
             }
         });
         number.unwrap_or_else(|error| {
@@ -227,6 +238,30 @@ impl PythonControl {
             self.object = None;
             None
         })
+    }
+}
+
+/// What a method may return.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Bytes,
+    Rate,
+}
+
+impl Wanted {
+    fn admits(self, number: f64) -> bool {
+        number.is_finite()
+            && match self {
+                Self::Bytes => number >= 0.0,
+                Self::Rate => number > 0.0,
+            }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes from 0 on, or None",
+            Self::Rate => "bit/s above 0, or None",
+        }
     }
 }
 
@@ -266,7 +301,12 @@ impl CongestionControl for PythonControl {
         if !self.rule.has.slow_start_growth {
             return counted;
         }
-        let growth = self.number(window, "slow_start_growth", Some((counted, sample)));
+        let growth = self.number(
+            window,
+            "slow_start_growth",
+            Wanted::Bytes,
+            Some((counted, sample)),
+        );
         growth.map_or(0, |growth| growth as u64)
     }
 
@@ -332,8 +372,12 @@ impl CongestionControl for PythonControl {
         self.rule.has.on_delivery
     }
 
+    fn paces(&self) -> bool {
+        self.rule.has.pacing_rate
+    }
+
     fn pacing_rate(&self, window: &Window) -> Option<BitRate> {
-        if !self.rule.has.pacing_rate {
+        if !self.rule.has.pacing_rate || self.rule.failure.is_noted() {
             return None;
         }
         // What it does to its window here has no effect.
@@ -342,7 +386,8 @@ impl CongestionControl for PythonControl {
             object: Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py))),
             window: Python::attach(|py| self.window.as_ref().map(|own| own.clone_ref(py))),
         };
-        let rate = other.number(&mut window.clone(), "pacing_rate", None)?;
-        BitRate::new(rate as u64)
+        let rate = other.number(&mut window.clone(), "pacing_rate", Wanted::Rate, None)?;
+        // Less than a bit a second is a rate too.
+        BitRate::new((rate as u64).max(1))
     }
 }

@@ -143,7 +143,7 @@ impl Controller {
 
     /// Does the rule ask for pacing?
     pub(crate) fn wants_pacing(&self) -> bool {
-        self.pacing_rate().is_some()
+        dispatch!(&self.rule, r => r.paces())
     }
 
     /// The rate that the rule asks for.

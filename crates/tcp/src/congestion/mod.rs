@@ -206,7 +206,12 @@ pub trait CongestionControl: std::fmt::Debug + Send {
         false
     }
 
-    /// The rate to pace at, if the rule wants pacing.
+    /// Does the rule name rates to pace at? Then a connection paces unless it is told not to.
+    fn paces(&self) -> bool {
+        false
+    }
+
+    /// The rate to pace at now, if the rule names one. Asked for each burst.
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
         None
     }

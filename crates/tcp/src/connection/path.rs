@@ -6,7 +6,7 @@
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::Sender;
-use crate::pacing::{self, Pacer};
+use crate::pacing::{self, Pacer, PacingKind};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
 
@@ -159,19 +159,20 @@ impl Sender {
         }
     }
 
-    /// The rate at which segments may leave; `None`: at any.
+    /// The rate at which segments may leave; `None`: at any. Where it is left to the rule whether to
+    /// pace, one that names no rate for now doesn't.
     #[must_use]
     pub fn pacing_rate(&self) -> Option<BitRate> {
         if !self.pacer.is_on() {
             return None;
         }
-        let wanted = self.congestion.pacing_rate().or_else(|| {
-            pacing::rate_of_window(
-                self.congestion.window(),
-                self.send.sequence.outstanding(),
-                self.rtt.smoothed()?,
-            )
-        });
+        let mut wanted = self.congestion.pacing_rate();
+        if wanted.is_none() && self.config.pacing != PacingKind::AsRule {
+            wanted = self.rtt.smoothed().and_then(|rtt| {
+                let outstanding = self.send.sequence.outstanding();
+                pacing::rate_of_window(self.congestion.window(), outstanding, rtt)
+            });
+        }
         self.pacer.limit(wanted, self.negotiated.segment)
     }
 

@@ -243,6 +243,10 @@ impl CongestionControl for Bbr3 {
         matches!(self.state, State::ProbeRtt(_))
     }
 
+    fn paces(&self) -> bool {
+        true
+    }
+
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
         Some(self.rate)
     }
