@@ -56,6 +56,16 @@ pub struct Config {
     /// How long data may stay unacknowledged before the connection is given up, however often it was
     /// sent again (RFC 5482). `None`: `maximum_retransmissions` says.
     pub user_timeout: Option<Span>,
+    /// What an idle connection does to see whether its peer is still there (RFC 9293 section 3.8.4).
+    /// `None`, which is to be the default: nothing.
+    pub keep_alive: Option<KeepAlive>,
+    /// How the connection learns how long packets may be.
+    pub path_mtu_discovery: PathMtuDiscovery,
+    /// Payload of a full segment where a search for the path's MTU begins, in bytes (Linux's
+    /// tcp_base_mss; RFC 4821 section 7.2).
+    pub base_mss: u16,
+    /// The longest IP packet that the path is known to take from the beginning, in bytes.
+    pub path_mtu: Option<u32>,
     /// Retransmissions of the SYN, or of the SYN+ACK, before the connection is given up.
     pub maximum_syn_retransmissions: u32,
     /// Send a new segment for each of the first two duplicate acknowledgments (RFC 3042).
@@ -123,6 +133,10 @@ impl Default for Config {
             ecn: EcnMode::Accept,
             maximum_retransmissions: 15,
             user_timeout: None,
+            keep_alive: None,
+            path_mtu_discovery: PathMtuDiscovery::Icmp,
+            base_mss: 1024,
+            path_mtu: None,
             maximum_syn_retransmissions: 6,
             limited_transmit: true,
             congestion_control: CongestionControlKind::Cubic,
@@ -184,6 +198,44 @@ pub enum Habits {
     /// * without SACK, what duplicate acknowledgments have told of doesn't grow the window once more
     ///   when it is acknowledged.
     Linux,
+}
+
+/// Keep-alive (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// The peer is probed when it has said nothing for so long: two hours or more, unless somebody says
+    /// otherwise.
+    pub idle: Span,
+    /// Between one probe and the next.
+    pub interval: Span,
+    /// After so many without an answer the connection is given up.
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    /// Linux's.
+    fn default() -> Self {
+        Self {
+            idle: Span::from_secs(7200),
+            interval: Span::from_secs(75),
+            probes: 9,
+        }
+    }
+}
+
+/// How a connection learns how long packets may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PathMtuDiscovery {
+    /// Not at all: routers are not listened to. (Nothing fragments packets here.)
+    Off,
+    /// From routers (RFC 1191, RFC 8201): Linux's tcp_mtu_probing = 0.
+    #[default]
+    Icmp,
+    /// From routers; and where segments go unanswered for long, from those that are not (RFC 4821
+    /// section 7.7): tcp_mtu_probing = 1.
+    BlackHole,
+    /// From routers, and always from segments that are answered (RFC 4821): tcp_mtu_probing = 2.
+    Probe,
 }
 
 /// Explicit congestion notification (RFC 3168): Linux's tcp_ecn.

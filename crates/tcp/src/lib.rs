@@ -11,8 +11,8 @@
 //! A [`Socket`] is a connection with the bytes it carries: none in a simulation, where a payload is a
 //! range of its stream, rings of them where they are real. Hosts and gateways are made of it.
 //!
-//! Not modelled: keep-alive, the urgent pointer (urgent data is data), receive window
-//! auto-tuning, path MTU discovery, and taking a new SYN in TIME-WAIT (RFC 6191).
+//! Not modelled: the urgent pointer (urgent data is data), receive window
+//! auto-tuning, and taking a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;
@@ -31,7 +31,8 @@ mod statistics;
 mod testing;
 
 pub use config::{
-    AvoidanceKind, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, RtoFrom, RtoRule,
+    AvoidanceKind, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, KeepAlive,
+    PathMtuDiscovery, RtoFrom, RtoRule,
 };
 pub use congestion::CongestionControlKind;
 pub use connection::{

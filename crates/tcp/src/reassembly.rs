@@ -141,6 +141,15 @@ impl Reassembly {
         position
     }
 
+    /// What lies of the first range before `end`, if anything does.
+    pub(crate) fn first_within(&self, end: u64) -> Option<Range> {
+        let first = self.ranges.front().filter(|first| first.start < end)?;
+        Some(Range {
+            start: first.start,
+            end: first.end.min(end),
+        })
+    }
+
     /// The range that holds `position`, if one does.
     pub(crate) fn containing(&self, position: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|r| r.end <= position);

@@ -98,6 +98,13 @@ impl RttEstimator {
         }
     }
 
+    /// The last doubling is taken back; false: there is none.
+    pub(crate) fn take_back_off_back(&mut self) -> bool {
+        let doubled = self.backoff > 0;
+        self.backoff -= u32::from(doubled);
+        doubled
+    }
+
     /// The handshake is over, and the SYN had been sent more than once.
     pub(crate) fn syn_was_lost(&mut self) {
         if self.smoothed > 0 {

@@ -27,6 +27,16 @@ pub struct Statistics {
     pub spurious: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
+    /// ICMP errors about what was outstanding.
+    pub icmp_errors: u64,
+    /// ICMP errors about what was not.
+    pub icmp_ignored: u64,
+    /// Times that segments became smaller because the path takes no longer ones.
+    pub path_mtu_reductions: u64,
+    /// Longer segments sent to see whether the path takes them.
+    pub path_mtu_probes: u64,
+    /// Probes of a silent peer.
+    pub keep_alive_probes: u64,
     /// Duplicate acknowledgments received (RFC 5681 section 2).
     pub duplicate_acks: u64,
     /// Bytes delivered to the application, in order.
@@ -69,6 +79,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// The peer no longer answered (RFC 9293 section 3.8.3: R2).
     TimedOut,
+    /// The path said that the peer can't be reached, before the connection was established.
+    Unreachable,
     /// The peer answered the SYN with a RST.
     Refused,
     /// The peer reset the connection.

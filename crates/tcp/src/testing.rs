@@ -1,10 +1,10 @@
 //! Two connections and a network between them, for tests.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use bentpipe_types::{
-    Address, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, SackBlock, Seq, Span,
-    SynOptions, Time, World,
+    Address, Ctx, Endpoint, Flags, IcmpError, Packet, PacketRef, Port, RandomStream, SackBlock,
+    Seq, Span, SynOptions, Time, World,
 };
 
 use crate::{Config, Connection, Events, State};
@@ -248,6 +248,10 @@ pub(crate) struct Hostility {
     pub(crate) corruption: f64,
     /// Among those, changes that no TCP can make good.
     pub(crate) lies: bool,
+    /// No longer packet passes.
+    pub(crate) mtu: u32,
+    /// And a router says so, a delay later.
+    pub(crate) speaks: bool,
     /// Everything is delivered cleanly from then on, so that both ends can finish.
     pub(crate) until: Time,
 }
@@ -262,6 +266,8 @@ impl Default for Hostility {
             duplication: 0.0,
             corruption: 0.0,
             lies: false,
+            mtu: u32::MAX,
+            speaks: true,
             until: Time::LAST,
         }
     }
@@ -282,7 +288,7 @@ pub(crate) struct Pair {
     pub(crate) world: World,
     pub(crate) ends: [Option<Connection>; 2],
     configs: [Config; 2],
-    initial: [Seq; 2],
+    pub(crate) initial: [Seq; 2],
     pub(crate) network: Hostility,
     /// Asked of every packet, with its sender: does it arrive?
     pub(crate) filter: Filter,
@@ -291,6 +297,8 @@ pub(crate) struct Pair {
     arrivals: BinaryHeap<Arrival>,
     slots: Vec<Option<PacketRef>>,
     free_slots: Vec<usize>,
+    /// ICMP errors under way: when, to whom, the sequence number quoted.
+    complaints: VecDeque<(Time, usize, Seq)>,
     sent: u64,
     losing: bool,
     pub(crate) steps: u64,
@@ -317,6 +325,7 @@ impl Pair {
             arrivals: BinaryHeap::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
+            complaints: VecDeque::new(),
             sent: 0,
             losing: false,
             steps: 0,
@@ -396,6 +405,14 @@ impl Pair {
             if random.happens(change.min(1.0)) {
                 self.losing = !self.losing;
             }
+        }
+        if record.length().get() > u64::from(network.mtu) {
+            self.world.packets.release(packet);
+            if network.speaks && !(hostile && self.losing) {
+                let at = self.world.now + network.delay;
+                self.complaints.push_back((at, from, record.sequence));
+            }
+            return;
         }
         let lost = hostile && self.losing || !(self.filter)(from, &record);
         if hostile && network.corruption > 0.0 && self.world.random.happens(network.corruption) {
@@ -482,7 +499,8 @@ impl Pair {
         let arrival = self.arrivals.peek().map(|a| a.order.0.0);
         let deadlines =
             [0, 1].map(|side| self.ends[side].as_ref().and_then(Connection::next_deadline));
-        let Some(next) = [arrival, deadlines[0], deadlines[1]]
+        let complaint = self.complaints.front().map(|(at, ..)| *at);
+        let Some(next) = [arrival, deadlines[0], deadlines[1], complaint]
             .into_iter()
             .flatten()
             .min()
@@ -494,6 +512,15 @@ impl Pair {
         }
         self.steps += 1;
         self.world.now = self.world.now.max(next);
+        if complaint == Some(next)
+            && let Some((_, to, sequence)) = self.complaints.pop_front()
+        {
+            let error = IcmpError::TooBig {
+                mtu: self.network.mtu,
+            };
+            self.with(to, |tcp, cx| tcp.on_icmp(error, sequence, cx));
+            return true;
+        }
         if arrival == Some(next) {
             let arrival = self.arrivals.pop().unwrap();
             let packet = self.slots[arrival.slot].take().unwrap();

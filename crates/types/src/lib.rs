@@ -6,6 +6,7 @@
 //!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
 //! * [`filler`]: the bytes that a simulated stream stands for.
+//! * [`IcmpError`]: what the path says of a packet that did not arrive.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
 //! * [`Trace`]: time series for the probes that a scenario names.
 
@@ -13,6 +14,7 @@ mod agent;
 mod beside;
 mod bytes;
 pub mod filler;
+mod icmp;
 mod packet;
 mod pool;
 mod random;
@@ -28,6 +30,7 @@ pub use agent::{
 };
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
+pub use icmp::IcmpError;
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };

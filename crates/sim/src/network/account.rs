@@ -138,7 +138,7 @@ impl Network {
             (Some(finish), _) => (FlowState::Finished, Some(finish)),
             (None, Some(failure)) => {
                 let state = match failure.why {
-                    FailureKind::TimedOut => FlowState::GaveUp,
+                    FailureKind::TimedOut | FailureKind::Unreachable => FlowState::GaveUp,
                     FailureKind::Refused => FlowState::Refused,
                     FailureKind::Reset => FlowState::Reset,
                 };

@@ -151,6 +151,24 @@ impl Controller {
         dispatch!(&self.rule, r => r.pacing_rate(&self.window))
     }
 
+    /// Full segments have another length from now on. As in Linux, which counts segments, as many of a
+    /// smaller one may be in flight as before; of a larger one, as many bytes.
+    pub(crate) fn set_segment(&mut self, segment: u32) {
+        for window in [&mut self.window, &mut self.before] {
+            let (old, new) = (u64::from(window.segment), u64::from(segment));
+            if new < old {
+                let scaled = |bytes: u64| match bytes {
+                    u64::MAX => bytes,
+                    bytes => (u128::from(bytes) * u128::from(new) / u128::from(old)) as u64,
+                };
+                window.congestion_window = scaled(window.congestion_window);
+                window.slow_start_threshold = scaled(window.slow_start_threshold);
+            }
+            window.segment = segment;
+        }
+        self.keep_sane();
+    }
+
     /// Any acknowledgment that tells of something delivered.
     pub(crate) fn on_delivery(&mut self, sample: &AckSample) {
         dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, sample));

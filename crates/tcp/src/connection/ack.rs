@@ -20,8 +20,15 @@ impl Connection {
         now: Time,
     ) -> bool {
         match self.sender.on_acknowledgment(packet, sack, now) {
-            Ok(0) => {}
-            Ok(_) => self.tell_progress(),
+            Ok(0) => self.receive.heard_at = now,
+            Ok(_) => {
+                self.receive.heard_at = now;
+                self.path_error = None;
+                if self.sender.timers.is_stopped() {
+                    self.rest(now);
+                }
+                self.tell_progress();
+            }
             Err(distance) => {
                 self.sender.statistics.unacceptable += 1;
                 if distance < 0 || self.sender.config.habits == Habits::Rfc {
@@ -122,8 +129,10 @@ impl Sender {
             send.records.pop_front();
         }
         send.attempts = 0;
+        send.excused = 0;
         self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
         self.update_scoreboard(packet, sack, now);
+        self.path_mtu_probe_arrived();
         self.timers.review();
         let rtt = self.measure(packet, before, now);
         if self.recovery.selective().is_some() {
@@ -296,6 +305,9 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self, flight_size: u64, now: Time) {
+        if self.path_mtu_probe_lost(now) {
+            return;
+        }
         self.statistics.fast_recoveries += 1;
         let flight_size = self.congested_flight(flight_size);
         self.congestion

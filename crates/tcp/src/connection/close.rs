@@ -83,6 +83,9 @@ impl Connection {
         if why.has(Events::TIMED_OUT) {
             return Some(FailureKind::TimedOut);
         }
+        if why.has(Events::UNREACHABLE) {
+            return Some(FailureKind::Unreachable);
+        }
         // RFC 9293 section 3.10.7.3 and 3.10.7.4 step 2: before the handshake is done, a RST is a
         // refusal.
         let refused = matches!(self.state, State::SynSent | State::SynReceived);
@@ -116,7 +119,10 @@ impl Connection {
     /// 5).
     pub(super) fn fin_acknowledged(&mut self, cx: &Ctx<'_>) {
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.rest(cx.now);
+            }
             State::Closing => self.wait_for_stragglers(cx.now),
             State::LastAck => self.closed(Events::NONE, cx.now),
             _ => {}

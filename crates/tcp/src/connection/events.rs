@@ -5,7 +5,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 /// A set of events.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Events(u8);
+pub struct Events(u16);
 
 impl Events {
     /// Nothing.
@@ -24,6 +24,8 @@ impl Events {
     pub const RESET: Self = Self(1 << 5);
     /// The peer no longer answers. Comes with `CLOSED`.
     pub const TIMED_OUT: Self = Self(1 << 6);
+    /// The path says that the peer can't be reached. Comes with `CLOSED`.
+    pub const UNREACHABLE: Self = Self(1 << 8);
     /// All that was written has been acknowledged, and the FIN, if there is one.
     pub const DRAINED: Self = Self(1 << 7);
 
@@ -64,6 +66,7 @@ impl fmt::Debug for Events {
             (Self::CLOSED, "closed"),
             (Self::RESET, "reset"),
             (Self::TIMED_OUT, "timed out"),
+            (Self::UNREACHABLE, "unreachable"),
             (Self::DRAINED, "drained"),
         ] {
             if self.has(event) {

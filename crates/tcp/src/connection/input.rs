@@ -183,6 +183,11 @@ impl Connection {
         } else {
             None
         };
+        // Both ends have closed: whatever is neither the next nor empty is of a peer that doesn't know
+        // where we stand. RFC 9293 tells it only of its FIN, Linux's tcp_timewait_state_process always.
+        if self.state == State::TimeWait && (start > 0 || packet.sequence_length() > 0) {
+            self.challenge(packet, cx.now);
+        }
         // Eighth: FIN
         if self.state.can_receive() {
             if packet.flags.has(Flags::FIN) {

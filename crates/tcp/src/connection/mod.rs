@@ -15,6 +15,9 @@
 //! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
 //! | `path` | what a window rule that models the path is told; pacing |
 //! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
+//! | `keep_alive` | 3.8.4: is a silent peer still there |
+//! | `icmp` | 3.9.2.2: what the path says of a segment that did not arrive |
+//! | `path_mtu` | how long packets may be (RFC 1191, RFC 4821) |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
 
 mod ack;
@@ -22,11 +25,14 @@ mod close;
 mod ecn;
 mod events;
 mod fast_open;
+mod icmp;
 mod info;
 mod input;
+mod keep_alive;
 mod open;
 mod output;
 mod path;
+mod path_mtu;
 mod receive;
 mod retransmit;
 mod send;
@@ -35,7 +41,8 @@ mod state;
 mod timers;
 
 use bentpipe_types::{
-    BitRate, Ctx, Endpoint, FastOpen, Packet, PacketRef, Port, Seq, Span, SynOptions, Time,
+    BitRate, Ctx, Endpoint, FastOpen, IcmpError, Packet, PacketRef, Port, Seq, Span, SynOptions,
+    Time,
 };
 
 use crate::rate_sample::RecoveryPhase;
@@ -81,6 +88,10 @@ pub struct Connection {
     // Of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
     peer_mss: Option<u16>,
+    // What ICMP last said.
+    path_error: Option<IcmpError>,
+    // Keep-alive probes, since the peer said something.
+    unanswered_probes: u32,
 }
 
 impl Connection {

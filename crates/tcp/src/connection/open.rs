@@ -119,6 +119,8 @@ impl Connection {
             fast_open: FastOpening::default(),
             peer_fast_open: None,
             peer_mss: None,
+            path_error: None,
+            unanswered_probes: 0,
         }
     }
 
@@ -127,6 +129,7 @@ impl Connection {
         let timestamps = packet.timestamps();
         let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
         self.sender.agreed(negotiated);
+        self.sender.agree_on_path_mtu(self.passive, cx.now);
         self.offered = offer(&self.sender.config, Some(options));
         self.peer_fast_open = options.fast_open;
         self.peer_mss = options.maximum_segment_size;
@@ -185,6 +188,9 @@ impl Connection {
         } else {
             State::Established
         };
+        if self.sender.send.is_idle() {
+            self.rest(cx.now);
+        }
     }
 
     /// Does its timestamp echo something else than what our SYNs have carried?

@@ -71,12 +71,26 @@ impl Connection {
                 paced = true;
                 break;
             }
+            if self.sender.is_split(&again) {
+                continue;
+            }
             allowance -= self.retransmit(again, cx);
             sent = true;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
         let syn = u64::from(self.sender.send.sequence.unacknowledged == 0);
         let mut room = (window + syn).saturating_sub(self.in_flight());
+        if self.sender.path_mtu.is_looked_after(cx.now) {
+            self.sender.look_after_path_mtu(cx.now);
+            if let Some(length) = self.path_mtu_probe(room.min(allowance)) {
+                let start = self.sender.send.sequence.next;
+                self.send_segment(start, length, cx);
+                self.sender.on_path_mtu_probe(start, length);
+                room -= u64::from(length);
+                allowance -= u64::from(length);
+                sent = true;
+            }
+        }
         while self.sender.scoreboard.has_room() {
             match self.next_to_send(room) {
                 Next::Send(length) if allowance < u64::from(length) => {

@@ -39,6 +39,8 @@ pub(super) struct Receive {
     pub(super) is_answered: bool,
     /// When data last came, or the connection was established.
     pub(super) data_at: Time,
+    /// When the peer last acknowledged something, old or new.
+    pub(super) heard_at: Time,
     /// The window's right edge moves by this much at least.
     window_step: u64,
     buffer: u64,
@@ -74,6 +76,7 @@ impl Receive {
             largest_segment: 0,
             is_answered: false,
             data_at: Time::ZERO,
+            heard_at: Time::ZERO,
             window_step: 1,
             buffer,
             fin: NOWHERE,
@@ -256,7 +259,11 @@ impl Connection {
 
     /// Data up to `end` is in order, and may join what waits behind a gap.
     fn in_order_before_a_gap(&mut self, end: u64) {
-        self.receive.next = self.receive.reassembly.advance(end);
+        let receive = &mut self.receive;
+        // RFC 2883 section 4: it is partly new, and partly what waits behind the gap.
+        let joined = receive.reassembly.first_within(end);
+        receive.duplicate = receive.duplicate.or(joined);
+        receive.next = receive.reassembly.advance(end);
         // RFC 5681 section 4.2: a segment that fills a gap, or a part of one
         self.receive.acknowledge_now = true;
     }

@@ -53,6 +53,9 @@ impl Connection {
             if allowance < segment + sent {
                 return (sent, true);
             }
+            if self.sender.is_split(&again) {
+                continue;
+            }
             sent += self.retransmit(again, cx);
         }
         (sent, false)
@@ -75,6 +78,9 @@ impl Connection {
             };
             if !self.sender.peer_takes(&again) {
                 return;
+            }
+            if self.sender.is_split(&again) {
+                return; // what is sent instead is `output`'s
             }
             self.retransmit(again, cx);
         } else {

@@ -38,6 +38,8 @@ pub(super) struct Send {
     pub(super) validation_mark: u64,
     /// Timeouts, or unanswered probes, since the peer last acknowledged anything.
     pub(super) attempts: u32,
+    /// Of them, those that were lost for want of a route (RFC 6069).
+    pub(super) excused: u32,
     /// Our SYN was sent again for want of an acknowledgment.
     pub(super) syn_lost: bool,
     /// Up to here, the application wants the peer's to have it at once: PSH.
@@ -79,6 +81,7 @@ impl Send {
             outstanding_maximum: 0,
             validation_mark: 0,
             attempts: 0,
+            excused: 0,
             syn_lost: false,
             pushed: 1,
             records: VecDeque::new(),

@@ -7,6 +7,7 @@
 use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 
 use super::ecn::Notification;
+use super::path_mtu::PathMtu;
 use super::send::Send;
 use super::timers::Timers;
 use crate::Config;
@@ -36,6 +37,7 @@ pub struct Sender {
     // Where the window rule models the path.
     pub(super) delivery_rate: Option<Box<DeliveryRate>>,
     pub(super) ecn: Notification,
+    pub(super) path_mtu: PathMtu,
     // Of the whole connection: most of what there is to count, the sender counts.
     pub(super) statistics: Statistics,
     pub(super) config: Config,
@@ -79,6 +81,7 @@ impl Sender {
             pacer: Pacer::new(PacingKind::Off, false),
             delivery_rate: None,
             ecn: Notification::default(),
+            path_mtu: PathMtu::new(config.path_mtu),
             statistics: Statistics::default(),
             config: config.clone(),
         }

@@ -1,4 +1,4 @@
-//! Timers: retransmission, zero-window probes, TIME-WAIT, delayed acknowledgments.
+//! Timers: retransmission, zero-window probes, keep-alive, TIME-WAIT, delayed acknowledgments.
 //!
 //! A timer is a field. Setting it costs a store; the driver asks for the earliest after each call.
 
@@ -23,6 +23,8 @@ pub(super) enum Purpose {
     /// RFC 9293 section 3.8.6.1
     Probe,
     TimeWait,
+    /// RFC 9293 section 3.8.4
+    KeepAlive,
 }
 
 /// What the early timer is for. It expires before the main one, or with it, and takes nothing from
@@ -81,6 +83,12 @@ impl Timers {
     #[inline]
     pub(super) fn runs(&self, purpose: Purpose) -> bool {
         self.at != NEVER && self.purpose == purpose
+    }
+
+    /// Is the main timer not running?
+    #[inline]
+    pub(super) fn is_stopped(&self) -> bool {
+        self.at == NEVER
     }
 
     /// Stops the main timer.
@@ -154,6 +162,7 @@ impl Connection {
                 Purpose::Probe => self.probe(cx),
                 // RFC 9293 section 3.10.8
                 Purpose::TimeWait => self.closed(Events::NONE, cx.now),
+                Purpose::KeepAlive => self.keep_alive(cx),
             }
         }
         self.output(cx);
@@ -175,13 +184,17 @@ impl Connection {
             self.sender.config.maximum_syn_retransmissions
         };
         // RFC 9293 section 3.8.3: R2
-        if self.sender.send.attempts >= maximum || self.sender.user_timeout_is_over(cx.now) {
+        let counted = (self.sender.send.attempts).saturating_sub(self.sender.send.excused);
+        if counted >= maximum || self.sender.user_timeout_is_over(cx.now) {
             self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
         if self.sender.send.attempts == 0 {
             let first = self.sender.scoreboard.first_sent_at();
             self.sender.send.attempts_since = first.unwrap_or(cx.now);
+        }
+        if synchronized {
+            self.sender.suspect_black_hole(cx.now);
         }
         self.sender.send.attempts += 1;
         self.sender.statistics.timeouts += 1;

@@ -8,8 +8,8 @@ use crate::congestion::{
 };
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
-    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, PacingKind, RecoveryKind,
-    RtoRule, SlowStartKind, State,
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, KeepAlive, PacingKind,
+    PathMtuDiscovery, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 
 /// What one end's application does.
@@ -86,6 +86,14 @@ fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind
     )
 }
 
+fn discovery() -> impl Strategy<Value = PathMtuDiscovery> {
+    prop_oneof![
+        Just(PathMtuDiscovery::Icmp),
+        Just(PathMtuDiscovery::BlackHole),
+        Just(PathMtuDiscovery::Probe),
+    ]
+}
+
 fn config() -> impl Strategy<Value = Config> {
     let sizes = (
         prop_oneof![Just(1448_u16), 1_u16..3000],
@@ -101,62 +109,78 @@ fn config() -> impl Strategy<Value = Config> {
     ];
     let switches = (any::<[bool; 9]>(), any::<[bool; 5]>(), recovery);
     let delayed = prop_oneof![Just(None), (0_u64..500).prop_map(Some)];
-    (sizes, switches, delayed, 0_u32..4, rule_and_pacing()).prop_map(
-        |((mss, window, send, receive), (on, with, recovery), delayed, quick, (rule, pacing))| {
-            Config {
-                congestion_control: rule,
-                pacing,
-                // A byte a segment would only make the test slow.
-                mss: mss.max(40),
-                initial_window: window,
-                initial_slow_start_threshold: on[0].then_some(send),
-                send_buffer: send.max(2000),
-                receive_buffer: receive,
-                window_scaling: on[1],
-                timestamps: on[2],
-                sack: on[3],
-                delayed_ack: delayed.map(Span::from_millis),
-                quick_acks: quick,
-                nagle: on[4],
-                limited_transmit: on[5],
-                newreno_impatient: on[6],
-                window_validation: on[7],
-                rto_rule: if on[8] {
-                    RtoRule::Linux
-                } else {
-                    RtoRule::Rfc6298
-                },
-                recovery,
-                proportional_rate_reduction: with[0],
-                rack: with[1],
-                tail_loss_probe: with[2],
-                f_rto: with[3],
-                undo: with[4],
-                slow_start: if on[8] {
-                    SlowStartKind::Standard
-                } else if on[7] {
-                    SlowStartKind::HyStart { limit_segments: 8 }
-                } else {
-                    SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
-                },
-                avoidance: if on[0] {
-                    AvoidanceKind::PerAcknowledgment
-                } else {
-                    AvoidanceKind::ByteCounting
-                },
-                idle_restart: if on[1] {
-                    IdleRestart::Decay
-                } else {
-                    IdleRestart::RestartWindow
-                },
-                maximum_syn_retransmissions: 30,
-                maximum_retransmissions: 30,
-                maximum_rto: Span::from_secs(8),
-                time_wait: Span::from_secs(120),
-                ..Config::default()
-            }
-        },
+    let silence = prop_oneof![Just(None), (1_u64..20).prop_map(Some)];
+    let path = (silence, discovery());
+    (
+        sizes,
+        switches,
+        (delayed, 0_u32..4),
+        path,
+        rule_and_pacing(),
     )
+        .prop_map(
+            |((mss, window, send, receive), (on, with, recovery), acks, path, (rule, pacing))| {
+                let (delayed, quick) = acks;
+                Config {
+                    keep_alive: path.0.map(|idle| KeepAlive {
+                        idle: Span::from_secs(idle),
+                        interval: Span::from_secs(1),
+                        probes: 40,
+                    }),
+                    path_mtu_discovery: path.1,
+                    congestion_control: rule,
+                    pacing,
+                    // A byte a segment would only make the test slow.
+                    mss: mss.max(40),
+                    initial_window: window,
+                    initial_slow_start_threshold: on[0].then_some(send),
+                    send_buffer: send.max(2000),
+                    receive_buffer: receive,
+                    window_scaling: on[1],
+                    timestamps: on[2],
+                    sack: on[3],
+                    delayed_ack: delayed.map(Span::from_millis),
+                    quick_acks: quick,
+                    nagle: on[4],
+                    limited_transmit: on[5],
+                    newreno_impatient: on[6],
+                    window_validation: on[7],
+                    rto_rule: if on[8] {
+                        RtoRule::Linux
+                    } else {
+                        RtoRule::Rfc6298
+                    },
+                    recovery,
+                    proportional_rate_reduction: with[0],
+                    rack: with[1],
+                    tail_loss_probe: with[2],
+                    f_rto: with[3],
+                    undo: with[4],
+                    slow_start: if on[8] {
+                        SlowStartKind::Standard
+                    } else if on[7] {
+                        SlowStartKind::HyStart { limit_segments: 8 }
+                    } else {
+                        SlowStartKind::AppropriateByteCounting { limit_segments: 2 }
+                    },
+                    avoidance: if on[0] {
+                        AvoidanceKind::PerAcknowledgment
+                    } else {
+                        AvoidanceKind::ByteCounting
+                    },
+                    idle_restart: if on[1] {
+                        IdleRestart::Decay
+                    } else {
+                        IdleRestart::RestartWindow
+                    },
+                    maximum_syn_retransmissions: 30,
+                    maximum_retransmissions: 30,
+                    maximum_rto: Span::from_secs(8),
+                    time_wait: Span::from_secs(120),
+                    ..Config::default()
+                }
+            },
+        )
 }
 
 fn network(lies: bool) -> impl Strategy<Value = Hostility> {
@@ -168,17 +192,22 @@ fn network(lies: bool) -> impl Strategy<Value = Hostility> {
         prop_oneof![Just(0.0), 0.0..0.3],
         prop_oneof![Just(0.0), 0.0..0.3],
         1_u64..40,
+        prop_oneof![3 => Just((u32::MAX, true)), 1 => (100_u32..1600, any::<bool>())],
     )
         .prop_map(
-            move |(delay, jitter, loss, burst, duplication, corruption, until)| Hostility {
-                delay: Span::from_millis(delay),
-                jitter: Span::from_millis(jitter),
-                loss,
-                burst,
-                duplication,
-                corruption: if lies { corruption + 0.02 } else { corruption },
-                lies,
-                until: Time::ZERO + Span::from_secs(until),
+            move |(delay, jitter, loss, burst, duplication, corruption, until, (mtu, speaks))| {
+                Hostility {
+                    mtu,
+                    speaks,
+                    delay: Span::from_millis(delay),
+                    jitter: Span::from_millis(jitter),
+                    loss,
+                    burst,
+                    duplication,
+                    corruption: if lies { corruption + 0.02 } else { corruption },
+                    lies,
+                    until: Time::ZERO + Span::from_secs(until),
+                }
             },
         )
 }
@@ -260,6 +289,9 @@ proptest! {
         both in prop_oneof![4 => Just(false), 1 => Just(true)],
     ) {
         let mut applications = applications;
+        let mut network = network;
+        // Who only listens to routers is lost where they say nothing.
+        network.speaks |= configs.iter().any(|c| c.path_mtu_discovery == PathMtuDiscovery::Icmp);
         for side in [A, B] {
             // A small window needs a round trip each time.
             let limit = 300 * configs[1 - side].receive_buffer;

@@ -208,14 +208,19 @@ impl Scoreboard {
                 self.under_way.push_back((number, segment.order));
             }
         }
-        let last = self.transmissions;
-        self.under_way
-            .make_contiguous()
-            .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
+        self.sort_under_way();
         self.lost = 0;
         self.to_send = 0;
         self.lost_again.clear();
         self.rewind();
+    }
+
+    /// Retransmissions under way, in the order of leaving.
+    pub(super) fn sort_under_way(&mut self) {
+        let last = self.transmissions;
+        self.under_way
+            .make_contiguous()
+            .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
     }
 
     /// The lowest segment that is lost and was not sent again since.
@@ -363,7 +368,7 @@ impl Scoreboard {
     }
 
     /// Everything is to be judged, and looked at for sending again, from the first segment on.
-    fn rewind(&mut self) {
+    pub(super) fn rewind(&mut self) {
         self.cursor = self.ring.first;
         self.sacked_below = 0;
         self.runs_below = 0;

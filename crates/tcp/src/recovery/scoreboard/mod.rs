@@ -16,6 +16,7 @@ mod delivered;
 mod loss;
 mod losses;
 mod segment;
+mod shorten;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

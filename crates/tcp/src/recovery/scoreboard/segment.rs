@@ -104,6 +104,15 @@ impl Ring {
         }
     }
 
+    /// An empty one, whose first segment will have this number.
+    pub(super) fn starting_at(first: u64) -> Self {
+        Self {
+            first,
+            next: first,
+            ..Self::new()
+        }
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         (self.next - self.first) as usize

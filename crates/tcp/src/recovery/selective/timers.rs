@@ -63,6 +63,19 @@ impl Selective {
         self.probe.on_sent(send.highest, retransmission);
     }
 
+    /// What was too long for the path goes again in shorter segments: like after a timeout, but that
+    /// nothing is to be found out about it, nor taken back.
+    pub(crate) fn on_shortened(&mut self, send: &SendSequence) {
+        self.undo.stop();
+        self.probe.forget();
+        self.reduction = None;
+        self.regardless = false;
+        self.forward = ForwardRto::Off;
+        self.state = State::AfterTimeout {
+            point: send.highest,
+        };
+    }
+
     /// The timer has expired; `reduces`: the window suffers for it.
     pub(crate) fn on_retransmission_timeout(
         &mut self,

@@ -1,0 +1,98 @@
+//! What the path says of a segment that did not arrive (RFC 1122 section 4.2.3.9, RFC 5461, RFC 5927).
+
+use bentpipe_types::{Ctx, IcmpError, Seq};
+
+use super::timers::Purpose;
+use super::{Connection, Events, State};
+use crate::config::Habits;
+
+impl Connection {
+    /// An ICMP error has come that quotes a segment of ours with this sequence number.
+    ///
+    /// Who isn't on the path has to guess the number: only an error about what is outstanding counts
+    /// (RFC 5927 section 4.1).
+    pub fn on_icmp(&mut self, error: IcmpError, sequence: Seq, cx: &mut Ctx<'_>) {
+        let first = self
+            .sender
+            .send
+            .wire(self.sender.send.sequence.unacknowledged);
+        let distance = i64::from(sequence.distance_from(first));
+        let outstanding = self.sender.send.sequence.outstanding_ever() as i64;
+        let over = matches!(self.state, State::Closed | State::TimeWait);
+        if over || !(0..=outstanding).contains(&distance) {
+            self.sender.statistics.icmp_ignored += 1;
+            return;
+        }
+        self.sender.statistics.icmp_errors += 1;
+        if let IcmpError::TooBig { mtu } = error {
+            self.too_big(mtu, cx);
+            return;
+        }
+        self.path_error = Some(error);
+        match self.state {
+            State::SynSent => {
+                if self.ends_the_handshake(error) {
+                    self.closed(Events::UNREACHABLE, cx.now);
+                }
+            }
+            State::SynReceived => {
+                // Nobody knows of a connection that a listening host has not finished.
+                let unborn = self.passive && !self.fast_open.taken;
+                let why = if unborn {
+                    Events::NONE
+                } else {
+                    Events::UNREACHABLE
+                };
+                // Linux's tcp_v4_err: whatever the client's port or filters say of a SYN+ACK, it may
+                // still answer.
+                let ends = if unborn && self.sender.config.habits == Habits::Linux {
+                    !error.is_hard() && error != IcmpError::Prohibited
+                } else {
+                    self.ends_the_handshake(error)
+                };
+                if ends {
+                    self.closed(why, cx.now);
+                }
+            }
+            // RFC 5927 section 5.2, and Linux: once synchronized, no error is hard. What is wrong shows
+            // when nothing arrives for too long.
+            _ => {
+                let routing = matches!(
+                    error,
+                    IcmpError::NetworkUnreachable | IcmpError::HostUnreachable
+                );
+                if routing && distance == 0 {
+                    self.take_back_off_back(cx);
+                }
+            }
+        }
+    }
+
+    /// What the path last said of a segment of ours that did not arrive, since the peer last
+    /// acknowledged something; "too big" aside.
+    #[must_use]
+    pub fn path_error(&self) -> Option<IcmpError> {
+        self.path_error
+    }
+
+    /// RFC 1122 section 4.2.3.9: hard errors end a connection, soft ones do not. Linux and BSD give up a
+    /// handshake for both, so that an application tries the next address (RFC 5461 section 4.1).
+    fn ends_the_handshake(&self, error: IcmpError) -> bool {
+        error.is_hard() || self.sender.config.habits == Habits::Linux
+    }
+
+    /// RFC 6069: a retransmission was lost for want of a route, not to congestion: the timeout is not to
+    /// be doubled for it, so that the connection goes on soon after the route is back.
+    fn take_back_off_back(&mut self, cx: &Ctx<'_>) {
+        if self.sender.send.attempts == 0 || !self.sender.timers.runs(Purpose::Retransmit) {
+            return;
+        }
+        if !self.sender.rtt.take_back_off_back() {
+            return;
+        }
+        self.sender.send.excused += 1;
+        let sent_at = self.sender.scoreboard.first_sent_at().unwrap_or(cx.now);
+        let at = (sent_at + self.sender.rtt.rto()).max(cx.now);
+        self.sender.timers.set(Purpose::Retransmit, at);
+    }
+}

@@ -1,0 +1,392 @@
+//! How long packets may be: path MTU discovery by what routers say (RFC 1191, RFC 8201), and by what
+//! arrives (RFC 4821), which finds black holes: links that drop what is too long and say nothing.
+//!
+//! The search is Linux's (tcp_mtu_probing): between a size that surely passes and the largest that both
+//! ends agreed on, a segment of twice what the middle asks for is sent now and then, of data that waits
+//! anyway. That it is lost says nothing of congestion.
+
+use bentpipe_types::{Ctx, IpVersion, Span, Time};
+
+use super::timers::Purpose;
+use super::{Connection, Sender};
+use crate::config::{Habits, PathMtuDiscovery};
+use crate::options::TIMESTAMPS_LENGTH;
+use crate::rate_sample::RecoveryPhase;
+use crate::recovery::Retransmission;
+
+/// RFC 1191 section 7: lengths that links have, for routers that do not say theirs.
+const PLATEAUS: [u32; 11] = [
+    68, 296, 508, 1006, 1492, 2002, 4352, 8166, 17_914, 32_000, 65_535,
+];
+
+/// No path is taken to be narrower than this (RFC 1191 section 3, RFC 8201 section 4).
+const LEAST_V4: u32 = 68;
+const LEAST_V6: u32 = 1280;
+
+/// Linux's tcp_mtu_probe_floor: no black hole makes segments smaller.
+const FLOOR: u32 = 48;
+/// Linux's tcp_probe_threshold: the search is over when it is about less than so many bytes.
+const NEAR_ENOUGH: u32 = 8;
+/// Linux's tcp_probe_interval, and RFC 1191 section 6.3: what the path takes may be more by now.
+const STALE: Span = Span::from_secs(600);
+/// Segments that the congestion window has to have for a probe (Linux's tcp_mtu_probe): that one is lost
+/// must show.
+const LEAST_WINDOW: u64 = 11;
+/// RFC 1122 section 4.2.3.5's R1, three retransmissions, in smallest timeouts: 1 + 2 + 4 + 8.
+const PATIENCE: u64 = 15;
+
+/// What is known of the path's MTU. Lengths are of IP packets, in bytes.
+#[derive(Debug)]
+pub(super) struct PathMtu {
+    /// The longest that passes, as far as routers have said.
+    mtu: u32,
+    /// When that may be so no longer.
+    stale_at: Time,
+    /// Payload of a full segment, as both ends agreed on it.
+    agreed: u32,
+    search: Option<Search>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Surely passes.
+    low: u32,
+    /// The longest that may.
+    high: u32,
+    /// When it last began from the beginning.
+    since: Time,
+    probe: Option<Probe>,
+}
+
+/// A longer segment is under way.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    start: u64,
+    end: u64,
+    length: u32,
+}
+
+impl PathMtu {
+    pub(super) fn new(mtu: Option<u32>) -> Self {
+        Self {
+            mtu: mtu.unwrap_or(u32::MAX),
+            stale_at: Time::LAST,
+            agreed: 0,
+            search: None,
+        }
+    }
+
+    /// Is there anything to do when something is sent?
+    #[inline]
+    pub(super) fn is_looked_after(&self, now: Time) -> bool {
+        self.search.is_some() || self.stale_at <= now
+    }
+
+    #[inline]
+    fn probe(&self) -> Option<Probe> {
+        self.search?.probe
+    }
+}
+
+impl Sender {
+    /// The longest IP packet that the path is known to take, in bytes: that of a full segment.
+    fn known_mtu(&self) -> u32 {
+        self.mtu_of(self.negotiated.segment)
+    }
+
+    /// Headers of a segment with data.
+    fn overhead(&self) -> u32 {
+        let options = if self.negotiated.timestamps {
+            u32::from(TIMESTAMPS_LENGTH)
+        } else {
+            0
+        };
+        u32::from(self.config.ip_version.header_length()) + 20 + options
+    }
+
+    fn mtu_of(&self, segment: u32) -> u32 {
+        segment + self.overhead()
+    }
+
+    /// The payload of a packet of this length.
+    fn segment_of(&self, mtu: u32) -> u32 {
+        let options = self.overhead() - 20 - u32::from(self.config.ip_version.header_length());
+        // No smaller ones than a peer may ask for.
+        mtu.saturating_sub(self.overhead()).max(FLOOR - options)
+    }
+
+    /// Both SYNs are known.
+    pub(super) fn agree_on_path_mtu(&mut self, passive: bool, now: Time) {
+        let agreed = self.negotiated.segment;
+        self.path_mtu.agreed = agreed;
+        let known = self.segment_of(self.path_mtu.mtu);
+        self.negotiated.segment = agreed.min(known);
+        if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
+            self.begin_search(now);
+            // Linux asks the path first where it is a server, RFC 4821 section 7.3 always.
+            if !(passive && self.config.habits == Habits::Linux) {
+                let base = u32::from(self.config.base_mss.max(1));
+                self.negotiated.segment = self.negotiated.segment.min(base);
+            }
+        }
+        self.send.sequence.segment = self.negotiated.segment;
+    }
+
+    fn begin_search(&mut self, now: Time) {
+        let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed);
+        self.path_mtu.search = Some(Search {
+            low: self.mtu_of(base),
+            high: self.mtu_of(self.path_mtu.agreed),
+            since: now,
+            probe: None,
+        });
+    }
+
+    /// A router takes packets of `mtu` bytes. Returns what the path takes now, if that is less than
+    /// before. What is outstanding goes again, where there is more than a SYN.
+    fn narrowed(&mut self, mtu: u32, synchronized: bool, now: Time) -> Option<u32> {
+        if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
+            return None;
+        }
+        let least = match self.config.ip_version {
+            IpVersion::V4 => LEAST_V4,
+            IpVersion::V6 => LEAST_V6,
+        };
+        let current = self.known_mtu().min(self.path_mtu.mtu);
+        let mtu = if mtu == 0 {
+            let below = PLATEAUS.iter().rev().find(|&&plateau| plateau < current);
+            below.copied().unwrap_or(least)
+        } else {
+            mtu
+        };
+        let mtu = mtu.max(least);
+        if mtu >= current {
+            // RFC 5927 section 7.2: it is no reason to send longer packets, and old news otherwise.
+            return None;
+        }
+        self.statistics.path_mtu_reductions += 1;
+        self.path_mtu.mtu = mtu;
+        self.path_mtu.stale_at = now + STALE;
+        let segment = self.segment_of(mtu);
+        let overhead = self.overhead();
+        if let Some(search) = &mut self.path_mtu.search {
+            search.high = search.high.min(mtu);
+            search.low = search.low.min(segment + overhead);
+            search.probe = None;
+        }
+        if synchronized {
+            self.set_segment(segment);
+            self.resend_shorter(now);
+        }
+        Some(mtu)
+    }
+
+    /// Full segments have this payload from now on. (Segments that the congestion window takes stay as
+    /// many where they get smaller; bytes that it takes, where they get larger.)
+    fn set_segment(&mut self, segment: u32) {
+        self.negotiated.segment = segment;
+        self.send.sequence.segment = segment;
+        self.congestion.set_segment(segment);
+    }
+
+    /// What is outstanding and longer than a full segment is known not to have arrived: it goes again at
+    /// once, in shorter ones, and is no sign of congestion (RFC 1191 section 6.4, RFC 8201 section 5.4).
+    fn resend_shorter(&mut self, now: Time) {
+        if self.send.is_idle() {
+            return;
+        }
+        let segment = self.negotiated.segment;
+        if !self.scoreboard.has_longer(segment, self.send.end) {
+            return;
+        }
+        let sequence = &mut self.send.sequence;
+        if let Some(selective) = self.recovery.selective_mut() {
+            self.scoreboard.shorten(segment, self.send.end);
+            selective.on_shortened(sequence);
+            self.timers.review();
+        } else {
+            self.send.timed_out_below = sequence.highest;
+            sequence.next = sequence.unacknowledged;
+            self.recovery.on_timeout(sequence);
+        }
+        self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+    }
+
+    /// A segment that is to go again is longer than they are now (it was a probe): then it is split, and
+    /// its parts go.
+    #[inline]
+    pub(super) fn is_split(&mut self, again: &Retransmission) -> bool {
+        let segment = self.negotiated.segment;
+        let longer = again.length.is_some_and(|length| {
+            // A FIN takes a position, and no room.
+            let end = (again.position + u64::from(length)).min(self.send.end);
+            end > again.position + u64::from(segment)
+        });
+        if longer {
+            self.scoreboard.shorten(segment, self.send.end);
+        }
+        longer
+    }
+
+    /// The retransmission timer has expired again: perhaps nothing of this length arrives (RFC 4821
+    /// section 7.7, Linux's tcp_mtu_probing). Segments become smaller, by half each time from then on.
+    pub(super) fn suspect_black_hole(&mut self, now: Time) {
+        use PathMtuDiscovery::{BlackHole, Probe};
+        if let Some(search) = &mut self.path_mtu.search {
+            search.probe = None; // a timeout says nothing about it
+        }
+        let waited = now.since(self.send.attempts_since);
+        if !matches!(self.config.path_mtu_discovery, BlackHole | Probe)
+            || self.send.attempts == 0
+            || waited < self.config.minimum_rto * PATIENCE
+        {
+            return;
+        }
+        match self.path_mtu.search {
+            None => self.begin_search(now),
+            Some(mut search) => {
+                let half = self.segment_of(search.low) / 2;
+                let base = u32::from(self.config.base_mss.max(1));
+                search.low = self.mtu_of(half.min(base).max(FLOOR));
+                search.since = now;
+                self.path_mtu.search = Some(search);
+            }
+        }
+        let low = self.path_mtu.search.map_or(u32::MAX, |search| search.low);
+        let segment = self.segment_of(low);
+        if segment < self.negotiated.segment {
+            self.statistics.path_mtu_reductions += 1;
+            self.set_segment(segment);
+            if self.recovery.selective().is_some() {
+                self.scoreboard.shorten(segment, self.send.end);
+            }
+        }
+    }
+
+    /// Something is about to be sent: may the path take more than it did?
+    pub(super) fn look_after_path_mtu(&mut self, now: Time) {
+        if self.path_mtu.stale_at <= now {
+            self.path_mtu.stale_at = Time::LAST;
+            self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed);
+            if self.path_mtu.search.is_none() {
+                self.set_segment(self.path_mtu.agreed);
+            }
+        }
+        if let Some(mut search) = self.path_mtu.search
+            && search.high < search.low + NEAR_ENOUGH
+            && now.since(search.since) >= STALE
+        {
+            search.high = self.mtu_of(self.path_mtu.agreed).min(self.path_mtu.mtu);
+            search.low = self.known_mtu();
+            search.since = now;
+            self.path_mtu.search = Some(search);
+        }
+    }
+
+    /// Is it time to send a longer segment? Its payload, where the congestion window has `room` and there
+    /// is data for it and for what shows its loss.
+    fn path_mtu_probe(&self, room: u64) -> Option<u32> {
+        let search = self.path_mtu.search.filter(|s| s.probe.is_none())?;
+        let segment = u64::from(self.negotiated.segment);
+        let length = self.segment_of((search.low + search.high) / 2);
+        let needed = u64::from(length) + 4 * segment;
+        let sequence = &self.send.sequence;
+        let window = self.congestion.window().congestion_window;
+        let may = search.high >= search.low + NEAR_ENOUGH
+            && length > self.negotiated.segment
+            && self.recovery.phase() == RecoveryPhase::Open
+            && self.scoreboard.is_clean()
+            && sequence.next == sequence.highest
+            && window >= LEAST_WINDOW * segment
+            && room >= (2 * segment).max(u64::from(length))
+            && self.send.records.is_empty()
+            && self.send.end.saturating_sub(sequence.next) >= needed
+            && sequence.next + needed <= sequence.unacknowledged + self.send.window;
+        may.then_some(length)
+    }
+
+    /// A probe was sent, from `start` on.
+    pub(super) fn on_path_mtu_probe(&mut self, start: u64, payload: u32) {
+        let length = self.mtu_of(payload);
+        self.statistics.path_mtu_probes += 1;
+        if let Some(search) = &mut self.path_mtu.search {
+            search.probe = Some(Probe {
+                start,
+                end: start + u64::from(payload),
+                length,
+            });
+        }
+    }
+
+    /// New data is acknowledged: is a probe?
+    #[inline]
+    pub(super) fn path_mtu_probe_arrived(&mut self) {
+        if let Some(probe) = self.path_mtu.probe()
+            && self.send.sequence.unacknowledged >= probe.end
+        {
+            if let Some(search) = &mut self.path_mtu.search {
+                search.low = probe.length;
+                search.probe = None;
+            }
+            self.set_segment(self.segment_of(probe.length).min(self.path_mtu.agreed));
+        }
+    }
+
+    /// Something is lost: was it a probe? Then that is no congestion (RFC 4821 section 7.6.2).
+    pub(super) fn path_mtu_probe_lost(&mut self, now: Time) -> bool {
+        let first = self.send.sequence.unacknowledged;
+        let Some(probe) = self.path_mtu.probe().filter(|p| p.start == first) else {
+            return false;
+        };
+        if let Some(search) = &mut self.path_mtu.search {
+            search.high = (probe.length - 1).max(search.low);
+            search.probe = None;
+        }
+        // Without SACK, fast recovery sends it again, in as many segments as it takes.
+        if self.recovery.selective().is_some() {
+            self.resend_shorter(now);
+        }
+        true
+    }
+}
+
+impl Connection {
+    /// The longest IP packet that the path is known to take, in bytes: that of a full segment.
+    #[must_use]
+    pub fn path_mtu(&self) -> u32 {
+        self.sender.known_mtu()
+    }
+
+    /// A router says that a packet of ours is too long for a link that takes `mtu` bytes.
+    pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
+        let synchronized = self.state.is_synchronized();
+        let Some(mtu) = self.sender.narrowed(mtu, synchronized, cx.now) else {
+            return;
+        };
+        if synchronized {
+            self.output(cx);
+        } else if self.fast_open.on_syn > 0 {
+            self.resend_syn(mtu, cx);
+        }
+    }
+
+    /// Our SYN was too long: the text on it was. It goes again at once, without.
+    fn resend_syn(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
+        let headers = u32::from(self.sender.config.ip_version.header_length()) + 20;
+        let most = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
+        let announced = self.offered.maximum_segment_size;
+        self.offered.maximum_segment_size = announced.map(|mss| mss.min(most));
+        let at = cx.now + self.sender.rtt.rto();
+        self.sender.timers.set(Purpose::Retransmit, at);
+        self.send_syn(cx);
+    }
+
+    /// A longer segment than usual, if it is time to see whether one arrives: its payload, where `room`
+    /// bytes may leave now.
+    pub(super) fn path_mtu_probe(&self, room: u64) -> Option<u32> {
+        // Blocks would make the packet longer still.
+        (!self.receive.has_blocks())
+            .then(|| self.sender.path_mtu_probe(room))
+            .flatten()
+    }
+}

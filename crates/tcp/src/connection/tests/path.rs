@@ -1,0 +1,403 @@
+//! What a path says, and what it keeps to itself: ICMP errors, path MTU discovery, black holes.
+
+use bentpipe_types::{IcmpError, IpVersion, Span, SynOptions, Time};
+
+use crate::testing::{A, B, Hostility, Pair, Single};
+use crate::{Config, Events, PathMtuDiscovery, RecoveryKind, State};
+
+const EVERY_RECOVERY: [RecoveryKind; 4] = [
+    RecoveryKind::Reno,
+    RecoveryKind::NewReno,
+    RecoveryKind::Sack,
+    RecoveryKind::Fack,
+];
+
+fn icmp(tcp: &mut Single, error: IcmpError, sequence: u32) {
+    let sequence = tcp.ours + sequence;
+    tcp.tcp.on_icmp(error, sequence, &mut tcp.world.cx());
+}
+
+fn too_big(mtu: u32) -> IcmpError {
+    IcmpError::TooBig { mtu }
+}
+
+fn sender(recovery: RecoveryKind) -> Single {
+    let config = Config {
+        recovery,
+        limited_transmit: false,
+        nagle: false,
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    tcp.write(10 * 1448);
+    assert_eq!(tcp.sent().len(), 10);
+    tcp
+}
+
+#[test]
+fn rfc1191_too_long_segments_go_again_at_once_and_it_is_no_congestion() {
+    for recovery in EVERY_RECOVERY {
+        let mut tcp = sender(recovery);
+        let threshold = tcp.tcp.slow_start_threshold();
+        icmp(&mut tcp, too_big(1000), 1);
+        let sent = tcp.sent_ranges();
+        // The window is of as many segments as before, which are shorter; with SACK, what was one
+        // segment is two.
+        let selective = matches!(recovery, RecoveryKind::Sack | RecoveryKind::Fack);
+        assert_eq!(sent.len(), if selective { 12 } else { 10 }, "{recovery:?}");
+        for (n, (sequence, length)) in sent.iter().enumerate() {
+            let expected = match recovery {
+                RecoveryKind::Sack | RecoveryKind::Fack if n % 2 == 1 => {
+                    (n as u32 / 2 * 1448 + 961, 488)
+                }
+                RecoveryKind::Sack | RecoveryKind::Fack => (n as u32 / 2 * 1448 + 1, 960),
+                _ => (n as u32 * 960 + 1, 960),
+            };
+            assert_eq!((*sequence, *length), expected, "{recovery:?} {n}");
+        }
+        assert_eq!(tcp.tcp.path_mtu(), 1000);
+        assert_eq!(tcp.tcp.segment_size(), 960);
+        assert_eq!(tcp.tcp.congestion_window(), 9600);
+        assert_eq!(tcp.tcp.slow_start_threshold(), threshold);
+        let statistics = tcp.tcp.statistics();
+        assert_eq!((statistics.timeouts, statistics.fast_recoveries), (0, 0));
+        // The other nine say the same.
+        for n in 1..10 {
+            icmp(&mut tcp, too_big(1000), 1 + n * 1448);
+        }
+        assert!(tcp.sent().is_empty());
+        // All of it arrives.
+        tcp.ack(14_481, 65_535);
+        assert_eq!(tcp.tcp.in_flight(), 0);
+        tcp.write(2000);
+        assert_eq!(
+            tcp.sent_ranges(),
+            [(14_481, 960), (15_441, 960), (16_401, 80)]
+        );
+    }
+}
+
+#[test]
+fn rfc5927_only_an_error_about_what_is_outstanding_counts() {
+    let mut tcp = sender(RecoveryKind::Sack);
+    tcp.ack(1449, 65_535);
+    tcp.sent();
+    for sequence in [1, 1448, 14_482, 1 << 31] {
+        icmp(&mut tcp, too_big(576), sequence);
+    }
+    assert_eq!(tcp.tcp.statistics().icmp_ignored, 4);
+    // Nor is it a reason to send longer ones, or as long.
+    icmp(&mut tcp, too_big(1488), 1449);
+    icmp(&mut tcp, too_big(65_535), 1449);
+    assert_eq!(tcp.tcp.segment_size(), 1448);
+    assert!(tcp.sent().is_empty());
+    icmp(&mut tcp, too_big(576), 1449);
+    assert_eq!(tcp.tcp.segment_size(), 536);
+}
+
+#[test]
+fn rfc1191_a_router_that_does_not_say_how_long_is_answered_with_the_next_plateau() {
+    let mut tcp = sender(RecoveryKind::Sack);
+    for mtu in [1006, 508, 296, 88, 88] {
+        icmp(&mut tcp, too_big(0), 1);
+        // The smallest leaves room for no more than a peer may ask for.
+        assert_eq!(tcp.tcp.path_mtu(), mtu);
+    }
+    assert_eq!(tcp.tcp.segment_size(), 48);
+}
+
+#[test]
+fn rfc8201_not_below_1280_bytes() {
+    let config = Config {
+        ip_version: IpVersion::V6,
+        mss: 1428,
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    tcp.write(5000);
+    icmp(&mut tcp, too_big(600), 1);
+    assert_eq!(tcp.tcp.path_mtu(), 1280);
+}
+
+#[test]
+fn rfc1191_after_ten_minutes_the_path_may_take_more() {
+    let mut tcp = sender(RecoveryKind::Sack);
+    icmp(&mut tcp, too_big(1000), 1);
+    tcp.ack(14_481, 65_535);
+    tcp.sent();
+    tcp.wait(Span::from_secs(599));
+    tcp.write(1500);
+    assert_eq!(tcp.sent_ranges(), [(14_481, 960), (15_441, 540)]);
+    tcp.ack(15_981, 65_535);
+    tcp.wait(Span::from_secs(1));
+    tcp.write(1500);
+    assert_eq!(tcp.sent_ranges(), [(15_981, 1448), (17_429, 52)]);
+}
+
+#[test]
+fn who_does_not_listen_hears_nothing() {
+    let config = Config {
+        path_mtu_discovery: PathMtuDiscovery::Off,
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    tcp.write(5000);
+    tcp.sent();
+    icmp(&mut tcp, too_big(600), 1);
+    assert_eq!(tcp.tcp.segment_size(), 1448);
+    assert!(tcp.sent().is_empty());
+}
+
+fn narrow(mtu: u32, speaks: bool, loss: f64) -> Hostility {
+    Hostility {
+        mtu,
+        speaks,
+        loss,
+        ..Hostility::default()
+    }
+}
+
+fn transfer(config: &Config, network: Hostility, bytes: u64, seed: u64) -> Pair {
+    let mut pair = Pair::new(config, &Config::default(), network, seed);
+    pair.transfer(bytes, Time::ZERO + Span::from_secs(5_000));
+    pair
+}
+
+fn check(pair: &Pair, bytes: u64) {
+    assert_eq!(pair.b().statistics().bytes_delivered, bytes);
+    assert_eq!(pair.b().statistics().payload_mismatches, 0);
+    assert_eq!(pair.a().state(), State::Closed);
+}
+
+#[test]
+fn a_narrow_path_that_speaks_costs_one_round_trip() {
+    for recovery in EVERY_RECOVERY {
+        for loss in [0.0, 0.02] {
+            for seed in 0..5 {
+                let config = Config {
+                    recovery,
+                    ..Config::default()
+                };
+                let pair = transfer(&config, narrow(1100, true, loss), 500_000, seed);
+                check(&pair, 500_000);
+                let a = pair.a();
+                assert_eq!(a.path_mtu(), 1100, "{recovery:?} {loss} {seed}");
+                assert_eq!(a.statistics().path_mtu_reductions, 1);
+                if loss == 0.0 {
+                    assert_eq!(a.statistics().timeouts, 0, "{recovery:?}");
+                    assert_eq!(a.statistics().fast_recoveries, 0, "{recovery:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rfc4821_a_black_hole_is_the_end_or_is_found() {
+    for recovery in EVERY_RECOVERY {
+        for loss in [0.0, 0.01] {
+            let config = Config {
+                recovery,
+                ..Config::default()
+            };
+            let pair = transfer(&config, narrow(1100, false, loss), 200_000, 1);
+            assert_eq!(pair.b().statistics().bytes_delivered, 0);
+            assert!(pair.events[A].has(Events::TIMED_OUT));
+            let config = Config {
+                path_mtu_discovery: PathMtuDiscovery::BlackHole,
+                ..config
+            };
+            let pair = transfer(&config, narrow(1100, false, loss), 200_000, 1);
+            check(&pair, 200_000);
+            assert!(pair.a().path_mtu() <= 1100);
+            // A segment that is lost by chance just then makes them smaller than need be.
+            if loss == 0.0 {
+                assert!(pair.a().path_mtu() >= 1024 + 52, "{recovery:?}");
+            }
+            // And a narrower one, in steps
+            let pair = transfer(&config, narrow(300, false, loss), 20_000, 1);
+            check(&pair, 20_000);
+            assert!(pair.a().path_mtu() > 150 && pair.a().path_mtu() <= 300);
+        }
+    }
+}
+
+#[test]
+fn rfc4821_a_search_finds_what_the_path_takes_and_no_probe_is_congestion() {
+    for recovery in EVERY_RECOVERY {
+        for mtu in [1100, 1234, 1499, 1500] {
+            let config = Config {
+                recovery,
+                path_mtu_discovery: PathMtuDiscovery::Probe,
+                ..Config::default()
+            };
+            let pair = transfer(&config, narrow(mtu, false, 0.0), 2_000_000, 1);
+            check(&pair, 2_000_000);
+            let (found, statistics) = (pair.a().path_mtu(), pair.a().statistics());
+            assert!(
+                found <= mtu && found + 8 > mtu,
+                "{recovery:?}: {found} of {mtu}"
+            );
+            assert!(statistics.path_mtu_probes >= 5, "{recovery:?} {mtu}");
+            assert_eq!(statistics.timeouts, 0, "{recovery:?} {mtu}");
+            // Reno sends but one segment again in a recovery, and so takes the second half of a probe
+            // that was lost for another loss.
+            if recovery != RecoveryKind::Reno {
+                assert_eq!(statistics.fast_recoveries, 0, "{recovery:?} {mtu}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rfc4821_a_search_goes_on_where_segments_are_lost() {
+    for seed in 0..10 {
+        let config = Config {
+            path_mtu_discovery: PathMtuDiscovery::Probe,
+            ..Config::default()
+        };
+        let pair = transfer(&config, narrow(1300, seed % 2 == 0, 0.01), 3_000_000, seed);
+        check(&pair, 3_000_000);
+        assert!(pair.a().path_mtu() <= 1300);
+        assert!(
+            pair.a().path_mtu() > 1150,
+            "{seed}: {}",
+            pair.a().path_mtu()
+        );
+    }
+}
+
+#[test]
+fn rfc6069_for_want_of_a_route_the_timeout_is_not_doubled() {
+    let mut tcp = sender(RecoveryKind::Sack);
+    tcp.wait(Span::from_secs(1));
+    let rto = tcp.tcp.rto();
+    tcp.sent();
+    for _ in 0..40 {
+        icmp(&mut tcp, IcmpError::HostUnreachable, 1);
+        assert!(tcp.tcp.rto() < rto);
+        let before = tcp.world.now;
+        let next = tcp.tcp.next_deadline().unwrap();
+        assert!(next.since(before) <= rto);
+        tcp.wait(next.since(before));
+        assert!(!tcp.sent().is_empty());
+    }
+    assert_eq!(
+        tcp.tcp.state(),
+        State::Established,
+        "nothing counts against it"
+    );
+    assert_eq!(tcp.tcp.path_error(), Some(IcmpError::HostUnreachable));
+    tcp.ack(1449, 65_535);
+    assert_eq!(tcp.tcp.path_error(), None);
+    // Without it, the same number of timeouts is too many.
+    let mut tcp = sender(RecoveryKind::Sack);
+    tcp.wait(Span::from_secs(10_000));
+    assert_eq!(tcp.tcp.state(), State::Closed);
+}
+
+const EVERY_ERROR: [(IcmpError, bool); 7] = [
+    (IcmpError::NetworkUnreachable, false),
+    (IcmpError::HostUnreachable, false),
+    (IcmpError::ProtocolUnreachable, true),
+    (IcmpError::PortUnreachable, true),
+    (IcmpError::Prohibited, false),
+    (IcmpError::TimeExceeded, false),
+    (IcmpError::ParameterProblem, false),
+];
+
+#[test]
+fn rfc1122_hard_errors_end_a_handshake_and_for_linux_soft_ones_too() {
+    for (error, hard) in EVERY_ERROR {
+        for (config, ends) in [(Config::default(), hard), (Config::linux(), true)] {
+            let mut tcp = Single::connect(&config);
+            icmp(&mut tcp, error, 2);
+            assert_eq!(tcp.tcp.state(), State::SynSent, "of nothing that was sent");
+            icmp(&mut tcp, error, 0);
+            let closed = tcp.tcp.state() == State::Closed;
+            assert_eq!(closed, ends, "{error:?}");
+            let events = tcp.tcp.take_events();
+            assert_eq!(events.has(Events::UNREACHABLE), ends);
+            assert_eq!(tcp.tcp.path_error(), Some(error));
+        }
+    }
+}
+
+#[test]
+fn a_listening_hosts_half_open_connection_goes_without_a_word() {
+    for (error, hard) in EVERY_ERROR {
+        let linux = !hard && error != IcmpError::Prohibited;
+        for (config, ends) in [(Config::default(), hard), (Config::linux(), linux)] {
+            let mut tcp = Single::accept(&config, SynOptions::default());
+            icmp(&mut tcp, error, 0);
+            assert_eq!(tcp.tcp.state() == State::Closed, ends, "{error:?}");
+            assert!(!tcp.tcp.take_events().has(Events::UNREACHABLE));
+        }
+    }
+}
+
+#[test]
+fn rfc5927_no_error_ends_a_synchronized_connection() {
+    for (error, _) in EVERY_ERROR {
+        let mut tcp = sender(RecoveryKind::Sack);
+        icmp(&mut tcp, error, 1);
+        assert_eq!(tcp.tcp.state(), State::Established, "{error:?}");
+        assert_eq!(tcp.tcp.path_error(), Some(error));
+        assert!(tcp.sent().is_empty());
+    }
+}
+
+/// What both ends hear is drawn from everything there is, at any time.
+#[test]
+fn whatever_the_path_says_the_stream_arrives() {
+    for seed in 0..200_u64 {
+        let discovery = [
+            PathMtuDiscovery::Off,
+            PathMtuDiscovery::Icmp,
+            PathMtuDiscovery::BlackHole,
+            PathMtuDiscovery::Probe,
+        ][seed as usize % 4];
+        let config = Config {
+            recovery: EVERY_RECOVERY[(seed / 4) as usize % 4],
+            path_mtu_discovery: discovery,
+            ..Config::default()
+        };
+        let network = Hostility {
+            loss: 0.03,
+            jitter: Span::from_millis(5),
+            duplication: 0.02,
+            ..Hostility::default()
+        };
+        let mut pair = Pair::new(&config, &config, network, seed);
+        let mut left = 300_000;
+        let end = Time::ZERO + Span::from_secs(3_000);
+        while pair.step(end) {
+            left -= pair.with(A, |tcp, cx| tcp.write(left, cx));
+            let random = pair.world.random.bits();
+            if random.is_multiple_of(23) {
+                let side = (random >> 8) as usize % 2;
+                let error = match (random >> 16) % 4 {
+                    0 => EVERY_ERROR[(random >> 24) as usize % 7].0,
+                    1 => too_big((random >> 32) as u32),
+                    _ => too_big((random >> 32) as u32 % 2000),
+                };
+                let back = random as u32 % 3000;
+                if pair.ends[side]
+                    .as_ref()
+                    .is_some_and(|c| c.state().is_synchronized())
+                {
+                    let initial = pair.initial[side];
+                    pair.with(side, |tcp, cx| {
+                        let sequence = initial + (tcp.sent_offset() as u32).wrapping_sub(back);
+                        tcp.on_icmp(error, sequence, cx);
+                    });
+                }
+            }
+            if pair.ends[B].is_some() && pair.b().delivered_offset() == 300_000 {
+                break;
+            }
+        }
+        assert_eq!(pair.b().statistics().bytes_delivered, 300_000, "{seed}");
+        assert_eq!(pair.b().statistics().payload_mismatches, 0, "{seed}");
+    }
+}

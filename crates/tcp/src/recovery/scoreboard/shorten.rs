@@ -1,0 +1,85 @@
+//! Segments that turn out to be longer than the path takes are split.
+
+use super::Scoreboard;
+use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+
+impl Scoreboard {
+    /// Is a segment outstanding with more than `payload` bytes, in a stream that ends at position
+    /// `stream_end` (where a FIN may follow)? Walks all that is outstanding.
+    #[must_use]
+    pub fn has_longer(&self, payload: u32, stream_end: u64) -> bool {
+        (self.ring.first..self.ring.next)
+            .any(|number| is_longer(self.ring.get(number), payload, stream_end))
+    }
+
+    /// Splits segments with more than `payload` bytes, and takes the parts for lost: none of them can
+    /// have arrived. What is SACKED has, and stays.
+    ///
+    /// Walks all that is outstanding.
+    pub fn shorten(&mut self, payload: u32, stream_end: u64) {
+        let payload = payload.max(1);
+        if !self.has_longer(payload, stream_end) {
+            return;
+        }
+        let mut ring = Ring::starting_at(self.ring.first);
+        for number in self.ring.first..self.ring.next {
+            let whole = *self.ring.get(number);
+            if !is_longer(&whole, payload, stream_end) {
+                ring.push(whole);
+                continue;
+            }
+            let end = whole.end();
+            let mut start = whole.start;
+            while start < end {
+                // A FIN goes with the last byte.
+                let cut = (start + u64::from(payload)).min(end);
+                let cut = if cut == stream_end { end } else { cut };
+                let part = Segment {
+                    start,
+                    length: (cut - start) as u32,
+                    flags: whole.flags & EVER_RETRANSMITTED | LOST,
+                    ..whole
+                };
+                ring.push(part);
+                start = cut;
+            }
+        }
+        self.ring = ring;
+        self.recount();
+    }
+
+    /// Sums, queues and cursors anew, after segments were numbered anew.
+    fn recount(&mut self) {
+        self.lost = 0;
+        self.to_send = 0;
+        self.retransmitted = 0;
+        self.retransmitted_segments = 0;
+        self.lost_again.clear();
+        self.under_way.clear();
+        self.previous.forget();
+        for number in self.ring.first..self.ring.next {
+            let segment = *self.ring.get(number);
+            let length = u64::from(segment.length);
+            if segment.is(LOST) {
+                self.lost += length;
+            }
+            self.to_send += u64::from(segment.is_to_be_sent());
+            if segment.is(RETRANSMITTED) {
+                self.retransmitted += length;
+                self.retransmitted_segments += 1;
+            }
+            let was_sent_again =
+                segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED;
+            if self.watch_retransmissions && was_sent_again && !segment.is_to_be_sent() {
+                self.under_way.push_back((number, segment.order));
+            }
+        }
+        self.sort_under_way();
+        self.rewind();
+    }
+}
+
+fn is_longer(segment: &Segment, payload: u32, stream_end: u64) -> bool {
+    let data_end = segment.end().min(stream_end);
+    !segment.is(SACKED) && data_end.saturating_sub(segment.start) > u64::from(payload)
+}
