@@ -6,8 +6,8 @@ use bentpipe_sim::{
 };
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
-    IdleRestart as TcpIdleRestart, PacingKind, RecoveryKind, RtoFrom as TcpRtoFrom,
-    RtoRule as TcpRtoRule, SlowStartKind,
+    IdleRestart as TcpIdleRestart, PacingKind, PathMtuDiscovery, RecoveryKind,
+    RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
@@ -158,6 +158,10 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
         time_wait: tcp.time_wait,
         ip_version: IpVersion::V4,
         user_timeout: None,
+        keep_alive: None,
+        path_mtu_discovery: PathMtuDiscovery::Icmp,
+        base_mss: 1024,
+        path_mtu: None,
         habits: match tcp.profile {
             Profile::Rfc => Habits::Rfc,
             Profile::Linux => Habits::Linux,
