@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe.model import (
@@ -34,7 +34,6 @@ def test_obata2000_stays_below_the_link(
     assert np.isfinite(result.transfer_time_s)
 
 
-@settings(deadline=None)
 @given(path=any_path(), size=st.integers(1, 1_000_000), window=st.integers(1, 200), timer=timers)
 def test_delayed_ack_stays_below_the_link(
     path: AsymmetricPath, size: int, window: int, timer: float

@@ -51,7 +51,7 @@ def test_200_random_networks(counts_segments: bool) -> None:
     assert np.max(errors(cells)) < EXACT
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(cell=small_cell())
 def test_any_small_network(cell: Cell) -> None:
     simulated = transfer_time_s(cell)
