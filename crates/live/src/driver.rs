@@ -23,14 +23,14 @@ pub(crate) const NAP: Span = Span::from_millis(20);
 
 /// A TUN device, and what is noted of the packets that pass it.
 #[derive(Debug)]
-pub struct Device {
+pub struct TunDevice {
     tun: Tun,
     capture: Option<Capture>,
     failed: Option<io::Error>,
     refused: u64,
 }
 
-impl Device {
+impl TunDevice {
     /// The device, with a capture of what passes it if there is one.
     #[must_use]
     pub fn new(tun: Tun, capture: Option<Capture>) -> Self {
@@ -94,7 +94,7 @@ impl Device {
 #[derive(Debug)]
 pub struct Link {
     /// The device.
-    pub device: Device,
+    pub device: TunDevice,
     /// From the kernel to the host.
     pub inward: Path,
     /// From the host to the kernel.
@@ -104,7 +104,7 @@ pub struct Link {
 impl Link {
     /// A link with the same impairment both ways, and luck of its own each way.
     #[must_use]
-    pub fn new(device: Device, impairment: Impairment, seed: u64) -> Self {
+    pub fn new(device: TunDevice, impairment: Impairment, seed: u64) -> Self {
         let path = |way| Path::new(impairment, RandomStream::new(seed, way, "impairment"));
         Self {
             device,

@@ -3,6 +3,7 @@
 //! * [`Host`]: a TCP host of real packets, still sans-IO: bytes in, bytes out, the time is told.
 //! * [`Tun`], [`Namespace`], [`Clock`]: where packets come from, where it is safe to make them, and
 //!   the time.
+//! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its attached nodes.
 //! * [`drive`]: the loop that lets a host live behind a TUN device.
 //! * [`Path`]: loss, reordering and duplication between the two.
 //! * [`relay`]: a link of `bentpipe-link` between two TUN devices, in real time.
@@ -17,7 +18,11 @@ mod impairment;
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
+mod device;
+#[cfg(target_os = "linux")]
 mod driver;
+#[cfg(target_os = "linux")]
+pub mod engine;
 #[cfg(target_os = "linux")]
 pub mod interop;
 #[cfg(target_os = "linux")]
@@ -39,7 +44,11 @@ pub use impairment::{Impairment, Path, PathCounters};
 #[cfg(target_os = "linux")]
 pub use capture::Capture;
 #[cfg(target_os = "linux")]
-pub use driver::{Device, Link, drive, secret};
+pub use device::{Device, Memory, Recorder, Replay, memory_pair};
+#[cfg(target_os = "linux")]
+pub use driver::{Link, TunDevice, drive, secret};
+#[cfg(target_os = "linux")]
+pub use engine::Engine;
 #[cfg(target_os = "linux")]
 pub use namespace::Namespace;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use bentpipe_types::{Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore,
 use rustc_hash::FxHashMap;
 
 use crate::driver::{BUFFER, BURST, NAP, wait};
-use crate::{Clock, Device};
+use crate::{Clock, TunDevice};
 
 /// How late packets left the relay, against the time that the link has for them.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,7 @@ pub struct WayReport {
 /// # Errors
 /// Those of the devices; a link that is more than a queue, a rate and a delay.
 pub fn relay(
-    devices: &mut [Device; 2],
+    devices: &mut [TunDevice; 2],
     ways: [Settings; 2],
     clock: Clock,
     limit: Span,

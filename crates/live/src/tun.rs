@@ -6,7 +6,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use bentpipe_types::Time;
 use tun_rs::{DeviceBuilder, SyncDevice};
+
+use crate::Device;
 
 /// What a device is to have on the kernel's side.
 #[derive(Clone, Debug)]
@@ -119,6 +122,20 @@ fn until_usable(address: Ipv6Addr) -> io::Result<()> {
 )]
 fn rest(span: Duration) {
     std::thread::sleep(span);
+}
+
+impl Device for Tun {
+    fn receive(&mut self, _now: Time, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        Tun::receive(self, buffer)
+    }
+
+    fn send(&mut self, _now: Time, packet: &[u8]) -> io::Result<bool> {
+        Tun::send(self, packet)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.as_fd())
+    }
 }
 
 impl AsFd for Tun {

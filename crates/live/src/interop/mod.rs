@@ -23,8 +23,8 @@ use std::thread;
 use bentpipe_types::{IpVersion, Span};
 
 use crate::{
-    Capture, Clock, Device, Host, HostSettings, Limits, Link, Namespace, Tun, TunSettings, drive,
-    secret,
+    Capture, Clock, Host, HostSettings, Limits, Link, Namespace, Tun, TunDevice, TunSettings,
+    drive, secret,
 };
 
 pub use cell::{Cell, Condition, Exchange, Options, Role};
@@ -78,7 +78,7 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
             Capture::create(path, ["from-kernel", tshark::FROM_US], packets, None)
         })
         .transpose()?;
-    let mut link = Link::new(Device::new(tun, capture), cell.condition.impairment(), 1);
+    let mut link = Link::new(TunDevice::new(tun, capture), cell.condition.impairment(), 1);
     let clock = Clock::start();
     let mut host = Host::new(HostSettings {
         ipv4: Some(OURS_V4),

@@ -14,7 +14,7 @@ use bentpipe_link::{DropTail, Ends, Limit, Settings};
 use bentpipe_types::{BitRate, Span};
 use serde::Serialize;
 
-use crate::{Capture, Clock, Device, Namespace, Tun, TunSettings, WayReport, relay};
+use crate::{Capture, Clock, Namespace, Tun, TunDevice, TunSettings, WayReport, relay};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
@@ -102,7 +102,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
     for (name, _) in PARAMETERS {
         parameters.push((name.to_owned(), spaces[0].parameter(name)?));
     }
-    let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<Device> {
+    let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<TunDevice> {
         let settings = TunSettings {
             name: name.into(),
             ipv4: Some((address, 24)),
@@ -125,7 +125,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
                 )
             })
             .transpose()?;
-        Ok(Device::new(tun, capture))
+        Ok(TunDevice::new(tun, capture))
     };
     let mut devices = [open(0, "sender", SENDER)?, open(1, "receiver", RECEIVER)?];
     let way = || Settings {

@@ -1,0 +1,74 @@
+//! Two devices in memory: what one sends, the other receives. For tests.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bentpipe_types::Time;
+
+use super::Device;
+
+type Queue = Arc<Mutex<VecDeque<(Time, Vec<u8>)>>>;
+
+/// Packets that wait on each side, at most; a further one is refused.
+const CAPACITY: usize = 10_000;
+
+/// One of a pair of devices.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    inward: Queue,
+    outward: Queue,
+}
+
+/// Two devices, each the other's other end.
+#[must_use]
+pub fn memory_pair() -> (Memory, Memory) {
+    let (one, other) = (Queue::default(), Queue::default());
+    let near = Memory {
+        inward: Arc::clone(&one),
+        outward: Arc::clone(&other),
+    };
+    let far = Memory {
+        inward: other,
+        outward: one,
+    };
+    (near, far)
+}
+
+impl Memory {
+    /// A packet that the other side has sent, and when.
+    pub fn take(&self) -> Option<(Time, Vec<u8>)> {
+        let mut inward = self.inward.lock().unwrap_or_else(PoisonError::into_inner);
+        inward.pop_front()
+    }
+}
+
+impl Device for Memory {
+    fn receive(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let mut inward = self.inward.lock().unwrap_or_else(PoisonError::into_inner);
+        if inward.front().is_none_or(|(at, _)| *at > now) {
+            return Ok(None);
+        }
+        let Some((_, packet)) = inward.pop_front() else {
+            return Ok(None);
+        };
+        // As a read from a TUN device: what does not fit is cut off.
+        let length = packet.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&packet[..length]);
+        Ok(Some(length))
+    }
+
+    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<bool> {
+        let mut outward = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
+        if outward.len() >= CAPACITY {
+            return Ok(false);
+        }
+        outward.push_back((now, packet.to_vec()));
+        Ok(true)
+    }
+
+    fn next_arrival(&self) -> Option<Time> {
+        let inward = self.inward.lock().unwrap_or_else(PoisonError::into_inner);
+        inward.front().map(|(at, _)| *at)
+    }
+}

@@ -1,0 +1,156 @@
+//! How late packets leave, against the time that the network has for them.
+
+use bentpipe_types::Span;
+use serde::Serialize;
+
+/// Steps within a doubling: quantiles are true to 3%.
+const STEPS: usize = 32;
+const BITS: u32 = STEPS.trailing_zeros();
+
+/// A histogram of how late packets left: of constant size, however many they are.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    count: u64,
+    sum: u128,
+    most: u64,
+}
+
+/// What a result says of lateness, in milliseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct LatenessSummary {
+    /// Of all packets that left.
+    pub mean: f64,
+    /// 99 of 100 were not later.
+    pub p99: f64,
+    /// 999 of 1000 were not later.
+    pub p999: f64,
+    /// The latest.
+    pub max: f64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; STEPS * (64 - BITS as usize + 1)],
+            count: 0,
+            sum: 0,
+            most: 0,
+        }
+    }
+}
+
+impl Lateness {
+    /// Notes one packet.
+    pub fn note(&mut self, late: Span) {
+        let nanoseconds = late.as_nanos();
+        self.counts[bucket(nanoseconds)] += 1;
+        self.count += 1;
+        self.sum += u128::from(nanoseconds);
+        self.most = self.most.max(nanoseconds);
+    }
+
+    /// Packets noted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The lateness that a share `q` of the packets do not exceed, at most 3% too high; none without
+    /// packets.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<Span> {
+        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return Some(Span::from_nanos(upper(index).min(self.most)));
+            }
+        }
+        None
+    }
+
+    /// The mean; none without packets.
+    #[must_use]
+    pub fn mean(&self) -> Option<Span> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// In milliseconds; zeros without packets.
+    #[must_use]
+    pub fn summary(&self) -> LatenessSummary {
+        let milliseconds = |span: Option<Span>| span.map_or(0.0, |span| span.as_secs_f64() * 1e3);
+        LatenessSummary {
+            mean: milliseconds(self.mean()),
+            p99: milliseconds(self.quantile(0.99)),
+            p999: milliseconds(self.quantile(0.999)),
+            max: milliseconds(Some(Span::from_nanos(self.most))),
+        }
+    }
+
+    /// The histogram: the upper bound of each step that has packets, and how many it has.
+    pub fn histogram(&self) -> impl Iterator<Item = (Span, u64)> {
+        let steps = self.counts.iter().enumerate();
+        let some = steps.filter(|(_, count)| **count > 0);
+        some.map(|(index, count)| (Span::from_nanos(upper(index)), *count))
+    }
+}
+
+/// The step of a value: the first 2 x 32 values have one each, then each doubling 32.
+fn bucket(value: u64) -> usize {
+    let doubling = (u64::BITS - value.leading_zeros()).saturating_sub(BITS + 1);
+    let step = (value >> doubling) as usize;
+    doubling as usize * STEPS + step
+}
+
+/// The largest value of a step.
+fn upper(index: usize) -> u64 {
+    let doubling = (index / STEPS).saturating_sub(1);
+    let step = (index - doubling * STEPS) as u64;
+    let next = u128::from(step + 1) << doubling;
+    u64::try_from(next - 1).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_value_is_in_its_step(value in any::<u64>()) {
+            let index = bucket(value);
+            prop_assert!(index < Lateness::default().counts.len());
+            prop_assert!(upper(index) >= value);
+            prop_assert!(upper(index) - value <= value / 32);
+            prop_assert!(index == 0 || upper(index - 1) < value);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_packets() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.quantile(0.5), None);
+        for late in 1..=1000 {
+            lateness.note(Span::from_micros(late));
+        }
+        let near = |q: f64, expected: u64| {
+            let at = lateness.quantile(q).expect("packets").as_nanos();
+            assert!(
+                at >= expected && at <= expected + expected / 32,
+                "{q}: {at}"
+            );
+        };
+        near(0.5, 500_000);
+        near(0.99, 990_000);
+        near(0.999, 999_000);
+        assert_eq!(lateness.quantile(1.0), Some(Span::from_millis(1)));
+        assert_eq!(lateness.mean(), Some(Span::from_nanos(500_500)));
+        assert_eq!(
+            lateness.histogram().map(|(_, count)| count).sum::<u64>(),
+            1000
+        );
+    }
+}

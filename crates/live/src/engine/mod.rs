@@ -1,0 +1,299 @@
+//! A network in real time: its attached nodes are devices, its clock is the wall's.
+//!
+//! The network asks for nothing: the [`Engine`] lets it run up to now, gives it what the devices have,
+//! gives the devices what has left it, and says when it is next to be called. Who calls it, and by
+//! which clock, is [`Engine::run`]'s affair or a test's.
+
+mod lateness;
+mod prefixes;
+mod refusals;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use bentpipe_sim::{Departure, Network, NodeId};
+use bentpipe_types::{Span, Time};
+use bentpipe_wire::{Encoder, NodeAddresses};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::{Clock, Device};
+
+pub use lateness::{Lateness, LatenessSummary};
+pub use prefixes::{Prefix, Prefixes};
+pub use refusals::Refusals;
+
+/// Packets read from a device before what waits for the time gets its turn.
+const BURST: usize = 64;
+
+/// Longer than any packet that a device can have.
+const BUFFER: usize = 1 << 16;
+
+/// How long the loop sleeps at most before it asks whether it is to go on.
+const NAP: Span = Span::from_millis(20);
+
+/// Events at once before the devices are looked at again.
+const EVENTS: u64 = 4096;
+
+/// Packets in a network at once, at most: their records are 64 bytes each, beside their bytes, which
+/// are bounded on their own.
+const PACKETS: usize = 1 << 20;
+
+struct Attachment {
+    node: NodeId,
+    device: Box<dyn Device>,
+    /// There may be more to read.
+    ready: bool,
+}
+
+/// A network, the devices at its attached nodes, and what became of the packets between them.
+pub struct Engine {
+    network: Network,
+    attachments: Vec<Attachment>,
+    /// By node: its attachment.
+    device_of: Vec<Option<u16>>,
+    prefixes: Prefixes,
+    encoder: Encoder<NodeAddresses>,
+    lateness: Lateness,
+    refusals: Refusals,
+    entered: u64,
+    departures: Vec<Departure>,
+    buffer: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Engine {
+    /// The network, without devices as yet.
+    #[must_use]
+    pub fn new(network: Network) -> Self {
+        Self {
+            network,
+            attachments: Vec::new(),
+            device_of: Vec::new(),
+            prefixes: Prefixes::default(),
+            encoder: Encoder::new(NodeAddresses),
+            lateness: Lateness::default(),
+            refusals: Refusals::default(),
+            entered: 0,
+            departures: Vec::new(),
+            buffer: vec![0; BUFFER],
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Puts a device at an attached node that has these addresses.
+    pub fn attach(&mut self, node: NodeId, device: Box<dyn Device>, prefixes: &[Prefix]) {
+        let index = usize::from(node.address().0);
+        if self.device_of.len() <= index {
+            self.device_of.resize(index + 1, None);
+        }
+        self.device_of[index] = Some(self.attachments.len() as u16);
+        self.attachments.push(Attachment {
+            node,
+            device,
+            ready: true,
+        });
+        for prefix in prefixes {
+            self.prefixes.add(*prefix, node);
+        }
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The network, to finish it.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// How late packets left.
+    #[must_use]
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// What was not let in, or out.
+    #[must_use]
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// Packets that came in.
+    #[must_use]
+    pub fn entered(&self) -> u64 {
+        self.entered
+    }
+
+    /// The devices, to close them.
+    #[must_use]
+    pub fn into_devices(self) -> Vec<Box<dyn Device>> {
+        let devices = self.attachments.into_iter();
+        devices.map(|attachment| attachment.device).collect()
+    }
+
+    /// Does all that is due, at most a burst of each device's packets. `now` is asked as often as the
+    /// time matters. True when there may be more to do at once.
+    ///
+    /// # Errors
+    /// Those of the devices.
+    pub fn turn(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
+        let mut more = false;
+        for index in 0..self.attachments.len() {
+            more |= self.read(index, now)?;
+        }
+        more |= !self.network.advance(now(), EVENTS);
+        self.write(now)?;
+        Ok(more)
+    }
+
+    /// Lets in what a device has.
+    fn read(&mut self, index: usize, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
+        let attachment = &mut self.attachments[index];
+        if attachment.device.descriptor().is_some() && !std::mem::take(&mut attachment.ready) {
+            return Ok(false);
+        }
+        for _ in 0..BURST {
+            let at = now();
+            let attachment = &mut self.attachments[index];
+            let Some(length) = attachment.device.receive(at, &mut self.buffer)? else {
+                return Ok(false);
+            };
+            let node = attachment.node;
+            // What happens before this packet enters happens first.
+            while !self.network.advance(at, EVENTS) {}
+            self.enter(node, length);
+        }
+        self.attachments[index].ready = true;
+        Ok(true)
+    }
+
+    fn enter(&mut self, node: NodeId, length: usize) {
+        let packets = self.network.packets_mut();
+        if packets.held() >= PACKETS {
+            self.refusals.crowded();
+            return;
+        }
+        let prefixes = &self.prefixes;
+        let owner = |_, destination| {
+            let owner = prefixes.owner(destination)?;
+            (owner != node).then(|| owner.address())
+        };
+        let bytes = &self.buffer[..length];
+        match bentpipe_wire::insert(bytes, packets, node.address(), owner) {
+            Ok(packet) => {
+                self.entered += 1;
+                self.network.inject(node, packet);
+            }
+            Err(refused) => self.refusals.count(refused),
+        }
+    }
+
+    /// Gives the devices what has left the network.
+    fn write(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<()> {
+        let mut departures = std::mem::take(&mut self.departures);
+        self.network.departures(&mut departures);
+        for departure in departures.drain(..) {
+            let Departure { node, at, packet } = departure;
+            let packets = self.network.packets_mut();
+            let encoded = self.encoder.encode(packets, packet, &mut self.bytes);
+            packets.release(packet);
+            let device = self.device_of.get(usize::from(node.address().0));
+            let Some(index) = device.copied().flatten().filter(|_| encoded.is_ok()) else {
+                self.refusals.unencodable += 1;
+                continue;
+            };
+            let time = now();
+            self.lateness.note(time.since(at));
+            let device = &mut self.attachments[usize::from(index)].device;
+            if !device.send(time, &self.bytes)? {
+                self.refusals.not_taken += 1;
+            }
+        }
+        self.departures = departures;
+        Ok(())
+    }
+
+    /// When it is next to be called, if nothing can be read before.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Time> {
+        let devices = self.attachments.iter();
+        let arrivals = devices.filter_map(|attachment| attachment.device.next_arrival());
+        arrivals.chain(self.network.next_event()).min()
+    }
+
+    /// Runs by the clock until `done` says so, or for `limit`. Returns whether `done` did.
+    ///
+    /// `done` is asked at least every 20 ms, and at least every few hundred packets.
+    ///
+    /// # Errors
+    /// Those of the devices.
+    pub fn run(
+        &mut self,
+        clock: Clock,
+        limit: Span,
+        mut done: impl FnMut(&mut Network, Time) -> bool,
+    ) -> io::Result<bool> {
+        // The kernel lets a sleeper sleep 50 us longer than it asked for, unless told not to.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let end = clock.now() + limit;
+        loop {
+            let more = self.turn(&mut || clock.now())?;
+            let now = clock.now();
+            if done(&mut self.network, now) {
+                return Ok(true);
+            }
+            if now >= end {
+                return Ok(false);
+            }
+            let next = match self.next_event() {
+                _ if more => now,
+                Some(next) => next.min(now + NAP),
+                None => now + NAP,
+            };
+            self.wait(clock.until(next.min(end)))?;
+        }
+    }
+
+    /// Waits until a device can be read, or for `span`.
+    fn wait(&mut self, span: Span) -> io::Result<()> {
+        let polled: Vec<(usize, BorrowedFd<'_>)> = self
+            .attachments
+            .iter()
+            .enumerate()
+            .filter_map(|(index, attachment)| Some((index, attachment.device.descriptor()?)))
+            .collect();
+        let mut descriptors: Vec<PollFd<'_>> = polled
+            .iter()
+            .map(|(_, descriptor)| PollFd::new(*descriptor, PollFlags::POLLIN))
+            .collect();
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
+        match ppoll(&mut descriptors, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready: Vec<usize> = polled
+            .iter()
+            .zip(&descriptors)
+            .filter(|(_, descriptor)| descriptor.any() == Some(true))
+            .map(|((index, _), _)| *index)
+            .collect();
+        for index in ready {
+            self.attachments[index].ready = true;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Networks between devices in memory, by a clock of their own.
+
+use std::net::IpAddr;
+
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_sim::{LinkSettings, NetworkBuilder};
+use bentpipe_types::{
+    Address, BitRate, Endpoint, IpVersion, Packet, PacketStore, RandomStream, Span, Time,
+};
+use bentpipe_wire::{Encoder, NodeAddresses};
+
+use super::{Engine, Prefix};
+use crate::{Device, Memory, memory_pair};
+
+fn way(rate: u64, delay: Span) -> Settings {
+    Settings {
+        rate: BitRate::new(rate).expect("not zero"),
+        delay,
+        queue: DropTail {
+            limit: Limit::Packets(100),
+        }
+        .into(),
+        errors: Vec::new(),
+        redundancy: 1.0,
+        ends: Ends::default(),
+    }
+}
+
+/// left -- router -- right, 8 Mbit/s and 10 ms each; all but the right side's addresses is left.
+fn network() -> (Engine, Memory, Memory) {
+    let mut builder = NetworkBuilder::new(1);
+    let left = builder.attached("left");
+    let router = builder.router("router");
+    let right = builder.attached("right");
+    for (name, one, other) in [("first", left, router), ("second", router, right)] {
+        let way = || Some(way(8_000_000, Span::from_millis(10)));
+        builder.link(
+            one,
+            other,
+            LinkSettings {
+                name: name.to_owned(),
+                forward: way(),
+                backward: way(),
+            },
+        );
+    }
+    let mut engine = Engine::new(builder.build().expect("a network"));
+    let (near_left, far_left) = memory_pair();
+    let (near_right, far_right) = memory_pair();
+    let everything = [Prefix::EVERYTHING_V4, Prefix::EVERYTHING_V6];
+    engine.attach(left, Box::new(near_left), &everything);
+    let right_ones = ["198.51.100.0/24", "2001:db8::/32"].map(|text| text.parse().expect("it is"));
+    engine.attach(right, Box::new(near_right), &right_ones);
+    (engine, far_left, far_right)
+}
+
+/// Lets the network run until nothing is left to happen, on time.
+fn run(engine: &mut Engine) {
+    let mut now = Time::ZERO;
+    for _ in 0..1_000_000 {
+        if !engine.turn(&mut || now).expect("memory does not fail") {
+            match engine.next_event() {
+                Some(next) => now = now.max(next),
+                None => return,
+            }
+        }
+    }
+    panic!("it never ends");
+}
+
+fn datagram(to: IpAddr, port: u16, length: u16) -> Vec<u8> {
+    let mut packets = PacketStore::default();
+    let end = Endpoint {
+        address: Address(1),
+        port,
+    };
+    let version = if to.is_ipv4() {
+        IpVersion::V4
+    } else {
+        IpVersion::V6
+    };
+    let mut record = Packet::datagram(end, end, version, 17);
+    record.payload_length = length;
+    let packet = packets.insert(record);
+    let from = if to.is_ipv4() {
+        [192, 0, 2, 1].into()
+    } else {
+        IpAddr::from([0x20; 16])
+    };
+    packets.set_ip(packet, (from, to));
+    let mut bytes = Vec::new();
+    Encoder::new(NodeAddresses)
+        .encode(&packets, packet, &mut bytes)
+        .expect("a datagram");
+    bytes
+}
+
+fn send(device: &mut Memory, at: u64, bytes: &[u8]) {
+    assert!(device.send(Time::from_nanos(at), bytes).expect("room"));
+}
+
+#[test]
+fn packets_cross_the_network_on_time_one_hop_older() {
+    let (mut engine, mut left, right) = network();
+    // 972 + 28 bytes at 8 Mbit/s: 1 ms.
+    let bytes = datagram([198, 51, 100, 9].into(), 7, 972);
+    send(&mut left, 1000, &bytes);
+    run(&mut engine);
+    let (at, arrived) = right.take().expect("it arrives");
+    assert_eq!(at, Time::from_nanos(22_001_000));
+    let mut expected = bytes.clone();
+    expected[8] -= 1;
+    let sum = bentpipe_wire::checksum::update_u16(
+        u16::from_be_bytes([bytes[10], bytes[11]]),
+        u16::from_be_bytes([bytes[8], bytes[9]]),
+        u16::from_be_bytes([expected[8], expected[9]]),
+    );
+    expected[10..12].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(arrived, expected);
+    assert_eq!(engine.lateness().count(), 1);
+    assert_eq!(engine.network().packets_held(), 0);
+    assert_eq!(engine.refusals().total(), 0);
+}
+
+#[test]
+fn each_refusal_is_counted_by_its_reason() {
+    let (mut engine, mut left, mut right) = network();
+    let good = datagram([198, 51, 100, 9].into(), 7, 10);
+    let mut wrong_sum = good.clone();
+    wrong_sum[10] ^= 1;
+    let mut short_header = good.clone();
+    short_header[0] = 0x44;
+    for bytes in [
+        &good[..30],
+        &[],
+        &[0x75; 40],
+        &short_header,
+        &wrong_sum,
+        &good,
+    ] {
+        send(&mut left, 0, bytes);
+    }
+    // Its own side: there is nowhere to go.
+    send(&mut right, 0, &good);
+    run(&mut engine);
+    let counts: Vec<_> = engine.refusals().each().filter(|(_, n)| *n > 0).collect();
+    let expected = [
+        ("truncated", 2),
+        ("version", 1),
+        ("ipv4_header", 1),
+        ("ipv4_checksum", 1),
+        ("no_route", 1),
+    ];
+    assert_eq!(counts, expected);
+    assert!(right.take().is_some());
+    assert!(right.take().is_none());
+}
+
+#[test]
+fn a_million_flows_and_any_bytes_take_bounded_memory_and_service_goes_on() {
+    let (mut engine, mut left, right) = network();
+    engine.network_mut().packets_mut().limit_bytes(1 << 20);
+    let mut random = RandomStream::new(3, "flows", "test");
+    let mut noise = vec![0; 1500];
+    let mut now = Time::ZERO;
+    let flows: u64 = if cfg!(debug_assertions) {
+        100_000
+    } else {
+        1_000_000
+    };
+    for _ in 0..flows {
+        let bits = random.bits();
+        let to = [198, 51, 100, bits as u8];
+        let mut bytes = datagram(to.into(), (bits >> 8) as u16, (bits >> 24) as u16 % 1400);
+        // Other sources, too: the addresses of a quarter are random.
+        if bits & 0xc000_0000 == 0 {
+            bytes[12..16].copy_from_slice(&(bits >> 16).to_le_bytes()[..4]);
+        }
+        if bits & 0x3000_0000 == 0 {
+            for chunk in noise.chunks_mut(8) {
+                chunk.copy_from_slice(&random.bits().to_le_bytes()[..chunk.len()]);
+            }
+            noise[0] = noise[0] & 0x2f | 0x40;
+            let length = (bits >> 40) as usize % noise.len();
+            bytes = noise[..length].to_vec();
+        }
+        left.send(now, &bytes).expect("memory");
+        while engine.turn(&mut || now).expect("memory") {}
+        now += Span::from_micros(7);
+        while right.take().is_some() {}
+    }
+    assert!(engine.network().packets().bytes_allocated() <= 2 << 20);
+    run_from(&mut engine, now);
+    while right.take().is_some() {}
+    assert_eq!(engine.network().packets_held(), 0);
+    assert_eq!(engine.network().violations(), []);
+    let good = datagram([198, 51, 100, 9].into(), 7, 10);
+    let later = now + Span::from_secs(10);
+    left.send(later, &good).expect("memory");
+    run_from(&mut engine, later);
+    assert!(right.take().is_some(), "service goes on");
+}
+
+fn run_from(engine: &mut Engine, mut now: Time) {
+    for _ in 0..1_000_000 {
+        if !engine.turn(&mut || now).expect("memory does not fail") {
+            match engine.next_event() {
+                Some(next) => now = now.max(next),
+                None => return,
+            }
+        }
+    }
+    panic!("it never ends");
+}
+
+#[test]
+fn a_recording_is_played_as_it_was() {
+    use crate::{Capture, Recorder, Replay};
+    let path = std::env::temp_dir().join(format!("bentpipe-replay-{}.pcapng", std::process::id()));
+    let (near, mut far) = memory_pair();
+    let capture = Capture::create(&path, ["in", "out"], u64::MAX, None).expect("a file");
+    let mut recorder = Recorder::new(near, capture);
+    let mut buffer = vec![0; 2000];
+    let bytes = datagram([198, 51, 100, 9].into(), 7, 100);
+    for at in [5_000, 9_000, 1_000_000_123] {
+        let at = Time::from_nanos(at);
+        far.send(at, &bytes).expect("room");
+        assert_eq!(
+            recorder.receive(at, &mut buffer).expect("memory"),
+            Some(bytes.len())
+        );
+    }
+    recorder.finish().expect("a file");
+    let mut replay = Replay::open(&path, Time::from_nanos(100)).expect("a capture");
+    std::fs::remove_file(&path).expect("it is there");
+    for at in [100, 4_100, 999_995_223] {
+        let at = Time::from_nanos(at);
+        assert_eq!(replay.next_arrival(), Some(at));
+        assert_eq!(
+            replay
+                .receive(Time::from_nanos(at.as_nanos() - 1), &mut buffer)
+                .expect("a file"),
+            None
+        );
+        assert_eq!(
+            replay.receive(at, &mut buffer).expect("a file"),
+            Some(bytes.len())
+        );
+        assert_eq!(buffer[..bytes.len()], bytes);
+    }
+    assert_eq!(replay.next_arrival(), None);
+    assert_eq!(
+        replay.receive(Time::LAST, &mut buffer).expect("a file"),
+        None
+    );
+}
