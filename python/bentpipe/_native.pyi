@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +84,17 @@ def run(
     default_probes: bool = False,
     controls: list[tuple[str, type]] = ...,
     progress: Callable[[float, float], None] | None = None,
+    no_series: bool = False,
+    take_records: Callable[[Any], None] | None = None,
 ) -> RunOutput:
     """Simulate a scenario file, or `text` in its place; releases the GIL.
 
     `pcap` pairs a link's name with the file its packets go to. With `default_probes`, a scenario
     that names no probes gets those that the plots need. `controls` are congestion controls of the
     caller's own, by name. `progress` is called a few times a second with the simulated time and
-    the duration, in seconds. Raises ScenarioError, RunError.
+    the duration, in seconds. With `no_series`, probes record nothing; `take_records` is called
+    with what they have recorded since the last time, in the form of `RunOutput.series`, which is
+    empty then. Raises ScenarioError, RunError.
     """
 
 def load(

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.scenario import Scenario
+from bentpipe.series import Series as Series
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from bentpipe._native import RunOutput
+    from bentpipe.probe_file import FiledSeries
 
 _Record = TypeVar("_Record")
 
@@ -143,20 +143,12 @@ class Summary:
         return _record(cls, data)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Series:
-    """A probe's samples: equally long columns, and the values' unit."""
-
-    times_s: NDArray[np.float64]
-    values: NDArray[np.float64]
-    unit: str
-
-
 class RunResult:
     """A finished run: `summary`, `series`, and the files that they can be written to."""
 
-    def __init__(self, output: RunOutput) -> None:
+    def __init__(self, output: RunOutput, *, filed: FiledSeries | None = None) -> None:
         self._output = output
+        self._filed = filed
 
     @property
     def summary_json(self) -> str:
@@ -170,11 +162,22 @@ class RunResult:
 
     @cached_property
     def series(self) -> Mapping[str, Series]:
-        """The probes, by name such as "download.congestion_window"."""
+        """The probes, by name such as "download.congestion_window".
+
+        Those of a run that wrote them to a file are read from there, each when it is asked for.
+        """
+        if self._filed is not None:
+            return self._filed
         return {
             name: Series(times_s=times, values=values, unit=unit)
             for name, (times, values, unit) in self._output.series.items()
         }
+
+    def outlines(self) -> Mapping[str, Series]:
+        """Return the probes for a plot: of those in a file, no more points than it can show."""
+        if self._filed is None:
+            return self.series
+        return {name: self._filed.outline(name) for name in self._filed}
 
     def flow(self, name: str | None = None) -> FlowResult:
         """Return the flow of that name, or the only one.
@@ -207,6 +210,8 @@ def run(
     pcap: Iterable[tuple[str, Path]] = (),
     default_probes: bool = False,
     progress: Callable[[float, float], None] | None = None,
+    probes_to: Path | IO[bytes] | None = None,
+    no_probes: bool = False,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -224,6 +229,11 @@ def run(
         Whether a scenario that names no probes gets those that the plots need.
     progress
         Called some ten times a second with the simulated time so far and the duration, in seconds.
+    probes_to
+        A Parquet file that the probes are written to while the run goes on, in tidy form; they are
+        then not kept in memory, and there may be fifty times as many of them.
+    no_probes
+        Whether nothing is recorded, whatever the scenario names.
 
     Raises
     ------
@@ -235,48 +245,35 @@ def run(
     from bentpipe import _native, congestion
 
     scenario = Scenario.of(scenario).with_settings(settings or {})
-    output = _native.run(
-        scenario.path,
-        text=scenario.text,
-        seed=seed,
-        overrides=list(scenario.settings),
-        pcap=[(link, str(path)) for link, path in pcap],
-        default_probes=default_probes,
-        controls=congestion.registered(),
-        progress=progress,
-    )
-    return RunResult(output)
+
+    def simulate(take: Callable[[Any], None] | None) -> RunOutput:
+        return _native.run(
+            scenario.path,
+            text=scenario.text,
+            seed=seed,
+            overrides=list(scenario.settings),
+            pcap=[(link, str(path)) for link, path in pcap],
+            default_probes=default_probes,
+            controls=congestion.registered(),
+            progress=progress,
+            no_series=no_probes,
+            take_records=take,
+        )
+
+    if probes_to is None or no_probes:
+        return RunResult(simulate(None))
+    from bentpipe.probe_file import ProbeWriter
+
+    with ProbeWriter(probes_to) as writer:
+        output = simulate(writer.take)
+    return RunResult(output, filed=writer.filed())
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:
     """Put the probes below each other in one table: series, time_s, value, unit."""
-    import pyarrow as pa
+    from bentpipe.probe_file import tidy
 
-    # Names and units repeat for every sample: as dictionaries they cost next to nothing.
-    label = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema(
-        [("series", label), ("time_s", pa.float64()), ("value", pa.float64()), ("unit", label)]
-    )
-    pieces = [
-        pa.table(
-            {
-                "series": _repeated(name, len(each.times_s)),
-                "time_s": pa.array(each.times_s),
-                "value": pa.array(each.values),
-                "unit": _repeated(each.unit, len(each.times_s)),
-            },
-            schema=schema,
-        )
-        for name, each in series.items()
-    ]
-    return pa.concat_tables(pieces).unify_dictionaries() if pieces else schema.empty_table()
-
-
-def _repeated(label: str, count: int) -> pa.DictionaryArray:
-    import numpy as np
-    import pyarrow as pa
-
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [label])
+    return tidy(series)
 
 
 def _flow(data: Mapping[str, Any]) -> FlowResult:

@@ -22,7 +22,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Rules of the user's own, which every run knows.
     "congestion": {"_native", *BASE},
     "scenario": {"_native", "congestion", *BASE},
-    "results": {"_native", "congestion", "scenario", *BASE},
+    "series": set(),
+    "probe_file": {"series"},
+    "results": {"_native", "congestion", "probe_file", "scenario", "series", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     "plot": {"results", "scenario", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli, results
+from bentpipe import cli, probe_file
 from bentpipe.cli.commands import application
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
@@ -337,7 +337,7 @@ def test_work_that_fails_is_1(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "probes.parquet")
 
-    monkeypatch.setattr(results.RunResult, "write_parquet", full)
+    monkeypatch.setattr(probe_file.ProbeWriter, "take", full)
     said = bentpipe("run", small, "--out", tmp_path)
     assert_refused(said, "probes.parquet: no space left on device", status=1)
 

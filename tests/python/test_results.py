@@ -117,3 +117,51 @@ def test_the_package_has_what_it_says() -> None:
         assert getattr(bentpipe, name) is not None
     with pytest.raises(AttributeError, match="zebra"):
         _ = bentpipe.zebra
+
+
+def test_probes_written_as_they_come_are_those_that_are_kept(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    changes = {
+        "probes.interval": "every-change",
+        "links.l.rate": "100 Mbit/s",
+        "duration": "300 s",
+        "probes.series": ["two.sent", "two.congestion_window", "l.forward.queue", "l.return.queue"],
+    }
+    kept = bentpipe.run(scenario, settings=changes)
+    path = tmp_path / "probes.parquet"
+    filed = bentpipe.run(scenario, settings=changes, probes_to=path)
+    assert [file.name for file in tmp_path.iterdir()] == ["probes.parquet"]
+    assert pq.ParquetFile(path).num_row_groups > 8
+    assert list(filed.series) == list(kept.series)
+    assert sum(len(each.values) for each in kept.series.values()) > 4_000_000
+    for name, series in kept.series.items():
+        again = filed.series[name]
+        assert again.unit == series.unit
+        assert np.array_equal(again.times_s, series.times_s)
+        assert np.array_equal(again.values, series.values)
+        outline = filed.outlines()[name]
+        assert len(outline.values) < 100_000
+        assert (outline.values.min(), outline.values.max()) == (
+            series.values.min(),
+            series.values.max(),
+        )
+        assert np.all(np.diff(outline.times_s) >= 0)
+    with pytest.raises(KeyError):
+        filed.series["three.sent"]
+
+
+def test_a_run_that_fails_leaves_no_probes(scenario: Scenario, tmp_path: Path) -> None:
+    def give_up(*_: float) -> None:
+        raise RuntimeError("enough")
+
+    settings = {"links.l.rate": "100 Mbit/s", "duration": "300 s"}
+    with pytest.raises(RuntimeError, match="enough"):
+        bentpipe.run(
+            scenario, settings=settings, probes_to=tmp_path / "probes.parquet", progress=give_up
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_recorded_where_nobody_looks(scenario: Scenario) -> None:
+    assert bentpipe.run(scenario, no_probes=True).series == {}

@@ -30,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) pcap: Vec<(String, PathBuf)>,
     /// Whether a scenario that names no probes gets the default ones.
     pub(crate) default_probes: bool,
+    /// Whether nobody will look at the probes.
+    pub(crate) no_series: bool,
     /// Congestion controls in Python.
     pub(crate) controls: CustomControls,
 }
@@ -94,6 +96,8 @@ impl Running {
                 .map(|(place, path)| CaptureRequest { place, path })
                 .collect(),
             default_probes: request.default_probes,
+            no_series: request.no_series,
+            most_records: None,
             custom_controls: request.controls,
         };
         let run = Run::new(&scenario, &options)?;
@@ -109,6 +113,14 @@ impl Running {
         Ok(self.run.advance(SLICE)? == Progress::Ended)
     }
 
+    /// Takes what the probes recorded since this was last asked, where it is `many` or more.
+    pub(crate) fn take_records(&mut self, many: u64) -> Vec<Series> {
+        if self.run.records() < many {
+            return Vec::new();
+        }
+        self.run.take_records().into_iter().map(columns).collect()
+    }
+
     /// The simulated time so far and the duration, in seconds.
     pub(crate) fn simulated_s(&self) -> (f64, f64) {
         (self.run.share_done() * self.duration_s, self.duration_s)
@@ -120,16 +132,19 @@ impl Running {
         output.summary.wall_s = self.started.elapsed().as_secs_f64();
         let summary_json = serde_json::to_string(&output.summary)
             .map_err(|error| Stopped::Failed(error.to_string()))?;
-        let columns = |series: bentpipe_scenario::RecordedSeries| Series {
-            name: series.name,
-            times_s: series.times_ns.iter().map(|ns| *ns as f64 / 1e9).collect(),
-            values: series.values,
-            unit: series.unit.to_owned(),
-        };
         Ok(Finished {
             summary_json,
             series: output.series.into_iter().map(columns).collect(),
         })
+    }
+}
+
+fn columns(series: bentpipe_scenario::RecordedSeries) -> Series {
+    Series {
+        name: series.name,
+        times_s: series.times_ns.iter().map(|ns| *ns as f64 / 1e9).collect(),
+        values: series.values,
+        unit: series.unit.to_owned(),
     }
 }
 

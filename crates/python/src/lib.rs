@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use bentpipe_scenario::MANY_RECORDS;
 use congestion::{Ack, Failure, PythonWindow};
 use engine::{Request, Running, Source, Stopped};
 use output::RunOutput;
@@ -51,7 +52,8 @@ fn scenario_error(message: String) -> PyErr {
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false, controls = Vec::new(), progress = None
+    default_probes = false, controls = Vec::new(), progress = None, no_series = false,
+    take_records = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -67,6 +69,8 @@ fn run<'py>(
     default_probes: bool,
     controls: Vec<(String, Bound<'py, PyType>)>,
     progress: Option<Bound<'py, PyAny>>,
+    no_series: bool,
+    take_records: Option<Bound<'py, PyAny>>,
 ) -> PyResult<RunOutput> {
     let failure = Failure::default();
     let request = Request {
@@ -78,12 +82,21 @@ fn run<'py>(
         seed,
         pcap,
         default_probes,
+        no_series,
         controls: congestion::controls(controls, &failure)?,
     };
     let mut running = py.detach(|| Running::start(request))?;
     loop {
         let ended = py.detach(|| running.advance())?;
         failure.check(py)?;
+        if let Some(take) = &take_records {
+            // At the end all of them, so that none is left to keep.
+            let many = if ended { 0 } else { MANY_RECORDS };
+            let records = py.detach(|| running.take_records(many));
+            if !records.is_empty() {
+                take.call1((output::columns(py, records)?,))?;
+            }
+        }
         if ended {
             break;
         }

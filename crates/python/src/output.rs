@@ -30,6 +30,20 @@ impl From<Finished> for RunOutput {
     }
 }
 
+/// Probe name -> (times in seconds, values, unit).
+pub(crate) fn columns(py: Python<'_>, series: Vec<Series>) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    for series in series {
+        let columns = (
+            series.times_s.into_pyarray(py),
+            series.values.into_pyarray(py),
+            series.unit,
+        );
+        dict.set_item(series.name, columns)?;
+    }
+    Ok(dict.unbind())
+}
+
 #[pymethods]
 impl RunOutput {
     /// Probe name -> (times in seconds, values, unit).
@@ -40,16 +54,7 @@ impl RunOutput {
                 let mut guard = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
                 std::mem::take(&mut *guard)
             };
-            let dict = PyDict::new(py);
-            for series in pending {
-                let columns = (
-                    series.times_s.into_pyarray(py),
-                    series.values.into_pyarray(py),
-                    series.unit,
-                );
-                dict.set_item(series.name, columns)?;
-            }
-            Ok::<_, PyErr>(dict.unbind())
+            columns(py, pending)
         })?;
         Ok(dict.clone_ref(py))
     }

@@ -50,6 +50,24 @@ impl Trace {
         &self.series
     }
 
+    /// Records held, of all series together.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.series.iter().map(|s| s.times_ns.len() as u64).sum()
+    }
+
+    /// Takes out what was recorded since this was last asked; the series go on.
+    #[must_use]
+    pub fn drain(&mut self) -> Vec<Series> {
+        let drained = |series: &mut Series| Series {
+            name: series.name.clone(),
+            unit: series.unit,
+            times_ns: std::mem::take(&mut series.times_ns),
+            values: std::mem::take(&mut series.values),
+        };
+        self.series.iter_mut().map(drained).collect()
+    }
+
     /// Takes the series out.
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {

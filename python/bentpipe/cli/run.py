@@ -42,6 +42,8 @@ def run(
             seed=seed,
             pcap=captures,
             default_probes=folder is not None,
+            probes_to=None if folder is None else folder / _PROBES,
+            no_probes=folder is None,
             progress=progress,
         )
 
@@ -76,9 +78,8 @@ def _write(result: RunResult, folder: Path) -> list[Path]:
 
     summary = folder / "summary.json"
     summary.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
-    probes = folder / "probes.parquet"
-    result.write_parquet(probes)
-    plots, left_out = write_run_plots(result.series, folder)
+    probes = folder / _PROBES
+    plots, left_out = write_run_plots(result.outlines(), folder)
     if left_out:
         print(
             f"bentpipe: no plots of {left_out} more flows and links; the samples are in {probes}",
@@ -87,6 +88,7 @@ def _write(result: RunResult, folder: Path) -> list[Path]:
     return [summary, probes, *plots]
 
 
+_PROBES = "probes.parquet"
 # What `run --out` wrote there, a name a line.
 _WRITTEN = ".bentpipe-wrote"
 

@@ -40,12 +40,14 @@ def simulate(task: Task) -> Outcome:
     """Simulate a cell; a failure is an outcome, too. Releases the GIL."""
     began = time.perf_counter()
     try:
-        result = run(task.scenario, default_probes=task.series)
-        series = None
-        if task.series:
-            buffer = io.BytesIO()
-            result.write_parquet(buffer)
-            series = buffer.getvalue()
+        buffer = io.BytesIO()
+        result = run(
+            task.scenario,
+            default_probes=task.series,
+            probes_to=buffer if task.series else None,
+            no_probes=not task.series,
+        )
+        series = buffer.getvalue() if task.series else None
     except BaseException as error:
         # A panic in the simulator is no Exception; it fails its cell like any other error.
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):

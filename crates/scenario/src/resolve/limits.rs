@@ -17,8 +17,11 @@ pub const MAX_NODES_AND_DIRECTIONS: usize = 60_000;
 pub const MAX_FLOWS: usize = 60_000;
 /// Most series.
 pub const MAX_SERIES: usize = 10_000;
-/// Most records of all series together, at 16 bytes each.
+/// Most records of all series together that a run keeps, at 16 bytes each.
 pub const MAX_RECORDS: u64 = 20_000_000;
+/// Most records of all series together, where they are taken as they come: 16 GB, before they are
+/// compressed.
+pub const MAX_TAKEN_RECORDS: u64 = 1_000_000_000;
 /// Most listed packets of all link directions together.
 pub const MAX_LOST_PACKETS: usize = 1_000_000;
 

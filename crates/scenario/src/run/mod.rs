@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use bentpipe_sim::{End, Network, Progress};
 use bentpipe_types::{Series, Time};
 
+use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
 use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
@@ -39,6 +40,10 @@ pub struct RunOptions {
     pub captures: Vec<CaptureRequest>,
     /// Record the usual series of every flow and link where the scenario names none.
     pub default_probes: bool,
+    /// Record no series, whatever the scenario names: nobody will look at them.
+    pub no_series: bool,
+    /// Most records of series to keep, if not [`MAX_RECORDS`].
+    pub most_records: Option<u64>,
     /// Window rules that are not built in.
     pub custom_controls: CustomControls,
 }
@@ -60,6 +65,9 @@ pub struct Run {
     seed: u64,
     queues: Vec<Queue>,
     captures: Vec<(PathBuf, CaptureFailure)>,
+    /// Records of series that were taken out.
+    taken: u64,
+    most_records: u64,
 }
 
 /// Most packets that may be queued, in flight or held at once: 2 GiB of them.
@@ -76,7 +84,9 @@ impl Run {
         let seed = options.seed.unwrap_or(scenario.seed);
         let queues = direction::queues(scenario);
         let mut network = build::network(scenario, seed, &options.custom_controls)?;
-        build::probe(scenario, options.default_probes, &mut network);
+        if !options.no_series {
+            build::probe(scenario, options.default_probes, &mut network);
+        }
         let mut captures = Vec::new();
         for request in &options.captures {
             let (link, end) = place(scenario, &request.place)?;
@@ -92,16 +102,46 @@ impl Run {
             seed,
             queues,
             captures,
+            taken: 0,
+            most_records: options.most_records.unwrap_or(MAX_RECORDS),
         })
     }
 
-    /// Runs for at most `budget` events.
+    /// Runs for at most `budget` events: fewer, where that gives [`MANY_RECORDS`] that could be
+    /// taken.
     ///
     /// # Errors
     ///
-    /// More packets at once than fit in memory.
+    /// More packets at once, or more records of series, than fit in memory.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
-        let progress = self.network.run(self.end, budget);
+        let mut progress = Progress::Running;
+        let mut left = budget;
+        while progress == Progress::Running && left > 0 {
+            let events = left.min(EVENTS_AT_ONCE);
+            left -= events;
+            progress = self.network.run(self.end, events);
+            self.check_held()?;
+            if self.network.records() > MANY_RECORDS {
+                break;
+            }
+        }
+        Ok(progress)
+    }
+
+    /// Takes the records that series have got since this was last asked, so that they need not be
+    /// kept until the end. Every series is there each time, in the same order.
+    pub fn take_records(&mut self) -> Vec<Series> {
+        self.taken += self.network.records();
+        self.network.take_records()
+    }
+
+    /// Records of series that are kept.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.network.records()
+    }
+
+    fn check_held(&self) -> Result<(), RunError> {
         if self.network.packets_held() > MOST_PACKETS {
             let message = format!(
                 "more than {MOST_PACKETS} packets at once at {:.3} s: windows or queues are too large",
@@ -109,7 +149,20 @@ impl Run {
             );
             return Err(RunError::Failed(message));
         }
-        Ok(progress)
+        let kept = self.network.records();
+        let (all, most) = if self.taken > 0 {
+            (self.taken + kept, MAX_TAKEN_RECORDS)
+        } else {
+            (kept, self.most_records)
+        };
+        if all > most {
+            let message = format!(
+                "more than {most} records of probes at {:.3} s: name fewer series, or an interval in place of \"every-change\"",
+                self.network.now().as_secs_f64()
+            );
+            return Err(RunError::Failed(message));
+        }
+        Ok(())
     }
 
     /// The simulated time so far, as a share of the scenario's duration.
@@ -150,13 +203,16 @@ impl Scenario {
     /// Those of [`Run`].
     pub fn run(&self, options: &RunOptions) -> Result<RunOutput, RunError> {
         let mut run = Run::new(self, options)?;
-        while run.advance(EVENTS_AT_ONCE)? == Progress::Running {}
+        while run.advance(u64::MAX)? == Progress::Running {}
         run.finish()
     }
 }
 
 /// Events between two looks at what is held.
-const EVENTS_AT_ONCE: u64 = 100_000;
+const EVENTS_AT_ONCE: u64 = 50_000;
+
+/// Records at which [`Run::advance`] stops early, to let them be taken: 16 MiB of them.
+pub const MANY_RECORDS: u64 = 1 << 20;
 
 /// The link and the end that a capture's place names.
 fn place<'s>(scenario: &'s Scenario, place: &str) -> Result<(&'s str, End), RunError> {

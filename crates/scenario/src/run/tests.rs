@@ -108,3 +108,62 @@ fn a_capture_is_refused_where_there_is_no_such_place() {
         RunError::Failed(_)
     ));
 }
+
+#[test]
+fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
+    let scenario = scenario(&[
+        ("probes.interval", "every-change"),
+        (
+            "probes.series",
+            r#"["download.sent", "download.congestion_window", "satellite.forward.queue"]"#,
+        ),
+    ]);
+    let run = |options: RunOptions| scenario.run(&options);
+    let kept = run(RunOptions::default()).expect("it runs");
+    let records = |series: &[Series]| -> usize { series.iter().map(|s| s.values.len()).sum() };
+    let all = records(&kept.series);
+    assert!(all > 800, "{all}");
+    let few = |most| RunOptions {
+        most_records: Some(most),
+        ..RunOptions::default()
+    };
+    assert!(run(few(all as u64)).is_ok());
+    let error = run(few(all as u64 - 1)).expect_err("too many").to_string();
+    assert!(
+        error.starts_with(&format!("more than {} records", all - 1)),
+        "{error}"
+    );
+    assert!(error.contains("every-change"), "{error}");
+    // Nobody looks at them.
+    let none = RunOptions {
+        no_series: true,
+        ..few(1)
+    };
+    let silent = run(none).expect("it runs");
+    assert!(silent.series.is_empty());
+    let json = |output: &RunOutput| serde_json::to_string(&output.summary).expect("JSON");
+    assert_eq!(json(&silent), json(&kept));
+    // Taken as they come: a piece at a time, together the same.
+    let mut run = Run::new(&scenario, &few(100)).expect("it fits together");
+    let mut taken: Vec<Series> = Vec::new();
+    let mut pieces = 0;
+    loop {
+        let progress = run.advance(20).expect("never many at once");
+        let piece = run.take_records();
+        pieces += usize::from(records(&piece) > 0);
+        if taken.is_empty() {
+            taken = piece;
+        } else {
+            for (all, more) in taken.iter_mut().zip(piece) {
+                assert_eq!(all.name, more.name);
+                all.times_ns.extend(more.times_ns);
+                all.values.extend(more.values);
+            }
+        }
+        if progress == Progress::Ended {
+            break;
+        }
+    }
+    assert!(pieces > 20, "{pieces}");
+    assert_eq!(taken, kept.series);
+}

@@ -1,6 +1,6 @@
 //! Probes at work: they look when they are to, and record what they see.
 
-use bentpipe_types::{Agent, Endpoint, SeriesId, Span, Time};
+use bentpipe_types::{Agent, Endpoint, Series, SeriesId, Span, Time};
 
 use super::Network;
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
@@ -90,6 +90,19 @@ impl Network {
             self.probes.interval = Some(rates.max(Span::from_nanos(1)));
             self.schedule.push(self.now, self.sampler());
         }
+    }
+
+    /// Records that the probes have made and nobody has taken.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.trace.records()
+    }
+
+    /// Takes what the probes have recorded since this was last asked, for who can't keep all of it
+    /// until the end.
+    #[must_use]
+    pub fn take_records(&mut self) -> Vec<Series> {
+        self.trace.drain()
     }
 
     /// The sampler's name in the schedule: after all directions and nodes.

@@ -1,0 +1,168 @@
+"""Probes in a Parquet file, written while a run goes on and read a part at a time.
+
+Tidy form: columns series, time_s, value, unit. A run at every change of eight series records
+gigabytes in an hour, so that neither the run nor who draws it later may need all of it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from bentpipe.series import Series
+
+Floats = NDArray[np.float64]
+# As the simulator hands them over: times in seconds, values, unit.
+Columns = tuple[Floats, Floats, str]
+
+# Names and units repeat for every sample: as dictionaries they cost next to nothing.
+_LABEL: Final = pa.dictionary(pa.int32(), pa.string())
+SCHEMA: Final = pa.schema(
+    [("series", _LABEL), ("time_s", pa.float64()), ("value", pa.float64()), ("unit", _LABEL)]
+)
+# With more series than this, row groups of one series each would be tiny.
+_MOST_GROUPS: Final = 64
+# Of a row group, a plot shows the extremes of so many stretches: it is some thousand points wide.
+_STRETCHES: Final = 2000
+
+
+class ProbeWriter:
+    """Writes what a run's probes record as it comes; `take` is what the simulator calls.
+
+    A file appears under its name when it is whole.
+    """
+
+    def __init__(self, target: Path | IO[bytes]) -> None:
+        self._target = target
+        self._part = (
+            target.with_name(f".{target.name}.part") if isinstance(target, Path) else target
+        )
+        self._writer = pq.ParquetWriter(self._part, SCHEMA)
+        self._units: dict[str, str] = {}
+
+    def take(self, columns: Mapping[str, Columns]) -> None:
+        """Write records: name -> (times in seconds, values, unit)."""
+        self._units |= {name: unit for name, (_, _, unit) in columns.items()}
+        tables = [_table(name, *each) for name, each in columns.items() if len(each[0])]
+        if len(tables) > _MOST_GROUPS:
+            tables = [pa.concat_tables(tables).unify_dictionaries()]
+        for table in tables:
+            self._writer.write_table(table)
+
+    def filed(self) -> FiledSeries:
+        """Return the series as they are in the file, which is whole."""
+        return FiledSeries(self._target, self._units)
+
+    def __enter__(self) -> ProbeWriter:
+        """Write until the end of the block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Give the file its name; leave no part of one behind where the run failed."""
+        if kind is None:
+            self._writer.close()
+            if isinstance(self._target, Path) and isinstance(self._part, Path):
+                self._part.replace(self._target)
+            return
+        # Where the disk is full, the end of the file can't be written either.
+        with suppress(OSError):
+            self._writer.close()
+        if isinstance(self._part, Path):
+            self._part.unlink(missing_ok=True)
+
+
+class FiledSeries(Mapping[str, Series]):
+    """The series in a file. Each is read when it is asked for, and not kept."""
+
+    def __init__(self, source: Path | IO[bytes], units: Mapping[str, str]) -> None:
+        self._source = source
+        self._units = units
+
+    def __getitem__(self, name: str) -> Series:
+        """Read one series."""
+        return self._joined(name, lambda times_s, values: (times_s, values))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._units)
+
+    def __len__(self) -> int:
+        """Return the number of series."""
+        return len(self._units)
+
+    def outline(self, name: str) -> Series:
+        """Read one series with as many of its points as a plot can show."""
+        return self._joined(name, _extremes)
+
+    def _joined(
+        self,
+        name: str,
+        each: Callable[[Floats, Floats], tuple[Floats, Floats]],
+    ) -> Series:
+        if name not in self._units:
+            raise KeyError(name)
+        pieces = [each(*piece) for piece in self._pieces(name)]
+        empty = np.zeros(0)
+        return Series(
+            times_s=np.concatenate([empty, *(times for times, _ in pieces)]),
+            values=np.concatenate([empty, *(values for _, values in pieces)]),
+            unit=self._units[name],
+        )
+
+    def _pieces(self, name: str) -> Iterator[tuple[Floats, Floats]]:
+        if not isinstance(self._source, Path):
+            self._source.seek(0)
+        file = pq.ParquetFile(self._source)
+        for index in range(file.num_row_groups):
+            known = file.metadata.row_group(index).column(0).statistics
+            if known is not None and known.has_min_max and not known.min <= name <= known.max:
+                continue
+            rows = file.read_row_group(index, columns=["series", "time_s", "value"])
+            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), name))
+            yield rows["time_s"].to_numpy(), rows["value"].to_numpy()
+
+
+def tidy(series: Mapping[str, Series]) -> pa.Table:
+    """Put the probes below each other in one table: series, time_s, value, unit."""
+    pieces = [_table(name, each.times_s, each.values, each.unit) for name, each in series.items()]
+    return pa.concat_tables(pieces).unify_dictionaries() if pieces else SCHEMA.empty_table()
+
+
+def _extremes(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Keep the lowest and the highest of each stretch of samples, and the very first and last."""
+    count = len(values)
+    if count <= 4 * _STRETCHES:
+        return times_s, values
+    stretch = -(-count // _STRETCHES)
+    whole = count - count % stretch
+    starts = np.arange(0, whole, stretch)
+    blocks = values[:whole].reshape(-1, stretch)
+    rest = np.arange(whole, count)
+    keep = np.unique(
+        np.concatenate([[0, count - 1], starts + blocks.argmin(1), starts + blocks.argmax(1), rest])
+    )
+    return times_s[keep], values[keep]
+
+
+def _table(name: str, times_s: Floats, values: Floats, unit: str) -> pa.Table:
+    return pa.table(
+        {
+            "series": _repeated(name, len(times_s)),
+            "time_s": pa.array(times_s),
+            "value": pa.array(values),
+            "unit": _repeated(unit, len(times_s)),
+        },
+        schema=SCHEMA,
+    )
+
+
+def _repeated(label: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [label])
