@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,7 @@ import pytest
 import bentpipe
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction.paths import flow_paths
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, ready_made
 
 # Three links, the middle one the slowest; TCP as the formulas know it.
 TEXT = """
@@ -170,7 +175,7 @@ def test_with_loss_the_loss_models_apply(routed: Scenario) -> None:
         },
     )
     assert flow.loss_rate == pytest.approx(0.01)
-    assert flow.binding == "loss"
+    assert flow.lowest == "loss"
     for name in ("mathis", "padhye", "cardwell"):
         answer = model(flow, name)
         assert answer.applies, answer.reason
@@ -200,7 +205,7 @@ def test_the_window_binds_where_it_is_small(routed: Scenario) -> None:
             "flows.download.app.size": "100 MB",
         },
     )
-    assert narrow.binding == "uplink ACKs"
+    assert narrow.lowest == "uplink ACKs"
     assert narrow.saturation_window_bytes is None
 
 
@@ -217,3 +222,141 @@ def test_no_prediction_exceeds_the_capacity(routed: Scenario) -> None:
             for answer in flow.models:
                 if answer.throughput_bps is not None:
                     assert answer.throughput_bps <= flow.capacity_bps * (1 + 1e-12)
+
+
+def _no_flow_passes_its_limits(scenario: Scenario) -> None:
+    predicted = {flow.name: flow for flow in bentpipe.predict(scenario).flows}
+    for flow in bentpipe.run(scenario, no_probes=True).summary.flows:
+        for name, limit_bps in predicted[flow.name].limits_bps.items():
+            assert flow.goodput_bps <= limit_bps, (flow.name, name)
+
+
+@pytest.mark.parametrize("name", ready_made())
+def test_no_ready_made_scenario_passes_its_own_limits(name: str) -> None:
+    _no_flow_passes_its_limits(Scenario.find(name))
+
+
+@pytest.mark.parametrize("control", ["reno", "westwood", "cubic", "hybla", "bbr", "bbr3"])
+@pytest.mark.parametrize("size", ["2 kB", "40 kB", "1 MB"])
+@pytest.mark.parametrize("uplink", ["1 Mbit/s", "2400 bit/s"])
+def test_no_window_rule_passes_the_limits(
+    routed: Scenario, control: str, size: str, uplink: str
+) -> None:
+    for more in (
+        {},
+        {"hosts.client.tcp.receive_buffer": "5000 B", "hosts.client.tcp.delayed_ack": "off"},
+        {
+            "hosts.client.tcp.receive_buffer": "1 MB",
+            "hosts.server.tcp.initial_window": "10 segments",
+        },
+        {"links.satellite.forward.queue.limit": "3 packets"},
+        {"links.satellite.compression": "rfc1144"},
+    ):
+        settings = {
+            "hosts.server.tcp.congestion_control": control,
+            "hosts.server.tcp.timestamps": False,
+            "links.satellite.forward.rate": uplink,
+            "flows.download.app.size": size,
+        }
+        _no_flow_passes_its_limits(routed.with_settings(settings | more))
+
+
+def test_acks_that_are_dropped_pass_the_estimate_and_it_is_called_one(routed: Scenario) -> None:
+    settings = {
+        "links.satellite.forward.rate": "2400 bit/s",
+        "links.satellite.forward.queue.limit": "2 packets",
+        "hosts.client.tcp.receive_buffer": "1 MB",
+    }
+    scenario = routed.with_settings(settings)
+    flow = only_flow(scenario)
+    assert flow.lowest == "uplink ACKs"
+    assert "uplink ACKs" not in flow.limits_bps
+    assert bentpipe.run(scenario).flow().goodput_bps > 1.1 * flow.estimates_bps["uplink ACKs"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"links.home.forward.errors.packet_loss_rate": 1},
+        {"links.home.forward.errors.bit_error_rate": 1},
+        {"links.home.forward.errors.bit_error_rate": 5e-324},
+        {"links.home.forward.errors.packet_loss_rate": 1e-300},
+        {
+            **{f"links.{link}.delay": "0 s" for link in ("lan", "home")},
+            **{f"links.satellite.{way}.delay": "0 s" for way in ("forward", "return")},
+        },
+        {"flows.download.app.size": "1 B"},
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_extremes_give_numbers(routed: Scenario, settings: dict[str, object]) -> None:
+    flow = only_flow(routed, settings)
+    numbers = [*flow.limits_bps.values(), *flow.estimates_bps.values()]
+    for answer in flow.models:
+        numbers += [answer.throughput_bps or 0.0, answer.transfer_time_s or 0.0]
+    assert all(math.isfinite(number) and number >= 0.0 for number in numbers), numbers
+    if 1 in settings.values():
+        assert flow.limits_bps["loss"] == 0.0
+
+
+USERS = """
+name = "many"
+duration = "60 s"
+hosts = { server = {}, user = { count = COUNT } }
+gateways.hub.kind = "router"
+[links.sky]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "250 ms"
+[links.home]
+between = ["hub", "user"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "user"
+app = { kind = "bulk", size = "1 MB" }
+"""
+
+
+def test_alike_flows_are_one_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from bentpipe.cli import execute
+
+    file = tmp_path / "many.toml"
+    file.write_text(USERS.replace("COUNT", "1000"), encoding="utf-8")
+    flows = bentpipe.predict(file).flows
+    assert len(flows) == 1000
+    assert {flow.like for flow in flows} == {"download-1"}
+    assert flows[499].downlink == ("sky.forward", "home-500.forward")
+    assert "999 other flows" in flows[0].models[0].reason
+    assert execute(["predict", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "download-1 and 999 alike" in said
+    assert len(said.splitlines()) < 40
+
+
+def test_a_huge_window_is_not_followed_segment_by_segment(tmp_path: Path) -> None:
+    settings = {
+        **{f"hosts.{host}.tcp.mss": "64 B" for host in ("server", "client")},
+        "hosts.server.tcp.initial_window": "10000000 segments",
+        "hosts.server.tcp.send_buffer": "1 GB",
+        "hosts.client.tcp.receive_buffer": "1 GB",
+        "flows.download.app.size": "1 GB",
+        "links.satellite.return.queue.limit": "1000000000 packets",
+    }
+    file = tmp_path / "routed.toml"
+    file.write_text(TEXT, encoding="utf-8")
+    changes = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    command = [sys.executable, "-m", "bentpipe", "predict", str(file), "--json", *changes]
+    # 700 MB of address space: 2.3 GB were needed.
+    finished = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"OPENBLAS_NUM_THREADS": "1", "PATH": ""},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (700 << 20, 700 << 20)),
+    )
+    (flow,) = json.loads(finished.stdout)["flows"]
+    reasons = {each["name"]: each["reason"] for each in flow["models"]}
+    assert "10,000,000" in reasons["delayed_ack"] or "15,625,000" in reasons["delayed_ack"]

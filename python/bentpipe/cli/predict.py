@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -21,15 +22,18 @@ def predict(*, file: str, settings: Sequence[str], as_json: bool) -> None:
     if as_json:
         print_json(asdict(prediction))
         return
-    for number, flow in enumerate(prediction.flows):
+    alike = Counter(flow.like for flow in prediction.flows)
+    first = [flow for flow in prediction.flows if flow.like == flow.name]
+    for number, flow in enumerate(first):
         if number:
             print()
-        _print_flow(prediction.scenario, flow)
+        _print_flow(prediction.scenario, flow, alike[flow.name])
 
 
-def _print_flow(scenario: str, flow: FlowPrediction) -> None:
+def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
     size = "until the end" if flow.transfer_bytes is None else format_bytes(flow.transfer_bytes)
-    print(f"{scenario}, flow {flow.name}: {size}")
+    others = "" if alike == 1 else f" and {alike - 1:,} alike"
+    print(f"{scenario}, flow {flow.name}{others}: {size}")
     facts = Table(headings=("", "", ""), left=frozenset({1}), prose=True)
     facts.add("data", " → ".join(flow.downlink), f"bottleneck {flow.downlink_bottleneck}")
     facts.add("ACKs", " → ".join(flow.uplink), f"bottleneck {flow.uplink_bottleneck}")
@@ -47,9 +51,14 @@ def _print_flow(scenario: str, flow: FlowPrediction) -> None:
     facts.print()
     print()
 
-    limits = Table(headings=("limit", "goodput", ""), left=frozenset({2}))
-    for name, rate in sorted(flow.limits_bps.items(), key=lambda item: item[1]):
-        limits.add(name, format_rate(rate), "binds" if name == flow.binding else "")
+    limits = Table(headings=("", "goodput", ""), left=frozenset({2}))
+    together = {**flow.limits_bps, **flow.estimates_bps}
+    for name, rate in sorted(together.items(), key=lambda item: item[1]):
+        estimate = name in flow.estimates_bps
+        kind = "an estimate" if estimate else "a limit"
+        if name == flow.lowest:
+            kind += ": likely binds" if estimate else ": binds"
+        limits.add(name, format_rate(rate), kind)
     limits.print()
     print()
 

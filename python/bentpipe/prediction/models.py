@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,12 @@ from bentpipe.scenario import Scenario
 
 # Whose slow start grows the window by what is acknowledged, and no more.
 _STANDARD_SLOW_START: Final = {"reno", "westwood", "cubic"}
+# Who, in a round trip, sends at most twice what was acknowledged in the one before.
+_AT_MOST_DOUBLING: Final = {"reno", "westwood", "cubic"}
+# Fewer losses than this, as a share of packets, no transfer ever meets.
+NO_LOSS: Final = 1e-15
+# The recurrence of `delayed_ack` keeps a round's arrivals: some 150 bytes a segment.
+LONGEST_ROUND: Final = 500_000
 # Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
 MATHIS_HIGHEST_LOSS: Final = 0.02
 
@@ -49,11 +55,18 @@ class FlowPrediction:
     window_bytes: int
     saturation_window_bytes: int | None
     transfer_bytes: int | None
+    # Nothing passes these; `binding` is the lowest.
     limits_bps: Mapping[str, float]
     binding: str
+    # These a flow may pass: what its ACKs or Reno's answer to loss would come to in the long run.
+    estimates_bps: Mapping[str, float]
+    # The lowest of the limits and estimates.
+    lowest: str
     models: tuple[ModelAnswer, ...]
     # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
     ignored: tuple[str, ...] = ()
+    # The first flow with the same prediction, but for the names of links.
+    like: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +102,39 @@ def predict(
 
 def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
     """Evaluate the closed forms on a scenario whose defaults are filled in."""
-    flows = tuple(_predict_flow(path) for path in flow_paths(resolved))
-    return Prediction(scenario=name, flows=flows)
+    # A hundred users have a hundred flows, and one prediction but for the names.
+    alike: dict[Hashable, FlowPrediction] = {}
+    flows = []
+    for path in flow_paths(resolved):
+        known = alike.get(path.likeness)
+        if known is None:
+            known = alike[path.likeness] = _predict_flow(path)
+        flows.append(
+            replace(
+                known,
+                name=path.flow,
+                downlink=tuple(each.name for each in path.downlink),
+                uplink=tuple(each.name for each in path.uplink),
+                downlink_bottleneck=path.down_bottleneck.name,
+                uplink_bottleneck=path.up_bottleneck.name,
+                ignored=_ignored(path),
+                like=known.like,
+            )
+        )
+    return Prediction(scenario=name, flows=tuple(flows))
+
+
+def _ignored(path: FlowPath) -> tuple[str, ...]:
+    return tuple(
+        f"{each.name}: {what}" for each in (*path.downlink, *path.uplink) for what in each.ignored
+    )
 
 
 def _predict_flow(path: FlowPath) -> FlowPrediction:
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in _MODELS)
-    limits = _limits(path)
+    limits, estimates = _limits(path), _estimates(path)
+    together = limits | estimates
     saturation = None
     # The equation assumes an uplink that is fast enough for the downlink's ACKs.
     if float(asymmetric.asymmetry) <= path.segments_per_ack:
@@ -117,36 +155,57 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         transfer_bytes=path.transfer_bytes,
         limits_bps=limits,
         binding=min(limits, key=limits.__getitem__),
+        estimates_bps=estimates,
+        lowest=min(together, key=together.__getitem__),
         models=answers,
-        ignored=tuple(
-            f"{each.name}: {what}"
-            for each in (*path.downlink, *path.uplink)
-            for what in each.ignored
-        ),
+        ignored=_ignored(path),
+        like=path.flow,
     )
 
 
 def _limits(path: FlowPath) -> dict[str, float]:
-    """Return what the flow would reach if nothing but this limited it, by limit."""
-    size = path.transfer_bytes
-    found = model.limits(
-        path=path.asymmetric(),
-        transfer_bytes=size if size is not None else 1e15,
-        window_segments=path.window_segments,
-        delayed_ack_s=path.delayed_ack_s,
-        segments_per_ack=path.segments_per_ack,
-        initial_window_segments=path.initial_window_segments,
-    )
+    """Return what no flow can pass, whatever its window rule does, in bit/s, by name."""
+    asymmetric = path.asymmetric()
+    packet_s = float(asymmetric.packet_time_s)
+    propagation_s = float(asymmetric.propagation_s)
+    # A window a round trip: at the least, a full segment's way there and an ACK's back.
+    round_trip_s = propagation_s + packet_s
+    if not path.compresses_uplink:
+        round_trip_s += float(asymmetric.ack_time_s)
     limits = {
-        "window": float(found.window_bps),
-        "downlink": float(found.downlink_bps),
-        "uplink ACKs": float(found.uplink_acks_bps),
+        "window": 8.0 * path.window_bytes / round_trip_s,
+        "downlink": float(asymmetric.capacity_bps),
     }
-    if size is not None:
-        limits["transfer size"] = float(found.transfer_size_bps)
-    if 0.0 < path.loss_rate < 1.0:
-        limits["loss"] = _padhye_bps(path)
+    if path.compresses_downlink:
+        # The headers may shrink to nothing.
+        limits["downlink"] *= path.packet_bytes / path.segment_bytes
+    if path.loss_rate >= 1.0:
+        limits["loss"] = 0.0
+    if path.transfer_bytes is not None:
+        # Of the transfer, the last byte travels one way after as many round trips as slow start
+        # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
+        rounds = 0
+        if path.congestion_control in _AT_MOST_DOUBLING:
+            segments = math.ceil(path.transfer_bytes / path.segment_bytes)
+            rounds = max(0, math.ceil(math.log2(segments / path.initial_window_segments + 1)) - 1)
+        start_up_s = rounds * propagation_s + path.propagation_down_s
+        if start_up_s > 0.0:
+            limits["transfer size"] = 8.0 * path.transfer_bytes / start_up_s
     return limits
+
+
+def _estimates(path: FlowPath) -> dict[str, float]:
+    """Return what the path lets a flow expect, and what one may well pass, in bit/s, by name.
+
+    ACKs that a full queue drops leave more to those that get through; while slow start goes on, an
+    ACK lets more out than it acknowledges. And only Reno answers a loss as Reno does.
+    """
+    asymmetric = path.asymmetric()
+    acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
+    estimates = {"uplink ACKs": acks}
+    if NO_LOSS < path.loss_rate < 1.0:
+        estimates["loss"] = _padhye_bps(path)
+    return estimates
 
 
 def _obata2000(path: FlowPath) -> ModelAnswer:
@@ -243,7 +302,9 @@ def _mathis(path: FlowPath) -> ModelAnswer:
                 segments_per_ack=path.segments_per_ack,
             )
         )
-        window_bps = _limits(path)["window"]
+        asymmetric = path.asymmetric()
+        bits = path.window_segments * float(asymmetric.payload_bits)
+        window_bps = bits / float(asymmetric.round_trip_s)
         if unlimited <= window_bps:
             return ModelAnswer(
                 name=name,
@@ -301,7 +362,8 @@ def _alone_obstacle(path: FlowPath) -> str | None:
     if path.intervening:
         return f"{', '.join(path.intervening)} on the way is no plain router"
     if path.sharing:
-        return f"the path is shared with {_listed(path.sharing)}; the model has one flow"
+        others = path.shares_with or f"{path.sharing} other flows"
+        return f"the path is shared with {others}; the model has one flow"
     return None
 
 
@@ -319,6 +381,8 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
     sent = math.ceil(_size(path) / path.segment_bytes)
     # Slow start ends at the window, the threshold, or the transfer's end, whichever comes first.
     highest = min(path.window_segments, sent)
+    if highest > LONGEST_ROUND:
+        return f"it follows rounds of up to {LONGEST_ROUND:,} segments, not of {highest:,}"
     if highest > path.initial_threshold_segments:
         return "slow start ends before the window is fully open; it assumes the contrary"
     if path.slow_start in ("hystart", "hystart++") and highest > _circle_segments(path):
@@ -337,7 +401,7 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
 
 def _random_loss_obstacle(path: FlowPath) -> str | None:
     obstacle = _alone_obstacle(path)
-    if obstacle is None and path.loss_rate <= 0.0:
+    if obstacle is None and path.loss_rate <= NO_LOSS:
         obstacle = "the downlink loses no packets at random"
     if obstacle is None and path.loss_rate >= 1.0:
         obstacle = "the downlink loses every packet"
@@ -386,10 +450,6 @@ def _padhye_bps(path: FlowPath) -> float:
             segments_per_ack=path.segments_per_ack,
         )
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} other flows"
 
 
 _MODELS: Final[tuple[Callable[[FlowPath], ModelAnswer], ...]] = (

@@ -7,58 +7,21 @@ a whole packet before it sends it on (store and forward).
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from bentpipe.prediction.network import Direction, Network, Table, sharing_flows
 
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
-
-Table = Mapping[str, Any]
 
 # IPv4 and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = 40
 _TIMESTAMP_BYTES = 12
 # Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
 _LARGEST_UNSCALED_WINDOW = 65_535
-
-
-@dataclass(frozen=True, kw_only=True)
-class Direction:
-    """One direction of a link, in base units."""
-
-    name: str
-    to: str
-    rate_bps: float
-    delay_s: float
-    redundancy: float
-    bit_error_rate: float
-    packet_loss_rate: float
-    # Which of the two a queue counts in is the scenario's choice; the other is None.
-    queue_packets: float | None
-    queue_bytes: float | None
-    # Packets that are to be lost, by number.
-    listed_losses: int
-    # What it does that no formula knows of: 'acks "compaction"'.
-    ignored: tuple[str, ...] = ()
-
-    def buffer_segments(self, packet_bytes: float) -> float:
-        """Full segments that may wait in front of it."""
-        if self.queue_packets is not None:
-            return self.queue_packets
-        return math.inf if self.queue_bytes is None else self.queue_bytes // packet_bytes
-
-    def packet_time_s(self, packet_bytes: float) -> float:
-        """Seconds that a packet occupies the direction."""
-        return 8.0 * packet_bytes * self.redundancy / self.rate_bps
-
-    def loss_rate(self, packet_bytes: float) -> float:
-        """Probability that a packet is lost to errors."""
-        # log1p, expm1: a bit error rate of 1e-12 must not vanish.
-        bits = math.log1p(-self.bit_error_rate) * 8.0 * packet_bytes
-        return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +34,8 @@ class FlowPath:
     segment_bytes: int
     header_bytes: int
     window_segments: int
+    # Before it is rounded down to whole segments.
+    window_bytes: int
     initial_window_segments: int
     # 0 and 1 where every segment is acknowledged at once.
     delayed_ack_s: float
@@ -82,14 +47,39 @@ class FlowPath:
     transfer_bytes: int | None
     # Gateways on the way that end the connection or change its packets.
     intervening: tuple[str, ...]
-    # Other flows that use one of the same directions.
-    sharing: tuple[str, ...]
+    # How many other flows use one of the same directions, and the name if it is one.
+    sharing: int
+    shares_with: str | None
     congestion_control: str
     initial_threshold_segments: float
     # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
     counts_bytes: bool
     slow_start: str
     duration_s: float
+
+    @property
+    def likeness(self) -> Hashable:
+        """What the formulas go by: all of it but names."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        del own["flow"]
+        for key in ("downlink", "uplink"):
+            own[key] = tuple(replace(each, name="", to="") for each in own[key])
+        return tuple(own.items())
+
+    @property
+    def compresses_downlink(self) -> bool:
+        """Whether a data packet may be shorter on the link than it is."""
+        return any(each.compresses for each in self.downlink)
+
+    @property
+    def compresses_uplink(self) -> bool:
+        """Whether an ACK may be shorter on the link than it is."""
+        return any(each.compresses for each in self.uplink)
+
+    @property
+    def propagation_down_s(self) -> float:
+        """The downlink's propagation delay alone, seconds."""
+        return sum(each.delay_s for each in self.downlink)
 
     @property
     def packet_bytes(self) -> int:
@@ -154,26 +144,34 @@ class FlowPath:
 
 def flow_paths(resolved: Table) -> list[FlowPath]:
     """Return the path of every flow of a resolved scenario (`Scenario.resolved`)."""
-    network = _network(resolved["links"])
     nodes = {node["name"]: node for node in resolved["nodes"]}
+    network = Network(resolved["links"], nodes)
+    ends: dict[tuple[str, str], list[str]] = {}
+    for flow in resolved["flows"]:
+        ends.setdefault((flow["from"], flow["to"]), []).append(flow["name"])
     routes = {
-        flow["name"]: (
-            _route(network, flow["from"], flow["to"]),
-            _route(network, flow["to"], flow["from"]),
-        )
-        for flow in resolved["flows"]
+        (source, end): (network.route(source, end), network.route(end, source))
+        for source, end in ends
     }
-    return [
-        _flow_path(
+    sharing = sharing_flows(ends, routes)
+    paths = []
+    for flow in resolved["flows"]:
+        pair = (flow["from"], flow["to"])
+        count, other = sharing[pair]
+        if other == flow["name"]:
+            # The only other flow, seen from the one of the two that was looked at second.
+            other = next((name for name in ends[pair] if name != flow["name"]), None)
+        path = _flow_path(
             flow,
             nodes=nodes,
-            downlink=routes[flow["name"]][0],
-            uplink=routes[flow["name"]][1],
-            sharing=_sharing(flow["name"], routes),
+            downlink=routes[pair][0],
+            uplink=routes[pair][1],
+            sharing=count,
+            shares_with=other,
             duration_s=resolved["duration_s"] - flow["start_s"],
         )
-        for flow in resolved["flows"]
-    ]
+        paths.append(path)
+    return paths
 
 
 def _flow_path(
@@ -182,7 +180,8 @@ def _flow_path(
     nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
-    sharing: tuple[str, ...],
+    sharing: int,
+    shares_with: str | None,
     duration_s: float,
 ) -> FlowPath:
     sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
@@ -200,6 +199,7 @@ def _flow_path(
         segment_bytes=segment_bytes,
         header_bytes=_HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0),
         window_segments=max(1, window_bytes // segment_bytes),
+        window_bytes=window_bytes,
         initial_window_segments=sender["initial_window_segments"],
         delayed_ack_s=0.0 if delayed_ack_s is None else delayed_ack_s,
         segments_per_ack=1 if delayed_ack_s is None else 2,
@@ -210,6 +210,7 @@ def _flow_path(
             each.to for each in downlink if nodes[each.to]["kind"] not in {"host", "router"}
         ),
         sharing=sharing,
+        shares_with=shares_with,
         congestion_control=sender["congestion_control"],
         initial_threshold_segments=(
             math.inf if threshold_bytes is None else threshold_bytes / segment_bytes
@@ -218,72 +219,6 @@ def _flow_path(
         slow_start=sender["slow_start"],
         duration_s=duration_s,
     )
-
-
-def _network(links: Sequence[Table]) -> dict[str, list[Direction]]:
-    """Return the directions that leave each node, in the file's order."""
-    network: dict[str, list[Direction]] = {}
-    for link in links:
-        first, second = link["between"]
-        for way, source, destination in (("forward", first, second), ("return", second, first)):
-            direction = _direction(f"{link['name']}.{way}", destination, link[way])
-            network.setdefault(source, []).append(direction)
-    return network
-
-
-def _direction(name: str, destination: str, settings: Table) -> Direction:
-    errors, queue = settings["errors"], settings["queue"]
-    return Direction(
-        name=name,
-        to=destination,
-        rate_bps=settings["rate_bps"],
-        delay_s=settings["delay_s"],
-        redundancy=settings["redundancy"],
-        bit_error_rate=errors["bit_error_rate"],
-        packet_loss_rate=errors["packet_loss_rate"],
-        queue_packets=queue["limit_packets"],
-        queue_bytes=queue["limit_bytes"],
-        listed_losses=len(errors["lost_packets"]),
-        ignored=_ignored(settings),
-    )
-
-
-def _ignored(settings: Table) -> tuple[str, ...]:
-    """Return what a direction does besides queueing packets in order, losing and delaying them."""
-    words = {
-        "queue": (settings["queue"]["kind"], "drop-tail"),
-        "acks": (settings["acks"]["kind"], "none"),
-        "compression": (settings["compression"], "none"),
-    }
-    named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
-    return (*named, "tunnel") if settings["tunnel"] else named
-
-
-def _route(network: Mapping[str, Sequence[Direction]], source: str, end: str) -> list[Direction]:
-    """Fewest hops, then least delay, then the link named first: the simulator's rule."""
-    waiting: list[tuple[int, float, list[int], str, list[Direction]]] = [(0, 0.0, [], source, [])]
-    seen = set()
-    while waiting:
-        hops, delay_s, order, node, route = heapq.heappop(waiting)
-        if node == end:
-            return route
-        if node in seen:
-            continue
-        seen.add(node)
-        for index, direction in enumerate(network.get(node, ())):
-            step = (hops + 1, delay_s + direction.delay_s, [*order, index], direction.to)
-            heapq.heappush(waiting, (*step, [*route, direction]))
-    raise ValueError(f"no route from {source} to {end}")
-
-
-def _sharing(
-    name: str, routes: Mapping[str, tuple[Sequence[Direction], Sequence[Direction]]]
-) -> tuple[str, ...]:
-    def used(flow: str) -> set[str]:
-        return {direction.name for route in routes[flow] for direction in route}
-
-    own = used(name)
-    return tuple(other for other in routes if other != name and own & used(other))
 
 
 def _slowest(route: Sequence[Direction], packet_bytes: float) -> Direction:

@@ -1,0 +1,158 @@
+"""A resolved scenario's links, and the routes through them."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Table = Mapping[str, Any]
+Route = Sequence["Direction"]
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """One direction of a link, in base units."""
+
+    name: str
+    to: str
+    rate_bps: float
+    delay_s: float
+    redundancy: float
+    bit_error_rate: float
+    packet_loss_rate: float
+    # Which of the two a queue counts in is the scenario's choice; the other is None.
+    queue_packets: float | None
+    queue_bytes: float | None
+    # Packets that are to be lost, by number.
+    listed_losses: int
+    # What it does that no formula knows of: 'acks "compaction"'.
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def compresses(self) -> bool:
+        """Whether packets may be shorter on the link than they are."""
+        return any(what.startswith("compression") for what in self.ignored)
+
+    def buffer_segments(self, packet_bytes: float) -> float:
+        """Full segments that may wait in front of it."""
+        if self.queue_packets is not None:
+            return self.queue_packets
+        return math.inf if self.queue_bytes is None else self.queue_bytes // packet_bytes
+
+    def packet_time_s(self, packet_bytes: float) -> float:
+        """Seconds that a packet occupies the direction."""
+        return 8.0 * packet_bytes * self.redundancy / self.rate_bps
+
+    def loss_rate(self, packet_bytes: float) -> float:
+        """Probability that a packet is lost to errors."""
+        if self.bit_error_rate >= 1.0 or self.packet_loss_rate >= 1.0:
+            return 1.0
+        # log1p, expm1: a bit error rate of 1e-12 must not vanish.
+        bits = math.log1p(-self.bit_error_rate) * 8.0 * packet_bytes
+        return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
+
+
+class Network:
+    """Which direction leads from where to where; routes as the simulator finds them."""
+
+    def __init__(self, links: Sequence[Table], nodes: Mapping[str, Table]) -> None:
+        # Directions that leave a node, each with its place among them: towards nodes that forward,
+        # and by the host that they lead to, through which no path goes on.
+        self._onward: dict[str, list[tuple[int, Direction]]] = {}
+        self._to_host: dict[Pair, list[tuple[int, Direction]]] = {}
+        counts: dict[str, int] = {}
+        for link in links:
+            first, second = link["between"]
+            for way, source, end in (("forward", first, second), ("return", second, first)):
+                direction = _direction(f"{link['name']}.{way}", end, link[way])
+                place = counts.get(source, 0)
+                counts[source] = place + 1
+                if nodes[end]["kind"] == "host":
+                    self._to_host.setdefault((source, end), []).append((place, direction))
+                else:
+                    self._onward.setdefault(source, []).append((place, direction))
+
+    def route(self, source: str, end: str) -> list[Direction]:
+        """Fewest hops, then least delay, then the link named first: the simulator's rule."""
+        waiting: list[tuple[int, float, list[int], str, list[Direction]]] = [
+            (0, 0.0, [], source, [])
+        ]
+        seen = set()
+        while waiting:
+            hops, delay_s, order, node, route = heapq.heappop(waiting)
+            if node == end:
+                return route
+            if node in seen:
+                continue
+            seen.add(node)
+            for place, direction in (
+                *self._onward.get(node, ()),
+                *self._to_host.get((node, end), ()),
+            ):
+                step = (hops + 1, delay_s + direction.delay_s, [*order, place], direction.to)
+                heapq.heappush(waiting, (*step, [*route, direction]))
+        raise ValueError(f"no route from {source} to {end}")
+
+
+def sharing_flows(
+    flows: Mapping[Pair, Sequence[str]], routes: Mapping[Pair, tuple[Route, Route]]
+) -> dict[Pair, tuple[int, str | None]]:
+    """Return with how many others each flow shares a direction, and the name where it is one.
+
+    `flows` are the names of those between two nodes; they share with each other, too.
+    """
+    over: dict[str, set[Pair]] = {}
+    for pair, both in routes.items():
+        for direction in (*both[0], *both[1]):
+            over.setdefault(direction.name, set()).add(pair)
+    total = sum(len(names) for names in flows.values())
+    found: dict[Pair, tuple[int, str | None]] = {}
+    for pair, both in routes.items():
+        # A link that everybody uses decides it: with a thousand users behind one, that is usual.
+        widest = max((over[each.name] for route in both for each in route), key=len)
+        if len(widest) == len(flows):
+            met: set[Pair] = widest
+            count = total
+        else:
+            met = set().union(*(over[each.name] for route in both for each in route))
+            count = sum(len(flows[each]) for each in met)
+        other = None
+        if count == 2:
+            names = [name for each in met for name in flows[each]]
+            # From the flow itself, of a pair of its own, the other is another pair's.
+            others = [name for name in names if name not in flows[pair]]
+            other = others[0] if others else names[0]
+        found[pair] = (count - 1, other)
+    return found
+
+
+def _direction(name: str, destination: str, settings: Table) -> Direction:
+    errors, queue = settings["errors"], settings["queue"]
+    return Direction(
+        name=name,
+        to=destination,
+        rate_bps=settings["rate_bps"],
+        delay_s=settings["delay_s"],
+        redundancy=settings["redundancy"],
+        bit_error_rate=errors["bit_error_rate"],
+        packet_loss_rate=errors["packet_loss_rate"],
+        queue_packets=queue["limit_packets"],
+        queue_bytes=queue["limit_bytes"],
+        listed_losses=len(errors["lost_packets"]),
+        ignored=_ignored(settings),
+    )
+
+
+def _ignored(settings: Table) -> tuple[str, ...]:
+    """Return what a direction does besides queueing packets in order, losing and delaying them."""
+    words = {
+        "queue": (settings["queue"]["kind"], "drop-tail"),
+        "acks": (settings["acks"]["kind"], "none"),
+        "compression": (settings["compression"], "none"),
+    }
+    named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
+    return (*named, "tunnel") if settings["tunnel"] else named
