@@ -36,7 +36,7 @@ pub use config::{
 };
 pub use congestion::CongestionControlKind;
 pub use connection::{
-    Accepted, ActiveFastOpen, CongestionState, Connection, Events, Observed, Opening,
+    Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, Sender, State, TcpInfo, reset_reply,
 };
 pub use pacing::PacingKind;

@@ -55,7 +55,7 @@ pub use close::reset_reply;
 pub use events::Events;
 pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
-pub use sender::{Observed, Sender};
+pub use sender::{Admission, Observed, Sender};
 pub use state::State;
 
 /// Payload of an arriving segment that lies in the window. A host that keeps real bytes copies

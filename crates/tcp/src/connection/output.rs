@@ -376,7 +376,7 @@ impl Sender {
     /// Linux's tcp_cwnd_validate (after RFC 2861 and RFC 7661): remembers whether the congestion
     /// window was what stopped us, and the most that was outstanding, per window of data.
     #[inline]
-    fn validate_window(&mut self, limited: bool) {
+    pub(super) fn validate_window(&mut self, limited: bool) {
         let send = &mut self.send;
         let outstanding = send.sequence.outstanding();
         if limited
@@ -401,7 +401,7 @@ impl Sender {
     }
 
     /// RFC 5681 section 4.1: after an idle time, the path may have changed.
-    fn restart_after_idle(&mut self, now: Time) {
+    pub(super) fn restart_after_idle(&mut self, now: Time) {
         self.congestion.on_application_limited();
         let rto = self.rtt.rto();
         let idle = now.since(self.send.last_sent_at);

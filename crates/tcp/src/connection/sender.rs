@@ -43,6 +43,17 @@ pub struct Sender {
     pub(super) config: Config,
 }
 
+/// What the windows and the pacer say to a segment that was never sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// It may leave.
+    Now,
+    /// The congestion window is full.
+    WindowFull,
+    /// The pacer lets it go no sooner than this.
+    At(Time),
+}
+
 /// A connection that somebody else has opened, as who watched it open knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
@@ -174,6 +185,52 @@ impl Sender {
         }
     }
 
+    /// May a segment of `length` positions, never sent before, leave now?
+    pub fn admits(&mut self, length: u64, now: Time) -> Admission {
+        if self.send.is_idle() {
+            self.restart_after_idle(now);
+        }
+        let in_flight = self.in_flight();
+        if in_flight > 0 && self.sending_window() < in_flight + length {
+            return Admission::WindowFull;
+        }
+        if self.pacing_allowance(now) < length {
+            let at = self.pacer.next_send().max(now);
+            self.timers.pace(Some(at));
+            return Admission::At(at);
+        }
+        Admission::Now
+    }
+
+    /// A segment has left, as [`on_sent`](Self::on_sent) says, and the retransmission timer runs.
+    pub fn depart(&mut self, position: u64, end: u64, now: Time) {
+        let again = position < self.send.sequence.highest;
+        self.on_sent(position, end, now);
+        if self.pacer.is_on()
+            && let Some(rate) = self.pacing_rate()
+        {
+            let sent = self.statistics.segments_sent;
+            self.pacer.on_sent(end - position, rate, sent, now);
+        }
+        self.send.last_sent_at = now;
+        self.statistics.segments_sent += 1;
+        self.statistics.segments_retransmitted += u64::from(again);
+        self.statistics.first_data_at.get_or_insert(now);
+        self.expect_acknowledgment(now);
+    }
+
+    /// What [`next_retransmission`](Self::next_retransmission) named, at `position`, has left.
+    pub fn retransmitted(&mut self, position: u64, now: Time) {
+        self.recovery
+            .on_retransmitted(position, now, &mut self.scoreboard);
+    }
+
+    /// Nothing more leaves for now; `limited`: for want of congestion window.
+    pub fn pause(&mut self, limited: bool, now: Time) {
+        self.validate_window(limited);
+        self.review_early_timer(true, now);
+    }
+
     /// SND.UNA: everything before is acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
@@ -281,11 +338,5 @@ impl Sender {
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
         self.timers.next()
-    }
-
-    /// Does nothing run?
-    #[must_use]
-    pub fn is_at_rest(&self) -> bool {
-        self.timers.next().is_none()
     }
 }

@@ -189,21 +189,10 @@ impl Connection {
             self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
-        if self.sender.send.attempts == 0 {
-            let first = self.sender.scoreboard.first_sent_at();
-            self.sender.send.attempts_since = first.unwrap_or(cx.now);
-        }
         if synchronized {
             self.sender.suspect_black_hole(cx.now);
         }
-        self.sender.send.attempts += 1;
-        self.sender.statistics.timeouts += 1;
-        self.sender.check_app_limited();
-        // Section 5.5
-        self.sender.rtt.back_off();
-        self.sender
-            .timers
-            .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+        self.sender.back_off(cx.now);
         if !synchronized {
             self.sender.send.syn_lost = true;
             self.send_syn(cx);
@@ -291,9 +280,44 @@ impl Connection {
 }
 
 impl Sender {
+    /// The time that a pacer, or what may only be reordered, was to wait for has come. True: the
+    /// retransmission timer has expired. It is backed off and runs anew; what was sent goes again if
+    /// the caller says that it is [`timed_out`](Self::timed_out).
+    ///
+    /// For a gateway that sends on behalf of another: a connection has more to see to.
+    pub fn on_deadline(&mut self, now: Time) -> bool {
+        if self.timers.pacing <= now {
+            self.timers.pace(None);
+        }
+        if self.timers.early <= now {
+            self.timers.early = NEVER;
+            if self.timers.early_purpose == Early::Reordering {
+                self.reordering_is_over(now);
+            }
+        }
+        let expired = self.timers.at <= now;
+        if expired {
+            self.back_off(now);
+        }
+        expired
+    }
+
+    /// RFC 6298 section 5.5: the next timeout is twice as long.
+    fn back_off(&mut self, now: Time) {
+        if self.send.attempts == 0 {
+            let first = self.scoreboard.first_sent_at();
+            self.send.attempts_since = first.unwrap_or(now);
+        }
+        self.send.attempts += 1;
+        self.statistics.timeouts += 1;
+        self.check_app_limited();
+        self.rtt.back_off();
+        self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+    }
+
     /// The retransmission timer has expired for data: RFC 6298 section 5.4, RFC 5681 section 3.1. What
     /// is outstanding is to be sent again.
-    fn timed_out(&mut self, now: Time) {
+    pub fn timed_out(&mut self, now: Time) {
         let reduces = self.send.attempts == 1 && !self.recovery.is_recovering();
         if reduces {
             // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
