@@ -105,6 +105,11 @@ impl RttEstimator {
         doubled
     }
 
+    /// The timeout is as if the timer had never expired.
+    pub(crate) fn forget_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The handshake is over, and the SYN had been sent more than once.
     pub(crate) fn syn_was_lost(&mut self) {
         if self.smoothed > 0 {

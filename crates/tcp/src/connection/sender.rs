@@ -194,7 +194,8 @@ impl Sender {
         if in_flight > 0 && self.sending_window() < in_flight + length {
             return Admission::WindowFull;
         }
-        if self.pacing_allowance(now) < length {
+        // (Another's segments may be larger than ours would be.)
+        if self.pacing_allowance(now) < length.min(u64::from(self.negotiated.segment)) {
             let at = self.pacer.next_send().max(now);
             self.timers.pace(Some(at));
             return Admission::At(at);
@@ -223,6 +224,12 @@ impl Sender {
     pub fn retransmitted(&mut self, position: u64, now: Time) {
         self.recovery
             .on_retransmitted(position, now, &mut self.scoreboard);
+    }
+
+    /// The retransmission timeout is that of the round trips again (RFC 6298 section 5.7 would wait for
+    /// the next of them).
+    pub fn forget_back_off(&mut self) {
+        self.rtt.forget_back_off();
     }
 
     /// Nothing more leaves for now; `limited`: for want of congestion window.
@@ -309,6 +316,12 @@ impl Sender {
     #[must_use]
     pub fn rto(&self) -> Span {
         self.rtt.rto()
+    }
+
+    /// Bytes of memory besides its own, as far as they grow with what is outstanding.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        self.scoreboard.allocated()
     }
 
     /// Counters.

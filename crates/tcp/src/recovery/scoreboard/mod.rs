@@ -149,6 +149,15 @@ impl Scoreboard {
         self.ring.len()
     }
 
+    /// Bytes of memory that it has allocated.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        self.ring.allocated()
+            + self.under_way.capacity() * size_of::<(u64, Order)>()
+            + self.lost_again.capacity() * size_of::<u64>()
+            + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
+    }
+
     /// Bytes in segments that are SACKed.
     #[inline]
     #[must_use]

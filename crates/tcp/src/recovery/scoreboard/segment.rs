@@ -113,6 +113,10 @@ impl Ring {
         }
     }
 
+    pub(super) fn allocated(&self) -> usize {
+        self.slots.capacity() * size_of::<Segment>()
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         (self.next - self.first) as usize

@@ -1,0 +1,194 @@
+//! What goes to the host: new segments, segments again, probes.
+
+use bentpipe_tcp::Admission;
+use bentpipe_types::{Ecn, Flags, Span};
+
+use super::relay::{NEVER, Relay};
+use super::settings::Anticipation;
+use super::store::Held;
+use super::tracked::Hall;
+
+/// The longest wait between two probes of a window of zero.
+const LONGEST_PROBE: Span = Span::from_secs(60);
+
+impl Relay {
+    /// Sends what may be sent.
+    pub(super) fn send(&mut self, hall: &mut Hall) {
+        if self.store.bytes() == 0 {
+            return;
+        }
+        if self.host_window == 0 {
+            // It is obeyed (section 4.2), and asked about (RFC 9293 section 3.8.6.1).
+            if self.probe_at == NEVER {
+                self.probe_wait = self.sender(hall).rto().min(LONGEST_PROBE);
+                self.probe_at = hall.cx.now + self.probe_wait;
+            }
+            return;
+        }
+        if hall.settings.by_timer() {
+            self.send_again(hall);
+        } else {
+            self.send_lost(hall);
+        }
+        let limited = self.send_new(hall);
+        let now = hall.cx.now;
+        self.sender(hall).pause(limited, now);
+    }
+
+    /// What loss recovery says is lost.
+    fn send_lost(&mut self, hall: &mut Hall) {
+        let limit = self.limit(hall.settings.anticipation);
+        while let Some(again) = self.sender(hall).next_retransmission() {
+            let Some(held) = self.store.at(again.position).copied() else {
+                debug_assert!(false, "lost, and not held: {again:?}");
+                break;
+            };
+            if again.position >= limit {
+                break;
+            }
+            self.depart(again.position, held, hall);
+            let now = hall.cx.now;
+            self.sender(hall).retransmitted(again.position, now);
+        }
+    }
+
+    /// What met a closed window; but what has only just left is the timer's, lest a window that opens
+    /// and closes with each segment make each segment many.
+    fn send_again(&mut self, hall: &mut Hall) {
+        if self.again.is_none() {
+            return;
+        }
+        let now = hall.cx.now;
+        let timeout = self.sender(hall).rto();
+        let limit = self.limit(hall.settings.anticipation);
+        while let Some((from, to)) = self.again {
+            let held = self
+                .store
+                .at(from)
+                .copied()
+                .filter(|held| from < to && now.since(held.sent_at) >= timeout);
+            let Some(held) = held else {
+                self.again = None;
+                break;
+            };
+            if held.end > limit {
+                break;
+            }
+            self.depart(from, held, hall);
+            self.again = Some((held.end, to));
+        }
+    }
+
+    /// What the host has not been sent, or what goes again from the first on, in its order. Was it the
+    /// congestion window that ended it?
+    fn send_new(&mut self, hall: &mut Hall) -> bool {
+        let anticipation = hall.settings.anticipation;
+        let limit = self.limit(anticipation);
+        let by_timer = hall.settings.by_timer();
+        let now = hall.cx.now;
+        loop {
+            let position = self.sender(hall).next();
+            let Some(held) = self.store.at(position).copied() else {
+                return false;
+            };
+            // A segment is not divided: one that is larger than the window goes alone.
+            let alone = position == self.acknowledged && anticipation != Anticipation::Unlimited;
+            if held.end > limit && !alone {
+                return false;
+            }
+            if !by_timer {
+                match self.sender(hall).admits(held.end - position, now) {
+                    Admission::Now => {}
+                    Admission::WindowFull => return true,
+                    Admission::At(_) => return false,
+                }
+            }
+            self.depart(position, held, hall);
+        }
+    }
+
+    /// Sends a copy of what is held, from `position` on, with what the server has last said (section
+    /// 4.1).
+    fn depart(&mut self, position: u64, held: Held, hall: &mut Hall) {
+        let now = hall.cx.now;
+        let sender = self.sender(hall);
+        let first = held.end > sender.highest();
+        sender.depart(position, held.end, now);
+        self.store.sent(position, now);
+        if first {
+            hall.totals.segments += 1;
+        } else {
+            hall.totals.retransmissions += 1;
+        }
+        if held.end > self.acknowledged + self.host_window {
+            hall.totals.beyond_window += 1;
+        }
+        let copy = hall.cx.packets.duplicate(held.packet);
+        let packet = hall.cx.packets.get_mut(copy);
+        packet.acknowledgment = self.server_acknowledgment;
+        packet.window = self.server_window;
+        if packet.timestamps().is_some() {
+            packet.set_timestamps(self.server_timestamp.0, self.server_timestamp.1);
+        }
+        if !first {
+            // RFC 3168 section 6.1.5
+            packet.set_ecn(Ecn::NotCapable);
+        }
+        hall.cx.emit(hall.totals.toward_host, copy);
+    }
+
+    /// Asks a host whose window is closed: a sequence number that it has, so that it answers.
+    pub(super) fn probe(&mut self, hall: &mut Hall) {
+        if self.host_window > 0 || self.store.bytes() == 0 {
+            self.probe_at = NEVER;
+            return;
+        }
+        let before = self.acknowledged.saturating_sub(1);
+        self.to_host(before, Flags::ACK, hall);
+        hall.totals.probes += 1;
+        self.probe_wait = (self.probe_wait + self.probe_wait).min(LONGEST_PROBE);
+        self.probe_at = hall.cx.now + self.probe_wait;
+    }
+
+    /// The timer of the first unacknowledged segment has expired: it goes again, and with it what is
+    /// as old and in the host's window. What was sent beyond that the host may have dropped for want
+    /// of what is missing; it goes once the window has moved on.
+    fn send_expired(&mut self, hall: &mut Hall) {
+        let now = hall.cx.now;
+        let timeout = self.sender(hall).rto();
+        let limit = self.acknowledged + self.host_window;
+        let highest = self.unsent();
+        let mut position = self.acknowledged;
+        while let Some(held) = self.store.at(position).copied()
+            && held.end <= highest
+            && (position == self.acknowledged
+                || held.end <= limit && now.since(held.sent_at) >= timeout)
+        {
+            self.depart(position, held, hall);
+            position = held.end;
+        }
+    }
+
+    /// The sender's timers.
+    pub(super) fn sender_deadline(&mut self, hall: &mut Hall) {
+        if self.store.bytes() == 0 || self.host_window == 0 {
+            return;
+        }
+        let (now, by_timer) = (hall.cx.now, hall.settings.by_timer());
+        let Some(sender) = &mut self.sender else {
+            return;
+        };
+        if sender.next_deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        if sender.on_deadline(now) {
+            hall.totals.timeouts += 1;
+            if by_timer {
+                self.send_expired(hall);
+            } else {
+                sender.timed_out(now);
+            }
+        }
+        self.send(hall);
+    }
+}

@@ -1,0 +1,126 @@
+//! The table of connections (the paper's TCB), and when somebody must look at each.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bentpipe_types::{FlowKey, Time};
+use rustc_hash::FxHashMap;
+
+use super::relay::{NEVER, Relay};
+use super::tracked::{Phase, Tracked};
+
+/// Connections by their flows. A slot's number stays while its connection is there.
+#[derive(Debug)]
+pub(super) struct Table {
+    capacity: usize,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    index: FxHashMap<FlowKey, u32>,
+    // Lazily: a deadline that moves to later leaves its entry where it is.
+    heap: BinaryHeap<Reverse<(Time, u32)>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    tracked: Option<Tracked>,
+    /// The earliest entry of the heap that is this slot's; `NEVER` if there is none.
+    armed: Time,
+}
+
+impl Table {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            capacity: capacity.clamp(1, 1 << 20),
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: FxHashMap::default(),
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
+        self.index.get(key).copied()
+    }
+
+    /// `None`: there is no room.
+    pub(super) fn insert(&mut self, tracked: Tracked) -> Option<u32> {
+        let key = tracked.key;
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < self.capacity => {
+                self.slots.push(Slot {
+                    tracked: None,
+                    armed: NEVER,
+                });
+                (self.slots.len() - 1) as u32
+            }
+            None => return None,
+        };
+        self.slots[slot as usize].tracked = Some(tracked);
+        self.index.insert(key, slot);
+        Some(slot)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) {
+        if let Some(tracked) = self.slots[slot as usize].tracked.take() {
+            self.index.remove(&tracked.key);
+            self.free.push(slot);
+        }
+    }
+
+    pub(super) fn get(&self, slot: u32) -> Option<&Tracked> {
+        self.slots.get(slot as usize)?.tracked.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Tracked> {
+        self.slots.get_mut(slot as usize)?.tracked.as_mut()
+    }
+
+    /// Somebody must look at it at `at` or before.
+    pub(super) fn arm(&mut self, slot: u32, at: Time) {
+        let armed = &mut self.slots[slot as usize].armed;
+        if at < *armed {
+            *armed = at;
+            self.heap.push(Reverse((at, slot)));
+        }
+    }
+
+    /// Takes a connection whose time may have come.
+    pub(super) fn due(&mut self, now: Time) -> Option<u32> {
+        while let Some(&Reverse((at, slot))) = self.heap.peek() {
+            if at > now {
+                return None;
+            }
+            self.heap.pop();
+            let entry = &mut self.slots[slot as usize];
+            if entry.armed == at {
+                entry.armed = NEVER;
+                if entry.tracked.is_some() {
+                    return Some(slot);
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Bytes of memory that it takes, with its connections.
+    pub(super) fn memory(&self) -> usize {
+        let relays: usize = self
+            .slots
+            .iter()
+            .filter_map(|slot| match &slot.tracked.as_ref()?.phase {
+                Phase::Open(relay) => Some(size_of::<Relay>() + relay.allocated()),
+                _ => None,
+            })
+            .sum();
+        self.slots.capacity() * size_of::<Slot>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.index.capacity() * (size_of::<(FlowKey, u32)>() + 1)
+            + self.heap.capacity() * size_of::<(Time, u32)>()
+            + relays
+    }
+}

@@ -1,0 +1,428 @@
+//! What the gateway does, one thing at a time.
+
+use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind, State};
+use bentpipe_types::{Agent, Endpoint, Flags, IpVersion, Packet, Port, Span, Time};
+
+use super::super::{Anticipation, Recovery, Settings};
+use super::network::{HOST, Misbehaviour, Net, Path, SERVER, endpoint};
+
+fn seconds(seconds: u64) -> Time {
+    Time::ZERO + Span::from_secs(seconds)
+}
+
+fn config(receive_buffer: u64) -> Config {
+    Config {
+        mss: 1000,
+        receive_buffer,
+        send_buffer: 1 << 20,
+        time_wait: Span::from_secs(1),
+        ..Config::default()
+    }
+}
+
+fn net(settings: Settings) -> Net {
+    let mut net = Net::new(settings, &config(8_000), &config(65_535), 1);
+    net.connect(HOST);
+    net
+}
+
+#[test]
+fn a_download_arrives_whole_and_faster_than_its_window_allows() {
+    let mut net = net(Settings::default());
+    net.to_write[SERVER] = 1_000_000;
+    net.run_until(seconds(20));
+    assert_eq!(net.delivered(HOST), 1_000_000);
+    assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+    let finished = net.end(HOST).statistics().last_delivery_at.unwrap();
+    // 8,000 bytes in 540 ms would take 67 s.
+    assert!(finished < seconds(15), "{finished:?}");
+    assert_eq!(net.end(HOST).statistics().payload_mismatches, 0);
+    net.run(Span::from_secs(200));
+    assert_eq!(net.gateway.next_deadline(), None);
+    assert_eq!(net.gateway.totals.open, 0);
+    assert!(net.gateway.totals.beyond_window > 0);
+}
+
+#[test]
+fn both_directions_at_once_and_whoever_opens() {
+    for opener in [HOST, SERVER] {
+        let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
+        net.to_write = [100_000, 300_000];
+        net.connect(opener);
+        net.run_until(seconds(60));
+        assert_eq!(net.delivered(HOST), 300_000);
+        assert_eq!(net.delivered(SERVER), 100_000);
+        assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+        assert_eq!(net.gateway.totals.tracked, 1);
+    }
+}
+
+#[test]
+fn both_ends_open_at_once() {
+    let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
+    net.to_write = [20_000, 30_000];
+    net.connect(HOST);
+    net.connect(SERVER);
+    net.run_until(seconds(60));
+    assert_eq!(net.delivered(HOST), 30_000);
+    assert_eq!(net.delivered(SERVER), 20_000);
+    assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+}
+
+#[test]
+fn no_syn_is_acknowledged_on_behalf() {
+    let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
+    net.filter = Box::new(|_, to, _| to != HOST);
+    net.connect(SERVER);
+    net.run_until(seconds(10));
+    assert_eq!(net.end(SERVER).state(), State::SynSent);
+    assert_eq!(net.gateway.totals.open, 0);
+}
+
+#[test]
+fn data_is_acknowledged_on_behalf_but_not_its_fin() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    net.filter = Box::new(|_, to, _| to != HOST);
+    net.to_write[SERVER] = 10_000;
+    net.closes[SERVER] = true;
+    net.run(Span::from_secs(20));
+    let server = net.end(SERVER);
+    assert_eq!(server.acknowledged_offset(), 10_000);
+    assert_eq!(server.state(), State::FinWait1);
+    // And then the host is given up, and the server told.
+    net.run(Span::from_secs(200));
+    assert!(net.events[SERVER].has(Events::RESET));
+    assert_eq!(net.gateway.totals.given_up, 1);
+    assert_eq!(net.gateway.holdings().bytes, 0);
+}
+
+#[test]
+fn what_is_held_is_bounded_and_the_window_shrinks_as_it_fills() {
+    let mut net = net(Settings {
+        receive_buffer: 20_000,
+        ..Settings::default()
+    });
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    net.filter = Box::new(|_, to, _| to != HOST);
+    net.to_write[SERVER] = 100_000;
+    net.run(Span::from_secs(60));
+    assert_eq!(net.end(SERVER).acknowledged_offset(), 20_000);
+    assert!(net.end(SERVER).peer_window() < 1000);
+    assert_eq!(net.gateway.holdings().bytes, 20_000);
+    net.filter = Box::new(|_, _, _| true);
+    net.closes = [true, true];
+    net.run(Span::from_secs(300));
+    assert_eq!(net.delivered(HOST), 100_000);
+    assert!(net.is_closed_well(SERVER));
+}
+
+#[test]
+fn all_connections_share_a_memory() {
+    let mut net = net(Settings {
+        memory: 5_000,
+        ..Settings::default()
+    });
+    net.to_write[SERVER] = 100_000;
+    net.run(Span::from_secs(300));
+    assert!(net.gateway.totals.bytes_maximum <= 5_001);
+    assert_eq!(net.delivered(HOST), 100_000);
+}
+
+#[test]
+fn a_window_of_zero_is_obeyed_and_what_met_it_comes_again() {
+    let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 1);
+    net.misbehaviour = Misbehaviour {
+        reads: Some((4_000, Span::from_secs(3))),
+        ..Misbehaviour::default()
+    };
+    net.to_write[SERVER] = 60_000;
+    net.connect(HOST);
+    net.log = Some(Vec::new());
+    net.run_until(seconds(300));
+    assert_eq!(net.delivered(HOST), 60_000);
+    assert!(net.is_closed_well(SERVER));
+    assert!(net.gateway.totals.probes > 0);
+    let sent = net.log.take().unwrap();
+    assert!(sent.iter().any(|seen| seen.host_window == Some(0)));
+    for seen in sent {
+        let data = seen.to == HOST && seen.packet.payload_length > 0;
+        assert!(!data || seen.host_window != Some(0), "{:?}", seen.packet);
+    }
+}
+
+#[test]
+fn the_strict_gateway_stays_in_the_window_and_a_factor_multiplies_it() {
+    let mut sent_beyond = Vec::new();
+    for anticipation in [
+        Anticipation::Strict,
+        Anticipation::Factor(2.0),
+        Anticipation::Unlimited,
+    ] {
+        let mut net = net(Settings {
+            anticipation,
+            ..Settings::default()
+        });
+        net.to_write[SERVER] = 300_000;
+        net.run_until(seconds(200));
+        assert_eq!(net.delivered(HOST), 300_000);
+        sent_beyond.push((
+            net.gateway.totals.beyond_window,
+            net.end(HOST).statistics().last_delivery_at.unwrap(),
+        ));
+    }
+    assert_eq!(sent_beyond[0].0, 0);
+    assert!(sent_beyond[0].1 > sent_beyond[1].1 && sent_beyond[1].1 > sent_beyond[2].1);
+}
+
+#[test]
+fn losses_by_satellite_are_made_good_by_the_gateway() {
+    for recovery in [
+        Recovery::Timer,
+        Recovery::Tcp {
+            recovery: RecoveryKind::Sack,
+            congestion_control: None,
+        },
+        Recovery::Tcp {
+            recovery: RecoveryKind::NewReno,
+            congestion_control: Some(CongestionControlKind::Cubic),
+        },
+    ] {
+        let mut net = net(Settings {
+            recovery: recovery.clone(),
+            retransmission_timeout: None,
+            ..Settings::default()
+        });
+        net.paths[HOST].loss = 0.02;
+        net.to_write[SERVER] = 500_000;
+        net.run_until(seconds(600));
+        assert_eq!(net.delivered(HOST), 500_000, "{recovery:?}");
+        assert!(net.is_closed_well(SERVER));
+        assert!(net.gateway.totals.retransmissions > 5);
+        // The server never heard of a loss.
+        assert_eq!(
+            net.end(SERVER).statistics().fast_recoveries,
+            0,
+            "{recovery:?}"
+        );
+    }
+}
+
+#[test]
+fn the_fixed_timeout_sends_duplicates_and_an_adaptive_one_doesnt() {
+    let mut duplicates = Vec::new();
+    for timeout in [Some(Span::from_millis(200)), None] {
+        let mut net = net(Settings {
+            retransmission_timeout: timeout,
+            ..Settings::default()
+        });
+        net.to_write[SERVER] = 200_000;
+        net.run_until(seconds(60));
+        duplicates.push(net.end(HOST).statistics().duplicates_received);
+    }
+    assert!(duplicates[0] > 0);
+    assert_eq!(duplicates[1], 0);
+}
+
+#[test]
+fn the_acknowledgment_timeout_is_what_the_server_waits_for() {
+    let finish = |ack_timeout, ack_every| {
+        let mut net = net(Settings {
+            ack_timeout,
+            ack_every,
+            ..Settings::default()
+        });
+        net.to_write[SERVER] = 1_000_000;
+        net.run_until(seconds(100));
+        assert_eq!(net.delivered(HOST), 1_000_000);
+        net.end(HOST).statistics().last_delivery_at.unwrap()
+    };
+    let slow = finish(Span::from_millis(200), None);
+    let fast = finish(Span::from_millis(10), None);
+    let every = finish(Span::from_millis(200), Some(2));
+    assert!(fast < slow, "{fast:?} {slow:?}");
+    assert!(every < slow, "{every:?} {slow:?}");
+}
+
+#[test]
+fn resets_pass_both_ways() {
+    for side in [HOST, SERVER] {
+        let mut net = net(Settings::default());
+        net.closes = [false, false];
+        net.to_write[SERVER] = 100_000;
+        net.run_until(seconds(2));
+        net.with(side, |tcp, cx| tcp.abort(cx));
+        net.run(Span::from_secs(30));
+        assert!(net.events[1 - side].has(Events::RESET), "side {side}");
+        assert_eq!(net.gateway.holdings().packets, 0);
+        net.run(Span::from_secs(200));
+        assert_eq!(net.gateway.totals.open, 0);
+        assert_eq!(net.gateway.next_deadline(), None);
+    }
+}
+
+#[test]
+fn a_reset_reaches_a_host_that_has_lost_what_came_before() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    net.filter = Box::new(|_, to, packet| to != HOST || packet.payload_length == 0);
+    net.to_write[SERVER] = 20_000;
+    net.run(Span::from_millis(300));
+    net.with(SERVER, |tcp, cx| tcp.abort(cx));
+    net.run(Span::from_secs(30));
+    // A host that only listens would never know; one that says something is told.
+    net.with(HOST, |tcp, cx| tcp.write(10, cx));
+    net.run(Span::from_secs(30));
+    assert!(net.events[HOST].has(Events::RESET));
+}
+
+#[test]
+fn unknown_connections_pass_untouched() {
+    let mut net = net(Settings::default());
+    let host = Endpoint {
+        port: 9,
+        ..endpoint(HOST)
+    };
+    let mut packet = Packet::new(endpoint(SERVER), host, IpVersion::V4);
+    packet.flags = Flags::ACK;
+    packet.payload_length = 100;
+    let reference = net.world.packets.insert(packet);
+    net.gateway
+        .on_packet(Port(1), reference, &mut net.world.cx());
+    assert_eq!(net.world.outbox.len(), 1);
+    assert_eq!(
+        net.world.packets.get(net.world.outbox[0].1).payload_length,
+        100
+    );
+    assert_eq!(net.gateway.totals.passed, 1);
+    net.world.outbox.clear();
+    net.world.packets.release(reference);
+}
+
+#[test]
+fn a_full_table_lets_connections_pass() {
+    let mut net = net(Settings {
+        connections: 1,
+        ..Settings::default()
+    });
+    net.run_until(seconds(1));
+    let mut syn = Packet::new(
+        Endpoint {
+            port: 9,
+            ..endpoint(HOST)
+        },
+        endpoint(SERVER),
+        IpVersion::V4,
+    );
+    syn.flags = Flags::SYN;
+    let reference = net.world.packets.insert(syn);
+    net.gateway
+        .on_packet(Port(0), reference, &mut net.world.cx());
+    assert_eq!(net.gateway.totals.refused, 1);
+    assert_eq!(net.world.outbox.len(), 1);
+    net.world.outbox.clear();
+    net.world.packets.release(reference);
+}
+
+#[test]
+fn an_idle_connection_is_forgotten_and_lives_on() {
+    let mut net = net(Settings {
+        idle: Span::from_secs(100),
+        ..Settings::default()
+    });
+    net.closes = [false, false];
+    net.to_write[SERVER] = 10_000;
+    net.run_until(seconds(300));
+    assert_eq!(net.gateway.totals.open, 0);
+    net.to_write[SERVER] = 10_000;
+    net.closes = [true, true];
+    net.run(Span::from_secs(100));
+    assert_eq!(net.delivered(HOST), 20_000);
+    assert!(net.is_closed_well(SERVER));
+}
+
+#[test]
+fn half_closed_connections_go_on() {
+    let mut net = net(Settings::default());
+    net.closes = [true, false];
+    net.run_until(seconds(3));
+    assert_eq!(net.end(SERVER).state(), State::CloseWait);
+    net.to_write[SERVER] = 50_000;
+    net.closes[SERVER] = true;
+    net.run(Span::from_secs(60));
+    assert_eq!(net.delivered(HOST), 50_000);
+    assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+}
+
+#[test]
+fn a_connection_in_an_old_ones_place_is_a_new_one() {
+    let mut net = net(Settings::default());
+    net.to_write[SERVER] = 10_000;
+    net.run_until(seconds(10));
+    assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+    net.ends = [None, None];
+    net.to_write[SERVER] = 0;
+    net.connect(HOST);
+    net.run(Span::from_secs(5));
+    assert_eq!(net.gateway.totals.tracked, 2);
+}
+
+#[test]
+fn the_window_scale_of_the_hosts_syn_lets_the_server_be_told_of_more() {
+    let mut net = net(Settings {
+        receive_buffer: 1_000_000,
+        ack_timeout: Span::from_millis(10),
+        ..Settings::default()
+    });
+    net.paths[SERVER] = Path::of(50);
+    net.closes = [false, false];
+    net.to_write[SERVER] = 2_000_000;
+    net.run_until(seconds(5));
+    assert!(net.end(SERVER).peer_window() > 500_000);
+    assert!(net.end(HOST).advertised_window() <= 8_000);
+    net.run(Span::from_secs(30));
+    assert_eq!(net.delivered(HOST), 2_000_000);
+}
+
+#[test]
+fn without_window_scaling_or_any_option_it_works_too() {
+    let plain = |buffer| Config {
+        window_scaling: false,
+        timestamps: false,
+        sack: false,
+        ..config(buffer)
+    };
+    let mut net = Net::new(Settings::default(), &plain(8_000), &plain(65_535), 1);
+    net.paths[HOST].loss = 0.01;
+    net.to_write = [50_000, 300_000];
+    net.connect(HOST);
+    net.run_until(seconds(600));
+    assert_eq!(net.delivered(HOST), 300_000);
+    assert_eq!(net.delivered(SERVER), 50_000);
+    assert!(net.is_closed_well(SERVER) && net.is_closed_well(HOST));
+}
+
+#[test]
+fn a_keep_alive_is_the_hosts_own_to_answer() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    // A sequence number that the host has, without text.
+    let mut packet = Packet::new(endpoint(SERVER), endpoint(HOST), IpVersion::V4);
+    packet.flags = Flags::ACK;
+    let relay = net.gateway.relay().expect("open");
+    packet.sequence = relay.wire(relay.next - 1);
+    packet.acknowledgment = relay.server_acknowledgment;
+    packet.set_timestamps(1, 1);
+    packet.header_length += 12;
+    let reference = net.world.packets.insert(packet);
+    net.gateway
+        .on_packet(Port(1), reference, &mut net.world.cx());
+    assert_eq!(net.world.outbox.len(), 1, "it passes");
+    assert_eq!(net.gateway.totals.acknowledgments, 0);
+    net.world.outbox.clear();
+    net.world.packets.release(reference);
+}

@@ -1,0 +1,220 @@
+//! Hostile paths on both sides, and hosts that misbehave.
+//!
+//! Whatever happens: the bytes that an end reads are those that the other wrote, in order; what the
+//! gateway holds stays in its bound; every connection ends; and a close that succeeds means that the
+//! other end has everything.
+
+use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
+use bentpipe_types::{Agent, RandomStream, Span, Time};
+
+use super::super::{Anticipation, Recovery, Settings};
+use super::network::{HOST, Misbehaviour, Net, Path, SERVER};
+
+fn pick<T: Clone>(random: &mut RandomStream, choices: &[T]) -> T {
+    choices[(random.bits() % choices.len() as u64) as usize].clone()
+}
+
+fn path(random: &mut RandomStream, delays: &[u64]) -> Path {
+    Path {
+        delay: Span::from_millis(pick(random, delays)),
+        jitter: Span::from_millis(pick(random, &[0, 0, 5, 60])),
+        loss: pick(random, &[0.0, 0.01, 0.05, 0.2]),
+        duplication: pick(random, &[0.0, 0.0, 0.05]),
+        corruption: pick(random, &[0.0, 0.0, 0.05]),
+    }
+}
+
+fn settings(random: &mut RandomStream) -> Settings {
+    let receive_buffer = pick(random, &[2_000, 3_000, 20_000, 64_000, 300_000]);
+    Settings {
+        receive_buffer,
+        store: pick(random, &[None, None, Some(5_000), Some(400_000)]),
+        memory: pick(random, &[64 << 20, 64 << 20, 4_000]),
+        ack_timeout: Span::from_millis(pick(random, &[1, 10, 200])),
+        ack_every: pick(random, &[None, Some(1), Some(2)]),
+        anticipation: pick(
+            random,
+            &[
+                Anticipation::Unlimited,
+                Anticipation::Strict,
+                Anticipation::Factor(3.0),
+            ],
+        ),
+        recovery: pick(
+            random,
+            &[
+                Recovery::Timer,
+                Recovery::Timer,
+                Recovery::Tcp {
+                    recovery: RecoveryKind::Sack,
+                    congestion_control: None,
+                },
+                Recovery::Tcp {
+                    recovery: RecoveryKind::Sack,
+                    congestion_control: Some(CongestionControlKind::Cubic),
+                },
+                Recovery::Tcp {
+                    recovery: RecoveryKind::NewReno,
+                    congestion_control: Some(CongestionControlKind::Reno),
+                },
+                Recovery::Tcp {
+                    recovery: RecoveryKind::Fack,
+                    congestion_control: Some(CongestionControlKind::Bbr3),
+                },
+            ],
+        ),
+        retransmission_timeout: pick(random, &[Some(Span::from_millis(200)), None]),
+        give_up: Span::from_secs(300),
+        ..Settings::default()
+    }
+}
+
+fn config(random: &mut RandomStream) -> Config {
+    let mut config = Config {
+        mss: pick(random, &[1, 100, 536, 1448]),
+        receive_buffer: pick(random, &[1_000, 4_096, 45_000, 1_000_000]),
+        send_buffer: pick(random, &[2_000, 100_000]),
+        window_scaling: random.happens(0.7),
+        timestamps: random.happens(0.6),
+        sack: random.happens(0.7),
+        delayed_ack: pick(random, &[None, Some(Span::from_millis(200))]),
+        time_wait: Span::from_secs(60),
+        ..if random.happens(0.5) {
+            Config::default()
+        } else {
+            Config::linux()
+        }
+    };
+    if config.mss == 1 {
+        config.send_buffer = 300;
+    }
+    config
+}
+
+/// One random network. Says what went wrong, with everything that it was made of.
+fn case(seed: u64) {
+    let mut random = RandomStream::new(seed, "hybrid", "case");
+    let random = &mut random;
+    let (host, server) = (config(random), config(random));
+    let settings = settings(random);
+    let until = Time::ZERO + Span::from_secs(pick(random, &[5, 30, 120]));
+    let misbehaviour = Misbehaviour {
+        shrinks: pick(random, &[0.0, 0.0, 0.1]),
+        lies: pick(random, &[0.0, 0.0, 0.0, 0.02]),
+        vanishes: pick(
+            random,
+            &[None, None, None, Some(Time::ZERO + Span::from_secs(4))],
+        ),
+        reads: pick(random, &[None, None, Some((3_000, Span::from_millis(700)))]),
+    };
+    let describe = format!(
+        "seed {seed}: host {host:?}, server {server:?}, {settings:?}, {misbehaviour:?}, until {until:?}"
+    );
+    let tiny = settings.memory < 10_000;
+    let most = if host.mss == 1 || server.mss == 1 || tiny {
+        300
+    } else {
+        60_000
+    };
+    let bytes = [random.bits() % most, random.bits() % (4 * most)];
+    let mut net = Net::new(settings.clone(), &host, &server, seed);
+    net.paths = [path(random, &[1, 50, 250]), path(random, &[1, 20, 300])];
+    net.misbehaviour = misbehaviour.clone();
+    net.until = until;
+    net.to_write = bytes;
+    net.connect(if random.happens(0.8) { HOST } else { SERVER });
+
+    if std::env::var("SEED").is_ok() {
+        net.log = Some(Vec::new());
+    }
+    let end = Time::ZERO + Span::from_secs(200_000);
+    let mut steps = 0u64;
+    while net.step(end) {
+        steps += 1;
+        if steps == 2_999_999 && std::env::var("SEED").is_ok() {
+            eprintln!("{}", net.describe());
+        }
+        assert!(
+            steps < 3_000_000,
+            "it goes on for ever at {:?}; {describe}",
+            net.world.now
+        );
+        assert!(
+            net.gateway.totals.bytes_maximum <= settings.memory + 1,
+            "{describe}"
+        );
+    }
+    if std::env::var("SEED").is_ok() {
+        eprintln!("{}", net.describe());
+    }
+    for side in [HOST, SERVER] {
+        let Some(tcp) = &net.ends[side] else {
+            continue;
+        };
+        let statistics = tcp.statistics();
+        assert_eq!(statistics.payload_mismatches, 0, "{describe}");
+        assert!(net.delivered(side) <= bytes[1 - side], "{describe}");
+    }
+    assert_eq!(net.gateway.holdings().packets, 0, "{describe}");
+    assert_eq!(net.gateway.totals.open, 0, "{describe}");
+    assert_eq!(net.gateway.next_deadline(), None, "{describe}");
+    // Who lies about what it has deceives nobody but itself.
+    if misbehaviour.lies == 0.0 {
+        if net.ends[SERVER].is_some() && net.is_closed_well(SERVER) {
+            assert_eq!(net.delivered(HOST), bytes[SERVER], "{describe}");
+        }
+        if net.ends[HOST].is_some() && net.is_closed_well(HOST) {
+            assert_eq!(net.delivered(SERVER), bytes[HOST], "{describe}");
+        }
+    }
+    // Where nobody goes away and nobody lies, it all arrives once the paths are clean.
+    let patient = until <= Time::ZERO + Span::from_secs(30)
+        && misbehaviour.vanishes.is_none()
+        && misbehaviour.lies == 0.0
+        // A byte at a time takes longer than a server waits for its FIN to be acknowledged.
+        && host.mss > 1
+        && server.mss > 1;
+    if patient && net.ends.iter().all(Option::is_some) {
+        assert!(net.is_closed_well(SERVER), "the server's close; {describe}");
+        assert!(net.is_closed_well(HOST), "the host's close; {describe}");
+    }
+}
+
+/// Runs these seeds, and says which fail.
+fn cases(seeds: std::ops::Range<u64>) {
+    let failed: Vec<(u64, String)> = seeds
+        .filter_map(|seed| {
+            let result = std::panic::catch_unwind(|| case(seed));
+            let payload = result.err()?;
+            let message = payload
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| payload.downcast_ref::<&str>().map(|&s| s.to_owned()))
+                .unwrap_or_default();
+            Some((seed, message))
+        })
+        .collect();
+    let seeds: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
+    assert!(
+        failed.is_empty(),
+        "{} seeds fail: {seeds:?}; the first: {}",
+        failed.len(),
+        failed[0].1
+    );
+}
+
+/// `SEED=n` runs one alone.
+#[test]
+fn hostile_paths_and_hosts() {
+    if let Ok(seed) = std::env::var("SEED") {
+        case(seed.parse().expect("a number"));
+        return;
+    }
+    cases(0..1000);
+}
+
+#[test]
+#[ignore = "minutes; make test-slow"]
+fn ten_thousand_hostile_networks() {
+    cases(0..10_000);
+}
