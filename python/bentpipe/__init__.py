@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bentpipe._native import ScenarioError
     from bentpipe._native import __version__ as __version__
+    from bentpipe.advice import advise
     from bentpipe.congestion import congestion_control
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
@@ -25,6 +26,7 @@ __all__ = [
     "ScenarioError",
     "SweepResult",
     "__version__",
+    "advise",
     "congestion_control",
     "load_sweep",
     "predict",
@@ -38,6 +40,7 @@ _HOMES = {
     "ScenarioError": "bentpipe._native",
     "SweepResult": "bentpipe.sweeps",
     "__version__": "bentpipe._native",
+    "advise": "bentpipe.advice",
     "congestion_control": "bentpipe.congestion",
     "load_sweep": "bentpipe.sweeps",
     "predict": "bentpipe.prediction",

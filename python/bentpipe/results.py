@@ -42,7 +42,9 @@ class FlowResult:
 
     `outcome` is how it stands at the end: "finished" (every byte was delivered), "running" (the run
     ended first), "gave up" (an end heard nothing for too long), "refused" or "reset"; `ended_s` is
-    when it was over, one way or another.
+    when it was over, one way or another. `limited_s` says for how many seconds what kept the sender
+    from sending more: "slow_start", "congestion_window", "receive_window", "send_buffer",
+    "application", "pacing" or "recovery".
     """
 
     name: str
@@ -58,6 +60,7 @@ class FlowResult:
     rtt_ms: RoundTrip
     first_data_s: float | None = None
     ended_s: float | None = None
+    limited_s: Mapping[str, float] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,6 +72,16 @@ class FlowResult:
         if self.finish_s is None or self.first_data_s is None:
             return None
         return self.finish_s - self.first_data_s
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """What limited the sender, as shares of the time in which it had anything to do.
+
+        The most first; what never did is not there.
+        """
+        busy_s = sum(self.limited_s.values())
+        most_first = sorted(self.limited_s.items(), key=lambda each: -each[1])
+        return {name: spent / busy_s for name, spent in most_first if spent > 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,24 +21,37 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": set(),
     # Rules of the user's own, which every run knows.
     "congestion": {"_native", *BASE},
+    "keys": {"_native"},
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
     "probe_file": {"series"},
     "results": {"_native", "congestion", "probe_file", "scenario", "series", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
-    "plot": {"results", "scenario", *BASE},
+    # What an advice looks like, it knows for types only.
+    "plot": {"advice", "results", "scenario", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
+    "advice": {"_native", "prediction", "results", "scenario", "sweeps", *BASE},
     "cli": {
-        *("_native", "model", "plot", "prediction", "report", "results", "scenario"),
+        *(
+            "_native",
+            "advice",
+            "keys",
+            "model",
+            "plot",
+            "prediction",
+            "report",
+            "results",
+            "scenario",
+        ),
         *("studies", "sweeps", *BASE),
     },
     "__main__": {"cli"},
 }
 # Two modules of a pair may name each other if one of them does so for types only.
-FOR_TYPES_ONLY = {("report", "studies")}
+FOR_TYPES_ONLY = {("report", "studies"), ("plot", "advice")}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -22,6 +22,11 @@ from bentpipe.cli.commands import application
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
 
+COMMANDS = (
+    *("run", "predict", "advise", "reproduce", "sweep"),
+    *("new", "explain", "list", "schema", "doctor"),
+)
+
 SMALL = """
 name = "small"
 duration = "20 s"
@@ -375,7 +380,7 @@ def test_help_and_version(bentpipe: Any) -> None:
     assert bentpipe("--version").out.startswith("bentpipe ")
     alone = bentpipe()
     assert (alone.status, alone.err) == (2, "")
-    for command in ("run", "predict", "reproduce", "sweep", "list", "schema", "doctor"):
+    for command in COMMANDS:
         assert bentpipe(command, "--help").status == 0
 
 
@@ -421,4 +426,4 @@ def test_stdout_that_fails_is_reported(
 
 def test_the_application_has_no_command_that_is_not_documented() -> None:
     names = {command.name for command in application.registered_commands}
-    assert names == {"run", "predict", "reproduce", "sweep", "list", "schema", "doctor"}
+    assert names == set(COMMANDS)

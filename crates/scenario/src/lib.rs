@@ -47,8 +47,8 @@ pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window}
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    CaptureRequest, Counted, CountersSummary, FlowSummary, GatewaySummary, LinkSummary,
-    MANY_RECORDS, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
+    CaptureRequest, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
+    LinkSummary, MANY_RECORDS, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,

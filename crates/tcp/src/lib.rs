@@ -18,6 +18,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod delivered;
+mod limited;
 mod options;
 mod pacing;
 mod rate_sample;
@@ -39,6 +40,7 @@ pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, Sender, State, TcpInfo, reset_reply,
 };
+pub use limited::{Limit, LimitedTimes};
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use bentpipe_types::{Span, Time};
 
+use crate::limited::LimitedTimes;
+
 /// Counters of one connection, both directions. Plain integers, always on.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
@@ -61,6 +63,8 @@ pub struct Statistics {
     pub payload_mismatches: u64,
     /// Why the connection ended, and when, if not by both ends closing it.
     pub failure: Option<Failure>,
+    /// What kept this end from sending more, and how long.
+    pub limited: LimitedTimes,
     /// Round-trip times.
     pub rtt: RttStatistics,
 }

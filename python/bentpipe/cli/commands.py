@@ -7,18 +7,23 @@ from typing import Annotated
 
 import typer
 
+from bentpipe.cli import completion
+
 application = typer.Typer(
     name="bentpipe",
     help="A workbench for TCP over satellite and other long, asymmetric paths.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 ScenarioFile = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="A scenario file, or the name of a ready-made scenario."),
+    typer.Argument(
+        metavar="FILE",
+        help="A scenario file, or the name of a ready-made scenario; - is standard input.",
+        autocompletion=completion.scenarios,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -26,6 +31,7 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change a key, such as hosts.server.tcp.congestion_control=reno. Repeatable.",
+        autocompletion=completion.settings,
     ),
 ]
 PythonFiles = Annotated[
@@ -114,11 +120,45 @@ def _predict(file: ScenarioFile, settings: Settings = None, json: AsJson = False
     predict(file=file, settings=settings or [], as_json=json)
 
 
+@application.command("advise")
+def _advise(
+    file: ScenarioFile,
+    settings: Settings = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(parser=_path, metavar="FILE.svg", help="Plot what each remedy gives."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Simulations at a time. [default: one per core]"),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every flow, and what was tried in vain.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Say what limits a scenario, and which remedies would help: each simulated."""
+    from bentpipe.cli.advise import advise
+
+    advise(
+        file=file,
+        settings=settings or [],
+        plot=plot,
+        workers=workers,
+        everything=everything,
+        as_json=json,
+    )
+
+
 @application.command("reproduce")
 def _reproduce(
     studies: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[STUDY]...", help="Which papers; all of them by default."),
+        typer.Argument(
+            metavar="[STUDY]...",
+            help="Which papers; all of them by default.",
+            autocompletion=completion.studies,
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer cells, coarser curves.")] = False,
     out: Annotated[
@@ -134,7 +174,14 @@ def _reproduce(
 
 @application.command("sweep")
 def _sweep(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A sweep file: scenario and axes.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A sweep file: scenario and axes.",
+            autocompletion=completion.files,
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -179,6 +226,50 @@ def _sweep(
     )
 
 
+@application.command("new")
+def _new(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=_path, metavar="[FILE]", help="Where it goes. [default: TEMPLATE.toml]"
+        ),
+    ] = None,
+    template: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="ship, office, leo or modem.",
+            autocompletion=completion.templates,
+        ),
+    ] = "ship",
+) -> None:
+    """Write a scenario to begin with, every line of it explained."""
+    from bentpipe.cli.new import new
+
+    new(file=file, template=template)
+
+
+@application.command("explain")
+def _explain(
+    key: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KEY]",
+            help="links.satellite.forward.rate, or delayed_ack, or a word such as hybla.",
+            autocompletion=completion.explained,
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say what a key of the scenario file means, takes, and is without it."""
+    from bentpipe.cli.explain import explain, print_tables
+
+    if key is None:
+        print_tables()
+    else:
+        explain(what=key, as_json=json)
+
+
 @application.command("list")
 def _list(
     kind: Annotated[
@@ -186,6 +277,7 @@ def _list(
         typer.Argument(
             metavar="[KIND]",
             help="scenarios, studies, congestion-controls, ...; without it, all kinds.",
+            autocompletion=completion.kinds,
         ),
     ] = None,
     json: AsJson = False,

@@ -10,7 +10,7 @@ from bentpipe.errors import RequestError
 
 def print_list(*, kind: str | None, as_json: bool) -> None:
     """Print the names of a kind, one a line; or every kind with its names."""
-    kinds = _kinds()
+    kinds = kinds_of_names()
     if kind is None:
         if as_json:
             print_json(kinds)
@@ -38,7 +38,8 @@ def print_schema() -> None:
     print_json(_native.json_schema())
 
 
-def _kinds() -> dict[str, list[str]]:
+def kinds_of_names() -> dict[str, list[str]]:
+    """Return the names that there are to choose from, by kind."""
     from bentpipe import _native, studies
     from bentpipe.scenario import ready_made
 

@@ -30,3 +30,18 @@ def made_folder(path: Path) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise RequestError(f"--out {path}: can't be written to")
     return path
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file for a plot that can't be written, before any work is done.
+
+    Raises
+    ------
+    RequestError
+        It isn't SVG, or there is no such folder.
+    """
+    if path.suffix != ".svg":
+        raise RequestError(f"--plot {path}: expected a file that ends in .svg")
+    folder = path.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise RequestError(f"--plot {path}: there is no folder {folder} to write to")

@@ -122,7 +122,15 @@ def _flow_cells(flow: FlowResult) -> dict[str, str]:
         "RTT: least": shortest,
         "mean": mean,
         "95%": p95,
+        "limited by": format_limit(flow),
     }
+
+
+def format_limit(flow: FlowResult) -> str:
+    """Write what limited the sender most, and how much of its time: "receive window 98%"."""
+    for name, share in flow.limits.items():
+        return f"{name.replace('_', ' ')} {share:.0%}"
+    return "–"
 
 
 def _crowd_table(crowds: Mapping[str, Sequence[FlowResult]], ended_s: float) -> Table:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.cli.output import print_json
+from bentpipe.cli.output import check_plot, print_json
 from bentpipe.cli.run import execute_file
 from bentpipe.cli.tables import Table
 from bentpipe.errors import RequestError, WorkError
@@ -250,11 +250,7 @@ def _check_plot(plot: Path, axes: Any) -> None:
     from bentpipe.sweeps.curves import curve_axes
 
     curve_axes(axes)
-    if plot.suffix != ".svg":
-        raise RequestError(f"--plot {plot}: expected a file that ends in .svg")
-    folder = plot.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise RequestError(f"--plot {plot}: there is no folder {folder} to write to")
+    check_plot(plot)
 
 
 def _plot(result: SweepResult, plot: Path) -> None:

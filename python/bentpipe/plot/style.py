@@ -65,3 +65,8 @@ def write_svg(
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
     """Return the figure's axes, row by row."""
     return list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def rate_scale(highest_bps: float) -> tuple[float, str]:
+    """Return what to divide rates by so that the highest reads well, and the unit then."""
+    return (1e6, "Mbit/s") if highest_bps >= 2e6 else (1e3, "kbit/s")

@@ -19,7 +19,8 @@ use capture::{Capture, CaptureFailure};
 
 pub use error::RunError;
 pub use summary::{
-    Counted, CountersSummary, FlowSummary, GatewaySummary, LinkSummary, RttSummary, Summary,
+    Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary, RttSummary,
+    Summary,
 };
 
 /// A capture to write during a run.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_sim::{DirectionOutcome, FlowOutcome, Outcome};
-use bentpipe_tcp::{RttStatistics, Statistics};
+use bentpipe_tcp::{Limit, LimitedTimes, RttStatistics, Statistics};
 use bentpipe_types::{Span, Time};
 use serde::Serialize;
 
@@ -67,6 +67,28 @@ pub struct FlowSummary {
     pub fast_recoveries: u64,
     /// Round-trip times that the sender measured, in milliseconds.
     pub rtt_ms: RttSummary,
+    /// What kept the sender from sending more, and for how long.
+    pub limited_s: LimitedSummary,
+}
+
+/// For how many seconds each of these kept the sender from sending more. Together, they are the time
+/// during which anything was unsent or unacknowledged.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LimitedSummary {
+    /// The congestion window, which slow start still opened.
+    pub slow_start: f64,
+    /// The congestion window.
+    pub congestion_window: f64,
+    /// The window that the receiver advertised.
+    pub receive_window: f64,
+    /// The send buffer: all that it can hold was sent.
+    pub send_buffer: f64,
+    /// The application: all that it had written was sent.
+    pub application: f64,
+    /// The pace.
+    pub pacing: f64,
+    /// Loss recovery: fast recovery, or what follows a timeout.
+    pub recovery: f64,
 }
 
 /// Round-trip times in milliseconds; null before the first sample.
@@ -195,6 +217,26 @@ impl FlowSummary {
                 .as_ref()
                 .map(|sender| RttSummary::new(&sender.rtt))
                 .unwrap_or_default(),
+            limited_s: flow
+                .sender
+                .as_ref()
+                .map(|sender| LimitedSummary::new(&sender.limited, ended))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+impl LimitedSummary {
+    fn new(times: &LimitedTimes, ended: Time) -> Self {
+        let spent = |limit| times.spent(limit, ended).as_secs_f64();
+        Self {
+            slow_start: spent(Limit::SlowStart),
+            congestion_window: spent(Limit::CongestionWindow),
+            receive_window: spent(Limit::ReceiveWindow),
+            send_buffer: spent(Limit::SendBuffer),
+            application: spent(Limit::Application),
+            pacing: spent(Limit::Pacing),
+            recovery: spent(Limit::Recovery),
         }
     }
 }

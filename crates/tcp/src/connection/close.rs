@@ -3,6 +3,7 @@
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Port, Seq, Time};
 
 use super::{Connection, Events, State};
+use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, timestamp};
 use crate::statistics::{Failure, FailureKind};
 
@@ -76,6 +77,7 @@ impl Connection {
         self.sender.timers.stop_all();
         self.receive.acknowledge_now = false;
         self.sender.send.writer_waits = false;
+        self.sender.statistics.limited.set(Limit::Idle, now);
     }
 
     /// What it means that the connection closes for this reason, in the state it is in.

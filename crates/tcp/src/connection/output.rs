@@ -4,6 +4,7 @@ use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
 
 use super::{Connection, Sender, State};
 use crate::config::{Habits, IdleRestart};
+use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::LossRecovery;
 use crate::timestamp;
@@ -36,6 +37,8 @@ impl Connection {
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
             self.transmit(cx);
+        } else if self.sender.statistics.limited.is_any() {
+            self.review_limit(cx.now);
         }
         self.sender
             .review_early_timer(self.state.is_synchronized(), cx.now);
@@ -56,6 +59,8 @@ impl Connection {
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
         let window = self.sending_window();
+        // Where the scoreboard has no room left, the window is larger than can be.
+        let mut limit = Limit::CongestionWindow;
         while self
             .sender
             .recovery
@@ -108,7 +113,11 @@ impl Connection {
                     limited = true;
                     break;
                 }
-                Next::PeerWindow | Next::Corked => {
+                next @ (Next::PeerWindow | Next::Corked) => {
+                    limit = match next {
+                        Next::PeerWindow => Limit::ReceiveWindow,
+                        _ => Limit::Application,
+                    };
                     if self.sender.send.sequence.outstanding() == 0 {
                         self.sender.expect_window(cx.now);
                     }
@@ -116,6 +125,11 @@ impl Connection {
                 }
                 Next::Nothing => {
                     limited = room < segment;
+                    if !self.sender.send.writer_waits {
+                        limit = Limit::Application;
+                    } else if !limited {
+                        limit = Limit::SendBuffer;
+                    }
                     break;
                 }
             }
@@ -132,6 +146,30 @@ impl Connection {
         }
         if sent || limited {
             self.sender.validate_window(limited);
+        }
+        self.note_limit(if paced { Limit::Pacing } else { limit }, cx.now);
+    }
+
+    /// Notes what stopped the sender; in loss recovery it is that, whatever else.
+    #[inline]
+    fn note_limit(&mut self, stopped: Limit, now: Time) {
+        let sender = &mut self.sender;
+        let limit = if sender.recovery.is_recovering() {
+            Limit::Recovery
+        } else if stopped == Limit::CongestionWindow && sender.congestion.window().in_slow_start() {
+            Limit::SlowStart
+        } else {
+            stopped
+        };
+        sender.statistics.limited.set(limit, now);
+    }
+
+    /// There is nothing to send: is anything still on its way?
+    fn review_limit(&mut self, now: Time) {
+        if self.sender.send.is_idle() {
+            self.sender.statistics.limited.set(Limit::Idle, now);
+        } else if !self.sender.send.writer_waits {
+            self.note_limit(Limit::Application, now);
         }
     }
 

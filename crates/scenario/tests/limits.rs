@@ -1,0 +1,128 @@
+//! What limited a sender, where it is known beforehand what does.
+
+use bentpipe_scenario::{LimitedSummary, RunOptions, Scenario};
+
+const NETWORK: &str = r#"
+name = "path"
+duration = "300 s"
+hosts = { server = {}, client = {} }
+links.satellite = { between = ["server", "client"], rate = "4 Mbit/s", delay = "250 ms" }
+flows.download = { from = "server", to = "client", app = { kind = "bulk", size = "10 MB" } }
+"#;
+
+/// The shares of the time in which the sender had anything to do, and that time.
+fn limited(overrides: &[(&str, &str)]) -> (LimitedSummary, f64) {
+    let scenario = Scenario::parse(NETWORK, "path.toml", overrides).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let flow = &output.summary.flows[0];
+    let first = flow.first_data_s.expect("it began");
+    let finish = flow.finish_s.expect("it finished");
+    let mut shares = flow.limited_s.clone();
+    let busy: f64 = seconds(&mut shares).iter().map(|each| **each).sum();
+    // The acknowledgment of the last byte is on its way for one more delay, plus what is between.
+    assert!(
+        busy > finish - first && busy < finish - first + 2.0,
+        "{busy}"
+    );
+    for each in seconds(&mut shares) {
+        *each /= busy;
+    }
+    (shares, busy)
+}
+
+fn seconds(times: &mut LimitedSummary) -> [&mut f64; 7] {
+    let LimitedSummary {
+        slow_start,
+        congestion_window,
+        receive_window,
+        send_buffer,
+        application,
+        pacing,
+        recovery,
+    } = times;
+    [
+        slow_start,
+        congestion_window,
+        receive_window,
+        send_buffer,
+        application,
+        pacing,
+        recovery,
+    ]
+}
+
+#[test]
+fn a_small_window_at_the_receiver() {
+    let (shares, busy) = limited(&[("hosts.client.tcp.receive_buffer", "32 KiB")]);
+    // 10 MB at 32 KiB a round trip: all but the first and the last round trips.
+    assert!(busy > 150.0, "{busy}");
+    assert!(shares.receive_window > 0.98, "{shares:?}");
+}
+
+#[test]
+fn a_small_send_buffer() {
+    let (shares, _) = limited(&[("hosts.server.tcp.send_buffer", "32 KiB")]);
+    assert!(shares.send_buffer > 0.95, "{shares:?}");
+}
+
+#[test]
+fn a_congestion_window_that_may_not_grow() {
+    let threshold = (
+        "hosts.server.tcp.initial_slow_start_threshold",
+        "2 segments",
+    );
+    let reno = ("hosts.server.tcp.congestion_control", "reno");
+    let (shares, _) = limited(&[threshold, reno]);
+    assert!(shares.congestion_window > 0.9, "{shares:?}");
+    assert!(shares.slow_start < 0.05, "{shares:?}");
+}
+
+#[test]
+fn slow_start_that_ends_with_the_transfer() {
+    let (shares, _) = limited(&[
+        ("flows.download.app.size", "100 kB"),
+        ("hosts.server.tcp.initial_window", "1 segment"),
+    ]);
+    // Seven round trips to 64 segments, and one in which there is nothing left to send.
+    assert!(shares.slow_start > 0.7, "{shares:?}");
+    assert!(
+        shares.application > 0.1 && shares.application < 0.3,
+        "{shares:?}"
+    );
+}
+
+#[test]
+fn losses_that_are_recovered_from() {
+    let loss = ("links.satellite.forward.errors.packet_loss_rate", "0.01");
+    let size = ("flows.download.app.size", "5 MB");
+    let scenario = Scenario::parse(NETWORK, "path.toml", &[loss, size]).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let flow = &output.summary.flows[0];
+    // A recovery takes a round trip, or two where what was sent again is lost as well.
+    let round_trips = flow.limited_s.recovery / 0.5;
+    let recoveries = (flow.fast_recoveries + flow.timeouts) as f64;
+    assert!(recoveries > 10.0, "{recoveries}");
+    assert!(
+        round_trips > 0.95 * recoveries && round_trips < 2.0 * recoveries,
+        "{round_trips} round trips for {recoveries} recoveries"
+    );
+}
+
+#[test]
+fn a_pace() {
+    let rule = ("hosts.server.tcp.congestion_control", "bbr1");
+    let (shares, _) = limited(&[rule]);
+    assert!(shares.pacing > 0.5, "{shares:?}");
+}
+
+#[test]
+fn nothing_is_counted_where_nothing_was_sent() {
+    let scenario = Scenario::parse(NETWORK, "path.toml", &[("flows.download.start", "299 s")]);
+    let output = scenario
+        .expect("it is right")
+        .run(&RunOptions::default())
+        .expect("it runs");
+    let times = &mut output.summary.flows[0].limited_s.clone();
+    // Its first segments leave half a second after the SYN.
+    assert!(seconds(times).iter().map(|each| **each).sum::<f64>() < 0.5);
+}

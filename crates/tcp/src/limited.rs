@@ -1,0 +1,117 @@
+//! What kept a sender from sending more, and for how long: Linux's `tcp_info` has the like in
+//! `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`.
+
+use bentpipe_types::{Span, Time};
+
+/// What a sender waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Limit {
+    /// Nothing: all that was written is acknowledged.
+    #[default]
+    Idle,
+    /// The congestion window, which slow start still opens.
+    SlowStart,
+    /// The congestion window.
+    CongestionWindow,
+    /// The window that the peer advertises.
+    ReceiveWindow,
+    /// The send buffer, which holds all that it can and has sent it.
+    SendBuffer,
+    /// The application: all that was written was sent, and not all of it is acknowledged.
+    Application,
+    /// The pace.
+    Pacing,
+    /// Loss recovery: fast recovery, or what follows a timeout.
+    Recovery,
+}
+
+impl Limit {
+    /// Every limit; idleness is none.
+    pub const ALL: [Self; 7] = [
+        Self::SlowStart,
+        Self::CongestionWindow,
+        Self::ReceiveWindow,
+        Self::SendBuffer,
+        Self::Application,
+        Self::Pacing,
+        Self::Recovery,
+    ];
+}
+
+/// How long each limit has held.
+#[derive(Clone, Debug, Default)]
+pub struct LimitedTimes {
+    now: Limit,
+    since: Time,
+    spent: [Span; 1 + Limit::ALL.len()],
+}
+
+impl LimitedTimes {
+    /// From now on, this is what limits. Called for every segment, and nearly always with what
+    /// limits already: that costs a comparison.
+    #[inline]
+    pub(crate) fn set(&mut self, limit: Limit, now: Time) {
+        if limit != self.now {
+            self.change(limit, now);
+        }
+    }
+
+    /// Does anything limit?
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        self.now != Limit::Idle
+    }
+
+    fn change(&mut self, limit: Limit, now: Time) {
+        self.spent[self.now as usize] += now.since(self.since);
+        self.now = limit;
+        self.since = now;
+    }
+
+    /// How long this has been the limit, until `now`, a time that is not before the last change.
+    #[must_use]
+    pub fn spent(&self, limit: Limit, now: Time) -> Span {
+        let still = if limit == self.now {
+            now.since(self.since)
+        } else {
+            Span::ZERO
+        };
+        self.spent[limit as usize] + still
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_add_up_and_the_last_one_runs() {
+        let mut times = LimitedTimes::default();
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        times.set(Limit::SlowStart, at(100));
+        times.set(Limit::SlowStart, at(200));
+        times.set(Limit::Recovery, at(350));
+        times.set(Limit::SlowStart, at(400));
+        assert_eq!(times.spent(Limit::Idle, at(1000)), Span::from_millis(100));
+        assert_eq!(
+            times.spent(Limit::Recovery, at(1000)),
+            Span::from_millis(50)
+        );
+        assert_eq!(
+            times.spent(Limit::SlowStart, at(1000)),
+            Span::from_millis(850)
+        );
+        let all: Span = Limit::ALL
+            .iter()
+            .map(|&limit| times.spent(limit, at(1000)))
+            .fold(Span::ZERO, |sum, each| sum + each);
+        assert_eq!(all, Span::from_millis(900));
+    }
+
+    #[test]
+    fn each_limit_has_its_place() {
+        for (index, limit) in Limit::ALL.into_iter().enumerate() {
+            assert_eq!(limit as usize, index + 1);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+"""What limits the flows of a scenario, and what each remedy gives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bentpipe.advice.remedies import Network, Remedy, remedies
+from bentpipe.errors import WorkError
+from bentpipe.results import FlowResult, RunResult, run
+from bentpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    from bentpipe.prediction.paths import FlowPath
+
+# What gives less than this is not worth doing, and not worth building on.
+WORTHWHILE: Final = 1.02
+# Remedies that are applied on top of each other.
+_MOST_TOGETHER: Final = 3
+# A direction that transmits so much of the time has no more to give.
+_FULL: Final = 0.95
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowLimits:
+    """What limited one flow.
+
+    `limits` are shares of the time in which its sender had anything to do. `downlink_used` and
+    `uplink_used` are the shares of the flow's time in which the narrowest direction of its data's
+    way, and of its acknowledgments' way, transmitted. `verdict` is what to look at: a limit's name,
+    "downlink" where the link gives all that it has, "acknowledgments" where their way does.
+    """
+
+    name: str
+    goodput_bps: float
+    limits: Mapping[str, float]
+    downlink: str
+    downlink_used: float
+    uplink: str
+    uplink_used: float
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A remedy, and what a run with its settings came to: goodput of all flows, bit/s."""
+
+    remedy: Remedy
+    goodput_bps: float
+    # Goodput with it over goodput without it.
+    gain: float
+    limits: Mapping[str, float]
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What limits a scenario's flows, and remedies, the best first."""
+
+    scenario: str
+    seed: int
+    goodput_bps: float
+    flows: tuple[FlowLimits, ...]
+    limits: Mapping[str, float]
+    remedies: tuple[Measured, ...]
+    # Remedies that this scenario can't have, each with what the simulator said.
+    refused: Mapping[str, str]
+    # Whether packets are lost at random: another seed would give other numbers.
+    random: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the advice as plain data."""
+        return {
+            "scenario": self.scenario,
+            "seed": self.seed,
+            "goodput_bps": self.goodput_bps,
+            "flows": [
+                {
+                    "name": flow.name,
+                    "goodput_bps": flow.goodput_bps,
+                    "verdict": flow.verdict,
+                    "limits": dict(flow.limits),
+                    "downlink": {"name": flow.downlink, "used": flow.downlink_used},
+                    "uplink": {"name": flow.uplink, "used": flow.uplink_used},
+                }
+                for flow in self.flows
+            ],
+            "remedies": [
+                {
+                    "name": each.remedy.name,
+                    "kind": each.remedy.kind,
+                    "why": each.remedy.why,
+                    "set": [f"{key}={value}" for key, value in each.remedy.settings],
+                    "goodput_bps": each.goodput_bps,
+                    "gain": each.gain,
+                    "limits": dict(each.limits),
+                    "command": each.command,
+                }
+                for each in self.remedies
+            ],
+        }
+
+
+def advise(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    *,
+    settings: Mapping[str, object] | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Advice:
+    """Find out what limits a scenario's flows, and simulate what might help.
+
+    Each remedy is simulated by itself with the scenario's seed; then the best one with each other
+    kind on top, as long as that gives more.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
+    settings
+        Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
+    workers
+        How many simulations at a time; as many as there are cores by default.
+    progress
+        Called with the number of simulations that are done, and that are known to be needed.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        There is no such scenario, or it is wrong.
+    WorkError, RunError
+        The scenario itself can't be simulated.
+    """
+    from bentpipe import _native
+
+    asked = Scenario.of(scenario).with_settings(settings or {})
+    network = Network.of(asked, _native.lists())
+    base = run(asked)
+    with _Bench(asked, workers=workers, progress=progress) as bench:
+        single = bench.measured(remedies(network), goodput_of(base))
+        together = list(single)
+        best = max(single, key=lambda each: each.goodput_bps, default=None)
+        for _ in range(1, _MOST_TOGETHER):
+            if best is None or best.gain < WORTHWHILE:
+                break
+            kinds = set(best.remedy.kind.split(", "))
+            more = [
+                best.remedy.and_also(each.remedy)
+                for each in single
+                if each.remedy.kind not in kinds
+            ]
+            tried = bench.measured(more, goodput_of(base))
+            better = max(tried, key=lambda each: each.goodput_bps, default=None)
+            if better is None or better.goodput_bps < WORTHWHILE * best.goodput_bps:
+                break
+            together.append(better)
+            best = better
+    summary = base.summary
+    return Advice(
+        scenario=summary.scenario,
+        seed=summary.seed,
+        goodput_bps=goodput_of(base),
+        flows=tuple(
+            _flow_limits(flow, path, base)
+            for flow, path in zip(summary.flows, network.paths, strict=True)
+        ),
+        limits=limits_of(base),
+        # What changes less comes first among equals: a combination is no better than its part.
+        remedies=tuple(
+            sorted(together, key=lambda each: (-each.goodput_bps, len(each.remedy.settings)))
+        ),
+        refused=bench.refused,
+        random=any(path.loss_rate > 0 or path.ack_loss_rate > 0 for path in network.paths),
+    )
+
+
+def goodput_of(result: RunResult) -> float:
+    """Return the goodput of all flows together: the sum of what `run` prints, bit/s."""
+    return sum(flow.goodput_bps for flow in result.summary.flows)
+
+
+def limits_of(result: RunResult) -> dict[str, float]:
+    """Return what limited the senders, as shares of all their time; the most first."""
+    spent: dict[str, float] = {}
+    for flow in result.summary.flows:
+        for name, seconds in flow.limited_s.items():
+            spent[name] = spent.get(name, 0.0) + seconds
+    busy_s = sum(spent.values())
+    most_first = sorted(spent.items(), key=lambda each: -each[1])
+    return {name: seconds / busy_s for name, seconds in most_first if seconds > 0.0}
+
+
+class _Bench:
+    """Simulates remedies, several at a time; ends with whoever waits for it."""
+
+    def __init__(
+        self, scenario: Scenario, *, workers: int | None, progress: Progress | None
+    ) -> None:
+        from bentpipe.sweeps.local import cores
+
+        self._scenario = scenario
+        self._pool = ThreadPoolExecutor(max_workers=workers or cores())
+        self._ended = threading.Event()
+        self._progress = progress
+        self._done = self._known = 0
+        self.refused: dict[str, str] = {}
+
+    def __enter__(self) -> _Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def measured(self, several: Sequence[Remedy], before_bps: float) -> list[Measured]:
+        """Simulate each; those that the scenario can't have are in `refused` afterwards."""
+        self._known += len(several)
+        found = []
+        for remedy, result in zip(several, self._results(several), strict=True):
+            if result is not None:
+                goodput_bps = goodput_of(result)
+                found.append(
+                    Measured(
+                        remedy=remedy,
+                        goodput_bps=goodput_bps,
+                        gain=goodput_bps / before_bps if before_bps > 0 else 1.0,
+                        limits=limits_of(result),
+                        command=self._changed(remedy).command(),
+                    )
+                )
+        return found
+
+    def _results(self, several: Sequence[Remedy]) -> Iterable[RunResult | None]:
+        for result in self._pool.map(self._result, several):
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._known)
+            yield result
+
+    def _changed(self, remedy: Remedy) -> Scenario:
+        return self._scenario.with_settings(dict(remedy.settings))
+
+    def _result(self, remedy: Remedy) -> RunResult | None:
+        from bentpipe import _native
+
+        try:
+            return run(self._changed(remedy), progress=self._look)
+        except (_native.ScenarioError, _native.RunError) as error:
+            if "," not in remedy.kind:
+                self.refused[remedy.name] = str(error)
+            return None
+
+    def _look(self, simulated_s: float, duration_s: float) -> None:
+        del simulated_s, duration_s
+        if self._ended.is_set():
+            raise WorkError("interrupted")
+
+
+def _flow_limits(flow: FlowResult, path: FlowPath, result: RunResult) -> FlowLimits:
+    downlink, uplink = path.down_bottleneck.name, path.up_bottleneck.name
+    ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
+    # What others send over the same links can't be told from the flow's own.
+    busy_s = ended_s if path.sharing else sum(flow.limited_s.values()) or ended_s
+    used = {link.name: link.utilization * ended_s for link in result.summary.links}
+    downlink_used = min(1.0, used[downlink] / busy_s)
+    uplink_used = min(1.0, used[uplink] / busy_s)
+    limits = flow.limits
+    if downlink_used >= _FULL:
+        verdict = "downlink"
+    elif uplink_used >= _FULL:
+        verdict = "acknowledgments"
+    else:
+        verdict = next(iter(limits), "application")
+    return FlowLimits(
+        name=flow.name,
+        goodput_bps=flow.goodput_bps,
+        limits=limits,
+        downlink=downlink,
+        downlink_used=downlink_used,
+        uplink=uplink,
+        uplink_used=uplink_used,
+        verdict=verdict,
+    )

@@ -1,0 +1,150 @@
+"""`bentpipe advise`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.advice import advise as find_advice
+from bentpipe.advice.measured import WORTHWHILE
+from bentpipe.cli.output import check_plot, print_json
+from bentpipe.cli.source import find_scenario, told_apart
+from bentpipe.cli.tables import Table
+from bentpipe.units import format_rate
+
+if TYPE_CHECKING:
+    from bentpipe.advice import Advice, FlowLimits
+    from bentpipe.advice.measured import Progress
+
+# What is no help is told of in one line, unless all is asked for.
+_MOST_FLOWS: Final = 12
+_SPELLED: Final = {
+    "downlink": "the link itself",
+    "acknowledgments": "the acknowledgments' way back",
+    "slow_start": "slow start",
+    "congestion_window": "the congestion window",
+    "receive_window": "the receive window",
+    "send_buffer": "the send buffer",
+    "application": "the application",
+    "pacing": "the pace",
+    "recovery": "loss recovery",
+}
+
+
+def advise(
+    *,
+    file: str,
+    settings: Sequence[str],
+    plot: Path | None,
+    workers: int | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Find out what limits a scenario, simulate the remedies, print them by what they give."""
+    if plot is not None:
+        check_plot(plot)
+    scenario = find_scenario(file, settings)
+    with told_apart(scenario, command="advise"), _progress() as progress:
+        advice = find_advice(scenario, workers=workers, progress=progress)
+    if plot is not None:
+        from bentpipe.plot.advice_plot import write_advice_plot
+
+        write_advice_plot(advice, plot)
+    if as_json:
+        print_json(advice.as_json())
+        return
+    _print(advice, everything=everything)
+    if plot is not None:
+        print(f"\nwrote {plot}")
+
+
+def _print(advice: Advice, *, everything: bool) -> None:
+    print(f"{advice.scenario}: {format_rate(advice.goodput_bps)}, seed {advice.seed}\n")
+    flows = advice.flows if everything else advice.flows[:_MOST_FLOWS]
+    table = Table(
+        headings=("flow", "goodput", "data's way", "used", "ACKs' way", "used", "limited by"),
+        left=frozenset({2, 4}),
+        prose=True,
+    )
+    for flow in flows:
+        table.add(
+            flow.name,
+            format_rate(flow.goodput_bps),
+            *(flow.downlink, f"{flow.downlink_used:.0%}", flow.uplink, f"{flow.uplink_used:.0%}"),
+            _limited(flow),
+        )
+    table.print()
+    if len(flows) < len(advice.flows):
+        print(f"{len(advice.flows) - len(flows):,} more flows: --all")
+    helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
+    print()
+    if not helpful:
+        print("None of what was tried gives 2% more.")
+    else:
+        table = Table(
+            headings=("", "goodput", "gain", "remedy", "limited then by", "why"),
+            left=frozenset({3, 4}),
+            prose=True,
+        )
+        for number, each in enumerate(helpful, start=1):
+            table.add(
+                str(number),
+                format_rate(each.goodput_bps),
+                f"{each.gain - 1.0:+.0%}",
+                each.remedy.name,
+                _most(each.limits),
+                each.remedy.why,
+            )
+        table.print()
+        print("\nEach alone, or together where it says so:")
+        for number, each in enumerate(helpful, start=1):
+            sets = " ".join(
+                f"--set {shlex.quote(f'{key}={value}')}" for key, value in each.remedy.settings
+            )
+            print(f"{number:>3}  {sets}")
+    if advice.random:
+        print("\nPackets are lost at random: other seeds give other numbers, which a sweep shows.")
+    useless = [each.remedy.name for each in advice.remedies if each not in helpful]
+    if useless:
+        print(f"\nless than 2% more: {', '.join(useless)}")
+    for name, said in advice.refused.items():
+        print(f"not possible here: {name} ({said})")
+
+
+def _limited(flow: FlowLimits) -> str:
+    shares = _shares(flow.limits)
+    if flow.verdict in {"downlink", "acknowledgments"}:
+        return f"{_SPELLED[flow.verdict]} ({shares})"
+    return shares
+
+
+def _shares(limits: Mapping[str, float]) -> str:
+    shown = [(name, share) for name, share in limits.items() if share >= 0.005]
+    return ", ".join(f"{_SPELLED[name]} {share:.0%}" for name, share in shown)
+
+
+def _most(limits: Mapping[str, float]) -> str:
+    for name, share in limits.items():
+        return f"{_SPELLED[name]} {share:.0%}"
+    return "–"
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def show(done: int, known: int) -> None:
+        sys.stderr.write(f"\r\x1b[K{done} of {known} simulations")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

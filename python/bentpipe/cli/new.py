@@ -1,0 +1,52 @@
+"""`bentpipe new`: a scenario to begin with, every line of it explained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from bentpipe.errors import RequestError, WorkError
+
+DEFAULT_TEMPLATE: Final = "ship"
+_TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def template_files() -> dict[str, Path]:
+    """Return the templates, by name."""
+    return {file.stem: file for file in sorted(_TEMPLATES.glob("*.toml"))}
+
+
+def new(*, file: Path | None, template: str) -> None:
+    """Write a template under a new name and say what to do with it.
+
+    Raises
+    ------
+    RequestError
+        There is no such template, the file is there already, or its name is none.
+    WorkError
+        It can't be written.
+    """
+    files = template_files()
+    if template not in files:
+        raise RequestError(f"no template is {template!r}; there are: {', '.join(files)}")
+    path = file if file is not None else Path(f"{template}.toml")
+    if path.suffix != ".toml":
+        path = path.with_name(f"{path.name}.toml")
+    if not _NAME.fullmatch(path.stem):
+        raise RequestError(
+            f'{path}: expected a name of letters, digits, "-" and "_" (at most 64) before .toml'
+        )
+    text = files[template].read_text(encoding="utf-8")
+    # The scenario is called as its file is.
+    text = text.replace(f'name = "{template}"', f'name = "{path.stem}"', 1)
+    text = text.replace("FILE.toml", str(path))
+    try:
+        with path.open("x", encoding="utf-8") as written:
+            written.write(text)
+    except FileExistsError:
+        raise RequestError(f"{path} is there already; choose another name") from None
+    except OSError as error:
+        raise WorkError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    print(f"wrote {path}; try: bentpipe run {path}")

@@ -1,0 +1,75 @@
+"""The figure of an advice: what each remedy gives, and what limits the senders then."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.plot.style import COLOURS, rate_scale, write_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+
+    from bentpipe.advice import Advice
+
+_MOST_ROWS: Final = 14
+# Each limit its colour, whatever else is in the figure; what is nobody's fault is grey.
+_LIMITS: Final = {
+    "slow_start": ("slow start", COLOURS[4]),
+    "congestion_window": ("congestion window", COLOURS[0]),
+    "receive_window": ("receive window", COLOURS[1]),
+    "send_buffer": ("send buffer", COLOURS[3]),
+    "pacing": ("pace", COLOURS[5]),
+    "recovery": ("loss recovery", COLOURS[6]),
+    "application": ("application", "#BBBBBB"),
+}
+
+
+def write_advice_plot(advice: Advice, path: Path) -> None:
+    """Draw an advice and write it as SVG: the scenario as it is, then the best remedies."""
+    rows: list[tuple[str, float, Mapping[str, float]]] = [
+        ("as it is", advice.goodput_bps, advice.limits)
+    ]
+    rows += [
+        (each.remedy.name, each.goodput_bps, each.limits)
+        for each in advice.remedies[: _MOST_ROWS - 1]
+    ]
+    height = 1.5 + 0.32 * len(rows)
+    write_svg(partial(_draw, rows=rows, title=advice.scenario), path, width=9.6, height=height)
+
+
+def _draw(
+    figure: Figure, *, rows: list[tuple[str, float, Mapping[str, float]]], title: str
+) -> None:
+    rates, shares = figure.subplots(1, 2, sharey=True)
+    scale, unit = rate_scale(max(goodput for _, goodput, _ in rows))
+    places = range(len(rows))
+    colours = ["#888888"] + [COLOURS[0]] * (len(rows) - 1)
+    bars = rates.barh(places, [goodput / scale for _, goodput, _ in rows], color=colours)
+    rates.bar_label(bars, fmt="%.3g", padding=3, fontsize=9)
+    rates.set_xlabel(f"goodput of all flows ({unit})")
+    rates.margins(x=0.12)
+    rates.set_yticks(places, [_broken(name) for name, _, _ in rows], fontsize=9)
+    rates.invert_yaxis()
+    rates.grid(visible=False, axis="y")
+    rates.set_title(f"{title}: what each remedy gives")
+    begun = [0.0] * len(rows)
+    for name, (label, colour) in _LIMITS.items():
+        widths = [100.0 * limits.get(name, 0.0) for _, _, limits in rows]
+        if any(width >= 0.5 for width in widths):
+            shares.barh(places, widths, left=begun, color=colour, label=label)
+            begun = [start + width for start, width in zip(begun, widths, strict=True)]
+    shares.set_xlim(0.0, 100.0)
+    shares.set_xlabel("share of the senders' time (%)")
+    shares.grid(visible=False, axis="y")
+    shares.set_title("what limits the senders then")
+    figure.legend(loc="outside lower center", ncols=7)
+
+
+def _broken(name: str) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(name, 44))

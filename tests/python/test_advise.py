@@ -1,0 +1,146 @@
+"""What limits a network, and the property of an advice: what it promises is what a run gives."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import _native, cli
+from bentpipe.advice.remedies import Network, remedies
+from bentpipe.scenario import Scenario, ready_made
+
+SHIP: dict[str, Any] = {
+    "name": "ship",
+    "duration": "10 min",
+    "hosts": {"shore": {}, "ship": {"tcp": {"receive_buffer": "64 KiB"}}},
+    "links.satellite": {
+        "between": ["shore", "ship"],
+        "forward": {"rate": "4 Mbit/s", "delay": "270 ms"},
+        "return": {"rate": "256 kbit/s", "delay": "270 ms"},
+    },
+    "flows.update": {"from": "shore", "to": "ship", "app": {"kind": "bulk", "size": "5 MB"}},
+}
+
+
+def summed_goodput(command: str) -> float:
+    """Run a command line that was printed, and add up what it prints."""
+    words = shlex.split(command)
+    assert words[:2] == ["bentpipe", "run"]
+    done = subprocess.run(
+        [sys.executable, "-m", "bentpipe", *words[1:], "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(sum(flow["goodput_bps"] for flow in json.loads(done.stdout)["flows"]))
+
+
+@pytest.mark.parametrize("name", sorted(ready_made()))
+def test_what_the_first_one_promises_is_what_run_gives(name: str) -> None:
+    advice = bentpipe.advise(name)
+    assert advice.goodput_bps == summed_goodput(f"bentpipe run {name}")
+    best = advice.remedies[0]
+    assert summed_goodput(best.command) == best.goodput_bps
+    assert best.gain == best.goodput_bps / advice.goodput_bps
+    rates = [each.goodput_bps for each in advice.remedies]
+    assert rates == sorted(rates, reverse=True)
+    # What is offered can be had, and is a change.
+    assert advice.refused == {}
+    for each in advice.remedies:
+        assert each.remedy.settings
+        assert sum(each.limits.values()) == pytest.approx(1.0)
+
+
+def test_a_small_window_is_found_and_mended() -> None:
+    advice = bentpipe.advise(SHIP)
+    (flow,) = advice.flows
+    assert flow.verdict == "receive_window"
+    assert flow.limits["receive_window"] > 0.9
+    best = advice.remedies[0]
+    assert ("hosts.ship.tcp.receive_buffer", "1 MiB") in best.remedy.settings
+    assert best.gain > 3.0
+    again = bentpipe.advise(SHIP, settings=dict(best.remedy.settings))
+    assert again.goodput_bps == best.goodput_bps
+    assert again.flows[0].verdict != "receive_window"
+
+
+def test_a_narrow_way_back_is_found_and_mended() -> None:
+    advice = bentpipe.advise(
+        SHIP,
+        settings={
+            "hosts.ship.tcp.receive_buffer": "4 MiB",
+            "links.satellite.return.rate": "9.6 kbit/s",
+        },
+    )
+    assert advice.flows[0].verdict == "acknowledgments"
+    assert advice.flows[0].uplink == "satellite.return"
+    assert "ACK" in advice.remedies[0].remedy.kind
+    assert advice.remedies[0].gain > 2.0
+
+
+def test_where_the_link_gives_all_nothing_is_promised() -> None:
+    settings = {
+        "hosts.ship.tcp.receive_buffer": "4 MiB",
+        "links.satellite.delay": "1 ms",
+        "links.satellite.forward": {"rate": "4 Mbit/s"},
+        "links.satellite.return": {"rate": "4 Mbit/s"},
+    }
+    advice = bentpipe.advise(SHIP, settings=settings)
+    assert advice.flows[0].verdict == "downlink"
+    assert advice.remedies[0].gain < 1.02
+
+
+def test_gateways_are_offered_where_this_version_has_them() -> None:
+    scenario = Scenario.of("geo-consumer")
+    names = {**_native.lists(), "gateways": ["router", "split", "hybrid"]}
+    offered = [each for each in remedies(Network.of(scenario, names)) if each.kind == "gateway"]
+    assert [each.name for each in offered] == [
+        "split at hub and terminal",
+        "split at hub",
+        "hybrid at hub",
+    ]
+    assert offered[0].settings == (
+        ("gateways.hub.kind", "split"),
+        ("gateways.hub.facing", "satellite"),
+        ("gateways.terminal.kind", "split"),
+        ("gateways.terminal.facing", "satellite"),
+    )
+    plain = {**names, "gateways": ["router"]}
+    assert not [each for each in remedies(Network.of(scenario, plain)) if each.kind == "gateway"]
+
+
+def test_hosts_that_count_made_are_set_by_their_table() -> None:
+    crowd = {**SHIP, "hosts": {"shore": {}, "ship": {"count": 3, "tcp": {"sack": False}}}}
+    offered = remedies(Network.of(Scenario.of(crowd), _native.lists()))
+    (sack,) = [each for each in offered if each.kind == "loss recovery"]
+    assert ("hosts.ship.tcp.sack", "true") in sack.settings
+    for each in offered:
+        Scenario.of(crowd).with_settings(dict(each.settings)).resolved()
+
+
+def test_the_command_prints_a_line_to_try_and_writes_the_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ship.toml"
+    file.write_text((Scenario.of(SHIP).text or ""), encoding="utf-8")
+    plot = tmp_path / "advice.svg"
+    assert cli.execute(["advise", str(file), "--plot", str(plot)]) == 0
+    said = capsys.readouterr().out
+    assert "the receive window 9" in said
+    assert "--set 'hosts.ship.tcp.receive_buffer=1 MiB'" in said
+    assert ET.parse(plot).getroot().tag.endswith("svg")
+    assert cli.execute(["advise", str(file), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    first = data["remedies"][0]
+    assert first.keys() >= {"set", "goodput_bps", "gain"}
+    assert "hosts.ship.tcp.receive_buffer=1 MiB" in first["set"]
+    assert cli.execute(["advise", str(file), "--plot", str(tmp_path / "advice.pdf")]) == 2
+    assert "ends in .svg" in capsys.readouterr().err
