@@ -64,6 +64,9 @@ pub struct Config {
     /// Payload of a full segment where a search for the path's MTU begins, in bytes (Linux's
     /// tcp_base_mss; RFC 4821 section 7.2).
     pub base_mss: u16,
+    /// The MSS that our SYN announces, where it isn't the one that goes with `mss`: no more than what the
+    /// peer may send depends on it.
+    pub announced_mss: Option<u16>,
     /// The longest IP packet that the path is known to take from the beginning, in bytes.
     pub path_mtu: Option<u32>,
     /// Retransmissions of the SYN, or of the SYN+ACK, before the connection is given up.
@@ -136,6 +139,7 @@ impl Default for Config {
             keep_alive: None,
             path_mtu_discovery: PathMtuDiscovery::Icmp,
             base_mss: 1024,
+            announced_mss: None,
             path_mtu: None,
             maximum_syn_retransmissions: 6,
             limited_transmit: true,

@@ -38,7 +38,7 @@ pub(crate) struct Negotiated {
 /// The options of our SYN. With `peer`, of our SYN+ACK: only what the SYN offered too.
 pub(crate) fn offer(config: &Config, peer: Option<&SynOptions>) -> SynOptions {
     SynOptions {
-        maximum_segment_size: Some(announced_mss(config)),
+        maximum_segment_size: Some(config.announced_mss.unwrap_or_else(|| full_mss(config))),
         window_scale: (config.window_scaling && peer.is_none_or(|p| p.window_scale.is_some()))
             .then(|| receive_shift(config)),
         sack_permitted: config.sack && peer.is_none_or(|p| p.sack_permitted),
@@ -84,7 +84,7 @@ pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: boo
         .max(MINIMUM_MSS);
     let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
     // RFC 6691 section 2, RFC 9293 section 3.7.1: Eff.snd.MSS
-    let segment = announced_mss(config)
+    let segment = full_mss(config)
         .min(peer_mss)
         .saturating_sub(u16::from(options))
         .max(1);
@@ -101,8 +101,8 @@ pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: boo
     }
 }
 
-/// The MSS that we announce: the largest payload we take when a segment carries no options.
-fn announced_mss(config: &Config) -> u16 {
+/// The payload of a full segment of ours when it carries no options: the MSS that we announce.
+fn full_mss(config: &Config) -> u16 {
     let options = if config.timestamps {
         TIMESTAMPS_LENGTH
     } else {

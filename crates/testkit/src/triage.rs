@@ -46,17 +46,6 @@ impl fmt::Display for Cause {
 
 /// By what the path contains; the first that fits.
 const KNOWN: &[(&str, Cause, &str)] = &[
-    ("icmp", Cause::NotImplemented, "ICMP errors"),
-    (
-        "fastopen-connect-keepalive",
-        Cause::NotImplemented,
-        "keep-alive (RFC 9293 section 3.8.4)",
-    ),
-    (
-        "pure-syn-data",
-        Cause::NotImplemented,
-        "the runner: a second listening socket while the first one's connection is open",
-    ),
     (
         "fallback-exp-opt",
         Cause::LinuxChoice,
@@ -111,11 +100,6 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "gro-mss-option",
         Cause::NotApplicable,
         "the receiver's offload: ten segments that come in as one",
-    ),
-    (
-        "/mtu_probe/",
-        Cause::NotImplemented,
-        "path MTU discovery (RFC 4821), with routes that change",
     ),
     (
         "/splice/",

@@ -50,18 +50,14 @@ fn one_when_something_failed_and_it_says_where() {
 fn what_is_not_supported_is_no_failure_unless_that_is_asked_for() {
     let folder = std::env::temp_dir().join(format!("bentpipe-testkit-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let script = folder.join("icmp.pkt");
-    std::fs::write(&script, "+0 < icmp unreachable host_unreachable\n").expect("a file");
+    let script = folder.join("udp.pkt");
+    std::fs::write(&script, "+0 < udp (100)\n").expect("a file");
     let script = script.to_string_lossy().into_owned();
     let alone = run(&[&script]);
     assert_eq!(alone.status.code(), Some(1), "nothing ran");
     let output = run(&["reset.pkt", &script]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        printed(&output).contains(": ICMP\n"),
-        "{}",
-        printed(&output)
-    );
+    assert!(printed(&output).contains(": UDP\n"), "{}", printed(&output));
     assert_eq!(
         run(&["reset.pkt", &script, "--strict"]).status.code(),
         Some(1)

@@ -161,6 +161,7 @@ fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Confi
         keep_alive: None,
         path_mtu_discovery: PathMtuDiscovery::Icmp,
         base_mss: 1024,
+        announced_mss: None,
         path_mtu: None,
         habits: match tcp.profile {
             Profile::Rfc => Habits::Rfc,

@@ -174,7 +174,8 @@ impl Connection {
         // Sixth: URG. The urgent pointer is not carried; urgent data is data (RFC 6093).
         // Seventh: text
         let text_end = start + i64::from(packet.payload_length);
-        if self.receive.refuses && packet.payload_length > 0 && text_end > 0 {
+        let over = self.state == State::TimeWait;
+        if self.receive.refuses && !over && packet.payload_length > 0 && text_end > 0 {
             self.refuse(packet, cx);
             return None;
         }
@@ -185,7 +186,7 @@ impl Connection {
         };
         // Both ends have closed: whatever is neither the next nor empty is of a peer that doesn't know
         // where we stand. RFC 9293 tells it only of its FIN, Linux's tcp_timewait_state_process always.
-        if self.state == State::TimeWait && (start > 0 || packet.sequence_length() > 0) {
+        if over && (start > 0 || packet.sequence_length() > 0) {
             self.challenge(packet, cx.now);
         }
         // Eighth: FIN

@@ -295,7 +295,7 @@ impl Sender {
         let may = search.high >= search.low + NEAR_ENOUGH
             && length > self.negotiated.segment
             && self.recovery.phase() == RecoveryPhase::Open
-            && self.scoreboard.is_clean()
+            && self.scoreboard.lost() + self.scoreboard.sacked() == 0
             && sequence.next == sequence.highest
             && window >= LEAST_WINDOW * segment
             && room >= (2 * segment).max(u64::from(length))

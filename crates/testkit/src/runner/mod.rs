@@ -6,6 +6,7 @@ mod constants;
 mod expect;
 mod fast_open;
 mod host;
+mod icmp;
 mod info;
 mod segment;
 mod setup;
@@ -237,6 +238,7 @@ impl Runner {
                 self.expect_packet(packet, from, to.unwrap_or(from))?;
             }
             Action::Packet(packet) => self.inject(packet)?,
+            Action::Icmp(icmp) => self.icmp(icmp)?,
             Action::Call(call) => {
                 let relative = matches!(event.time, When::Relative(_));
                 let origin = if relative { origin } else { BEGINNING };
@@ -244,6 +246,7 @@ impl Runner {
             }
             Action::Command(command) => {
                 self.setup.command(command)?;
+                self.counted(command)?;
                 if std::mem::take(&mut self.setup.forgets) {
                     self.learnt = fast_open::Learnt::default();
                 }

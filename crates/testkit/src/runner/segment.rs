@@ -29,6 +29,8 @@ pub(super) struct Flow {
     /// Timestamps of ours: the script's, and the real ones.
     timestamps: Vec<(u32, u32)>,
     pub(super) exists: bool,
+    /// Another socket listens by now.
+    pub(super) is_over: bool,
 }
 
 impl Flow {
@@ -42,6 +44,7 @@ impl Flow {
             first_timestamp: None,
             timestamps: Vec::new(),
             exists: false,
+            is_over: false,
         }
     }
 
@@ -206,6 +209,7 @@ impl Runner {
         let acknowledges = spec.flags.has(Flags::ACK);
         let (local, remote) = (self.flow.local, self.flow.remote);
         let alive = self.flow.exists
+            && !self.flow.is_over
             && self
                 .host
                 .between(local, remote)

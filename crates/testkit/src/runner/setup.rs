@@ -2,10 +2,12 @@
 //! Linux's knobs.
 
 use bentpipe_tcp::{
-    Config, CongestionControlKind, EcnMode, IdleRestart, PacingKind, SlowStartKind,
+    Config, CongestionControlKind, EcnMode, IdleRestart, KeepAlive, PacingKind, PathMtuDiscovery,
+    SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span};
 
+use super::sockets::Options;
 use super::{Problem, fast_open};
 
 /// What Linux advertises of its receive buffer at first. It grows as data comes; no public script has
@@ -38,6 +40,8 @@ pub(super) struct Setup {
     /// Segments in one buffer of segmentation offload, at least (tcp_min_tso_segs).
     pub(super) maximum_segment: u16,
     pub(super) fast_open: fast_open::Settings,
+    /// What a socket with SO_KEEPALIVE does that says no more.
+    keep_alive: KeepAlive,
     /// What was learnt of servers is to be forgotten.
     pub(super) forgets: bool,
 }
@@ -58,6 +62,7 @@ impl Default for Setup {
             unsent_low_water: u64::from(u32::MAX),
             maximum_segment: 1460,
             fast_open: fast_open::Settings::default(),
+            keep_alive: KeepAlive::default(),
             forgets: false,
         }
     }
@@ -83,6 +88,48 @@ impl Setup {
             mss: announced.saturating_sub(options).max(1),
             ..config.clone()
         }
+    }
+
+    /// The keep-alive of a socket with these options.
+    pub(super) fn keep_alive(&self, options: &Options) -> Option<KeepAlive> {
+        options.keeps_alive.then(|| KeepAlive {
+            idle: options.keep_idle.unwrap_or(self.keep_alive.idle),
+            interval: options.keep_interval.unwrap_or(self.keep_alive.interval),
+            probes: options.keep_probes.unwrap_or(self.keep_alive.probes),
+        })
+    }
+
+    /// `ip route change ADDRESS ... advmss A mtu lock M initcwnd C`: what is known of the only path there
+    /// is. Connections that are open go on with what they know, until they find out.
+    fn route(&mut self, arguments: &[&str]) -> Result<(), Problem> {
+        let mut words = arguments.iter();
+        while let Some(&word) = words.next() {
+            let mut number = || {
+                let word = words.next().filter(|&&word| word != "lock");
+                let word = word.or_else(|| words.next());
+                word.and_then(|word| word.parse::<u32>().ok())
+            };
+            let known = match word {
+                "advmss" => number().is_some_and(|mss| {
+                    self.config.announced_mss = u16::try_from(mss).ok();
+                    self.config.announced_mss.is_some()
+                }),
+                "mtu" => {
+                    self.config.path_mtu = number();
+                    self.config.path_mtu.is_some()
+                }
+                "initcwnd" => number().is_some_and(|segments| {
+                    self.config.initial_window = segments;
+                    true
+                }),
+                "via" | "dev" => words.next().is_some(),
+                _ => word.parse::<std::net::Ipv4Addr>().is_ok(),
+            };
+            if !known {
+                return Err(Problem::missing(format!("a route with {word}")));
+            }
+        }
+        Ok(())
     }
 
     /// `--name=value`
@@ -171,6 +218,7 @@ impl Setup {
             "defaults.sh" => {
                 self.config.idle_restart = IdleRestart::Off;
                 self.config.maximum_syn_retransmissions = 5;
+                self.config.ecn = EcnMode::Off;
                 self.fast_open.bits = 0x70403;
                 self.fast_open.key = fast_open::key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4")?;
                 Ok(())
@@ -193,6 +241,7 @@ impl Setup {
                     _ => unknown(),
                 }
             }
+            "ip" if arguments.starts_with(&["route", "change"]) => self.route(&arguments[2..]),
             "ip" if arguments.starts_with(&["tcp_metrics", "flush"]) => {
                 self.forgets = true;
                 Ok(())
@@ -271,7 +320,19 @@ impl Setup {
             ("tcp_ecn", _, Some(0)) => config.ecn = EcnMode::Off,
             ("tcp_ecn", _, Some(1)) => config.ecn = EcnMode::Request,
             ("tcp_ecn", _, Some(2)) => config.ecn = EcnMode::Accept,
-            ("tcp_mtu_probing", _, Some(0)) => {}
+            ("tcp_mtu_probing", _, Some(0)) => config.path_mtu_discovery = PathMtuDiscovery::Icmp,
+            ("tcp_mtu_probing", _, Some(1)) => {
+                config.path_mtu_discovery = PathMtuDiscovery::BlackHole;
+            }
+            ("tcp_mtu_probing", _, Some(2)) => config.path_mtu_discovery = PathMtuDiscovery::Probe,
+            ("tcp_base_mss", _, Some(n)) => config.base_mss = n.min(65_535) as u16,
+            ("tcp_keepalive_time", _, Some(n)) => {
+                self.keep_alive.idle = Span::from_secs(n.min(32_767));
+            }
+            ("tcp_keepalive_intvl", _, Some(n)) => {
+                self.keep_alive.interval = Span::from_secs(n.min(32_767));
+            }
+            ("tcp_keepalive_probes", _, Some(n)) => self.keep_alive.probes = n.min(255) as u32,
             ("tcp_reordering", _, Some(3)) | ("tcp_fack", _, _) => {}
             // About buffers of segmentation offload, which there are none of; what Linux does not
             // have any more; and what is on in any case

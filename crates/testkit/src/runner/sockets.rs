@@ -7,6 +7,7 @@ use bentpipe_types::Span;
 
 use super::constants::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use super::host::Host;
+use super::icmp::errno;
 
 /// What a socket is.
 #[derive(Clone, Debug)]
@@ -46,6 +47,11 @@ pub(super) struct Options {
     pub(super) receive_buffer: Option<u64>,
     pub(super) no_delay: bool,
     pub(super) user_timeout: Option<Span>,
+    /// SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT
+    pub(super) keeps_alive: bool,
+    pub(super) keep_idle: Option<Span>,
+    pub(super) keep_interval: Option<Span>,
+    pub(super) keep_probes: Option<u32>,
     pub(super) syn_retries: Option<u32>,
     /// On, and for how many seconds.
     pub(super) linger: Option<i64>,
@@ -153,8 +159,10 @@ impl Sockets {
             } else {
                 "ECONNRESET"
             });
-        } else if news.has(Events::TIMED_OUT) {
-            socket.error = Some("ETIMEDOUT");
+        } else if news.has(Events::TIMED_OUT | Events::UNREACHABLE) {
+            // What the path has said tells more than that nothing came.
+            let said = host.conversations[index].connection.path_error();
+            socket.error = Some(said.map_or("ETIMEDOUT", errno));
         }
         let shown = Events::READABLE | Events::PEER_CLOSED | Events::CLOSED | Events::ESTABLISHED;
         if news.has(shown) {

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use bentpipe_types::Flags;
+use bentpipe_types::{Flags, IcmpError};
 
 pub use parser::{ParseError, parse};
 
@@ -78,6 +78,8 @@ impl When {
 pub enum Action {
     /// A segment comes in, or is expected to go out.
     Packet(PacketSpec),
+    /// An ICMP error comes in.
+    Icmp(IcmpSpec),
     /// A system call.
     Call(CallSpec),
     /// A shell command.
@@ -131,6 +133,15 @@ pub struct PacketSpec {
     pub urgent: u16,
     /// TCP options; `None` is `<...>`: any.
     pub options: Option<Vec<OptionSpec>>,
+}
+
+/// An ICMP error about a segment of the host under test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpSpec {
+    /// What it says.
+    pub error: IcmpError,
+    /// The sequence number of the segment that it quotes, relative to our first.
+    pub sequence: u32,
 }
 
 /// A TCP option.

@@ -118,12 +118,57 @@ fn the_rest_of_a_script() {
         panic!("{:?}", script.events);
     };
     assert_eq!(code.action, Action::Code("assert 1".to_owned()));
-    assert_eq!(icmp.action, Action::Unsupported("ICMP".to_owned()));
+    let too_big = IcmpSpec {
+        error: IcmpError::TooBig { mtu: 800 },
+        sequence: 0,
+    };
+    assert_eq!(icmp.action, Action::Icmp(too_big));
     assert_eq!(command.action, Action::Command("true".to_owned()));
     let Action::Call(close) = &script.events[0].action else {
         panic!("{:?}", script.events[0]);
     };
     assert_eq!(close.arguments, [Expression::Integer(7)]);
+}
+
+#[test]
+fn icmp_as_packetdrill_writes_it() {
+    let action = |text: &str| {
+        let mut parsed = script(text);
+        parsed.events.remove(0).action
+    };
+    for (text, error, sequence) in [
+        ("unreachable", IcmpError::NetworkUnreachable, 0),
+        (
+            "unreachable port_unreachable [7:9(2)]",
+            IcmpError::PortUnreachable,
+            7,
+        ),
+        (
+            "packet_too_big mtu 1400 [1:2(1)]",
+            IcmpError::TooBig { mtu: 1400 },
+            1,
+        ),
+        ("time_exceeded", IcmpError::TimeExceeded, 0),
+    ] {
+        let expected = Action::Icmp(IcmpSpec { error, sequence });
+        assert_eq!(action(&format!("+0 < icmp {text}")), expected);
+    }
+    for text in [
+        "< icmp echo_request id 7",
+        "< icmp source_quench",
+        "< icmp unreachable code_77",
+        "< icmp unreachable port_unreachable [udp (7)]",
+        "> icmp unreachable port_unreachable",
+    ] {
+        assert!(
+            matches!(action(&format!("+0 {text}")), Action::Unsupported(_)),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        fails("\n+0 < icmp unreachable port_unreachable mtu 7").line,
+        2
+    );
 }
 
 #[test]

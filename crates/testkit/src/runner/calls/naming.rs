@@ -3,7 +3,9 @@
 use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Events, State};
 
 use super::{Outcome, Problem, Returned, Runner, Waiting, error, is_listening, value};
+use crate::runner::constants::number;
 use crate::runner::host::Listener;
+use crate::runner::icmp::errno;
 use crate::runner::segment::SERVICE;
 use crate::runner::sockets::{Kind, Options, Socket};
 use crate::script::CallSpec;
@@ -28,6 +30,8 @@ impl Runner {
         let backlog = usize::try_from(backlog.clamp(0, 4096)).unwrap_or(0);
         let ready = std::collections::VecDeque::new();
         socket.kind = Kind::Listening { backlog, ready };
+        // The next SYN is for this one, whatever the connection before does.
+        self.flow.is_over = true;
         self.host.listeners.retain(|l| l.socket != fd);
         self.host.listeners.push(Listener {
             socket: fd,
@@ -72,6 +76,7 @@ impl Runner {
             config.nagle = false;
         }
         config.user_timeout = options.user_timeout;
+        config.keep_alive = self.setup.keep_alive(options);
         if let Some(retries) = options.syn_retries {
             config.maximum_syn_retransmissions = retries;
         }
@@ -80,7 +85,12 @@ impl Runner {
 
     pub(super) fn accept(&mut self, fd: i64, spec: &CallSpec) -> Result<Outcome, Problem> {
         self.known(fd)?;
-        let number = self.new_number(spec);
+        // As in packetdrill, a script may give a number anew: the socket that had it is then nameless,
+        // and its connection goes on.
+        let number = match number(&spec.result) {
+            Ok(wanted) if wanted >= 0 && self.sockets.table.contains_key(&wanted) => wanted,
+            _ => self.new_number(spec),
+        };
         let Some(socket) = self.sockets.table.get_mut(&fd) else {
             return error("EBADF");
         };
@@ -96,11 +106,11 @@ impl Runner {
             };
         };
         let mut accepted = Socket::new(Kind::Stream(conversation), options);
-        if self.host.conversations[conversation]
-            .history
-            .has(Events::RESET)
-        {
+        let known = &self.host.conversations[conversation];
+        if known.history.has(Events::RESET) {
             accepted.error = Some("ECONNRESET");
+        } else if known.history.has(Events::UNREACHABLE) {
+            accepted.error = known.connection.path_error().map(errno);
         }
         self.sockets.table.insert(number, accepted);
         value(number)

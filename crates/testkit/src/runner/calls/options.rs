@@ -89,6 +89,23 @@ impl Runner {
                         .with(conversation, |c, _| c.set_user_timeout(timeout));
                 }
             }
+            "SO_KEEPALIVE" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
+                if n < i64::from(name != "SO_KEEPALIVE") || n > 32_767 {
+                    return error("EINVAL"); // Linux's MAX_TCP_KEEPIDLE and its like
+                }
+                let span = Some(Span::from_secs(positive));
+                match name {
+                    "SO_KEEPALIVE" => options.keeps_alive = n != 0,
+                    "TCP_KEEPIDLE" => options.keep_idle = span,
+                    "TCP_KEEPINTVL" => options.keep_interval = span,
+                    _ => options.keep_probes = Some(positive as u32),
+                }
+                let keep_alive = self.setup.keep_alive(options);
+                if let Some(conversation) = conversation {
+                    self.host
+                        .with(conversation, |c, cx| c.set_keep_alive(keep_alive, cx));
+                }
+            }
             "TCP_FASTOPEN" => {
                 options.fast_open_queue = Some(n);
                 self.set_policy(fd);

@@ -1,6 +1,7 @@
 //! Tokens to a script, by recursive descent.
 
 mod call;
+mod icmp;
 mod packet;
 
 use std::fmt;

@@ -17,7 +17,6 @@ impl Parser {
             Direction::Outbound
         };
         for (word, what) in [
-            ("icmp", "ICMP"),
             ("udp", "UDP"),
             ("gre", "GRE"),
             ("mpls", "MPLS"),
@@ -36,6 +35,9 @@ impl Parser {
                 return Ok(Action::Unsupported(missing));
             }
         };
+        if self.keyword("icmp") {
+            return self.icmp(direction);
+        }
         if self.keyword("encap") {
             self.skip_event();
             return Ok(Action::Unsupported("PSP".to_owned()));
@@ -93,7 +95,7 @@ impl Parser {
     }
 
     /// What isn't supported goes on up to the next event: a time in front of an action.
-    fn skip_event(&mut self) {
+    pub(super) fn skip_event(&mut self) {
         let line = self.line();
         while let Some((token, at)) = self.tokens.get(self.at) {
             let may_begin = matches!(
@@ -180,7 +182,7 @@ impl Parser {
     }
 
     /// `a:b(length)`
-    fn sequence(&mut self) -> Result<(u32, u16), ParseError> {
+    pub(super) fn sequence(&mut self) -> Result<(u32, u16), ParseError> {
         let start: u32 = self.integer("a sequence number")?;
         self.expect_sign(':')?;
         let end: u32 = self.integer("a sequence number")?;

@@ -1,0 +1,56 @@
+//! ICMP errors come in.
+
+use bentpipe_types::IcmpError;
+
+use super::host::INITIAL_SEQUENCE;
+use super::{Problem, Runner};
+use crate::script::IcmpSpec;
+
+impl Runner {
+    pub(super) fn icmp(&mut self, spec: &IcmpSpec) -> Result<(), Problem> {
+        let Some(conversation) = self.current() else {
+            return Err(Problem::wrong(
+                "a connection that ICMP is about",
+                "there is none",
+            ));
+        };
+        let sequence = INITIAL_SEQUENCE + spec.sequence;
+        self.host
+            .with(conversation, |c, cx| c.on_icmp(spec.error, sequence, cx));
+        self.after_host()
+    }
+
+    /// `nstat | grep COUNTER` succeeds where something was counted. Of the kernel's counters those are
+    /// known here that scripts about ICMP ask for.
+    pub(super) fn counted(&self, command: &str) -> Result<(), Problem> {
+        let Some((_, rest)) = command.split_once("grep ") else {
+            return Ok(());
+        };
+        let name = rest.split_whitespace().next().unwrap_or_default();
+        let count = match (name, self.current()) {
+            ("TcpExtOutOfWindowIcmps", Some(conversation)) => {
+                let connection = &self.host.conversations[conversation].connection;
+                connection.statistics().icmp_ignored
+            }
+            _ => return Err(Problem::missing(format!("the counter {name}"))),
+        };
+        if count == 0 {
+            return Err(Problem::wrong(format!("{name} to be counted"), "0"));
+        }
+        Ok(())
+    }
+}
+
+/// What the application is told: Linux's tcp_v4_err.
+pub(super) const fn errno(error: IcmpError) -> &'static str {
+    match error {
+        IcmpError::NetworkUnreachable => "ENETUNREACH",
+        IcmpError::HostUnreachable | IcmpError::TimeExceeded | IcmpError::Prohibited => {
+            "EHOSTUNREACH"
+        }
+        IcmpError::ProtocolUnreachable => "ENOPROTOOPT",
+        IcmpError::PortUnreachable => "ECONNREFUSED",
+        IcmpError::TooBig { .. } => "EMSGSIZE",
+        IcmpError::ParameterProblem => "EPROTO",
+    }
+}
