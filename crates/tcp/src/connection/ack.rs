@@ -20,9 +20,9 @@ impl Connection {
         now: Time,
     ) -> bool {
         match self.sender.on_acknowledgment(packet, sack, now) {
-            Ok(0) => self.receive.heard_at = now,
+            Ok(0) => self.heard(now),
             Ok(_) => {
-                self.receive.heard_at = now;
+                self.heard(now);
                 self.path_error = None;
                 if self.sender.timers.is_stopped() {
                     self.rest(now);

@@ -19,6 +19,13 @@ impl Connection {
         }
     }
 
+    /// The peer has acknowledged something, new or not: it lives.
+    #[inline]
+    pub(super) fn heard(&mut self, now: Time) {
+        self.receive.heard_at = now;
+        self.unanswered_probes = 0;
+    }
+
     /// Nothing is outstanding: the main timer has nothing to do, or waits for the peer to be silent
     /// for too long.
     #[inline]
@@ -53,7 +60,6 @@ impl Connection {
         };
         let silent = cx.now.since(self.receive.heard_at);
         if silent < keep_alive.idle {
-            self.unanswered_probes = 0;
             let at = self.receive.heard_at + keep_alive.idle;
             self.sender.timers.set(Purpose::KeepAlive, at);
             return;

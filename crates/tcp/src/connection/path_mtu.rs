@@ -8,7 +8,7 @@
 use bentpipe_types::{Ctx, IpVersion, Span, Time};
 
 use super::timers::Purpose;
-use super::{Connection, Sender};
+use super::{Connection, Sender, State};
 use crate::config::{Habits, PathMtuDiscovery};
 use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
@@ -143,8 +143,8 @@ impl Sender {
     }
 
     /// A router takes packets of `mtu` bytes. Returns what the path takes now, if that is less than
-    /// before. What is outstanding goes again, where there is more than a SYN.
-    fn narrowed(&mut self, mtu: u32, synchronized: bool, now: Time) -> Option<u32> {
+    /// before. What is outstanding goes again, if both ends have agreed on how long segments are.
+    fn narrowed(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<u32> {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
         }
@@ -174,7 +174,7 @@ impl Sender {
             search.low = search.low.min(segment + overhead);
             search.probe = None;
         }
-        if synchronized {
+        if agreed {
             self.set_segment(segment);
             self.resend_shorter(now);
         }
@@ -206,7 +206,8 @@ impl Sender {
             self.timers.review();
         } else {
             self.send.timed_out_below = sequence.highest;
-            sequence.next = sequence.unacknowledged;
+            // (With Fast Open, our SYN may be outstanding still. It is none too long.)
+            sequence.next = sequence.unacknowledged.max(1);
             self.recovery.on_timeout(sequence);
         }
         self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
@@ -359,11 +360,13 @@ impl Connection {
 
     /// A router says that a packet of ours is too long for a link that takes `mtu` bytes.
     pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
-        let synchronized = self.state.is_synchronized();
-        let Some(mtu) = self.sender.narrowed(mtu, synchronized, cx.now) else {
+        // Before the peer's SYN has come, nothing is agreed on yet. (With Fast Open, data goes before the
+        // handshake is over.)
+        let agreed = self.state != State::SynSent;
+        let Some(mtu) = self.sender.narrowed(mtu, agreed, cx.now) else {
             return;
         };
-        if synchronized {
+        if agreed {
             self.output(cx);
         } else if self.fast_open.on_syn > 0 {
             self.resend_syn(mtu, cx);

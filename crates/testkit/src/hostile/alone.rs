@@ -1,9 +1,9 @@
 //! One connection under any sequence of operations.
 
-use bentpipe_tcp::{Config, Connection, State};
+use bentpipe_tcp::{Config, Connection, KeepAlive, State};
 use bentpipe_types::{
-    Address, Endpoint, Flags, IpVersion, Packet, PacketRef, Port, RandomStream, SackBlock,
-    SackBlocks, Seq, Span, SynOptions, Time, World,
+    Address, Ecn, Endpoint, Flags, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream,
+    SackBlock, SackBlocks, Seq, Span, SynOptions, Time, World,
 };
 use bentpipe_wire::TcpOptions;
 
@@ -11,7 +11,8 @@ use super::capture::{Capture, Seen};
 use super::case::Kind;
 use super::checks::check;
 use super::dice::Dice;
-use super::settings::config;
+use super::lies::icmp;
+use super::settings::{config, keep_alive};
 use super::{Counts, Failure};
 
 const LOCAL: Endpoint = Endpoint {
@@ -38,6 +39,9 @@ enum Operation {
     Nagle(bool),
     SendBuffer(u64),
     UserTimeout(Option<Span>),
+    KeepAlive(Option<KeepAlive>),
+    /// An ICMP error about what lies so far below the highest that was sent.
+    Icmp(IcmpError, u32),
     Close,
     Abandon,
     Abort,
@@ -170,6 +174,12 @@ impl Peer<'_> {
             _ => Flags(dice.bits() as u8 & !Flags::RST.0).with(Flags::ACK),
         };
         packet.window = dice.bits() as u16;
+        packet.set_ecn(dice.pick(&[
+            Ecn::NotCapable,
+            Ecn::NotCapable,
+            Ecn::Capable0,
+            Ecn::Congestion,
+        ]));
         packet.payload_length = if dice.coin() {
             dice.below(3000) as u16
         } else {
@@ -217,6 +227,9 @@ impl<'a> Alone<'a> {
         let tcp = if dice.one_in(4) {
             let mut syn = peer.honest(&config, Flags::SYN);
             syn.sequence = PEER;
+            if dice.coin() {
+                syn.flags = syn.flags.with(Flags::ECE).with(Flags::CWR);
+            }
             let options = Self::offer(&mut dice);
             let reference = peer.insert(syn, &SackBlocks::default(), options);
             let mut cx = peer.world.cx();
@@ -246,7 +259,9 @@ impl<'a> Alone<'a> {
 
     fn draw(&mut self) -> Operation {
         let dice = &mut self.dice;
-        match dice.below(40) {
+        match dice.below(42) {
+            40 => Operation::Icmp(icmp(dice), dice.below(20_000) as u32),
+            41 if dice.one_in(4) => Operation::KeepAlive(dice.coin().then(|| keep_alive(dice))),
             0..=3 => Operation::Write(dice.below(60_000)),
             4 => Operation::WriteMore(dice.below(5_000)),
             5 => match dice.below(5) {
@@ -330,6 +345,14 @@ impl<'a> Alone<'a> {
             Operation::Nagle(nagle) => self.tcp.set_nagle(nagle, &mut self.peer.world.cx()),
             Operation::SendBuffer(bytes) => self.tcp.set_send_buffer(bytes),
             Operation::UserTimeout(timeout) => self.tcp.set_user_timeout(timeout),
+            Operation::KeepAlive(keep_alive) => {
+                self.tcp
+                    .set_keep_alive(keep_alive, &mut self.peer.world.cx());
+            }
+            Operation::Icmp(error, below) => {
+                let sequence = Seq::new(self.peer.highest.get().wrapping_sub(below));
+                self.tcp.on_icmp(error, sequence, &mut self.peer.world.cx());
+            }
             Operation::Abandon => self.tcp.abandon(&mut self.peer.world.cx()),
             Operation::Close => self.tcp.close(&mut self.peer.world.cx()),
             Operation::Abort => self.tcp.abort(&mut self.peer.world.cx()),
@@ -341,7 +364,10 @@ impl<'a> Alone<'a> {
             }
             Operation::SynAck => {
                 self.peer.acknowledged = self.peer.highest;
-                let flags = Flags::SYN.with(Flags::ACK);
+                let mut flags = Flags::SYN.with(Flags::ACK);
+                if self.dice.coin() {
+                    flags = flags.with(Flags::ECE);
+                }
                 let mut packet = self.peer.honest(&self.config, flags);
                 packet.sequence = PEER;
                 let options = Self::offer(&mut self.dice);

@@ -1,7 +1,7 @@
 //! One case: two ends' settings, what their applications do, the path, and who lies.
 
-use bentpipe_tcp::{Config, PacingKind};
-use bentpipe_types::{IpVersion, Span, Time};
+use bentpipe_tcp::{ActiveFastOpen, Config, PacingKind, PassiveFastOpen, PathMtuDiscovery};
+use bentpipe_types::{FastOpen, IpVersion, Span, Time};
 
 use super::dice::Dice;
 use super::settings::config;
@@ -65,6 +65,14 @@ pub(super) struct Network {
     pub(super) corruption: f64,
     /// A copy comes whose header is false and whose checksum is true.
     pub(super) unseen_corruption: f64,
+    /// Queues mark what is ECN-capable.
+    pub(super) marks: f64,
+    /// No longer packet passes, ever.
+    pub(super) mtu: u32,
+    /// And a router says so.
+    pub(super) speaks: bool,
+    /// Somebody says of a segment on the path what is not so.
+    pub(super) false_icmp: f64,
     /// Each packet of the end that lies is a lie with this probability.
     pub(super) lies: f64,
     /// From then on it is a clean path.
@@ -79,6 +87,8 @@ pub(super) struct Case {
     pub(super) network: Network,
     /// Who lies.
     pub(super) liar: usize,
+    /// A opens with Fast Open: data that goes on its SYN, and what B makes of it.
+    pub(super) fast_open: Option<(ActiveFastOpen, PassiveFastOpen)>,
     /// Both ends open at once.
     pub(super) both: bool,
     /// When the case is over, whatever has become of it.
@@ -128,6 +138,10 @@ fn network(dice: &mut Dice, kind: Kind) -> Network {
         duplication: dice.share(0.3),
         corruption: dice.share(0.2),
         unseen_corruption: dice.share(0.2),
+        marks: dice.share(0.3),
+        mtu: u32::MAX,
+        speaks: dice.coin(),
+        false_icmp: dice.share(0.1),
         lies: if matches!(kind, Kind::Lies | Kind::Fraud) {
             0.02 + 0.6 * dice.uniform()
         } else {
@@ -135,6 +149,31 @@ fn network(dice: &mut Dice, kind: Kind) -> Network {
         },
         until,
     }
+}
+
+/// On a narrow path, each end has a way to learn of it.
+fn listens_or_looks(dice: &mut Dice, config: &mut Config, speaks: bool) {
+    use PathMtuDiscovery::{BlackHole, Icmp, Off, Probe};
+    config.path_mtu_discovery = match config.path_mtu_discovery {
+        Off | Icmp if !speaks => dice.pick(&[BlackHole, Probe]),
+        Off => Icmp,
+        other => other,
+    };
+}
+
+fn fast_open(dice: &mut Dice) -> (ActiveFastOpen, PassiveFastOpen) {
+    let cookie = |text: &[u8]| FastOpen::new(text, false);
+    let bytes = if dice.coin() { dice.below(3_000) } else { 0 };
+    let asks = ActiveFastOpen {
+        option: cookie(if bytes > 0 { b"cookie" } else { b"" }).filter(|_| !dice.one_in(4)),
+        bytes,
+        room: dice.between(1, 1400) as u16,
+    };
+    let offer = cookie(b"another!").map_or(PassiveFastOpen::Ignore, PassiveFastOpen::Offer);
+    (
+        asks,
+        dice.pick(&[PassiveFastOpen::Ignore, offer, PassiveFastOpen::Take]),
+    )
 }
 
 impl Case {
@@ -150,9 +189,25 @@ impl Case {
             _ => Kind::Stall(Stall::ShutWindow),
         };
         let version = dice.pick(&[IpVersion::V4, IpVersion::V6]);
-        let configs = [config(dice, version), config(dice, version)];
+        let mut configs = [config(dice, version), config(dice, version)];
         let mut applications = [application(dice), application(dice)];
-        let network = network(dice, kind);
+        let mut network = network(dice, kind);
+        if dice.one_in(3) {
+            // RFC 8201 section 4: no IPv6 path is narrower.
+            let least = if version == IpVersion::V6 { 1280 } else { 100 };
+            network.mtu = dice.between(least, 1700) as u32;
+            for config in &mut configs {
+                listens_or_looks(dice, config, network.speaks);
+            }
+        }
+        let mut fast_open = dice.one_in(4).then(|| fast_open(dice));
+        if fast_open.is_some_and(|(_, answer)| answer == PassiveFastOpen::Take) {
+            // Data goes before the handshake is over: what is made of it can pass for a SYN+ACK, and an
+            // error about it for one about the handshake, which it then ends.
+            network.unseen_corruption = 0.0;
+            network.false_icmp = 0.0;
+            fast_open = fast_open.filter(|_| kind != Kind::Fraud);
+        }
         for side in [0, 1] {
             let segment = u64::from(configs[side].mss.min(configs[1 - side].mss));
             // A small window needs a round trip each time, a slow pace a second for each segment.
@@ -178,6 +233,7 @@ impl Case {
             applications,
             network,
             liar: dice.below(2) as usize,
+            fast_open,
             both: dice.one_in(8),
             end: at(Span::from_secs(seconds)),
         }

@@ -1,7 +1,9 @@
 //! What a peer that lies, or a path that changes headers and mends their checksums, makes of a
 //! packet.
 
-use bentpipe_types::{Flags, PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions};
+use bentpipe_types::{
+    Flags, IcmpError, PacketRef, PacketStore, SackBlock, SackBlocks, Seq, SynOptions,
+};
 use bentpipe_wire::TcpOptions;
 
 use super::dice::Dice;
@@ -54,6 +56,26 @@ fn bare(packets: &mut PacketStore, packet: PacketRef) -> PacketRef {
     record.payload_length = 0;
     record.flags = Flags(record.flags.0 & !Flags::FIN.0);
     copy
+}
+
+/// Any ICMP error.
+pub(super) fn icmp(dice: &mut Dice) -> IcmpError {
+    match dice.below(10) {
+        0 => IcmpError::NetworkUnreachable,
+        1 => IcmpError::HostUnreachable,
+        2 => IcmpError::ProtocolUnreachable,
+        3 => IcmpError::PortUnreachable,
+        4 => IcmpError::Prohibited,
+        5 => IcmpError::TimeExceeded,
+        6 => IcmpError::ParameterProblem,
+        7 => IcmpError::TooBig { mtu: 0 },
+        8 => IcmpError::TooBig {
+            mtu: dice.bits() as u32,
+        },
+        _ => IcmpError::TooBig {
+            mtu: dice.below(2_000) as u32,
+        },
+    }
 }
 
 /// Lies that a TCP sees through: changes `packet`, and adds to `more` what goes before it.

@@ -1,6 +1,8 @@
 //! Two endpoints and a path between them.
 
-use bentpipe_tcp::{Connection, Events, State, reset_reply};
+use bentpipe_tcp::{
+    ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, State, reset_reply,
+};
 use bentpipe_types::{
     Address, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Seq, Span, Time, World,
 };
@@ -78,14 +80,20 @@ impl<'a> Pair<'a> {
         let config = self.case.configs[side].clone();
         let initial = self.initial[side];
         let (local, remote) = (endpoint(side), endpoint(1 - side));
-        let tcp = Connection::connect(
-            &config,
+        let opening = Opening {
+            config: &config,
             local,
             remote,
-            Port(0),
-            initial,
-            &mut self.world.cx(),
-        );
+            egress: Port(0),
+            initial_sequence: initial,
+        };
+        let mut fast = ActiveFastOpen::default();
+        if let Some((asks, _)) = self.case.fast_open.filter(|_| side == A) {
+            fast = asks;
+            fast.bytes = fast.bytes.min(self.case.applications[side].to_write);
+        }
+        let (tcp, taken) = Connection::connect_fast(&opening, fast, &mut self.world.cx());
+        self.written[side] = taken;
         self.add(side, tcp);
     }
 
@@ -154,16 +162,23 @@ impl<'a> Pair<'a> {
         let config = self.case.configs[to].clone();
         let (local, remote) = (endpoint(to), endpoint(1 - to));
         let initial = self.initial[to];
-        let tcp = Connection::accept(
-            &config,
+        let opening = Opening {
+            config: &config,
             local,
             remote,
-            Port(0),
-            initial,
-            packet,
-            &mut self.world.cx(),
-        );
+            egress: Port(0),
+            initial_sequence: initial,
+        };
+        let fast = self
+            .case
+            .fast_open
+            .map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
+        let tcp = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());
         self.add(to, tcp);
+        if self.case.applications[to].sink {
+            // What came on the SYN is there before anybody could say that it is read at once.
+            self.with(to, |tcp, cx| tcp.read(u64::MAX, cx));
+        }
     }
 
     /// Lets the applications do what they can. Can one go on with something later?
@@ -209,7 +224,8 @@ impl<'a> Pair<'a> {
         let deadlines = [deadline(A), deadline(B)];
         let arrival = self.path.next_arrival();
         let tick = busy.then_some(self.tick);
-        let next = [arrival, deadlines[A], deadlines[B], tick]
+        let complaint = self.path.next_complaint();
+        let next = [arrival, deadlines[A], deadlines[B], tick, complaint]
             .into_iter()
             .flatten()
             .min()?;
@@ -223,6 +239,12 @@ impl<'a> Pair<'a> {
             self.at_once + 1
         };
         self.world.now = self.world.now.max(next);
+        if complaint == Some(next) {
+            let (to, error, sequence) = self.path.complaint()?;
+            self.at_once = 0;
+            self.with(to, |tcp, cx| tcp.on_icmp(error, sequence, cx));
+            return Some(());
+        }
         if arrival == Some(next) {
             let (to, packet) = self.path.arrive()?;
             self.at_once = 0;
@@ -316,7 +338,8 @@ impl<'a> Pair<'a> {
 
     /// What has become of it, if that is right.
     fn judge(&self) -> Result<Ending, String> {
-        let failed = [A, B].map(|side| self.events[side].has(Events::RESET | Events::TIMED_OUT));
+        let errors = Events::RESET | Events::TIMED_OUT | Events::UNREACHABLE;
+        let failed = [A, B].map(|side| self.events[side].has(errors));
         let whole = |side: usize| {
             let to_write = self.case.applications[side].to_write;
             let (Some(tcp), Some(peer)) = (&self.ends[side], &self.ends[1 - side]) else {

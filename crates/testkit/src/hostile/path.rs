@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bentpipe_tcp::Habits;
-use bentpipe_types::{Flags, PacketRef, PacketStore, Seq, Span, Time};
+use bentpipe_types::{Ecn, Flags, IcmpError, Packet, PacketRef, PacketStore, Seq, Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses, parse};
 
 use super::case::{Case, Kind, Network, Stall};
@@ -15,6 +15,14 @@ use super::lies;
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UnderWay(Reverse<(Time, u64)>, usize, usize);
 
+/// An ICMP error under way.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Complaint {
+    to: usize,
+    error: IcmpError,
+    sequence: u32,
+}
+
 /// Packets under way, and what may become of them.
 pub(super) struct Path {
     kind: Kind,
@@ -24,6 +32,7 @@ pub(super) struct Path {
     ahead: [bool; 2],
     dice: Dice,
     under_way: BinaryHeap<UnderWay>,
+    complaints: BinaryHeap<Reverse<((Time, u64), Complaint)>>,
     slots: Vec<Option<PacketRef>>,
     free: Vec<usize>,
     count: u64,
@@ -45,6 +54,7 @@ impl Path {
             ahead: [0, 1].map(|side| case.configs[side].habits == Habits::Rfc),
             dice: Dice::new(seed, "path"),
             under_way: BinaryHeap::new(),
+            complaints: BinaryHeap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -76,6 +86,22 @@ impl Path {
         now: Time,
     ) {
         let hostile = now < self.network.until;
+        let record = *packets.get(packet);
+        if record.length().get() > u64::from(self.network.mtu) {
+            packets.release(packet);
+            let told = self.network.speaks && !(hostile && self.losing);
+            if told {
+                let mtu = self.network.mtu;
+                self.complain(from, IcmpError::TooBig { mtu }, &record, now);
+            }
+            return;
+        }
+        // (That a handshake is over is for nobody to say but the ends.)
+        let quoted = !record.flags.has(Flags::SYN) || self.kind == Kind::Fraud;
+        if hostile && quoted && self.dice.happens(self.network.false_icmp) {
+            let error = lies::icmp(&mut self.dice);
+            self.complain(from, error, &record, now);
+        }
         if !hostile {
             self.after(from, packet, packets, now);
             return;
@@ -99,6 +125,9 @@ impl Path {
             lies::corrupt(&mut self.dice, packets, copy, self.ahead[1 - from]);
             self.enqueue(1 - from, copy, now);
         }
+        if record.ecn() != Ecn::NotCapable && self.dice.happens(self.network.marks) {
+            packets.get_mut(packet).set_ecn(Ecn::Congestion);
+        }
         if self.dice.happens(self.network.duplication) {
             let copy = packets.duplicate(packet);
             self.enqueue(1 - from, copy, now);
@@ -109,6 +138,28 @@ impl Path {
             self.shut(from, packet, packets);
             self.enqueue(1 - from, packet, now);
         }
+    }
+
+    /// An ICMP error about a packet of `to`'s is on its way back.
+    fn complain(&mut self, to: usize, error: IcmpError, quoted: &Packet, now: Time) {
+        let at = now + self.delay(now);
+        self.count += 1;
+        let complaint = Complaint {
+            to,
+            error,
+            sequence: quoted.sequence.get(),
+        };
+        self.complaints.push(Reverse(((at, self.count), complaint)));
+    }
+
+    pub(super) fn next_complaint(&self) -> Option<Time> {
+        self.complaints.peek().map(|Reverse(((at, _), _))| *at)
+    }
+
+    /// The next ICMP error: to whom, what it says, and of which sequence number.
+    pub(super) fn complaint(&mut self) -> Option<(usize, IcmpError, Seq)> {
+        let Reverse((_, complaint)) = self.complaints.pop()?;
+        Some((complaint.to, complaint.error, Seq::new(complaint.sequence)))
     }
 
     /// The path is well, or will never be.

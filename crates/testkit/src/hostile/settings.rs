@@ -5,8 +5,8 @@ use bentpipe_tcp::congestion::{
     InitialThreshold,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, Habits, IdleRestart, PacingKind, RecoveryKind,
-    RtoFrom, RtoRule, SlowStartKind,
+    AvoidanceKind, Config, CongestionControlKind, EcnMode, Habits, IdleRestart, KeepAlive,
+    PacingKind, PathMtuDiscovery, RecoveryKind, RtoFrom, RtoRule, SlowStartKind,
 };
 use bentpipe_types::{BitRate, IpVersion, Span};
 
@@ -66,6 +66,15 @@ fn pacing(dice: &mut Dice) -> PacingKind {
         3 => PacingKind::Off,
         4 => PacingKind::On,
         _ => PacingKind::AtMost(rate(dice, 10_000_000)),
+    }
+}
+
+/// Keep-alive that outlasts what a path in these cases does to it.
+pub(super) fn keep_alive(dice: &mut Dice) -> KeepAlive {
+    KeepAlive {
+        idle: Span::from_millis(dice.between(1, 30_000)),
+        interval: Span::from_millis(dice.between(1_000, 5_000)),
+        probes: 60,
     }
 }
 
@@ -129,6 +138,15 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
             IdleRestart::Decay,
         ]),
         ip_version: version,
+        ecn: dice.pick(&[EcnMode::Off, EcnMode::Accept, EcnMode::Request]),
+        keep_alive: dice.one_in(3).then(|| keep_alive(dice)),
+        path_mtu_discovery: dice.pick(&[
+            PathMtuDiscovery::Off,
+            PathMtuDiscovery::Icmp,
+            PathMtuDiscovery::BlackHole,
+            PathMtuDiscovery::Probe,
+        ]),
+        base_mss: dice.pick(&[512, 1024, 1400]),
         habits: dice.pick(&[Habits::Rfc, Habits::Linux]),
         ..Config::default()
     }

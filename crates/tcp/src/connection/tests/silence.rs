@@ -162,3 +162,25 @@ fn time_wait_tells_a_peer_that_has_lost_the_thread() {
     assert_eq!(tcp.tcp.state(), State::TimeWait);
     assert_eq!(tcp.tcp.readable(), 0);
 }
+
+#[test]
+fn a_peer_that_answers_late_is_not_taken_for_dead() {
+    let config = Config {
+        keep_alive: Some(KeepAlive {
+            idle: Span::from_millis(100),
+            interval: Span::from_secs(1),
+            probes: 3,
+        }),
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    for _ in 0..20 {
+        // It answers, and by the time of the next probe has been silent for longer than the idle time.
+        tcp.wait(Span::from_millis(500));
+        tcp.ack(1, 65_535);
+        tcp.wait(Span::from_millis(500));
+    }
+    assert_eq!(tcp.tcp.state(), State::Established);
+    tcp.wait(Span::from_secs(4));
+    assert_eq!(tcp.tcp.state(), State::Closed);
+}
