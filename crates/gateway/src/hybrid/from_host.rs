@@ -85,8 +85,9 @@ impl Relay {
                     .then(|| hall.cx.packets.sack_blocks(reference));
                 let _ = sender.on_acknowledgment(packet, sack.as_ref(), now);
             }
-            if advances && hall.settings.by_timer() {
-                // One segment goes again at a time: backing off for each would take for ever.
+            if advances {
+                // A segment isn't divided, however little of it the host takes: each goes again when
+                // the timer expires, and backing off for each would take for ever.
                 sender.forget_back_off();
             }
         }

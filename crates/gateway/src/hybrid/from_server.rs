@@ -35,6 +35,7 @@ impl Relay {
             self.expect_answer();
             return Fate::Passes;
         }
+        let (packet, end) = self.cut(reference, packet, start, end, hall);
         let before = self.holds();
         if end <= 0 || start < -FARTHEST {
             hall.totals.duplicates += 1;
@@ -48,10 +49,30 @@ impl Relay {
             self.keep_ahead(reference, start, end, hall);
             self.acknowledge(hall);
         } else {
-            self.accept(reference, packet, start, end, hall);
+            self.accept(reference, &packet, start, end, hall);
         }
         hall.totals.held(before, self.holds());
         Fate::Taken
+    }
+
+    /// Of a segment that reaches beyond the window, what is in it (RFC 9293 section 3.10.7.4: trimmed
+    /// to fit).
+    fn cut(
+        &self,
+        reference: PacketRef,
+        packet: &Packet,
+        start: i64,
+        end: i64,
+        hall: &mut Hall,
+    ) -> (Packet, i64) {
+        let edge = self.edge.saturating_sub(self.next) as i64;
+        if start >= edge || start + i64::from(packet.payload_length) <= edge {
+            return (*packet, end);
+        }
+        let cut = hall.cx.packets.get_mut(reference);
+        cut.payload_length = (edge - start) as u16;
+        cut.flags = Flags(cut.flags.0 & !(Flags::FIN.0 | Flags::PSH.0));
+        (*cut, edge)
     }
 
     /// What every segment of the server's says besides.

@@ -35,9 +35,10 @@ impl Relay {
         self.sender(hall).pause(limited, now);
     }
 
-    /// What loss recovery says is lost.
+    /// What loss recovery says is lost. Only the first transmission anticipates the host's window: what
+    /// goes again goes because the host has not got on.
     fn send_lost(&mut self, hall: &mut Hall) {
-        let limit = self.limit(hall.settings.anticipation);
+        let limit = self.limit(Anticipation::Strict);
         while let Some(again) = self.sender(hall).next_retransmission() {
             let Some(held) = self.store.at(again.position).copied() else {
                 debug_assert!(false, "lost, and not held: {again:?}");
@@ -60,7 +61,7 @@ impl Relay {
         }
         let now = hall.cx.now;
         let timeout = self.sender(hall).rto();
-        let limit = self.limit(hall.settings.anticipation);
+        let limit = self.limit(Anticipation::Strict);
         while let Some((from, to)) = self.again {
             let held = self
                 .store
@@ -83,7 +84,7 @@ impl Relay {
     /// congestion window that ended it?
     fn send_new(&mut self, hall: &mut Hall) -> bool {
         let anticipation = hall.settings.anticipation;
-        let limit = self.limit(anticipation);
+        let (limit, window) = (self.limit(anticipation), self.limit(Anticipation::Strict));
         let by_timer = hall.settings.by_timer();
         let now = hall.cx.now;
         loop {
@@ -91,9 +92,10 @@ impl Relay {
             let Some(held) = self.store.at(position).copied() else {
                 return false;
             };
+            let again = position < self.unsent();
+            let limit = if again { window } else { limit };
             // A segment is not divided: one that is larger than the window goes alone.
-            let alone = position == self.acknowledged && anticipation != Anticipation::Unlimited;
-            if held.end > limit && !alone {
+            if held.end > limit && position > self.acknowledged {
                 return false;
             }
             if !by_timer {

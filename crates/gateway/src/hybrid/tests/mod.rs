@@ -3,3 +3,4 @@
 mod behaviour;
 mod network;
 mod properties;
+mod scale;
