@@ -25,6 +25,22 @@ fn path(random: &mut RandomStream, delays: &[u64]) -> Path {
 }
 
 fn settings(random: &mut RandomStream) -> Settings {
+    let mut settings = drawn(random);
+    let windowed = matches!(
+        settings.recovery,
+        Recovery::Tcp {
+            congestion_control: Some(_),
+            ..
+        }
+    );
+    if windowed {
+        // A timer shorter than the round trip closes a window rule's window for good.
+        settings.retransmission_timeout = None;
+    }
+    settings
+}
+
+fn drawn(random: &mut RandomStream) -> Settings {
     let receive_buffer = pick(random, &[2_000, 3_000, 20_000, 64_000, 300_000]);
     Settings {
         receive_buffer,
