@@ -5,6 +5,7 @@
 
 mod count;
 mod pacing;
+mod port;
 mod probability;
 mod rate;
 mod redundancy;
@@ -13,6 +14,7 @@ mod time;
 
 pub use count::{QueueLimit, Segments, Window};
 pub use pacing::Pacing;
+pub use port::PortRange;
 pub use probability::Probability;
 pub use rate::Rate;
 pub use redundancy::Redundancy;

@@ -3,6 +3,7 @@
 mod acks;
 mod directory;
 mod flows;
+mod gateways;
 pub mod limits;
 mod links;
 mod nodes;
@@ -30,11 +31,26 @@ pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Sc
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
-    let nodes = nodes::resolve(file, custom)?;
     let links = links::resolve(&file.links, &node_names)?;
+    let around = gateways::Surroundings {
+        nodes: &node_names,
+        link_names: &link_names,
+        links: &links,
+        custom,
+    };
+    let nodes = nodes::resolve(file, &around)?;
     let flows = flows::resolve(&file.flows, &node_names, duration)?;
     flows::check_routes(&file.flows, &node_names, &nodes, &links)?;
-    let probes = probes::resolve(&file.probes, &flow_names, &link_names, duration)?;
+    let probes = probes::resolve(
+        &file.probes,
+        &probes::Owners {
+            flows: &flow_names,
+            links: &link_names,
+            node_names: &node_names,
+            nodes: &nodes,
+        },
+        duration,
+    )?;
     Ok(Scenario {
         name: file.name.as_str().to_owned(),
         description: file.description.clone(),

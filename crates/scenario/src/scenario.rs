@@ -6,10 +6,10 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
-    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, GatewayKind,
-    HyblaFile, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart, words::words,
+    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, HyblaFile,
+    IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart, words::words,
 };
-use crate::{Acks, Queue};
+use crate::{Acks, Gateway, Queue};
 
 /// A network, what flows through it, and what to record.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,7 +58,7 @@ pub enum NodeKind {
     /// It begins and ends flows, and forwards nothing. Hosts made by one `count` share settings.
     Host(Arc<TcpSettings>),
     /// It forwards packets.
-    Gateway(GatewayKind),
+    Gateway(Gateway),
 }
 
 /// How a host's TCP behaves. [`TcpFile`](crate::schema::TcpFile) says what each setting does.
@@ -272,6 +272,8 @@ pub enum Series {
     Flow(usize, FlowSeries),
     /// Something about a direction of a link, by index.
     Link(usize, Way, LinkSeries),
+    /// Something about a gateway: the node and its gauge, by index, and the gauge's unit.
+    Gateway(usize, usize, &'static str),
 }
 
 impl Series {
@@ -302,6 +304,7 @@ impl Series {
                 LinkSeries::QueueBytes => "B",
                 LinkSeries::Utilization => "1",
             },
+            Self::Gateway(_, _, unit) => unit,
         }
     }
 

@@ -7,6 +7,7 @@
 mod acks;
 mod congestion;
 mod flow;
+mod gateway;
 pub(crate) mod hints;
 mod json;
 mod link;
@@ -28,10 +29,11 @@ pub use congestion::{
     InitialThreshold,
 };
 pub use flow::{AppFile, AppKind, FlowFile};
+pub use gateway::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp};
 pub use json::json_schema;
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile};
 pub use named::{Name, Named};
-pub use node::{GatewayFile, GatewayKind, HostFile};
+pub use node::HostFile;
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
 pub use tcp::{

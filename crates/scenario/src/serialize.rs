@@ -5,9 +5,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
+use crate::schema::GatewayKind;
 use crate::{
-    Acks, App, Direction, Errors, Flow, Link, Node, NodeKind, Probes, Queue, QueueRule,
-    RandomErrors, Scenario, TcpSettings,
+    Acks, App, Direction, Errors, Flow, Gateway, Link, Node, NodeKind, Probes, Queue, QueueRule,
+    RandomErrors, Scenario, SplitGateway, TcpSettings, TrafficClass,
 };
 
 impl Serialize for Scenario {
@@ -18,7 +19,7 @@ impl Serialize for Scenario {
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("duration_s", &self.duration.as_secs_f64())?;
         fields.serialize_field("seed", &self.seed)?;
-        fields.serialize_field("nodes", &Each(&self.nodes, node))?;
+        fields.serialize_field("nodes", &Each(&self.nodes, |item: &Node| node(item, self)))?;
         fields.serialize_field(
             "links",
             &Each(&self.links, |item: &Link| link(item, name_of)),
@@ -45,13 +46,50 @@ impl<T, F: Fn(&T) -> Value> Serialize for Each<'_, T, F> {
     }
 }
 
-fn node(node: &Node) -> Value {
+fn node(node: &Node, scenario: &Scenario) -> Value {
     match &node.kind {
         NodeKind::Host(settings) => {
             json!({ "name": node.name, "kind": "host", "tcp": tcp(settings) })
         }
-        NodeKind::Gateway(kind) => json!({ "name": node.name, "kind": kind }),
+        NodeKind::Gateway(Gateway::Router) => json!({ "name": node.name, "kind": "router" }),
+        NodeKind::Gateway(Gateway::Split(split)) => {
+            let mut data = split_gateway(split, scenario);
+            data["name"] = node.name.clone().into();
+            data
+        }
     }
+}
+
+fn split_gateway(split: &SplitGateway, scenario: &Scenario) -> Value {
+    let class = |class: &Option<TrafficClass>| {
+        class.as_ref().map(|class| {
+            let name = |index: &usize| scenario.nodes[*index].name.as_str();
+            json!({
+                "ports": class.ports.as_ref().map(|ports| {
+                    ports.iter().map(|range| [range.first, range.last]).collect::<Vec<_>>()
+                }),
+                "hosts": class.hosts.as_ref()
+                    .map(|hosts| hosts.iter().map(name).collect::<Vec<_>>()),
+            })
+        })
+    };
+    json!({
+        "kind": GatewayKind::Split,
+        "facing": scenario.links[split.facing].name,
+        "tcp": tcp(&split.tcp),
+        "host_tcp": tcp(&split.host_tcp),
+        "set_up": split.set_up,
+        "close": split.close,
+        "memory_bytes": split.memory.get(),
+        "only": class(&split.only),
+        "except": class(&split.except),
+        "processing": split.processing.map(|processing| json!({
+            "time_s": processing.time.as_secs_f64(),
+            "queue_packets": processing.queue_packets,
+        })),
+        "warm_path": split.warm_path,
+        "idle_timeout_s": split.idle_timeout.as_secs_f64(),
+    })
 }
 
 fn tcp(tcp: &TcpSettings) -> Value {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
 use super::limits::MAX_NODES_AND_DIRECTIONS;
+use super::gateways::{self, Surroundings};
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
-use crate::{CustomControls, Node, NodeKind};
+use crate::{Node, NodeKind};
 
 /// Every node's name: hosts first.
 pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
@@ -38,19 +39,30 @@ fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
 }
 
 /// The nodes in the order of the directory.
-pub(super) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Vec<Node>, Fault> {
+pub(super) fn resolve(
+    file: &ScenarioFile,
+    around: &Surroundings<'_>,
+) -> Result<Vec<Node>, Fault> {
     let mut nodes = Vec::new();
     for (name, host) in file.hosts.iter() {
-        let tcp = Arc::new(tcp::resolve(name, &host.tcp, custom)?);
+        let tcp = Arc::new(tcp::resolve(
+            ["hosts", name, "tcp"],
+            &host.tcp,
+            tcp::OF_A_HOST,
+            around.custom,
+        )?);
         let count = count_of(name, host)?;
         nodes.extend((0..count.unwrap_or(1)).map(|n| Node {
             name: member_name(name, count, n),
             kind: NodeKind::Host(Arc::clone(&tcp)),
         }));
     }
-    nodes.extend(file.gateways.iter().map(|(name, gateway)| Node {
-        name: name.to_owned(),
-        kind: NodeKind::Gateway(gateway.kind),
-    }));
+    for (name, gateway) in file.gateways.iter() {
+        let gateway = gateways::resolve(name, gateway, nodes.len(), around)?;
+        nodes.push(Node {
+            name: name.to_owned(),
+            kind: NodeKind::Gateway(gateway),
+        });
+    }
     Ok(nodes)
 }

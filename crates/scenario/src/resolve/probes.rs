@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bentpipe_types::Span;
+use bentpipe_types::{Gauge, Span};
 
 use super::directory::{Directory, Members, member_name};
 use super::fault;
@@ -13,12 +13,19 @@ use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
 use crate::schema::hints::list;
 use crate::suggest::suggest;
-use crate::{FlowSeries, LinkSeries, Probe, Probes, Series, Way};
+use crate::{FlowSeries, Gateway, LinkSeries, Node, NodeKind, Probe, Probes, Series, Way};
+
+/// Whom a series may be of.
+pub(super) struct Owners<'a> {
+    pub(super) flows: &'a Directory<'a>,
+    pub(super) links: &'a Directory<'a>,
+    pub(super) node_names: &'a Directory<'a>,
+    pub(super) nodes: &'a [Node],
+}
 
 pub(super) fn resolve(
     file: &ProbesFile,
-    flows: &Directory<'_>,
-    links: &Directory<'_>,
+    owners: &Owners<'_>,
     duration: Span,
 ) -> Result<Probes, Fault> {
     let mut series: Vec<Probe> = Vec::new();
@@ -29,7 +36,7 @@ pub(super) fn resolve(
             keys.push(Segment::Index(index));
             Err(Fault::new(keys, message))
         };
-        let (owner, rest, members) = match owner_of(text, flows, links) {
+        let (owner, rest, members) = match owner_of(text, owners) {
             Ok(found) => found,
             Err(message) => return refuse(message),
         };
@@ -104,6 +111,7 @@ fn check_records(
 enum Rest {
     Flow(FlowSeries),
     Link(Way, LinkSeries),
+    Gateway(usize, Gauge),
 }
 
 impl Rest {
@@ -111,6 +119,7 @@ impl Rest {
         match self {
             Self::Flow(series) => Series::Flow(index, *series),
             Self::Link(way, series) => Series::Link(index, *way, *series),
+            Self::Gateway(gauge, of) => Series::Gateway(index, *gauge, of.unit),
         }
     }
 
@@ -118,20 +127,25 @@ impl Rest {
         match self {
             Self::Flow(series) => series.name().to_owned(),
             Self::Link(way, series) => format!("{way}.{series}"),
+            Self::Gateway(_, of) => of.name.to_owned(),
         }
     }
 }
 
-/// The flow or link that a series names, and which of its series.
+/// The flow, link or gateway that a series names, and which of its series.
 fn owner_of<'t>(
     text: &'t str,
-    flows: &Directory<'_>,
-    links: &Directory<'_>,
+    owners: &Owners<'_>,
 ) -> Result<(&'t str, Rest, Members), String> {
+    let Owners { flows, links, .. } = owners;
     let parts: Vec<&str> = text.splitn(4, '.').collect();
     match parts[..] {
         [flow, series] => {
             let Some(members) = flows.find(flow) else {
+                if let Some((members, gateway)) = gateway_of(flow, owners) {
+                    let rest = gauge_of(flow, series, gateway)?;
+                    return Ok((flow, rest, members));
+                }
                 if links.find(flow).is_some() {
                     return Err(format!(
                         "{} is a link: expected {}, got {}",
@@ -168,6 +182,40 @@ fn owner_of<'t>(
             quoted(text)
         )),
     }
+}
+
+/// The gateway of this name.
+fn gateway_of<'a>(name: &str, owners: &Owners<'a>) -> Option<(Members, &'a Gateway)> {
+    let members = owners.node_names.find(name)?;
+    match &owners.nodes.get(members.first)?.kind {
+        NodeKind::Gateway(gateway) => Some((members, gateway)),
+        NodeKind::Host(_) => None,
+    }
+}
+
+fn gauge_of(name: &str, series: &str, gateway: &Gateway) -> Result<Rest, String> {
+    let gauges = gateway.gauges();
+    if let Some(index) = gauges.iter().position(|gauge| gauge.name == series) {
+        return Ok(Rest::Gateway(index, gauges[index]));
+    }
+    let kind = gateway.kind();
+    let names: Vec<&str> = gauges.iter().map(|gauge| gauge.name).collect();
+    Err(if names.is_empty() {
+        format!("{} is a gateway of kind \"{kind}\": it has no series", quoted(name))
+    } else {
+        match suggest(series, names.iter().copied()) {
+            Some(near) => format!(
+                "no series of a \"{kind}\" gateway is {}; did you mean {}?",
+                quoted(series),
+                quoted(near)
+            ),
+            None => format!(
+                "no series of a \"{kind}\" gateway is {}; known: {}",
+                quoted(series),
+                list(&names)
+            ),
+        }
+    })
 }
 
 /// The value with this name.

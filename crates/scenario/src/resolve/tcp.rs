@@ -1,4 +1,4 @@
-//! A host's TCP.
+//! The TCP of a host, or of a gateway.
 
 use bentpipe_types::{Bytes, Span};
 
@@ -20,7 +20,6 @@ const MSS: (u64, u64) = (64, 65_000);
 const UNSCALED: u64 = 65_535;
 const SCALED: u64 = 65_535 << 14;
 const MAX_SEND_BUFFER: u64 = 1 << 30;
-const DEFAULT_RECEIVE_BUFFER: u64 = 6 << 20;
 /// More than a counter in a connection needs to hold.
 const MOST_TIMES: u32 = 1_000;
 /// A shorter retransmission timeout is no timeout but a storm.
@@ -30,12 +29,31 @@ const QUICK_ACKS: u32 = 16;
 /// Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
+/// What a file doesn't say that depends on whose TCP it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Defaults {
+    pub(super) send_buffer: Bytes,
+    pub(super) receive_buffer: Bytes,
+    pub(super) nagle: bool,
+}
+
+/// A host's: what Linux grows its buffers to.
+pub(super) const OF_A_HOST: Defaults = Defaults {
+    send_buffer: Bytes::new(6 << 20),
+    receive_buffer: Bytes::new(6 << 20),
+    nagle: true,
+};
+
+/// `table` is where the file has it: `hosts`, a name, `tcp`.
 pub(super) fn resolve(
-    host: &str,
+    table: [&str; 3],
     file: &TcpFile,
+    defaults: Defaults,
     custom: &CustomControls,
 ) -> Result<TcpSettings, Fault> {
-    let refuse = |key: &str, message: String| Err(fault(&["hosts", host, "tcp", key], message));
+    let [section, name, own] = table;
+    let refuse = |key: &str, message: String| Err(fault(&[section, name, own, key], message));
+    let send_buffer = file.send_buffer.unwrap_or(Size(defaults.send_buffer));
 
     if let CongestionControlName::Custom(name) = &file.congestion_control
         && !custom.has(name)
@@ -58,7 +76,7 @@ pub(super) fn resolve(
     };
     let receive_buffer = file
         .receive_buffer
-        .unwrap_or(Size(Bytes::new(DEFAULT_RECEIVE_BUFFER.min(widest))));
+        .unwrap_or(Size(defaults.receive_buffer.min(Bytes::new(widest))));
     if receive_buffer.0.get() > widest {
         let without = if file.window_scaling {
             ""
@@ -68,12 +86,12 @@ pub(super) fn resolve(
         let message = format!(r#"expected at most "{widest} B"{without}, got "{receive_buffer}""#);
         return refuse("receive_buffer", message);
     }
-    if file.send_buffer.0.get() > MAX_SEND_BUFFER {
-        let message = format!(r#"expected at most "1 GiB", got "{}""#, file.send_buffer);
+    if send_buffer.0.get() > MAX_SEND_BUFFER {
+        let message = format!(r#"expected at most "1 GiB", got "{send_buffer}""#);
         return refuse("send_buffer", message);
     }
     for (key, buffer) in [
-        ("send_buffer", file.send_buffer),
+        ("send_buffer", send_buffer),
         ("receive_buffer", receive_buffer),
     ] {
         if buffer.0 < mss.0 {
@@ -105,7 +123,7 @@ pub(super) fn resolve(
     let reference_rtt = file.hybla.reference_rtt;
     if !(REFERENCE_RTT.0..=REFERENCE_RTT.1).contains(&reference_rtt.0) {
         let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
-        let keys = ["hosts", host, "tcp", "hybla", "reference_rtt"];
+        let keys = [section, name, own, "hybla", "reference_rtt"];
         return Err(fault(&keys, message));
     }
     if file.congestion_control == CongestionControlName::BuiltIn(CongestionControl::EnhancedHybla)
@@ -145,7 +163,7 @@ pub(super) fn resolve(
     }
 
     let repair =
-        recovery(file).map_err(|(key, message)| fault(&["hosts", host, "tcp", key], message))?;
+        recovery(file).map_err(|(key, message)| fault(&[section, name, own, key], message))?;
 
     Ok(TcpSettings {
         congestion_control: file.congestion_control.clone(),
@@ -169,14 +187,14 @@ pub(super) fn resolve(
         initial_window: file.initial_window.0,
         initial_slow_start_threshold: file.initial_slow_start_threshold,
         mss: mss.0,
-        send_buffer: file.send_buffer.0,
+        send_buffer: send_buffer.0,
         receive_buffer: receive_buffer.0,
         window_scaling: file.window_scaling,
         timestamps: file.timestamps,
         sack: file.sack,
         delayed_ack: file.delayed_ack,
         quick_acks,
-        nagle: file.nagle,
+        nagle: file.nagle.unwrap_or(defaults.nagle),
         limited_transmit: file.limited_transmit,
         initial_rto: file.initial_rto.0,
         minimum_rto: file.minimum_rto.0,

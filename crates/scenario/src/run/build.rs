@@ -11,10 +11,10 @@ use bentpipe_tcp::{
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
-use super::{RunError, congestion, direction};
+use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, Ecn, GatewayKind, IdleRestart, NewReno, Profile, Recovery, RtoFrom,
+    CongestionAvoidance, Ecn, IdleRestart, NewReno, Profile, Recovery, RtoFrom,
     RtoRule, SlowStart,
 };
 use crate::{
@@ -31,16 +31,18 @@ pub(super) fn network(
     let nodes: Vec<_> = scenario
         .nodes
         .iter()
-        .map(|node| match node.kind {
+        .map(|node| match &node.kind {
             NodeKind::Host(_) => builder.host(&node.name),
-            NodeKind::Gateway(GatewayKind::Router) => builder.router(&node.name),
+            // What does more is put in its place once links have given it ports.
+            NodeKind::Gateway(_) => builder.router(&node.name),
         })
         .collect();
+    let mut ports = Vec::with_capacity(scenario.links.len());
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);
         let way = |way: Way| Some(direction::settings(scenario, link, way, seed));
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
-        builder.link(
+        let [first_port, second_port] = builder.link(
             first,
             second,
             LinkSettings {
@@ -49,7 +51,9 @@ pub(super) fn network(
                 backward,
             },
         );
+        ports.push([first_port, second_port]);
     }
+    gateway::put(scenario, &nodes, &ports, custom, &mut builder)?;
     for flow in &scenario.flows {
         let App::Bulk { size } = flow.app;
         builder.flow(FlowSettings {
@@ -74,7 +78,7 @@ fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<C
     }
 }
 
-fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Config {
+pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Config {
     Config {
         mss: u16::try_from(tcp.mss.get()).unwrap_or(u16::MAX),
         initial_window: tcp.initial_window,
@@ -265,6 +269,7 @@ fn target(series: Series) -> ProbeTarget {
                 FlowSeries::PeerWindow => FlowQuantity::PeerWindow,
             },
         ),
+        Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
         Series::Link(link, way, series) => ProbeTarget::Direction(
             2 * link + usize::from(way == Way::Return),
             match series {

@@ -5,14 +5,17 @@ mod capture;
 mod congestion;
 mod direction;
 mod error;
+mod gateway;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bentpipe_sim::{End, Network, Progress};
 use bentpipe_types::{Series, Time};
 
 use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
+use crate::schema::GatewayKind;
 use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
@@ -65,6 +68,8 @@ pub struct Run {
     scenario: String,
     seed: u64,
     queues: Vec<Queue>,
+    /// Nodes that are gateways, by name.
+    gateways: BTreeMap<String, GatewayKind>,
     captures: Vec<(PathBuf, CaptureFailure)>,
     /// Records of series that were taken out.
     taken: u64,
@@ -102,6 +107,7 @@ impl Run {
             scenario: scenario.name.clone(),
             seed,
             queues,
+            gateways: gateway::kinds(scenario),
             captures,
             taken: 0,
             most_records: options.most_records.unwrap_or(MAX_RECORDS),
@@ -188,7 +194,14 @@ impl Run {
         }
         let outcome = self.network.outcome();
         let duration = self.end.since(Time::ZERO);
-        let summary = Summary::new(self.scenario, self.seed, duration, &outcome, &self.queues);
+        let summary = Summary::new(
+            self.scenario,
+            self.seed,
+            duration,
+            &outcome,
+            &self.queues,
+            &self.gateways,
+        );
         Ok(RunOutput {
             summary,
             series: outcome.series,

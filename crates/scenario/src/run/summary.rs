@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_sim::{DirectionOutcome, FlowOutcome, Outcome};
+use bentpipe_sim::{AgentOutcome, DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{Limit, LimitedTimes, RttStatistics, Statistics};
 use bentpipe_types::{Span, Time};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::Queue;
 use crate::quantity::QueueLimit;
+use crate::schema::GatewayKind;
 
 /// A run's summary.
 #[derive(Clone, Debug, Serialize)]
@@ -150,6 +152,12 @@ pub type Counted = BTreeMap<&'static str, u64>;
 pub struct GatewaySummary {
     /// Its name.
     pub name: String,
+    /// Its kind.
+    pub kind: GatewayKind,
+    /// What it has counted: a counter called `connections.split` is `split` in the table
+    /// `connections`.
+    #[serde(flatten)]
+    pub counters: Map<String, Value>,
 }
 
 impl Summary {
@@ -160,6 +168,7 @@ impl Summary {
         duration: Span,
         outcome: &Outcome,
         queues: &[Queue],
+        gateways: &BTreeMap<String, GatewayKind>,
     ) -> Self {
         Self {
             scenario,
@@ -180,7 +189,14 @@ impl Summary {
                 .zip(queues)
                 .map(LinkSummary::new)
                 .collect(),
-            gateways: Vec::new(),
+            gateways: outcome
+                .agents
+                .iter()
+                .filter_map(|agent| {
+                    let kind = *gateways.get(&agent.name)?;
+                    Some(GatewaySummary::new(agent, kind, outcome.ended))
+                })
+                .collect(),
         }
     }
 }
@@ -249,6 +265,45 @@ impl RttSummary {
             mean: ms(rtt.mean()),
             p95: ms(rtt.p95()),
             max: ms(rtt.max()),
+        }
+    }
+}
+
+impl GatewaySummary {
+    fn new(agent: &AgentOutcome, kind: GatewayKind, ended: Time) -> Self {
+        let mut counters = Map::new();
+        for (name, value) in &agent.counters {
+            put(&mut counters, name, Value::from(*value));
+            // Bytes that have got there are a goodput, too.
+            let seconds = ended.as_secs_f64();
+            if let Some(part) = name.strip_suffix(".bytes_delivered")
+                && seconds > 0.0
+            {
+                let goodput = 8.0 * *value as f64 / seconds;
+                put(&mut counters, &format!("{part}.goodput_bps"), goodput.into());
+            }
+        }
+        Self {
+            name: agent.name.clone(),
+            kind,
+            counters,
+        }
+    }
+}
+
+/// Puts a value where its dotted name says.
+fn put(table: &mut Map<String, Value>, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            table.insert(name.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let inner = table
+                .entry(section)
+                .or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
         }
     }
 }

@@ -22,13 +22,13 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
 
 /// Is this a key of the design that nothing stands behind yet?
 pub(crate) fn is_planned_key(key: &str) -> bool {
-    matches!(key, "ack_timeout" | "facing")
+    matches!(key, "ack_timeout")
 }
 
 /// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
 fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
-        Some(&"router") => &["split", "hybrid"],
+        Some(&"router") => &["hybrid"],
         Some(&"bulk") => &["packets", "request-response"],
         _ => &[],
     };

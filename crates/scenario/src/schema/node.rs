@@ -1,10 +1,9 @@
-//! `[hosts.NAME]` and `[gateways.NAME]`.
+//! `[hosts.NAME]`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::TcpFile;
-use super::words::words;
 
 /// A host: it runs the TCP at one end of each of its flows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -17,25 +16,4 @@ pub struct HostFile {
     /// How its TCP behaves. Default: today's Linux, as far as it is modelled.
     #[serde(default)]
     pub tcp: TcpFile,
-}
-
-words! {
-    /// What a gateway does with the packets it forwards.
-    GatewayKind {
-        /// Forwards them as they are.
-        Router = "router",
-    }
-}
-
-/// A gateway: it forwards packets between its links.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GatewayFile {
-    /// What it does with the packets it forwards. Default: "router".
-    #[serde(default = "router")]
-    pub kind: GatewayKind,
-}
-
-fn router() -> GatewayKind {
-    GatewayKind::Router
 }

@@ -75,11 +75,11 @@ pub struct TcpFile {
     pub mss: Option<Size>,
     /// Bytes written and not yet acknowledged that a connection holds: together with the receive
     /// buffer, the most that can be in flight. Linux grows it to 4 MiB (tcp_wmem); here it is
-    /// exactly this. Up to 1 GiB.
-    pub send_buffer: Size,
+    /// exactly this. Up to 1 GiB. Default: "6 MiB"; in a gateway, what its link needs.
+    pub send_buffer: Option<Size>,
     /// The advertised window: exactly this, without Linux's auto-tuning. Default: "6 MiB", the most
     /// that Linux grows to (tcp_rmem); "65535 B", the most that fits, where `window_scaling` is
-    /// off. Up to 1073725440 B.
+    /// off; in a gateway, what its link needs. Up to 1073725440 B.
     pub receive_buffer: Option<Size>,
     /// Offer window scaling (RFC 7323 section 2). Without it no window exceeds 65535 B.
     pub window_scaling: bool,
@@ -97,8 +97,8 @@ pub struct TcpFile {
     /// `profile` "linux".
     pub quick_acks: Option<u32>,
     /// Hold back a small segment while an earlier small one is unacknowledged (RFC 9293 section
-    /// 3.7.4, with Minshall's modification as in Linux).
-    pub nagle: bool,
+    /// 3.7.4, with Minshall's modification as in Linux). Default: true; in a gateway, false.
+    pub nagle: Option<bool>,
     /// Send a new segment on each of the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
     /// Retransmission timeout before the round-trip time was ever measured (RFC 6298 section 2.1).
@@ -146,14 +146,14 @@ impl Default for TcpFile {
             initial_window: Segments(10),
             initial_slow_start_threshold: None,
             mss: None,
-            send_buffer: Size(Bytes::new(6 << 20)),
+            send_buffer: None,
             receive_buffer: None,
             window_scaling: true,
             timestamps: true,
             sack: true,
             delayed_ack: DelayedAck::After(Span::from_millis(40)),
             quick_acks: None,
-            nagle: true,
+            nagle: None,
             limited_transmit: true,
             initial_rto: Length(Span::from_secs(1)),
             minimum_rto: Length(Span::from_millis(200)),

@@ -1,0 +1,84 @@
+//! What stands between links, with every default filled in.
+
+use std::sync::Arc;
+
+use bentpipe_types::{Bytes, Gauge, Span};
+
+use crate::TcpSettings;
+use crate::quantity::PortRange;
+use crate::schema::{Close, GatewayKind, SetUp};
+
+/// What a gateway does with the packets it forwards.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Gateway {
+    /// Nothing.
+    Router,
+    /// It ends connections, and makes one on each side.
+    Split(Arc<SplitGateway>),
+}
+
+impl Gateway {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> GatewayKind {
+        match self {
+            Self::Router => GatewayKind::Router,
+            Self::Split(_) => GatewayKind::Split,
+        }
+    }
+
+    /// What probes may look at in it.
+    #[must_use]
+    pub fn gauges(&self) -> &'static [Gauge] {
+        match self {
+            Self::Router => &[],
+            Self::Split(_) => bentpipe_gateway::split::GAUGES,
+        }
+    }
+}
+
+/// A gateway that splits connections. [`GatewayFile`](crate::schema::GatewayFile) says what each
+/// setting does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SplitGateway {
+    /// The link it is there for, by index; it ends at this gateway.
+    pub facing: usize,
+    /// The TCP of the parts over that link.
+    pub tcp: TcpSettings,
+    /// The TCP of the other parts.
+    pub host_tcp: TcpSettings,
+    /// When the side that opens is answered.
+    pub set_up: SetUp,
+    /// When the end of a stream is confirmed.
+    pub close: Close,
+    /// Most bytes of streams promised at once.
+    pub memory: Bytes,
+    /// What is split; none: everything.
+    pub only: Option<TrafficClass>,
+    /// What isn't; none: nothing.
+    pub except: Option<TrafficClass>,
+    /// What a packet takes; none: no time.
+    pub processing: Option<Processing>,
+    /// Parts over the link begin as earlier ones have ended.
+    pub warm_path: bool,
+    /// After so long without a packet, a connection is reset.
+    pub idle_timeout: Span,
+}
+
+/// Connections, by who takes part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrafficClass {
+    /// Ports that connections are opened to; none: all.
+    pub ports: Option<Vec<PortRange>>,
+    /// Nodes at either end, by index, ascending; none: all.
+    pub hosts: Option<Vec<usize>>,
+}
+
+/// What a gateway's processor takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Processing {
+    /// Time per packet; above zero.
+    pub time: Span,
+    /// Packets that wait at most.
+    pub queue_packets: u32,
+}

@@ -1,0 +1,204 @@
+//! Gateways.
+
+use std::sync::Arc;
+
+use bentpipe_types::{Bytes, Span};
+
+use super::directory::Directory;
+use super::tcp::Defaults;
+use super::{fault, tcp};
+use crate::document::{Fault, Segment, path};
+use crate::error::quoted;
+use crate::gateway::{Gateway, Processing, SplitGateway, TrafficClass};
+use crate::quantity::{Length, PortRange, QueueLimit, Size};
+use crate::schema::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp, TcpFile};
+use crate::{CustomControls, Link, Way};
+
+/// RFC 5382, requirement 5
+const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
+const SHORTEST_IDLE_TIMEOUT: Span = Span::from_secs(1);
+const MEMORY: Bytes = Bytes::new(256 << 20);
+/// A connection's state and its two first windows, at least.
+const LEAST_MEMORY: u64 = 256 << 10;
+const MOST_MEMORY: u64 = 1 << 40;
+const LEAST_BUFFER: u64 = 128 << 10;
+const MOST_BUFFER: u64 = 1 << 29;
+const LONGEST_PROCESSING: Span = Span::from_secs(1);
+const PROCESSING_QUEUE: u32 = 1_000;
+
+/// What a gateway's settings are resolved with.
+pub(super) struct Surroundings<'a> {
+    pub(super) nodes: &'a Directory<'a>,
+    pub(super) link_names: &'a Directory<'a>,
+    pub(super) links: &'a [Link],
+    pub(super) custom: &'a CustomControls,
+}
+
+/// The gateway of this name, which is the node with this index.
+pub(super) fn resolve(
+    name: &str,
+    file: &GatewayFile,
+    node: usize,
+    around: &Surroundings<'_>,
+) -> Result<Gateway, Fault> {
+    let keys = file.kind.keys();
+    if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
+        let message = format!("has no effect: the gateway's kind is \"{}\"", file.kind);
+        return Err(fault(&["gateways", name, foreign], message));
+    }
+    match file.kind {
+        GatewayKind::Router => Ok(Gateway::Router),
+        GatewayKind::Split => Ok(Gateway::Split(Arc::new(split(name, file, node, around)?))),
+    }
+}
+
+fn split(
+    name: &str,
+    file: &GatewayFile,
+    node: usize,
+    around: &Surroundings<'_>,
+) -> Result<SplitGateway, Fault> {
+    let facing = facing(name, file, node, around)?;
+    let buffer = buffer(&around.links[facing]);
+    let defaults = Defaults {
+        send_buffer: buffer,
+        receive_buffer: buffer,
+        nagle: false,
+    };
+    let settings = |key: &str, table: &Option<TcpFile>| {
+        let table = table.clone().unwrap_or_default();
+        tcp::resolve(["gateways", name, key], &table, defaults, around.custom)
+    };
+    let refuse = |key: &str, message: String| Err(fault(&["gateways", name, key], message));
+
+    let memory = file.memory.unwrap_or(Size(MEMORY));
+    if !(LEAST_MEMORY..=MOST_MEMORY).contains(&memory.0.get()) {
+        let message = format!(r#"expected "256 KiB" to "1024 GiB", got "{memory}""#);
+        return refuse("memory", message);
+    }
+    let idle_timeout = file.idle_timeout.unwrap_or(Length(IDLE_TIMEOUT));
+    if idle_timeout.0 < SHORTEST_IDLE_TIMEOUT {
+        let message = format!(r#"expected at least "1 s", got "{idle_timeout}""#);
+        return refuse("idle_timeout", message);
+    }
+    let class = |key: &str, file: &Option<ClassFile>| {
+        let class = file.as_ref().map(|file| class(name, key, file, around));
+        class.transpose()
+    };
+    Ok(SplitGateway {
+        facing,
+        tcp: settings("tcp", &file.tcp)?,
+        host_tcp: settings("host_tcp", &file.host_tcp)?,
+        set_up: file.set_up.unwrap_or(SetUp::EndToEnd),
+        close: file.close.unwrap_or(Close::EndToEnd),
+        memory: memory.0,
+        only: class("only", &file.only)?,
+        except: class("except", &file.except)?,
+        processing: file
+            .processing
+            .as_ref()
+            .map(|file| processing(name, file))
+            .transpose()?,
+        warm_path: file.warm_path.unwrap_or(false),
+        idle_timeout: idle_timeout.0,
+    })
+}
+
+/// The link that the gateway is there for, by index.
+pub(super) fn facing(
+    name: &str,
+    file: &GatewayFile,
+    node: usize,
+    around: &Surroundings<'_>,
+) -> Result<usize, Fault> {
+    let refuse = |message: String| Err(fault(&["gateways", name, "facing"], message));
+    let Some(link) = &file.facing else {
+        return refuse(r#"missing; expected the name of a link such as "satellite""#.to_owned());
+    };
+    let Some(members) = around.link_names.find(link) else {
+        return refuse(around.link_names.missing(link));
+    };
+    if let Some(count) = members.count {
+        let message = format!("expected one link: {link} is {link}-1 to {link}-{count}");
+        return refuse(message);
+    }
+    if !around.links[members.first].between.contains(&node) {
+        let message = format!(
+            "expected a link that ends at {}, got {}",
+            quoted(name),
+            quoted(link)
+        );
+        return refuse(message);
+    }
+    Ok(members.first)
+}
+
+/// Twice what the link holds: so much is under way while as much is still to be confirmed.
+fn buffer(link: &Link) -> Bytes {
+    let rate = Way::ALL
+        .iter()
+        .map(|way| link.direction(*way).rate)
+        .max_by_key(|rate| rate.bits_per_second())
+        .unwrap_or(link.forward.rate);
+    let product = rate.bytes_in(link.forward.delay + link.backward.delay);
+    let twice = product.get().saturating_mul(2);
+    Bytes::new(twice.clamp(LEAST_BUFFER, MOST_BUFFER))
+}
+
+fn class(
+    name: &str,
+    key: &str,
+    file: &ClassFile,
+    around: &Surroundings<'_>,
+) -> Result<TrafficClass, Fault> {
+    let empty = |part: &str| {
+        let message = format!("has no effect: no {part} stands in it");
+        Err(fault(&["gateways", name, key, part], message))
+    };
+    if file.ports.as_ref().is_some_and(Vec::is_empty) {
+        return empty("ports");
+    }
+    if file.hosts.as_ref().is_some_and(Vec::is_empty) {
+        return empty("hosts");
+    }
+    let hosts = file.hosts.as_ref().map(|hosts| {
+        let mut found = Vec::new();
+        for (index, host) in hosts.iter().enumerate() {
+            let Some(members) = around.nodes.find(host) else {
+                let mut keys = path(&["gateways", name, key, "hosts"]);
+                keys.push(Segment::Index(index));
+                return Err(Fault::new(keys, around.nodes.missing(host)));
+            };
+            found.extend(members.first..members.first + members.len());
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    });
+    Ok(TrafficClass {
+        ports: file.ports.clone() as Option<Vec<PortRange>>,
+        hosts: hosts.transpose()?,
+    })
+}
+
+fn processing(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
+    let refuse =
+        |key: &str, message: String| Err(fault(&["gateways", name, "processing", key], message));
+    let Length(time) = file.time;
+    if time == Span::ZERO || time > LONGEST_PROCESSING {
+        let message = format!(r#"expected more than "0 s" and at most "1 s", got "{}""#, file.time);
+        return refuse("time", message);
+    }
+    let queue_packets = match file.queue {
+        None => PROCESSING_QUEUE,
+        Some(QueueLimit::Packets(packets)) => packets,
+        Some(limit) => {
+            let message = format!(r#"expected packets such as "100 packets", got "{limit}""#);
+            return refuse("queue", message);
+        }
+    };
+    Ok(Processing {
+        time,
+        queue_packets,
+    })
+}

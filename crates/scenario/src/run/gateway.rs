@@ -1,0 +1,88 @@
+//! Gateways that do more than route.
+
+use std::collections::BTreeMap;
+
+use bentpipe_gateway::split::{self, Class, Split};
+use bentpipe_sim::{NetworkBuilder, NodeId};
+use bentpipe_types::Port;
+
+use super::{RunError, build, congestion};
+use crate::schema::{Close, GatewayKind, SetUp};
+use crate::{CustomControls, Gateway, NodeKind, Scenario, SplitGateway, TcpSettings, TrafficClass};
+
+/// Each gateway's kind, by name.
+pub(super) fn kinds(scenario: &Scenario) -> BTreeMap<String, GatewayKind> {
+    let gateways = scenario.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Gateway(gateway) => Some((node.name.clone(), gateway.kind())),
+        NodeKind::Host(_) => None,
+    });
+    gateways.collect()
+}
+
+/// Puts each gateway that does more than route in its place. `ports` are the ports that each link has
+/// at its two ends.
+pub(super) fn put(
+    scenario: &Scenario,
+    nodes: &[NodeId],
+    ports: &[[Port; 2]],
+    custom: &CustomControls,
+    builder: &mut NetworkBuilder,
+) -> Result<(), RunError> {
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        match &node.kind {
+            NodeKind::Host(_) | NodeKind::Gateway(Gateway::Router) => {}
+            NodeKind::Gateway(Gateway::Split(split)) => {
+                let end = usize::from(scenario.links[split.facing].between[1] == index);
+                let facing = ports[split.facing][end];
+                let settings = settings(split, facing, nodes, custom)?;
+                builder.replace(nodes[index], Box::new(Split::new(settings)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn settings(
+    gateway: &SplitGateway,
+    facing: Port,
+    nodes: &[NodeId],
+    custom: &CustomControls,
+) -> Result<split::Settings, RunError> {
+    let tcp = |tcp: &TcpSettings| -> Result<_, RunError> {
+        Ok(build::config(tcp, congestion::kind(tcp, custom)?))
+    };
+    let class = |class: &Option<TrafficClass>| class.as_ref().map(|class| class_of(class, nodes));
+    Ok(split::Settings {
+        facing,
+        facing_tcp: tcp(&gateway.tcp)?,
+        host_tcp: tcp(&gateway.host_tcp)?,
+        set_up: match gateway.set_up {
+            SetUp::EndToEnd => split::Answer::EndToEnd,
+            SetUp::Early => split::Answer::Early,
+        },
+        close: match gateway.close {
+            Close::EndToEnd => split::Answer::EndToEnd,
+            Close::Early => split::Answer::Early,
+        },
+        memory: gateway.memory.get(),
+        only: class(&gateway.only),
+        except: class(&gateway.except),
+        processing: gateway.processing.map(|processing| split::Processing {
+            time: processing.time,
+            queue_packets: processing.queue_packets as usize,
+        }),
+        warm_path: gateway.warm_path,
+        idle_timeout: gateway.idle_timeout,
+    })
+}
+
+fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> Class {
+    Class {
+        ports: (class.ports.as_ref())
+            .map(|ports| ports.iter().map(|range| (range.first, range.last)).collect()),
+        hosts: class.hosts.as_ref().map(|hosts| {
+            let address = |index: &usize| nodes[*index].address().into();
+            hosts.iter().map(address).collect()
+        }),
+    }
+}
