@@ -2,7 +2,17 @@
 //!
 //! Each is an [`Agent`](bentpipe_types::Agent): the same code in a simulation and between devices.
 //!
+//! * [`split`]: ends every TCP connection that passes, and makes another one on each side (karir1999,
+//!   RFC 3135).
 //! * [`hybrid`]: acknowledges on behalf of hosts that receive by satellite and send by another way
 //!   (Asymmetric TCP/IP, gaid1998).
+//!
+//! [`Class`] says which connections a gateway is to handle.
 
+mod class;
+mod deadlines;
 pub mod hybrid;
+mod slab;
+pub mod split;
+
+pub use class::{Class, Hosts};

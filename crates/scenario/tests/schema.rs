@@ -209,8 +209,21 @@ time_wait = "4 min"
 count = 2
 [gateways.hub]
 kind = "router"
+[gateways.splitter]
+kind = "split"
+facing = "one"
+tcp = { congestion_control = "hybla" }
+host_tcp = { receive_buffer = "64 KiB" }
+set_up = "early"
+close = "early"
+memory = "64 MiB"
+only = { ports = [80, "8000-8999"], hosts = ["server"] }
+except = { hosts = ["client"] }
+processing = { time = "10 us", queue = "500 packets" }
+warm_path = true
+idle_timeout = "2 h"
 [links.one]
-between = ["server", "hub"]
+between = ["server", "splitter"]
 rate = "1e-3 Gbit/s"
 delay = "250 us"
 redundancy = "16/15"
@@ -289,7 +302,7 @@ fn what_is_wrong_does_not_validate() {
         ("\"16/15\"", "0.5"),
         ("packet_loss_rate = 1", "packet_loss_rate = 1.1"),
         ("[\"server\", \"hub\"]", "[\"server\"]"),
-        ("kind = \"router\"", "kind = \"split\""),
+        ("kind = \"router\"", "kind = \"switch\""),
         ("[gateways.hub]", "[gateways.\"the hub\"]"),
         ("name = \"every-key\"", ""),
     ];

@@ -22,6 +22,9 @@ pub struct Config {
     pub send_buffer: u64,
     /// Bytes of receive buffer: the advertised window of an idle connection. No auto-tuning.
     pub receive_buffer: u64,
+    /// The most of it that is offered at first; see
+    /// [`Connection::set_window_limit`](crate::Connection::set_window_limit). `None`: all.
+    pub first_window: Option<u64>,
     /// The window scale announced, at least: Linux announces what its buffer could grow to. Less
     /// where one unit of it is more than half the receive buffer.
     pub window_shift: u8,
@@ -121,6 +124,7 @@ impl Default for Config {
             initial_slow_start_threshold: None,
             send_buffer: 6 << 20,
             receive_buffer: 6 << 20,
+            first_window: None,
             window_shift: 0,
             window_scaling: true,
             timestamps: true,

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use bentpipe_testkit::hostile::{Capture, Counts, Ending, Failure, Kind, network, operations};
+use bentpipe_testkit::hostile::{
+    Capture, Counts, Ending, Failure, Kind, network, operations, split,
+};
 
 const DEFAULT_CASES: u64 = 2_000;
 
@@ -100,6 +102,23 @@ fn run_all(test: &str, run: Run) -> Vec<Counts> {
         failures.len()
     );
     all
+}
+
+/// Gateways that split: streams are exact at both ends, what is held stays within its bound, and every
+/// connection ends, at the gateways too.
+#[test]
+fn any_network_through_gateways() {
+    let all = run_all("any_network_through_gateways", split);
+    let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
+    for counts in &all {
+        if let Some(ending) = counts.ending {
+            *endings.entry(ending).or_default() += 1;
+        }
+    }
+    for ((kind, ending), count) in &endings {
+        println!("{kind:?}: {ending:?}: {count}");
+    }
+    report(&all);
 }
 
 /// Streams are exact, or the connection ends with an error; nobody panics, works for ever, sleeps for

@@ -19,16 +19,19 @@ pub enum DropReason {
     Malformed,
     /// It has gone as many hops as its header allows.
     HopLimit,
+    /// The processor that it has to pass is busy, and the queue in front of it full.
+    Busy,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
         Self::Malformed,
         Self::HopLimit,
+        Self::Busy,
     ];
 }
 

@@ -186,7 +186,10 @@ fn processing(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
         |key: &str, message: String| Err(fault(&["gateways", name, "processing", key], message));
     let Length(time) = file.time;
     if time == Span::ZERO || time > LONGEST_PROCESSING {
-        let message = format!(r#"expected more than "0 s" and at most "1 s", got "{}""#, file.time);
+        let message = format!(
+            r#"expected more than "0 s" and at most "1 s", got "{}""#,
+            file.time
+        );
         return refuse("time", message);
     }
     let queue_packets = match file.queue {

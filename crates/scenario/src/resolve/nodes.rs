@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
-use super::limits::MAX_NODES_AND_DIRECTIONS;
 use super::gateways::{self, Surroundings};
+use super::limits::MAX_NODES_AND_DIRECTIONS;
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
@@ -39,10 +39,7 @@ fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
 }
 
 /// The nodes in the order of the directory.
-pub(super) fn resolve(
-    file: &ScenarioFile,
-    around: &Surroundings<'_>,
-) -> Result<Vec<Node>, Fault> {
+pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<Vec<Node>, Fault> {
     let mut nodes = Vec::new();
     for (name, host) in file.hosts.iter() {
         let tcp = Arc::new(tcp::resolve(

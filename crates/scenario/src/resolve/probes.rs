@@ -133,10 +133,7 @@ impl Rest {
 }
 
 /// The flow, link or gateway that a series names, and which of its series.
-fn owner_of<'t>(
-    text: &'t str,
-    owners: &Owners<'_>,
-) -> Result<(&'t str, Rest, Members), String> {
+fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Members), String> {
     let Owners { flows, links, .. } = owners;
     let parts: Vec<&str> = text.splitn(4, '.').collect();
     match parts[..] {
@@ -201,7 +198,10 @@ fn gauge_of(name: &str, series: &str, gateway: &Gateway) -> Result<Rest, String>
     let kind = gateway.kind();
     let names: Vec<&str> = gauges.iter().map(|gauge| gauge.name).collect();
     Err(if names.is_empty() {
-        format!("{} is a gateway of kind \"{kind}\": it has no series", quoted(name))
+        format!(
+            "{} is a gateway of kind \"{kind}\": it has no series",
+            quoted(name)
+        )
     } else {
         match suggest(series, names.iter().copied()) {
             Some(near) => format!(

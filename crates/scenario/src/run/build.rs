@@ -14,8 +14,7 @@ use bentpipe_types::{IpVersion, Span, Time};
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, Ecn, IdleRestart, NewReno, Profile, Recovery, RtoFrom,
-    RtoRule, SlowStart,
+    CongestionAvoidance, Ecn, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart,
 };
 use crate::{
     App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
@@ -87,6 +86,7 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
             .map(|threshold| threshold.bytes(tcp.mss).get()),
         send_buffer: tcp.send_buffer.get(),
         receive_buffer: tcp.receive_buffer.get(),
+        first_window: None,
         window_shift: 0,
         window_scaling: tcp.window_scaling,
         timestamps: tcp.timestamps,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_gateway::split::{self, Class, Split};
+use bentpipe_gateway::Class;
+use bentpipe_gateway::split::{self, Split};
 use bentpipe_sim::{NetworkBuilder, NodeId};
+use bentpipe_tcp::Ranges;
 use bentpipe_types::Port;
 
 use super::{RunError, build, congestion};
@@ -35,7 +37,7 @@ pub(super) fn put(
                 let end = usize::from(scenario.links[split.facing].between[1] == index);
                 let facing = ports[split.facing][end];
                 let settings = settings(split, facing, nodes, custom)?;
-                builder.replace(nodes[index], Box::new(Split::new(settings)));
+                builder.replace(nodes[index], Box::new(Split::<Ranges>::new(settings)));
             }
         }
     }
@@ -78,8 +80,12 @@ fn settings(
 
 fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> Class {
     Class {
-        ports: (class.ports.as_ref())
-            .map(|ports| ports.iter().map(|range| (range.first, range.last)).collect()),
+        ports: (class.ports.as_ref()).map(|ports| {
+            ports
+                .iter()
+                .map(|range| (range.first, range.last))
+                .collect()
+        }),
         hosts: class.hosts.as_ref().map(|hosts| {
             let address = |index: &usize| nodes[*index].address().into();
             hosts.iter().map(address).collect()

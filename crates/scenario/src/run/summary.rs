@@ -280,7 +280,11 @@ impl GatewaySummary {
                 && seconds > 0.0
             {
                 let goodput = 8.0 * *value as f64 / seconds;
-                put(&mut counters, &format!("{part}.goodput_bps"), goodput.into());
+                put(
+                    &mut counters,
+                    &format!("{part}.goodput_bps"),
+                    goodput.into(),
+                );
             }
         }
         Self {

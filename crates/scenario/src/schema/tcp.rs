@@ -1,6 +1,6 @@
 //! `[hosts.NAME.tcp]`.
 
-use bentpipe_types::{Bytes, Span};
+use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

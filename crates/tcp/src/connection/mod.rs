@@ -19,6 +19,7 @@
 //! | `icmp` | 3.9.2.2: what the path says of a segment that did not arrive |
 //! | `path_mtu` | how long packets may be (RFC 1191, RFC 4821) |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
+//! | `middle` | what a gateway asks for that has a connection with each of two hosts |
 
 mod ack;
 mod close;
@@ -29,6 +30,7 @@ mod icmp;
 mod info;
 mod input;
 mod keep_alive;
+mod middle;
 mod open;
 mod output;
 mod path;

@@ -44,6 +44,10 @@ pub(super) struct Receive {
     /// The window's right edge moves by this much at least.
     window_step: u64,
     buffer: u64,
+    /// Nothing beyond is offered.
+    pub(super) limit: u64,
+    /// The peer's FIN is not confirmed before somebody says so.
+    pub(super) holds_fin: bool,
     /// Where the peer's FIN is.
     pub(super) fin: u64,
     pub(super) reassembly: Reassembly,
@@ -79,6 +83,8 @@ impl Receive {
             heard_at: Time::ZERO,
             window_step: 1,
             buffer,
+            limit: config.first_window.map_or(NOWHERE, |first| 1 + first),
+            holds_fin: false,
             fin: NOWHERE,
             reassembly: Reassembly::new(ranges),
             duplicate: None,
@@ -120,9 +126,15 @@ impl Receive {
         self.next.clamp(1, self.fin)
     }
 
+    /// Where the window may end.
+    #[inline]
+    fn possible_edge(&self) -> u64 {
+        (self.read + self.buffer).min(self.limit)
+    }
+
     /// The window field of a SYN: never scaled (RFC 7323 section 2.2).
     pub(super) fn syn_window_field(&mut self) -> u16 {
-        let window = self.buffer.min(u64::from(u16::MAX));
+        let window = (self.possible_edge() - 1).min(u64::from(u16::MAX));
         self.edge = self.edge.max(1 + window);
         window as u16
     }
@@ -131,7 +143,7 @@ impl Receive {
     #[inline]
     pub(super) fn window_field(&mut self) -> u16 {
         // RFC 9293 section 3.8.6.2.2: the edge stays where it is until it can move by enough.
-        let possible = self.read + self.buffer;
+        let possible = self.possible_edge();
         let edge = if possible >= self.edge + self.window_step {
             possible
         } else {
@@ -146,9 +158,7 @@ impl Receive {
     pub(super) fn owes_window_update(&self) -> bool {
         let now = self.window();
         let field = u64::from(u16::MAX) << self.shift;
-        let possible = (self.read + self.buffer)
-            .saturating_sub(self.next)
-            .min(field);
+        let possible = (self.possible_edge()).saturating_sub(self.next).min(field);
         // RFC 9293 section 3.8.6.2.2, and as in Linux only when the window at least doubles:
         // acknowledgments of data carry smaller changes.
         possible >= now + self.window_step && possible >= 2 * now
@@ -317,6 +327,10 @@ impl Connection {
     /// RFC 9293 section 3.10.7.4 step 8: the peer's FIN, if all before it is here.
     pub(super) fn fin_in_order(&mut self) -> bool {
         if self.receive.next != self.receive.fin {
+            return false;
+        }
+        if self.receive.holds_fin {
+            self.events |= super::Events::PEER_CLOSED;
             return false;
         }
         self.receive.next += 1;

@@ -328,13 +328,34 @@ pub fn relay<P: Payload>(
     maximum: u64,
     cx: &mut Ctx<'_>,
 ) -> u64 {
+    relay_with(from, to, maximum, Connection::write, cx)
+}
+
+/// Like [`relay`], with more to come: see [`Connection::write_more`].
+pub fn relay_more<P: Payload>(
+    from: &mut Socket<P>,
+    to: &mut Socket<P>,
+    maximum: u64,
+    cx: &mut Ctx<'_>,
+) -> u64 {
+    relay_with(from, to, maximum, Connection::write_more, cx)
+}
+
+#[inline]
+fn relay_with<P: Payload>(
+    from: &mut Socket<P>,
+    to: &mut Socket<P>,
+    maximum: u64,
+    write: fn(&mut Connection, u64, &mut Ctx<'_>) -> u64,
+    cx: &mut Ctx<'_>,
+) -> u64 {
     let wanted = maximum.min(from.readable());
     let length = wanted.min(to.writable());
     let acknowledged = to.connection.acknowledged_offset();
     let at = to.connection.written_offset();
     from.payload
         .relay(&mut to.payload, acknowledged, at, length);
-    let moved = to.act(cx, |connection, cx| connection.write(wanted, cx));
+    let moved = to.act(cx, |connection, cx| write(connection, wanted, cx));
     debug_assert_eq!(moved, length);
     from.act(cx, |connection, cx| connection.read(moved, cx));
     moved

@@ -6,7 +6,8 @@ use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
-/// A capture of a case: what each end sent, and what arrived there.
+/// A capture of a case: what each end, and each gateway, sent, and what arrived there. With gateways,
+/// they are called after A in the order of the path, B the last.
 pub struct Capture {
     writer: Writer<Box<dyn Write>>,
     interfaces: Vec<Interface>,
@@ -30,9 +31,10 @@ impl Capture {
     /// Those of `output`.
     pub fn new(output: Box<dyn Write>) -> io::Result<Self> {
         let mut writer = Writer::new(output)?;
-        let interfaces = ["left A", "arrived at A", "left B", "arrived at B"]
+        let interfaces = ["A", "B", "third", "fourth"]
             .into_iter()
-            .map(|name| writer.add_interface(name, None))
+            .flat_map(|node| [format!("left {node}"), format!("arrived at {node}")])
+            .map(|name| writer.add_interface(&name, None))
             .collect::<io::Result<_>>()?;
         Ok(Self {
             writer,

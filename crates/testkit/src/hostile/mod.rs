@@ -14,6 +14,7 @@ mod lies;
 mod pair;
 mod path;
 mod settings;
+mod split;
 
 use std::fmt;
 
@@ -67,6 +68,15 @@ impl std::error::Error for Failure {}
 /// What is not as it must be. A panic of the connection is one.
 pub fn network(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
     pair::Pair::new(seed, capture).run()
+}
+
+/// Two endpoints, and one or two gateways between them that split their connection; each part over a
+/// path of its own.
+///
+/// # Errors
+/// What is not as it must be. A panic of a connection is one.
+pub fn split(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
+    split::Chain::new(seed, capture).run()
 }
 
 /// One connection, under the operations of this seed: its application's, a peer's that may lie, and

@@ -1,0 +1,69 @@
+//! Things with an index that stays theirs until they are taken out.
+
+/// Places are used again; each thing is in a box of its own, so that growing moves none of them.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    places: Vec<Option<Box<T>>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Puts a thing in, and returns its index.
+    pub(crate) fn insert(&mut self, thing: T) -> u32 {
+        let thing = Some(Box::new(thing));
+        if let Some(index) = self.free.pop() {
+            self.places[index as usize] = thing;
+            return index;
+        }
+        self.places.push(thing);
+        (self.places.len() - 1) as u32
+    }
+
+    /// The thing.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.places.get_mut(index as usize)?.as_deref_mut()
+    }
+
+    /// Takes the thing out.
+    pub(crate) fn remove(&mut self, index: u32) -> Option<Box<T>> {
+        let thing = self.places.get_mut(index as usize)?.take()?;
+        self.free.push(index);
+        Some(thing)
+    }
+
+    /// Those that are there.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(Option::as_deref)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again() {
+        let mut slab = Slab::default();
+        assert_eq!((slab.insert('a'), slab.insert('b')), (0, 1));
+        assert_eq!(slab.remove(0).as_deref(), Some(&'a'));
+        assert_eq!(slab.remove(0), None);
+        assert_eq!(slab.insert('c'), 0);
+        assert_eq!(slab.len(), 2);
+        assert_eq!(slab.iter().collect::<Vec<_>>(), [&'c', &'b']);
+    }
+}

@@ -1,0 +1,524 @@
+//! A gateway that splits connections (karir1999, RFC 3135 section 2.1.1).
+//!
+//! It ends every TCP connection that it sees begin, and makes another one on each side, with the
+//! addresses, the ports and the initial sequence numbers of the hosts: neither of them can tell. Only
+//! the part over the link that the gateway is there for needs that link's settings. One gateway is
+//! enough; of two, one at each end of the link, each splits what the other has split already.
+//!
+//! | file | what |
+//! |---|---|
+//! | `pair` | a connection's two legs, and what goes from one to the other |
+//! | `budget` | memory: what may be promised, and to whom |
+//! | `processor` | what a packet takes |
+//! | `paths` | what a connection learns from earlier ones |
+//! | `counters` | what a result and a probe see |
+//!
+//! **What a stream's bytes pass.** They come in order at one leg, and are at once the next bytes that
+//! the other leg has to send. The window that the gateway offers a sender is the room that is left: if
+//! the other side is slow, the sender is, and nothing is ever dropped for want of room.
+//!
+//! **What is confirmed, and when.** A byte is acknowledged when the gateway has it. The end of a stream
+//! is acknowledged when the other side has acknowledged it, and with it every byte before it; so that a
+//! sender that closes and sees its close confirmed knows what it knows without a gateway.
+
+mod budget;
+mod counters;
+mod pair;
+mod paths;
+mod processor;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use bentpipe_tcp::{Config, Payload, Ranges};
+use bentpipe_types::{
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck,
+    Time,
+};
+use rustc_hash::FxHashMap;
+
+use crate::deadlines::Deadlines;
+use crate::slab::Slab;
+use budget::Budget;
+use counters::Counters;
+use pair::{OPENER, Opened, Pair, RESPONDER};
+use paths::PathMemory;
+use processor::Processor;
+
+pub use counters::GAUGES;
+pub use settings::{Answer, Processing, Settings};
+
+/// Flows that are known to pass, at most: more, and all are forgotten.
+const MOST_PASSED: usize = 1 << 16;
+
+/// A gateway that splits connections. `P`: where the bytes of its streams are.
+#[derive(Debug)]
+pub struct Split<P = Ranges> {
+    settings: Settings,
+    routes: Routes,
+    pairs: Slab<Pair<P>>,
+    /// By the key of arriving packets: the pair, and at which of its legs they arrive.
+    flows: FxHashMap<FlowKey, (u32, usize)>,
+    /// The last packet's: with one flow, or in a burst, the next one's too.
+    last: Option<(FlowKey, u32, usize)>,
+    /// Connections that were let pass though they might have been split: their SYN may come again.
+    passed: FxHashMap<FlowKey, ()>,
+    deadlines: Deadlines,
+    budget: Budget,
+    processor: Option<Processor>,
+    paths: PathMemory,
+    /// Legs that go out at the facing link and aren't over.
+    facing_legs: usize,
+    counters: Counters,
+}
+
+impl<P: Payload> Split<P> {
+    /// A gateway that has seen nothing yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            budget: Budget::new(settings.memory),
+            processor: settings.processing.map(Processor::new),
+            settings,
+            routes: Routes::default(),
+            pairs: Slab::default(),
+            flows: FxHashMap::default(),
+            last: None,
+            passed: FxHashMap::default(),
+            deadlines: Deadlines::default(),
+            paths: PathMemory::default(),
+            facing_legs: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Is there nothing left of all that it has split, not even TIME-WAIT?
+    #[must_use]
+    pub fn is_forgotten(&self) -> bool {
+        self.pairs.len() == 0
+    }
+
+    /// Bytes that a connection takes besides its streams.
+    #[must_use]
+    pub const fn state_bytes() -> usize {
+        // Both keys' entries in the table, and the deadline.
+        size_of::<Pair<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+    }
+
+    fn find(&mut self, key: &FlowKey) -> Option<(u32, usize)> {
+        if let Some((last, index, side)) = &self.last
+            && last == key
+        {
+            return Some((*index, *side));
+        }
+        let (index, side) = *self.flows.get(key)?;
+        self.last = Some((*key, index, side));
+        Some((index, side))
+    }
+
+    /// A packet that the processor is done with.
+    fn handle(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if !cx.packets.get(packet).is_tcp() {
+            self.forward(packet, cx);
+            return;
+        }
+        let key = FlowKey::of(cx.packets, packet);
+        let record = cx.packets.get(packet);
+        let opens = record.flags.has(Flags::SYN)
+            && !record
+                .flags
+                .has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
+        match self.find(&key) {
+            Some((index, side)) if opens => self.syn_again(index, side, key, from, packet, cx),
+            Some((index, side)) => self.for_leg(index, side, packet, cx),
+            None if opens => self.consider(key, from, packet, cx),
+            None => self.forward(packet, cx),
+        }
+    }
+
+    /// What is not for a leg goes on as it is.
+    fn forward(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
+        self.counters.packets_passed += 1;
+        if !cx.packets.hop(packet) {
+            cx.discard(packet, DropReason::HopLimit);
+            return;
+        }
+        match self
+            .routes
+            .port_towards(cx.packets.get(packet).destination.address)
+        {
+            Some(port) => cx.emit(port, packet),
+            None => cx.discard(packet, DropReason::NoRoute),
+        }
+    }
+
+    /// A packet that is no SYN, of a connection that is split.
+    #[inline]
+    fn for_leg(&mut self, index: u32, side: usize, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(pair) = self.pairs.get_mut(index) else {
+            debug_assert!(false, "a key without its pair");
+            cx.packets.release(packet);
+            return;
+        };
+        if side == OPENER && pair.legs[OPENER].is_none() {
+            self.early_word(index, packet, cx);
+            return;
+        }
+        self.counters.packets_split += 1;
+        self.prepare(index, cx);
+        if let Some(pair) = self.pairs.get_mut(index) {
+            pair.on_packet(side, packet, cx);
+        }
+        self.settle(index, cx);
+    }
+
+    /// The side that opens has something to say before it was answered.
+    fn early_word(&mut self, index: u32, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        let record = cx.packets.get(packet);
+        if record.flags.has(Flags::RST) && record.sequence == pair.syn_sequence + 1 {
+            // It has given up, and the other side should know.
+            self.remove(index, cx);
+            self.forward(packet, cx);
+            return;
+        }
+        // Old, or forged; or the other side's answer has gone another way than through here, and it
+        // was to our SYN, with our options: nothing can be made of that.
+        self.counters.early_words += 1;
+        cx.packets.release(packet);
+    }
+
+    /// A SYN of a connection that is known.
+    fn syn_again(
+        &mut self,
+        index: u32,
+        side: usize,
+        key: FlowKey,
+        from: Port,
+        packet: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) {
+        let sequence = cx.packets.get(packet).sequence;
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        if side == OPENER && pair.syn.is_some() && pair.legs[OPENER].is_none() {
+            // Our own SYN goes again when its time comes. If it is another one than the first, one
+            // of the two is forged: the side that opens will reset what it didn't ask for.
+            if sequence == pair.syn_sequence {
+                pair.touched = cx.now;
+            }
+            cx.packets.release(packet);
+            return;
+        }
+        if pair.is_over() && pair.is_followed_by(side, sequence) {
+            self.remove(index, cx);
+            self.counters.followed += 1;
+            self.consider(key, from, packet, cx);
+            return;
+        }
+        self.for_leg(index, side, packet, cx);
+    }
+
+    /// A SYN of a connection that is not known.
+    fn consider(&mut self, key: FlowKey, from: Port, syn: PacketRef, cx: &mut Ctx<'_>) {
+        let settings = &self.settings;
+        let wanted = settings
+            .only
+            .as_ref()
+            .is_none_or(|only| only.contains(&key))
+            && !settings
+                .except
+                .as_ref()
+                .is_some_and(|except| except.contains(&key));
+        let towards = self
+            .routes
+            .port_towards(cx.packets.get(syn).destination.address);
+        let Some(towards) = towards.filter(|towards| wanted && *towards != from) else {
+            self.counters.passed += 1;
+            self.forward(syn, cx);
+            return;
+        };
+        if !self.passed.is_empty() && self.passed.contains_key(&key) {
+            self.forward(syn, cx);
+            return;
+        }
+        let Some(first) = self.budget.first(Self::state_bytes() as u64) else {
+            self.counters.refused += 1;
+            self.remember_passed(key);
+            self.forward(syn, cx);
+            return;
+        };
+        self.open(key, from, towards, first, syn, cx);
+    }
+
+    /// A connection is split.
+    fn open(
+        &mut self,
+        key: FlowKey,
+        from: Port,
+        towards: Port,
+        first: u64,
+        syn: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) {
+        let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
+        let config = self.config(towards, first);
+        let mut pair = Pair::open(key, syn, [from, towards], &config, first, cx);
+        // Fast Open's cookies are the other side's to give.
+        if self.settings.set_up == Answer::Early && !fast_open {
+            let config = self.config(from, first);
+            pair.answer(&config, cx);
+        }
+        pair.hold_closes(self.settings.close, cx);
+        self.facing_legs += self.legs_facing(&pair.ports);
+        let index = self.pairs.insert(pair);
+        self.flows.insert(key, (index, OPENER));
+        self.flows.insert(key.reversed(), (index, RESPONDER));
+        self.last = None;
+        let state = Self::state_bytes() as u64;
+        self.budget.change((0, state), (0, 0));
+        self.counters.opened(self.pairs.len());
+        self.settle(index, cx);
+    }
+
+    fn legs_facing(&self, ports: &[Port; 2]) -> usize {
+        ports
+            .iter()
+            .filter(|port| **port == self.settings.facing)
+            .count()
+    }
+
+    /// The TCP of a new leg that goes out at `port` and offers `first` at first.
+    fn config(&self, port: Port, first: u64) -> Config {
+        let settings = &self.settings;
+        let mut config = if port == settings.facing {
+            settings.facing_tcp.clone()
+        } else {
+            settings.host_tcp.clone()
+        };
+        config.first_window = Some(first);
+        if settings.warm_path && port == settings.facing {
+            self.paths.apply(&mut config, self.facing_legs);
+        }
+        config
+    }
+
+    fn remember_passed(&mut self, key: FlowKey) {
+        if self.passed.len() >= MOST_PASSED {
+            self.passed.clear();
+        }
+        self.passed.insert(key, ());
+    }
+
+    /// Before anything is done with a pair: so much may be promised to its streams from now on.
+    #[inline]
+    fn prepare(&mut self, index: u32, cx: &mut Ctx<'_>) {
+        let budget = self.budget;
+        if let Some(pair) = self.pairs.get_mut(index) {
+            // Both at once may not take more than is left: each has half of it at most.
+            for from in [OPENER, RESPONDER] {
+                let allowed = budget.allowed(pair.streams[from].promised);
+                pair.limit(from, allowed, cx);
+            }
+        }
+    }
+
+    /// Lets a pair do what it can, counts what it holds, and notes when it next wants to run.
+    fn settle(&mut self, index: u32, cx: &mut Ctx<'_>) {
+        self.establish(index, cx);
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        if pair.syn.is_none() {
+            pair.work(cx);
+            pair.offer(cx);
+        }
+        for from in [OPENER, RESPONDER] {
+            let (promised, held) = pair.count(from);
+            let stream = &mut pair.streams[from];
+            self.budget
+                .change((stream.promised, promised), (stream.held, held));
+            (stream.promised, stream.held) = (promised, held);
+        }
+        if !pair.over && pair.is_over() {
+            self.end(index);
+        }
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        if pair.is_gone() {
+            self.remove(index, cx);
+            return;
+        }
+        let idle = (!pair.over).then(|| pair.touched + self.settings.idle_timeout);
+        let deadline = match (pair.next_deadline(), idle) {
+            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
+            (deadline, idle) => deadline.or(idle),
+        };
+        if let Some(at) = deadline {
+            self.deadlines.arm(index, at);
+        }
+    }
+
+    /// Answers a SYN if the other side has.
+    fn establish(&mut self, index: u32, cx: &mut Ctx<'_>) {
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        if pair.syn.is_none() {
+            return;
+        }
+        let (port, first) = (pair.ports[OPENER], pair.first);
+        let config = self.config(port, first);
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        match pair.opened(&config, cx) {
+            Opened::Waits => {}
+            Opened::Answered => pair.hold_closes(self.settings.close, cx),
+            Opened::Refused => self.counters.refusals += 1,
+            Opened::Unreachable => self.counters.unreachable += 1,
+        }
+    }
+
+    /// Nothing more will come of a pair but what TIME-WAIT is for.
+    fn end(&mut self, index: u32) {
+        let facing = self.settings.facing;
+        let Some(pair) = self.pairs.get_mut(index) else {
+            return;
+        };
+        pair.over = true;
+        for (leg, port) in pair.legs.iter().zip(pair.ports) {
+            if port == facing {
+                self.facing_legs -= 1;
+                if let Some(leg) = leg
+                    && self.settings.warm_path
+                {
+                    self.paths.learn(leg.connection());
+                }
+            }
+        }
+        self.counters.ended(pair);
+    }
+
+    fn abort(&mut self, index: u32, cx: &mut Ctx<'_>) {
+        if let Some(pair) = self.pairs.get_mut(index) {
+            pair.abort(cx);
+        }
+        self.remove(index, cx);
+    }
+
+    /// Forgets a pair.
+    fn remove(&mut self, index: u32, cx: &mut Ctx<'_>) {
+        if self.pairs.get_mut(index).is_some_and(|pair| !pair.over) {
+            self.end(index);
+        }
+        let Some(pair) = self.pairs.remove(index) else {
+            return;
+        };
+        if let Some(syn) = pair.syn {
+            cx.packets.release(syn);
+        }
+        for stream in &pair.streams {
+            self.budget.change((stream.promised, 0), (stream.held, 0));
+        }
+        self.budget.change((Self::state_bytes() as u64, 0), (0, 0));
+        self.counters.removed(&pair, self.settings.facing);
+        self.flows.remove(&pair.key);
+        self.flows.remove(&pair.key.reversed());
+        self.last = None;
+        self.deadlines.disarm(index);
+    }
+}
+
+impl<P: Payload> Agent for Split<P> {
+    fn routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(processor) = &mut self.processor else {
+            self.handle(from, packet, cx);
+            return;
+        };
+        if let Some(packet) = processor.offer(from, packet, cx.now) {
+            self.counters.packets_dropped += 1;
+            cx.discard(packet, DropReason::Busy);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((from, packet)) = self
+            .processor
+            .as_mut()
+            .and_then(|processor| processor.take(cx.now))
+        {
+            self.handle(from, packet, cx);
+        }
+        while let Some(index) = self.deadlines.due(cx.now) {
+            let idle_timeout = self.settings.idle_timeout;
+            let Some(pair) = self.pairs.get_mut(index) else {
+                continue;
+            };
+            if !pair.over && cx.now.since(pair.touched) >= idle_timeout {
+                self.counters.idle += 1;
+                self.abort(index, cx);
+                continue;
+            }
+            self.prepare(index, cx);
+            if let Some(pair) = self.pairs.get_mut(index) {
+                pair.on_deadline(cx);
+            }
+            self.settle(index, cx);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let processed = self.processor.as_ref().and_then(Processor::next);
+        match (processed, self.deadlines.next()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn holdings(&self) -> Holdings {
+        let syns = self.pairs.iter().filter(|pair| pair.syn.is_some()).count() as u64;
+        Holdings {
+            packets: syns + self.processor.as_ref().map_or(0, Processor::packets),
+            bytes: self.budget.held,
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.counters.tell(self, visit);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        GAUGES
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        counters::gauge(self, index)
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        let mut check = self.counters.check;
+        for leg in self
+            .pairs
+            .iter()
+            .flat_map(|pair| pair.legs.iter().flatten())
+        {
+            let leg = leg.stream_check();
+            check.ranges += leg.ranges;
+            check.mismatches += leg.mismatches;
+        }
+        check
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.counters.open == 0
+    }
+}

@@ -1,0 +1,48 @@
+//! What earlier connections have learnt of the path over the link that the gateway faces.
+
+use bentpipe_tcp::{Config, Connection};
+
+/// RFC 9040 section 8: temporal sharing, of the window and the slow-start threshold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathMemory {
+    /// Averages over connections that have ended, in bytes.
+    window: Option<f64>,
+    threshold: Option<f64>,
+}
+
+/// The weight of the latest.
+const GAIN: f64 = 0.25;
+/// A connection that has carried less has learnt nothing.
+const LEAST_CARRIED: u64 = 64 << 10;
+
+impl PathMemory {
+    /// A connection over the link has ended.
+    pub(super) fn learn(&mut self, connection: &Connection) {
+        if connection.acknowledged_offset() < LEAST_CARRIED {
+            return;
+        }
+        let mix = |known: Option<f64>, new: u64| {
+            let new = new as f64;
+            Some(known.map_or(new, |known| known + GAIN * (new - known)))
+        };
+        self.window = mix(self.window, connection.congestion_window());
+        let threshold = connection.slow_start_threshold();
+        if threshold < u64::from(u32::MAX) {
+            self.threshold = mix(self.threshold, threshold);
+        }
+    }
+
+    /// Lets a new connection begin where earlier ones have ended; `sharing` are there already, and
+    /// have their share of the path.
+    pub(super) fn apply(&self, config: &mut Config, sharing: usize) {
+        let segment = f64::from(config.mss.max(1));
+        if let Some(window) = self.window {
+            let share = window / (sharing + 1) as f64 / segment;
+            config.initial_window = config.initial_window.max(share as u32);
+        }
+        if let Some(threshold) = self.threshold {
+            let threshold = (threshold / (sharing + 1) as f64).max(2.0 * segment);
+            config.initial_slow_start_threshold = Some(threshold as u64);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Split gateways in whole runs.
+
+use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+
+const TWO: &str = r#"
+name = "split"
+duration = "300 s"
+[hosts.server]
+[hosts.client]
+[gateways.hub]
+kind = "split"
+facing = "satellite"
+[gateways.terminal]
+kind = "split"
+facing = "satellite"
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[links.satellite]
+between = ["hub", "terminal"]
+rate = "10 Mbit/s"
+delay = "250 ms"
+[links.home]
+between = ["terminal", "client"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "10 MB" }
+[probes]
+series = ["hub.buffered", "hub.promised", "hub.connections", "hub.facing_window", "hub.host_window"]
+"#;
+
+fn run(overrides: &[(&str, &str)]) -> RunOutput {
+    let scenario = Scenario::parse(TWO, "split.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
+    scenario.run(&RunOptions::default()).expect("it runs")
+}
+
+#[test]
+fn a_file_comes_through_two_gateways() {
+    let output = run(&[]);
+    let flow = &output.summary.flows[0];
+    assert_eq!(flow.bytes_delivered, 10_000_000);
+    assert!(flow.finish_s.is_some());
+    let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
+    assert_eq!(
+        (hub["name"].as_str(), hub["kind"].as_str()),
+        (Some("hub"), Some("split"))
+    );
+    assert_eq!(hub["connections"]["split"], 1);
+    assert_eq!(hub["facing"]["bytes_delivered"], 10_000_000);
+    assert!(hub["facing"]["goodput_bps"].as_f64() > Some(5e6));
+    assert_eq!(hub["bytes_held"]["now"], 0);
+    assert!(hub["bytes_held"]["max"].as_u64() > Some(100_000));
+    // The server sees the LAN, not the satellite; but never more window than the gateway has room.
+    let rtt = flow.rtt_ms.max.expect("samples");
+    assert!(
+        (20.0..500.0).contains(&flow.rtt_ms.min.expect("samples")),
+        "{rtt}"
+    );
+    let buffered = &output.series[0];
+    assert_eq!(
+        (buffered.name.as_str(), buffered.unit),
+        ("hub.buffered", "B")
+    );
+    assert!(buffered.values.iter().any(|value| *value > 100_000.0));
+}
+
+/// Seconds from the start to the last byte.
+fn finish(overrides: &[(&str, &str)]) -> f64 {
+    run(overrides).summary.flows[0]
+        .finish_s
+        .expect("it finishes")
+}
+
+#[test]
+fn one_gateway_is_enough_and_none_is_as_it_was() {
+    let router = ("gateways.terminal", r#"{ kind = "router" }"#);
+    assert!(finish(&[router]) < 15.0);
+    let output = run(&[router]);
+    assert_eq!(output.summary.gateways.len(), 1);
+}
+
+#[test]
+fn what_belongs_to_no_class_passes() {
+    for class in [
+        ("gateways.hub.only", r#"{ ports = ["1-79"] }"#),
+        ("gateways.hub.except", r#"{ hosts = ["client"] }"#),
+    ] {
+        let output = run(&[class]);
+        let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
+        assert_eq!(hub["connections"]["split"], 0, "{class:?}");
+        assert_eq!(hub["connections"]["passed"], 1);
+        assert_eq!(hub["packets"]["split"], 0);
+        let flow = &output.summary.flows[0];
+        assert_eq!(flow.bytes_delivered, 10_000_000);
+        // Through the other gateway alone: the satellite is in the server's round trip.
+        assert!(flow.rtt_ms.min.expect("samples") > 500.0);
+    }
+}
+
+#[test]
+fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
+    // 100 us a packet, and two ACKs for three packets.
+    let slow = (
+        "gateways.hub.processing",
+        r#"{ time = "2 ms", queue = "20 packets" }"#,
+    );
+    let output = run(&[slow]);
+    let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
+    assert!(hub["packets"]["dropped"].as_u64() > Some(0));
+    // 500 packets a second, data and ACKs of both sides: at most half of them data.
+    let goodput = output.summary.flows[0].goodput_bps;
+    assert!(goodput < 250.0 * 1448.0 * 8.0 * 1.4, "{goodput}");
+    assert_eq!(output.summary.flows[0].bytes_delivered, 10_000_000);
+}

@@ -1,0 +1,490 @@
+//! Two endpoints, and gateways between them that split what they see.
+
+use bentpipe_gateway::split::{Answer, Processing, Settings, Split};
+use bentpipe_tcp::{Connection, Events, Ranges, State, reset_reply};
+use bentpipe_types::{
+    Address, Agent, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Routes, Seq, Span, Time,
+    World,
+};
+
+use super::capture::{Capture, Seen};
+use super::case::{Case, Kind, Stall};
+use super::checks::{check, owes};
+use super::dice::Dice;
+use super::path::Path;
+use super::settings::config;
+use super::{Counts, Ending, Failure};
+
+const A: usize = 0;
+const B: usize = 1;
+
+/// More events are too much work for any case.
+const MOST_EVENTS: u64 = 3_000_000;
+/// More packets under way are too much memory.
+const MOST_PACKETS: usize = 100_000;
+/// So many calls of one node at one time, at the deadlines it names, are a loop without an end.
+const MOST_AT_ONCE: u64 = 2_000;
+/// How often an application looks for what it can do, while it can.
+const TICK: Span = Span::from_millis(50);
+
+struct Gateway {
+    split: Split<Ranges>,
+    memory: u64,
+    settings: Settings,
+}
+
+/// The hosts, the gateways, and the hops between them: node 0 is A, the last is B.
+pub(super) struct Chain<'a> {
+    case: Case,
+    world: World,
+    hops: Vec<Path>,
+    gateways: Vec<Gateway>,
+    hosts: [Option<Connection>; 2],
+    initial: [Seq; 2],
+    events: [Events; 2],
+    written: [u64; 2],
+    tick: Time,
+    counts: Counts,
+    at_once: u64,
+    capture: Option<&'a mut Capture>,
+}
+
+fn endpoint(side: usize) -> Endpoint {
+    Endpoint {
+        address: Address(side as u16 + 1),
+        port: [40_000, 80][side],
+    }
+}
+
+fn gateway(dice: &mut Dice, case: &Case, here: usize, facing: u16) -> Gateway {
+    let version = case.configs[0].ip_version;
+    let answer = |dice: &mut Dice| dice.pick(&[Answer::EndToEnd, Answer::EndToEnd, Answer::Early]);
+    let settings = Settings {
+        facing: Port(facing),
+        facing_tcp: config(dice, version),
+        host_tcp: config(dice, version),
+        set_up: answer(dice),
+        close: answer(dice),
+        memory: if dice.coin() {
+            dice.between(50_000, 400_000)
+        } else {
+            16 << 20
+        },
+        only: None,
+        except: None,
+        processing: dice.one_in(4).then(|| Processing {
+            time: Span::from_micros(dice.between(1, 5_000)),
+            queue_packets: dice.between(5, 200) as usize,
+        }),
+        warm_path: dice.coin(),
+        idle_timeout: Span::from_secs(7_440),
+    };
+    let mut split = Split::new(settings.clone());
+    let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
+    routes.add(endpoint(A).address, Port(0));
+    routes.add(endpoint(B).address, Port(1));
+    split.routes(routes);
+    Gateway {
+        split,
+        memory: settings.memory,
+        settings,
+    }
+}
+
+impl<'a> Chain<'a> {
+    pub(super) fn new(seed: u64, capture: Option<&'a mut Capture>) -> Self {
+        let mut case = Case::new(seed);
+        let dice = &mut Dice::new(seed, "gateways");
+        let count = if dice.one_in(3) { 1 } else { 2 };
+        let alone = dice.below(2) as u16;
+        let gateways: Vec<Gateway> = (0..count)
+            .map(|here| {
+                // Two face each other.
+                let facing = if count == 1 { alone } else { 1 - here as u16 };
+                gateway(dice, &case, here, facing)
+            })
+            .collect();
+        let dead = dice.below(count as u64 + 1) as usize;
+        let hops = (0..=count)
+            .map(|hop| {
+                let mut part = case.clone();
+                let other = Case::new(seed ^ ((hop as u64 + 1) << 48));
+                // Each its own, but all get well at the same time.
+                let until = case.network.until;
+                part.network = other.network;
+                part.network.until = until;
+                // A host lies to the gateway beside it.
+                let beside = if case.liar == A { 0 } else { count };
+                part.network.lies = if hop == beside {
+                    case.network.lies
+                } else {
+                    0.0
+                };
+                let stays_ill = match case.kind {
+                    Kind::Stall(Stall::DeadPath) => hop == dead,
+                    Kind::Stall(Stall::ShutWindow) => hop == count,
+                    _ => true,
+                };
+                if !stays_ill
+                    || (part.network.lies == 0.0 && matches!(case.kind, Kind::Lies | Kind::Fraud))
+                {
+                    part.kind = Kind::Path;
+                }
+                Path::new(&part, seed ^ ((hop as u64 + 1) << 40))
+            })
+            .collect();
+        // A part takes its time, and there are three.
+        for application in &mut case.applications {
+            application.to_write = application.to_write.min(60_000);
+        }
+        case.end += Span::from_secs(4_000);
+        let mut dice = Dice::new(seed, "initial sequence numbers");
+        // A's wrap soon.
+        let initial = [
+            Seq::new(dice.bits() as u32 | 0xffff_f000),
+            Seq::new(dice.bits() as u32),
+        ];
+        let mut chain = Self {
+            world: World::new(RandomStream::new(seed, "hostile", "connections")),
+            hops,
+            gateways,
+            hosts: [None, None],
+            initial,
+            events: [Events::NONE; 2],
+            written: [0; 2],
+            tick: Time::ZERO,
+            counts: Counts::default(),
+            at_once: 0,
+            capture,
+            case,
+        };
+        chain.connect(A);
+        if chain.case.both {
+            chain.connect(B);
+        }
+        chain
+    }
+
+    fn connect(&mut self, side: usize) {
+        let config = self.case.configs[side].clone();
+        let initial = self.initial[side];
+        let (local, remote) = (endpoint(side), endpoint(1 - side));
+        let cx = &mut self.world.cx();
+        let tcp = Connection::connect(&config, local, remote, Port(0), initial, cx);
+        self.add(side, tcp);
+    }
+
+    fn add(&mut self, side: usize, mut tcp: Connection) {
+        tcp.set_sink(self.case.applications[side].sink);
+        self.hosts[side] = Some(tcp);
+        self.host_sends(side);
+    }
+
+    fn host_sends(&mut self, side: usize) {
+        let node = if side == A {
+            0
+        } else {
+            self.gateways.len() + 1
+        };
+        self.carry(node);
+    }
+
+    /// Does something with one host.
+    fn with<T: Default>(
+        &mut self,
+        side: usize,
+        act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T,
+    ) -> T {
+        let Some(mut tcp) = self.hosts[side].take() else {
+            return T::default();
+        };
+        let result = act(&mut tcp, &mut self.world.cx());
+        self.events[side] |= tcp.take_events();
+        self.hosts[side] = Some(tcp);
+        self.host_sends(side);
+        result
+    }
+
+    /// Hands what one node has sent to its hops.
+    fn carry(&mut self, node: usize) {
+        let mut outbox = std::mem::take(&mut self.world.outbox);
+        for (port, packet) in outbox.drain(..) {
+            self.counts.packets += 1;
+            if let Some(capture) = &mut self.capture {
+                let packets = &self.world.packets;
+                capture.record(packets, packet, node, Seen::Leaving, self.world.now);
+            }
+            // A gateway's port 0 is to the left; of a host it is the only one.
+            let last = self.gateways.len() + 1;
+            let left = node == last || node > 0 && port == Port(0);
+            let (hop, end) = if left { (node - 1, 1) } else { (node, 0) };
+            let (packets, now) = (&mut self.world.packets, self.world.now);
+            self.hops[hop].send(end, packet, packets, now);
+        }
+        self.world.outbox = outbox;
+    }
+
+    fn arrives(&mut self, hop: usize, end: usize, packet: PacketRef) {
+        let node = hop + end;
+        if let Some(capture) = &mut self.capture {
+            let packets = &self.world.packets;
+            capture.record(packets, packet, node, Seen::Arriving, self.world.now);
+        }
+        if node > 0 && node <= self.gateways.len() {
+            // It came from the left at port 0, from the right at port 1.
+            let from = Port(1 - end as u16);
+            let gateway = &mut self.gateways[node - 1];
+            gateway.split.on_packet(from, packet, &mut self.world.cx());
+            self.carry(node);
+            return;
+        }
+        let side = usize::from(node > 0);
+        if self.hosts[side].is_some() {
+            self.with(side, |tcp, cx| tcp.on_packet(packet, cx));
+            return;
+        }
+        let flags = self.world.packets.get(packet).flags;
+        if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
+            reset_reply(packet, Port(0), &mut self.world.cx());
+            self.host_sends(side);
+            return;
+        }
+        let config = self.case.configs[side].clone();
+        let (local, remote) = (endpoint(side), endpoint(1 - side));
+        let initial = self.initial[side];
+        let cx = &mut self.world.cx();
+        let tcp = Connection::accept(&config, local, remote, Port(0), initial, packet, cx);
+        self.add(side, tcp);
+    }
+
+    /// Lets the applications do what they can. Can one go on with something later?
+    fn act(&mut self) -> bool {
+        let mut busy = false;
+        for side in [A, B] {
+            let application = self.case.applications[side].clone();
+            let Some(tcp) = &self.hosts[side] else {
+                continue;
+            };
+            let left = application.to_write - self.written[side];
+            let opened = tcp.state().is_synchronized();
+            if left > 0 {
+                let chunk = left.min(application.chunk);
+                if tcp.writable() > 0 {
+                    self.written[side] += self.with(side, |tcp, cx| tcp.write(chunk, cx));
+                }
+                if self.written[side] == application.to_write {
+                    self.with(side, |tcp, cx| tcp.close(cx));
+                }
+            } else if opened {
+                self.with(side, |tcp, cx| tcp.close(cx));
+            }
+            let (from, to) = application.asleep;
+            let awake = self.world.now < from || self.world.now >= to;
+            if !application.sink && awake {
+                self.with(side, |tcp, cx| tcp.read(application.read_at_most, cx));
+            }
+            let left = application.to_write - self.written[side];
+            if let Some(tcp) = &self.hosts[side] {
+                let reads = !application.sink && tcp.readable() > 0 && to < Time::LAST;
+                let writes = left > 0 && tcp.writable() > 0;
+                let closes = left == 0 && tcp.state() == State::Established;
+                busy |= reads || writes || closes;
+            }
+        }
+        busy
+    }
+
+    /// The next thing that happens. `None`: nothing will, or the case is over.
+    fn step(&mut self, busy: bool) -> Option<()> {
+        let host = |side: usize| {
+            self.hosts[side]
+                .as_ref()
+                .and_then(Connection::next_deadline)
+        };
+        let hosts = [host(A), host(B)];
+        let gateways: Vec<_> = self
+            .gateways
+            .iter()
+            .map(|each| each.split.next_deadline())
+            .collect();
+        let arrivals: Vec<_> = self.hops.iter().map(Path::next_arrival).collect();
+        let tick = busy.then_some(self.tick);
+        let all = arrivals
+            .iter()
+            .chain(&gateways)
+            .chain(&hosts)
+            .chain([&tick]);
+        let next = all.flatten().min().copied()?;
+        if next > self.case.end {
+            return None;
+        }
+        self.counts.events += 1;
+        self.at_once = if next > self.world.now {
+            0
+        } else {
+            self.at_once + 1
+        };
+        self.world.now = self.world.now.max(next);
+        if let Some(hop) = arrivals.iter().position(|arrival| *arrival == Some(next)) {
+            let (end, packet) = self.hops[hop].arrive()?;
+            self.at_once = 0;
+            self.arrives(hop, end, packet);
+            return Some(());
+        }
+        for side in [A, B] {
+            if hosts[side] == Some(next) {
+                self.with(side, |tcp, cx| tcp.on_deadline(cx));
+            }
+        }
+        for (index, deadline) in gateways.into_iter().enumerate() {
+            if deadline == Some(next) {
+                self.gateways[index].split.on_deadline(&mut self.world.cx());
+                self.carry(index + 1);
+            }
+        }
+        if tick == Some(next) {
+            self.tick = self.world.now + TICK;
+        }
+        Some(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for side in [A, B] {
+            if let Some(tcp) = &self.hosts[side] {
+                let buffer = self.case.configs[side].receive_buffer;
+                check(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
+                if tcp.delivered_offset() > self.written[1 - side] {
+                    return Err(self.about(side, "it has more than was written"));
+                }
+            }
+        }
+        for (index, Gateway { split, memory, .. }) in self.gateways.iter().enumerate() {
+            let held = split.holdings().bytes as f64;
+            let promised = split.gauge(1);
+            if held > promised || promised > *memory as f64 {
+                let what = format!("gateway {index} holds {held}, promised {promised} of {memory}");
+                return Err(self.about(A, &what));
+            }
+            if split.stream_check().mismatches > 0 {
+                return Err(self.about(A, "a gateway was given bytes out of place"));
+            }
+        }
+        if self.world.packets.held() > MOST_PACKETS {
+            return Err(format!("{} packets", self.world.packets.held()));
+        }
+        if self.counts.events > MOST_EVENTS {
+            let now = self.world.now;
+            return Err(self.about(A, &format!("{} events by {now:?}", self.counts.events)));
+        }
+        if self.at_once > MOST_AT_ONCE {
+            return Err(self.about(A, "somebody wants to run again and again"));
+        }
+        Ok(())
+    }
+
+    fn about(&self, side: usize, what: &str) -> String {
+        let gateways: Vec<_> = (self.gateways.iter())
+            .map(|gateway| format!("{:?}\n{:?}", gateway.settings, gateway.split))
+            .collect();
+        format!(
+            "{}: {what}, at {:?}\n{:?}\n{:?}\n{:?}\n{}",
+            ["A", "B"][side],
+            self.world.now,
+            self.hosts[A],
+            self.hosts[B],
+            self.case,
+            gateways.join("\n")
+        )
+    }
+
+    /// Runs the case.
+    pub(super) fn run(mut self) -> Result<Counts, Failure> {
+        let kind = self.case.kind;
+        let result = self.drive().and_then(|()| self.judge());
+        let Self {
+            mut world,
+            mut hops,
+            gateways,
+            mut counts,
+            ..
+        } = self;
+        let packets = &mut world.packets;
+        for hop in &mut hops {
+            hop.clear(packets);
+            counts.undetected += hop.undetected;
+        }
+        let ending = result.map_err(|what| Failure { kind, what })?;
+        let kept: u64 = gateways
+            .iter()
+            .map(|gateway| gateway.split.holdings().packets)
+            .sum();
+        if packets.references() != kept {
+            let what = format!("{} packets, of which {kept} are kept", packets.references());
+            return Err(Failure { kind, what });
+        }
+        counts.ending = Some((kind, ending));
+        Ok(counts)
+    }
+
+    fn drive(&mut self) -> Result<(), String> {
+        loop {
+            let busy = self.act();
+            self.check()?;
+            let closed = |side: usize| {
+                let tcp = self.hosts[side].as_ref();
+                tcp.is_some_and(|tcp| tcp.state() == State::Closed && tcp.readable() == 0)
+            };
+            let forgotten = (self.gateways.iter()).all(|gateway| gateway.split.is_forgotten());
+            let idle = self.hops.iter().all(|hop| hop.next_arrival().is_none());
+            if closed(A) && closed(B) && forgotten && idle || self.step(busy).is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What has become of it, if that is right.
+    fn judge(&self) -> Result<Ending, String> {
+        let failed = [A, B].map(|side| self.events[side].has(Events::RESET | Events::TIMED_OUT));
+        let whole = |side: usize| {
+            let to_write = self.case.applications[side].to_write;
+            let (Some(tcp), Some(peer)) = (&self.hosts[side], &self.hosts[1 - side]) else {
+                return false;
+            };
+            tcp.state() == State::Closed
+                && tcp.written_offset() == to_write
+                && (tcp.acknowledged_offset() == to_write || self.case.kind == Kind::Lies)
+                && peer.delivered_offset() == to_write
+                && peer.statistics().bytes_delivered == to_write
+        };
+        let ending = if whole(A) && whole(B) && !failed[A] && !failed[B] {
+            Ending::Exact
+        } else if failed[A] || failed[B] {
+            Ending::Error
+        } else {
+            Ending::Waiting
+        };
+        match self.case.kind {
+            Kind::Path | Kind::Lies => {
+                if ending != Ending::Exact {
+                    let side = usize::from(whole(A));
+                    return Err(self.about(side, &format!("{ending:?}")));
+                }
+                for gateway in &self.gateways {
+                    let left = gateway.split.gauge(1);
+                    if !gateway.split.is_forgotten() || left > 0.0 {
+                        return Err(self.about(A, "a gateway doesn't forget"));
+                    }
+                }
+            }
+            Kind::Stall(Stall::DeadPath) => {
+                for side in [A, B] {
+                    if self.hosts[side].as_ref().is_some_and(owes) {
+                        return Err(self.about(side, "it hasn't given up"));
+                    }
+                }
+            }
+            Kind::Fraud | Kind::Stall(_) => {}
+        }
+        Ok(ending)
+    }
+}
