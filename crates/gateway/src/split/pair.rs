@@ -275,15 +275,16 @@ impl<P: Payload> Pair<P> {
                 relay_more(source, sink, u64::MAX, cx) > 0
             };
         }
-        // (A connection that is closed while it opens, with nothing written, is given up: the other
-        // side is to hear that there was one.)
-        let opens = sink.state() == State::SynSent;
-        if source.connection().is_peer_done() && source.readable() == 0 && !opens {
-            // Does nothing the second time.
-            sink.close(cx);
+        if source.connection().is_peer_done() {
+            // (A connection that is closed while it opens, with nothing written, is given up: the
+            // other side is to hear that there was one.)
+            if source.readable() == 0 && sink.state() != State::SynSent {
+                // Does nothing the second time.
+                sink.close(cx);
+            }
             let ended = *self.streams[from].ended.get_or_insert(cx.now);
             let late = cx.now.since(ended) >= LONGEST_HOLD;
-            if sink.connection().is_close_confirmed() || late {
+            if late || sink.connection().is_close_confirmed() {
                 source.act(cx, bentpipe_tcp::Connection::confirm_close);
             }
         }
