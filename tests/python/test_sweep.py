@@ -346,6 +346,70 @@ def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
     assert bentpipe.load_sweep(folder / "out").finished >= 1
 
 
+ENDLESS = """
+import pathlib, time
+import bentpipe
+
+@bentpipe.congestion_control("endless")
+class Endless:
+    def on_ack(self, window, ack):
+        pathlib.Path("running").touch()
+        LOOP
+
+    def on_congestion(self, window, event, flight_size, now_s):
+        window.congestion_window = window.segment
+"""
+HUGE = """
+name = "huge"
+duration = "70 h"
+hosts = { server = {}, client = {} }
+links.l = { between = ["server", "client"], rate = "1 Gbit/s", delay = "1 ms" }
+flows.f = { from = "server", to = "client", app = { kind = "bulk" } }
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "pass",
+        "while True: pass",
+        "time.sleep(3600)",
+        "while True:\n            try: time.sleep(0.01)\n            except BaseException: pass",
+    ],
+    ids=["simulates", "loops", "sleeps", "clings"],
+)
+def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
+    (tmp_path / "huge.toml").write_text(HUGE, encoding="utf-8")
+    (tmp_path / "endless.py").write_text(ENDLESS.replace("LOOP", loop), encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(
+        'name = "s"\nscenario = "huge.toml"\n[set]\n'
+        '"hosts.server.tcp.congestion_control" = "endless"\n'
+        '"hosts.server.tcp.slow_start" = "standard"\n'
+        '"hosts.server.tcp.initial_slow_start_threshold" = "20 segments"\n'
+        "[axes]\nseed = [1, 2, 3, 4]\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "bentpipe", "sweep", "sweep.toml", "--python", "endless.py"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "running").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    took = time.monotonic() - began
+    assert (process.returncode, out) == (130, ""), said
+    assert said.splitlines()[-1] == "bentpipe: interrupted"
+    assert "Traceback" not in said
+    # A second on a machine that is ours alone; these cells take hours.
+    assert took < 5.0
+
+
 def test_a_failing_cell_is_kept_and_the_rest_goes_on(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,7 +27,13 @@ _UsageError = typer.BadParameter.__base__ or typer.BadParameter
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+    status = execute(sys.argv[1:] if arguments is None else arguments)
+    if status == INTERRUPTED:
+        # A cell may be in a call that nothing ends; Python would wait for its thread.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def execute(arguments: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,11 @@ class Outcome:
     series: bytes | None = None
 
 
-def simulate(task: Task) -> Outcome:
-    """Simulate a cell; a failure is an outcome, too. Releases the GIL."""
+def simulate(task: Task, *, progress: Callable[[float, float], None] | None = None) -> Outcome:
+    """Simulate a cell; a failure is an outcome, too. Releases the GIL.
+
+    `progress` is called now and then; if it raises KeyboardInterrupt, the cell ends.
+    """
     began = time.perf_counter()
     try:
         buffer = io.BytesIO()
@@ -46,6 +50,7 @@ def simulate(task: Task) -> Outcome:
             default_probes=task.series,
             probes_to=buffer if task.series else None,
             no_probes=not task.series,
+            progress=progress,
         )
         series = buffer.getvalue() if task.series else None
     except BaseException as error:

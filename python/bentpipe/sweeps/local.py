@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
@@ -12,6 +17,11 @@ from bentpipe.sweeps.cell import Outcome, Task, simulate
 # Tasks for each worker, running or waiting: what finishes while a part is being written makes up
 # the next one, so that keeping cells of a millisecond costs no more than simulating them.
 _AHEAD: Final = 32
+CELL_THREADS: Final = "cell"
+# After Ctrl-C: how long a simulation may take to notice by itself, and how long a rule of the
+# user's may take to be thrown out of.
+_NOTICE_S: Final = 0.2
+_PATIENCE_S: Final = 0.5
 
 
 def cores() -> int:
@@ -24,22 +34,87 @@ def cores() -> int:
 def outcomes(tasks: Iterator[Task], *, workers: int) -> Iterator[list[Outcome]]:
     """Simulate tasks; yield what has finished since the last time, in no particular order.
 
-    Ctrl-C lets the cells that are running finish, yields them, and is raised then.
+    Ctrl-C ends the cells that are running, too, within a second; what had finished is yielded, and
+    then it is raised.
     """
-    running: set[Future[Outcome]] = set()
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="cell") as pool:
+    cells = _Cells(workers)
+    try:
+        while True:
+            cells.start(tasks)
+            if not cells.running:
+                return
+            yield cells.finished()
+    except KeyboardInterrupt:
+        with _a_second_one_kills():
+            yield cells.stop()
+        raise
+    finally:
+        # Whoever asked for the cells may have failed, or been interrupted, between two batches.
+        cells.stop()
+
+
+class _Cells:
+    """Threads with cells in them."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix=CELL_THREADS)
+        self._most = _AHEAD * workers
+        self._stopped = threading.Event()
+        # Threads that are in the middle of a cell.
+        self._busy: set[int] = set()
+        self.running: set[Future[Outcome]] = set()
+
+    def start(self, tasks: Iterator[Task]) -> None:
+        while len(self.running) < self._most and (task := next(tasks, None)) is not None:
+            self.running.add(self._pool.submit(self._simulate, task))
+
+    def finished(self) -> list[Outcome]:
+        done, self.running = wait(self.running, return_when=FIRST_COMPLETED)
+        return [future.result() for future in done]
+
+    def stop(self) -> list[Outcome]:
+        """End what is running, and return what finished before it could be."""
+        self._stopped.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        wait(self.running, timeout=_NOTICE_S)
+        # A rule written in Python that loops never comes back to the simulator.
+        deadline = time.monotonic() + _PATIENCE_S
+        while self._busy and time.monotonic() < deadline:
+            for thread in list(self._busy):
+                _interrupt(thread)
+            wait(self.running, timeout=0.05)
+        done = [each for each in self.running if each.done() and not each.cancelled()]
+        self.running = set()
+        return [future.result() for future in done if future.exception() is None]
+
+    def _simulate(self, task: Task) -> Outcome:
+        thread = threading.get_ident()
+        self._busy.add(thread)
         try:
-            while True:
-                while len(running) < _AHEAD * workers and (task := next(tasks, None)) is not None:
-                    running.add(pool.submit(simulate, task))
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield [future.result() for future in done]
-        except KeyboardInterrupt:
-            pool.shutdown(wait=True, cancel_futures=True)
-            done = {future for future in running if not future.cancelled()}
-            yield [future.result() for future in done]
-            raise
+            return simulate(task, progress=self._look)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            self._busy.discard(thread)
+
+    def _look(self, *_: float) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+
+
+def _interrupt(thread: int) -> None:
+    """Raise KeyboardInterrupt in another thread, as soon as it runs Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+    )
+
+
+@contextmanager
+def _a_second_one_kills() -> Iterator[None]:
+    """Let Ctrl-C end the process at once, whatever it is doing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
