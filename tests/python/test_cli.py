@@ -427,3 +427,45 @@ def test_stdout_that_fails_is_reported(
 def test_the_application_has_no_command_that_is_not_documented() -> None:
     names = {command.name for command in application.registered_commands}
     assert names == set(COMMANDS)
+    assert names == {"run", "predict", "reproduce", "sweep", "list", "schema", "doctor"}
+
+
+def test_a_seed_beyond_the_largest_is_refused(bentpipe: Any, small: Path) -> None:
+    assert bentpipe("run", small, "--json", "--seed", 2**64 - 1).data["seed"] == 2**64 - 1
+    assert_refused(bentpipe("run", small, "--seed", 2**64), "--seed", str(2**64 - 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["run", "SMALL"], 1),
+        (["predict", "SMALL"], 1),
+        (["run", "SMALL", "--json"], 1),
+        (["list"], 1),
+    ],
+)
+def test_a_closed_standard_output_is_one_line(
+    small: Path, arguments: list[str], status: int
+) -> None:
+    words = [str(small) if word == "SMALL" else word for word in arguments]
+    command = [sys.executable, "-m", "bentpipe", *words]
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    finished = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert finished.returncode == status
+    assert finished.stderr == "bentpipe: standard output: closed\n"
+    silent = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    finished = subprocess.run(silent, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout
+
+
+def test_a_damaged_sweep_is_not_a_missing_one(bentpipe: Any, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(
+        'scenario = "terrestrial"\n[axes]\nseed = [1]\n[set]\nduration = "1 s"\n', encoding="utf-8"
+    )
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for content, fragment in [("{", "is damaged"), ("[]", "is damaged"), ("\xff", "damaged")]:
+        (folder / "_sweep.json").write_text(content, encoding="latin-1")
+        said = bentpipe("sweep", tmp_path / "sweep.toml", "--out", folder, "--resume")
+        assert_refused(said, "_sweep.json", fragment if content != "\xff" else "can't be read")

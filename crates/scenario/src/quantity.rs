@@ -19,8 +19,8 @@ pub use probability::Probability;
 pub use rate::Rate;
 pub use redundancy::Redundancy;
 pub use size::Size;
-pub use time::{DelayedAck, Interval, Length};
-pub(crate) use time::{LONGEST, SHORTEST_INTERVAL};
+pub use time::{Delay, DelayedAck, Interval, Length};
+pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL};
 
 use std::fmt;
 

@@ -100,17 +100,32 @@ fn quantities() {
         (
             "280 ms",
             "-280 ms",
-            r#"geo.toml:17: links.satellite.forward.delay: expected a length of time such as "250 ms" (units: ns, us, ms, s, min, h), got "-280 ms""#,
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "-280 ms""#,
         ),
         (
             "280 ms",
             "nan ms",
-            r#"geo.toml:17: links.satellite.forward.delay: expected a length of time such as "250 ms" (units: ns, us, ms, s, min, h), got "nan ms""#,
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "nan ms""#,
         ),
         (
             "280 ms",
             "2 h",
-            r#"geo.toml:17: links.satellite.forward.delay: expected at most "1 h", got "2 h""#,
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "2 h""#,
+        ),
+        (
+            "280 ms",
+            "73 h",
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "73 h""#,
+        ),
+        (
+            r#"rate = "64 kbit/s", "#,
+            "",
+            r#"geo.toml:18: links.satellite.return.rate: missing; expected a rate such as "10 Mbit/s""#,
+        ),
+        (
+            r#""20 s""#,
+            "1e308",
+            r#"geo.toml:2: duration: expected a length of time such as "250 ms", got 1e308"#,
         ),
         (
             r#""20 s""#,
@@ -271,12 +286,17 @@ fn keys() {
         (
             "seed = 7",
             "seed = -7",
-            "geo.toml:3: seed: expected a whole number, got -7",
+            "geo.toml:3: seed: expected a whole number from 0 on, got -7",
+        ),
+        (
+            "seed = 7",
+            "seed = 1.0",
+            "geo.toml:3: seed: expected a whole number from 0 on, got 1.0",
         ),
         (
             "seed = 7",
             "seed = 99999999999999999999999999",
-            "geo.toml:3: seed: expected a whole number, got a huge number",
+            "geo.toml:3: seed: expected a whole number from 0 on, got a huge number",
         ),
         (
             "recovery = \"newreno\"",
@@ -908,5 +928,44 @@ fn an_error_has_parts() {
     assert_eq!(error.place(), "geo.toml");
     assert_eq!(error.line(), Some(17));
     assert_eq!(error.key(), "links.satellite.forward.delay");
-    assert_eq!(error.message(), r#"expected at most "1 h", got "2 h""#);
+    assert_eq!(
+        error.message(),
+        r#"expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "2 h""#
+    );
+}
+
+/// A missing key is told where it is missed, and as what its table is about.
+#[test]
+fn what_is_missing_is_told_of_its_own_table() {
+    let network = |link: &str, more: &str| {
+        format!(
+            "name = \"n\"\nduration = \"1 s\"\nhosts = {{ a = {{}}, b = {{}} }}\n{more}\n[links.l]\n\
+             between = [\"a\", \"b\"]\n{link}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n\
+             app = {{ kind = \"bulk\" }}\n"
+        )
+    };
+    let refused = |link: &str, more: &str| {
+        let error = Scenario::parse(&network(link, more), "n.toml", &[]).expect_err("refused");
+        error.to_string()
+    };
+    let rate = r#"expected a rate such as "10 Mbit/s""#;
+    assert_eq!(
+        refused("delay = \"1 ms\"\nforward = { rate = \"1 Mbit/s\" }", ""),
+        format!("n.toml:5: links.l.return.rate: missing; {rate}")
+    );
+    assert_eq!(
+        refused("delay = \"1 ms\"", ""),
+        format!("n.toml:5: links.l.rate: missing; {rate}")
+    );
+    assert_eq!(
+        refused("rate = \"1 Mbit/s\"\nreturn = { delay = \"1 ms\" }", ""),
+        r#"n.toml:5: links.l.forward.delay: missing; expected a length of time such as "250 ms""#
+    );
+    let whole = "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"";
+    assert_eq!(
+        refused(&format!("{whole}\nacks = {{ low = 4 }}"), ""),
+        r#"n.toml:9: links.l.acks.kind: missing; expected a method such as "suppression""#
+    );
+    let other = refused(whole, "[gateways.g]\nkind = \"pep\"");
+    assert!(other.contains("\"split\""), "{other}");
 }

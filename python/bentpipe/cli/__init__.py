@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import typer
 
 from bentpipe.cli.commands import application
+from bentpipe.cli.output import ClosedOutput
 from bentpipe.errors import RequestError, WorkError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
@@ -38,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def execute(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
+    # A stream that whoever called us has closed is none at all.
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         status = application(list(arguments), prog_name="bentpipe", standalone_mode=False)
         sys.stdout.flush()

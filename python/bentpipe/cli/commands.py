@@ -76,7 +76,8 @@ def _common(
 def _run(
     file: ScenarioFile,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
+        int | None,
+        typer.Option(min=0, max=2**64 - 1, metavar="N", help="Instead of the file's seed."),
     ] = None,
     settings: Settings = None,
     out: Annotated[

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 from pathlib import Path
 
 from bentpipe.errors import RequestError
+
+
+class ClosedOutput(io.TextIOBase):
+    """A standard output that was closed: what is written to it fails, as it does in a shell."""
+
+    def write(self, _text: str) -> int:
+        """Fail."""
+        raise OSError(errno.EBADF, "Closed", "standard output")
 
 
 def print_json(value: object) -> None:

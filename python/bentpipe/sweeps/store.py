@@ -235,9 +235,17 @@ def _in_use(folder: Path) -> bool:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
         raise RequestError(f"{folder}: no sweep's results ({MANIFEST} is not there)") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{folder}: {MANIFEST} can't be read: {error}") from None
+    try:
+        manifest = json.loads(text)
+    except ValueError as error:
+        raise RequestError(f"{folder}: {MANIFEST} is damaged: {error}") from None
+    if not isinstance(manifest, dict):
+        raise RequestError(f"{folder}: {MANIFEST} is damaged: expected an object")
     if manifest.get("format") != _FORMAT:
         raise RequestError(f"{folder}: results in another format, of another bentpipe")
     return manifest

@@ -41,6 +41,8 @@ pub(super) fn display_path(path: &[Segment]) -> String {
     text
 }
 
+const MISSING: &str = "missing";
+
 /// A key and what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -61,6 +63,13 @@ impl Fault {
 
     /// The fault, one level further out.
     pub(super) fn within(mut self, key: &str) -> Self {
+        // The table says of what the kind is missing.
+        if self.message == MISSING
+            && self.path == path(&["kind"])
+            && let Some(expected) = hints::kind_of(key)
+        {
+            self.message = format!("{MISSING}; expected {expected}");
+        }
         self.path.insert(0, Segment::Key(key.to_owned()));
         self
     }
@@ -122,7 +131,7 @@ impl de::Error for Fault {
     fn missing_field(field: &'static str) -> Self {
         let message = match hints::expected(field) {
             Some(expected) => format!("missing; expected {expected}"),
-            None => "missing".to_owned(),
+            None => MISSING.to_owned(),
         };
         Self::new(path(&[field]), message)
     }
@@ -134,7 +143,9 @@ fn in_toml_words(expected: &str) -> &str {
         "a boolean" => "true or false",
         "a sequence" => "an array",
         "a map" => "a table",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "u64" | "usize" => "a whole number from 0 on",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u8" | "u16" => "a small whole number from 0 on",
         "f64" => "a number",
         other if other.starts_with("struct ") => "a table",
         other => other,
@@ -150,7 +161,8 @@ impl fmt::Display for Got<'_> {
             Unexpected::Bool(value) => write!(f, "{value}"),
             Unexpected::Unsigned(value) => write!(f, "{value}"),
             Unexpected::Signed(value) => write!(f, "{value}"),
-            Unexpected::Float(value) => write!(f, "{value}"),
+            // 1.0 and not 1; 1e308 and not 309 digits.
+            Unexpected::Float(value) => write!(f, "{value:?}"),
             Unexpected::Str(value) => f.write_str(&quoted(value)),
             Unexpected::Seq => f.write_str("an array"),
             Unexpected::Map => f.write_str("a table"),

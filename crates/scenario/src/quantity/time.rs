@@ -56,6 +56,38 @@ string_quantity!(
     examples: ["250 ms", "120 s", "1.5 min"]
 );
 
+/// A propagation delay: a length of time up to an hour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delay(pub Span);
+
+/// Light takes an hour to Jupiter and back.
+pub(crate) const LONGEST_DELAY: Span = Span::from_secs(3600);
+
+impl FromStr for Delay {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let expected = r#"a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h)"#;
+        match text.parse::<Length>() {
+            Ok(Length(span)) if span <= LONGEST_DELAY => Ok(Self(span)),
+            _ => Err(QuantityError::new(expected, text)),
+        }
+    }
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Length(self.0).fmt(f)
+    }
+}
+
+string_quantity!(
+    Delay,
+    r#"a length of time such as "250 ms""#,
+    pattern: concat!("^", number!(), " *(ns|us|ms|s|min|h)$"),
+    examples: ["250 ms", "1.5 s"]
+);
+
 /// When a receiver acknowledges (RFC 9293 section 3.8.6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {

@@ -10,7 +10,7 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Longest run: three days, within the scheduler's 48-bit clock.
 pub const MAX_DURATION: Span = crate::quantity::LONGEST;
 /// Longest propagation delay: an hour.
-pub const MAX_DELAY: Span = Span::from_secs(3600);
+pub const MAX_DELAY: Span = crate::quantity::LONGEST_DELAY;
 /// Most hosts, gateways and link directions together: the scheduler's ids have 16 bits.
 pub const MAX_NODES_AND_DIRECTIONS: usize = 60_000;
 /// Most flows: a host's ports have 16 bits.

@@ -7,11 +7,11 @@ use bentpipe_types::{BitRate, Span};
 use super::acks;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
-use super::limits::{MAX_DELAY, MAX_LOST_PACKETS};
+use super::limits::MAX_LOST_PACKETS;
 use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Length, Redundancy};
+use crate::quantity::{Delay, Redundancy};
 use crate::schema::{Compression, DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
 use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
@@ -144,30 +144,43 @@ impl<'a> LinkTable<'a> {
         Ok([make(0)?, make(1)?])
     }
 
+    /// Where a key is missed: in the direction, if the other one has it, or there is a table for this
+    /// one; else in the link.
+    fn missing(
+        &self,
+        way: Way,
+        key: &str,
+        others: impl Fn(&DirectionFile) -> bool,
+        expected: &str,
+    ) -> Fault {
+        let other = match way {
+            Way::Forward => Way::Return,
+            Way::Return => Way::Forward,
+        };
+        let here = self.own(way).is_some() || self.own(other).is_some_and(others);
+        let message = format!("missing; expected {expected}");
+        Fault::new(self.path(way, here, &[key]), message)
+    }
+
     fn rate(&self, way: Way) -> Result<BitRate, Fault> {
         let own = self.own(way);
         match own.and_then(|own| own.rate).or(self.link.rate) {
             Some(rate) => Ok(rate.0),
-            None => Err(Fault::new(
-                self.path(way, own.is_some(), &["rate"]),
-                r#"missing; expected a rate such as "10 Mbit/s""#,
-            )),
+            None => {
+                let expected = r#"a rate such as "10 Mbit/s""#;
+                Err(self.missing(way, "rate", |other| other.rate.is_some(), expected))
+            }
         }
     }
 
     fn delay(&self, way: Way) -> Result<Span, Fault> {
         let own = self.own(way);
-        let own_delay = own.and_then(|own| own.delay);
-        match own_delay.or(self.link.delay) {
-            Some(Length(delay)) if delay <= MAX_DELAY => Ok(delay),
-            Some(delay) => Err(Fault::new(
-                self.path(way, own_delay.is_some(), &["delay"]),
-                format!(r#"expected at most "1 h", got "{delay}""#),
-            )),
-            None => Err(Fault::new(
-                self.path(way, own.is_some(), &["delay"]),
-                r#"missing; expected a length of time such as "250 ms""#,
-            )),
+        match own.and_then(|own| own.delay).or(self.link.delay) {
+            Some(Delay(delay)) => Ok(delay),
+            None => {
+                let expected = r#"a length of time such as "250 ms""#;
+                Err(self.missing(way, "delay", |other| other.delay.is_some(), expected))
+            }
         }
     }
 

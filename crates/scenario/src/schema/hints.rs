@@ -15,7 +15,16 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "from" => "the name of the host that sends",
         "to" => "the name of the host that receives",
         "app" => r#"an application such as { kind = "bulk" }"#,
-        "kind" => r#"an application such as "bulk""#,
+        _ => return None,
+    })
+}
+
+/// What a missing `kind` should be, in a table of this name.
+pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "app" => r#"an application such as "bulk""#,
+        "acks" => r#"a method such as "suppression""#,
+        "queue" => r#"a queue such as "red""#,
         _ => return None,
     })
 }
@@ -35,10 +44,27 @@ fn is_planned_value(value: &str, built: &[&str]) -> bool {
     planned.contains(&value)
 }
 
+/// What others call a gateway that ends connections.
+const SPLITTING: [&str; 6] = [
+    "pep",
+    "proxy",
+    "splitting",
+    "split-tcp",
+    "spoofing",
+    "accelerator",
+];
+
 /// What is wrong with a word that is none of `known`.
 pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     if is_planned_value(word, known) {
         format!("{} is not built yet; built: {}", quoted(word), list(known))
+    } else if known.first() == Some(&"router") && SPLITTING.contains(&word) {
+        let hint = if known.contains(&"split") {
+            "a gateway that ends connections is \"split\""
+        } else {
+            "a gateway that ends connections, \"split\", is not built yet"
+        };
+        format!("expected {}, got {}; {hint}", one_of(known), quoted(word))
     } else if let Some(near) = suggest(word, known.iter().copied()) {
         format!(
             "expected {}, got {}; did you mean {}?",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
 use super::{AcksFile, Compression, QueueFile};
-use crate::quantity::{Length, Probability, Rate, Redundancy};
+use crate::quantity::{Delay, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.
@@ -20,7 +20,7 @@ pub struct LinkFile {
     pub rate: Option<Rate>,
     /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required
     /// here or in each direction.
-    pub delay: Option<Length>,
+    pub delay: Option<Delay>,
     /// Where packets wait for the transmitter.
     pub queue: Option<QueueFile>,
     /// What loses packets on the way. Default: nothing.
@@ -48,7 +48,7 @@ pub struct DirectionFile {
     /// Rate of the transmitter in bit/s, IP headers included.
     pub rate: Option<Rate>,
     /// Propagation delay. Up to 1 h.
-    pub delay: Option<Length>,
+    pub delay: Option<Delay>,
     /// Where packets wait for the transmitter.
     pub queue: Option<QueueFile>,
     /// What loses packets on the way.
