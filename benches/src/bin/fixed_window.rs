@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 
 use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
-use bentpipe_sim::{Application, FlowSettings, LinkSettings, NetworkBuilder};
+use bentpipe_sim::{FlowSettings, LinkSettings, NetworkBuilder, Traffic};
 use bentpipe_tcp::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
 use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
@@ -108,7 +108,7 @@ fn run(arguments: &[String]) -> Option<String> {
         from: server,
         to: client,
         start: Span::ZERO,
-        application: Application::bulk(None),
+        application: Traffic::bulk(None),
         sender,
         receiver,
     });

@@ -3,9 +3,7 @@
 //! [`NetworkBuilder`] describes a network; [`Network`] runs it, and tells what became of every flow
 //! and of every direction of every link. The same seed gives the same run, on every machine.
 
-mod applications;
 mod attached;
-mod host;
 mod network;
 mod node;
 mod outcome;
@@ -15,8 +13,7 @@ mod schedule;
 mod tap;
 mod topology;
 
-pub use applications::{Application, Bulk};
-pub use host::Host;
+pub use bentpipe_host::Traffic;
 pub use network::{Departure, Network, Progress};
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,

@@ -1,13 +1,15 @@
 //! The nodes of a network, dispatched by enum.
 
+use bentpipe_host::Host;
+use bentpipe_tcp::Ranges;
 use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
 
+use crate::Router;
 use crate::attached::Attached;
-use crate::{Host, Router};
 
 /// A node: something that links lead to.
 pub(crate) enum Node {
-    Host(Box<Host>),
+    Host(Box<Host<Ranges>>),
     Router(Router),
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),

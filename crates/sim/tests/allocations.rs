@@ -5,7 +5,7 @@ use bentpipe_link::{
     DropTail, Ends, Fair, FairSettings, Limit, Measure, QueueDiscipline, Queueing, Red,
     RedSettings, Settings,
 };
-use bentpipe_sim::{Application, FlowSettings, LinkSettings, Network, NetworkBuilder};
+use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Traffic};
 use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
@@ -35,7 +35,7 @@ fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
         from: server,
         to: client,
         start: Span::ZERO,
-        application: Application::bulk(None),
+        application: Traffic::bulk(None),
         sender: Config {
             send_buffer: 16_000_000,
             ..Config::default()

@@ -69,6 +69,72 @@ pub struct Statistics {
     pub rtt: RttStatistics,
 }
 
+impl Statistics {
+    /// Takes in what another connection has counted. First things are the earlier of both, last ones
+    /// the later, and the failure is the earlier.
+    pub fn add(&mut self, other: &Self) {
+        // Whoever adds a field is told here.
+        let Self {
+            segments_sent,
+            segments_retransmitted,
+            control_segments_sent,
+            segments_received,
+            timeouts,
+            fast_recoveries,
+            loss_probes,
+            sack_blocks_ignored,
+            spurious,
+            window_probes,
+            icmp_errors,
+            icmp_ignored,
+            path_mtu_reductions,
+            path_mtu_probes,
+            keep_alive_probes,
+            duplicate_acks,
+            bytes_delivered,
+            bytes_acknowledged,
+            first_data_at,
+            last_delivery_at,
+            duplicates_received,
+            out_of_order,
+            unacceptable,
+            ranges_checked,
+            payload_mismatches,
+            failure,
+            rtt,
+        } = other;
+        self.segments_sent += segments_sent;
+        self.segments_retransmitted += segments_retransmitted;
+        self.control_segments_sent += control_segments_sent;
+        self.segments_received += segments_received;
+        self.timeouts += timeouts;
+        self.fast_recoveries += fast_recoveries;
+        self.loss_probes += loss_probes;
+        self.sack_blocks_ignored += sack_blocks_ignored;
+        self.spurious += spurious;
+        self.window_probes += window_probes;
+        self.icmp_errors += icmp_errors;
+        self.icmp_ignored += icmp_ignored;
+        self.path_mtu_reductions += path_mtu_reductions;
+        self.path_mtu_probes += path_mtu_probes;
+        self.keep_alive_probes += keep_alive_probes;
+        self.duplicate_acks += duplicate_acks;
+        self.bytes_delivered += bytes_delivered;
+        self.bytes_acknowledged += bytes_acknowledged;
+        self.duplicates_received += duplicates_received;
+        self.out_of_order += out_of_order;
+        self.unacceptable += unacceptable;
+        self.ranges_checked += ranges_checked;
+        self.payload_mismatches += payload_mismatches;
+        let first = self.first_data_at.into_iter().chain(*first_data_at);
+        self.first_data_at = first.min();
+        self.last_delivery_at = self.last_delivery_at.max(*last_delivery_at);
+        let failures = self.failure.into_iter().chain(*failure);
+        self.failure = failures.min_by_key(|failure| failure.at);
+        self.rtt.add(rtt);
+    }
+}
+
 /// The end of a connection that was not closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -122,6 +188,26 @@ impl RttStatistics {
         let histogram = self.histogram.get_or_insert_with(|| Box::new([0; BUCKETS]));
         let slot = &mut histogram[bucket(rtt)];
         *slot = slot.saturating_add(1);
+    }
+
+    /// Takes in another's samples.
+    pub fn add(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = other.clone();
+            return;
+        }
+        self.minimum = self.minimum.min(other.minimum);
+        self.maximum = self.maximum.max(other.maximum);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        if let (Some(ours), Some(theirs)) = (&mut self.histogram, &other.histogram) {
+            for (slot, more) in ours.iter_mut().zip(theirs.iter()) {
+                *slot = slot.saturating_add(*more);
+            }
+        }
     }
 
     /// Samples taken.

@@ -1,8 +1,8 @@
 //! A scenario's network.
 
 use bentpipe_sim::{
-    Application, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder,
-    Probe, ProbeTarget, Sampling,
+    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, Probe,
+    ProbeTarget, Sampling, Traffic,
 };
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
@@ -60,7 +60,7 @@ pub(super) fn network(
             from: nodes[flow.from],
             to: nodes[flow.to],
             start: flow.start.since(Time::ZERO),
-            application: Application::bulk(size.map(|size| size.get())),
+            application: Traffic::bulk(size.map(|size| size.get())),
             sender: tcp_of(scenario, flow.from, custom)?,
             receiver: tcp_of(scenario, flow.to, custom)?,
         });

@@ -4,15 +4,29 @@ use std::collections::BTreeMap;
 
 use bentpipe_link::Direction;
 use bentpipe_tcp::{Failure, FailureKind, Statistics};
-use bentpipe_types::{Agent, Endpoint, Time};
-use rustc_hash::FxHashMap;
+use bentpipe_types::{Address, Agent, Endpoint, Time};
 
-use super::{FlowSlot, Network};
+use super::{FlowEnd, FlowSlot, Network};
 use crate::node::Node;
 use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation};
 
-/// (source, destination) of packets -> flow.
-type FlowsByEnds = FxHashMap<(Endpoint, Endpoint), usize>;
+/// Flows by their opener's node and the first of its ports, with the last of them, and the server's
+/// node.
+#[derive(Default)]
+struct FlowsByEnds(BTreeMap<(Address, u16), (u16, Address, usize)>);
+
+impl FlowsByEnds {
+    /// Which flow the packets from one endpoint to another belong to, whichever end sends them.
+    fn of(&self, source: Endpoint, destination: Endpoint) -> Option<usize> {
+        let between = |opener: Endpoint, server: Endpoint| {
+            let end = (opener.address, opener.port);
+            let (first, (last, node, flow)) = self.0.range(..=end).next_back()?;
+            let matches = first.0 == end.0 && end.1 <= *last && *node == server.address;
+            matches.then_some(*flow)
+        };
+        between(source, destination).or_else(|| between(destination, source))
+    }
+}
 
 impl Network {
     /// What the run has come to so far, and its series, which are taken out.
@@ -84,8 +98,8 @@ impl Network {
         direction.tally(&mut |flow, name, value| {
             let counts = match flow {
                 None => &mut all,
-                Some(flow) => match by_ends.get(&(flow.source, flow.destination)) {
-                    Some(index) => by_flow.entry(*index).or_default(),
+                Some(flow) => match by_ends.of(flow.source, flow.destination) {
+                    Some(index) => by_flow.entry(index).or_default(),
                     None => &mut others,
                 },
             };
@@ -105,27 +119,22 @@ impl Network {
         (all, named)
     }
 
-    /// Which flow the packets from one endpoint to another belong to, whichever end sends them.
     fn flows_by_ends(&self) -> FlowsByEnds {
-        let mut by_ends = FlowsByEnds::default();
-        for (index, flow) in self.flows.iter().enumerate() {
-            let (node, end) = flow.sender;
-            if let Node::Host(host) = &self.nodes[usize::from(node)].node
-                && let Some((local, remote)) = host.endpoints(end)
-            {
-                by_ends.insert((local, remote), index);
-                by_ends.insert((remote, local), index);
-            }
-        }
-        by_ends
+        let flows = self.flows.iter().enumerate();
+        let ends = flows.map(|(index, flow)| {
+            let (first, last) = flow.ports.bounds();
+            let ends = (last, Address(flow.server.0), index);
+            ((Address(flow.opener.0), first), ends)
+        });
+        FlowsByEnds(ends.collect())
+    }
+
+    fn statistics(&self, (node, end): FlowEnd) -> Option<Statistics> {
+        self.host(node)?.statistics(end)
     }
 
     fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {
-        let statistics = |end| {
-            self.connection(end)
-                .map(|connection| connection.statistics().clone())
-        };
-        let receiver = statistics(flow.receiver);
+        let receiver = self.statistics(flow.receiver);
         let finish = receiver
             .as_ref()
             .filter(|receiver| {
@@ -133,7 +142,7 @@ impl Network {
                     .is_some_and(|size| receiver.bytes_delivered >= size)
             })
             .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)));
-        let sender = statistics(flow.sender);
+        let sender = self.statistics(flow.sender);
         let (state, ended) = match (finish, first_failure([&sender, &receiver])) {
             (Some(finish), _) => (FlowState::Finished, Some(finish)),
             (None, Some(failure)) => {
@@ -206,8 +215,8 @@ impl Network {
         }
         for flow in &self.flows {
             let misplaced = |end| {
-                self.connection(end)
-                    .is_some_and(|end| end.statistics().payload_mismatches > 0)
+                self.statistics(end)
+                    .is_some_and(|statistics| statistics.payload_mismatches > 0)
             };
             if misplaced(flow.receiver) || misplaced(flow.sender) {
                 found.push(Violation::Stream {

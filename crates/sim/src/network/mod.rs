@@ -5,13 +5,13 @@ mod managed;
 mod outside;
 mod probing;
 
+use bentpipe_host::{ApplicationId, Host, Ports};
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::{Connection, Ranges};
 use bentpipe_types::{
     Agent, Ctx, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream, Time, Trace,
 };
 
-use crate::host::FlowEndIndex;
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
 use crate::topology::End;
@@ -83,15 +83,23 @@ impl DirectionSlot {
     }
 }
 
-/// A flow: which two flow ends it is made of.
+/// An application, by its node and its number there.
+pub(crate) type FlowEnd = (u16, ApplicationId);
+
+/// A flow: which two applications it is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSlot {
     pub(crate) name: String,
     pub(crate) start: Time,
     pub(crate) size: Option<u64>,
-    /// (node, flow end of its host)
-    pub(crate) sender: (u16, FlowEndIndex),
-    pub(crate) receiver: (u16, FlowEndIndex),
+    /// The one that opens connections, and the one that is spoken to.
+    pub(crate) opener: FlowEnd,
+    pub(crate) server: FlowEnd,
+    /// Local ports of the opener's: nobody else's there.
+    pub(crate) ports: Ports,
+    /// The one that sends most, and the other.
+    pub(crate) sender: FlowEnd,
+    pub(crate) receiver: FlowEnd,
 }
 
 /// Is there more to run?
@@ -279,10 +287,6 @@ impl Network {
     fn is_quiet(&self) -> bool {
         self.nothing_in_transit()
             && !self.flows.is_empty()
-            && self.flows.iter().all(|flow| {
-                self.connection(flow.sender).is_some_and(is_over)
-                    && self.connection(flow.receiver).is_none_or(is_over)
-            })
             && self.nodes.iter().all(|slot| slot.node.is_quiet())
     }
 
@@ -299,16 +303,21 @@ impl Network {
             .flows
             .iter()
             .flat_map(|flow| [flow.sender, flow.receiver]);
-        ends.filter_map(|end| self.connection(end)?.statistics().failure)
+        ends.filter_map(|(node, end)| self.host(node)?.statistics(end)?.failure)
             .map(|failure| failure.at)
             .fold(Time::ZERO, Time::max)
     }
 
-    fn connection(&self, (node, end): (u16, FlowEndIndex)) -> Option<&Connection> {
+    fn host(&self, node: u16) -> Option<&Host<Ranges>> {
         match &self.nodes[usize::from(node)].node {
-            Node::Host(host) => host.connection(end),
+            Node::Host(host) => Some(host),
             Node::Router(_) | Node::Attached(_) | Node::Custom(_) => None,
         }
+    }
+
+    /// The connection that stands for an application.
+    fn connection(&self, (node, end): FlowEnd) -> Option<&Connection> {
+        self.host(node)?.connection(end)
     }
 
     /// The packet at the head of a direction arrives.
@@ -469,11 +478,6 @@ impl Network {
             self.probe_queue(index);
         }
     }
-}
-
-/// Has the connection nothing more to do of its own accord?
-fn is_over(connection: &Connection) -> bool {
-    connection.next_deadline().is_none() || connection.state() == State::TimeWait
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Probes at work: they look when they are to, and record what they see.
 
+use bentpipe_tcp::Connection;
 use bentpipe_types::{Agent, Endpoint, Series, SeriesId, Span, Time};
 
 use super::Network;
@@ -195,10 +196,12 @@ impl Network {
     fn probe_retransmissions(&mut self, node: u16) {
         let mut probes = std::mem::take(&mut self.probes.retransmissions);
         for probe in probes.iter_mut().filter(|probe| probe.node == node) {
-            if probe.source.is_none() {
-                probe.source = self
-                    .connection(self.flows[probe.flow].sender)
-                    .map(|sender| sender.local());
+            let sender = self.connection(self.flows[probe.flow].sender);
+            let source = sender.map(Connection::local);
+            if probe.source != source {
+                // Another connection, and another stream.
+                probe.source = source;
+                probe.highest = 0;
             }
             for &(_, packet) in &self.outbox {
                 let record = self.packets.get(packet);
@@ -278,7 +281,7 @@ impl Network {
             FlowQuantity::InFlight => connection.in_flight() as f64,
             FlowQuantity::Sent => connection.sent_offset() as f64,
             FlowQuantity::Acknowledged => connection.acknowledged_offset() as f64,
-            FlowQuantity::Delivered => connection.statistics().bytes_delivered as f64,
+            FlowQuantity::Delivered => self.host(end.0)?.delivered(end.1) as f64,
             FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
             FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
             FlowQuantity::PacingRate => connection.pacing_rate()?.bits_per_second() as f64,

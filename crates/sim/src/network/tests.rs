@@ -4,8 +4,8 @@ use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 use proptest::prelude::*;
 
 use crate::{
-    Application, FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder,
-    NodeId, Outcome, Probe, ProbeTarget, Sampling,
+    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId,
+    Outcome, Probe, ProbeTarget, Sampling, Traffic,
 };
 
 mod ends;
@@ -36,7 +36,7 @@ fn bulk(name: &str, from: NodeId, to: NodeId, size: Option<u64>) -> FlowSettings
         from,
         to,
         start: Span::ZERO,
-        application: Application::bulk(size),
+        application: Traffic::bulk(size),
         sender: Config::default(),
         receiver: Config::default(),
     }

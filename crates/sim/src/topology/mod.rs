@@ -5,15 +5,17 @@ mod trees;
 
 use std::collections::BTreeMap;
 
+use bentpipe_host::applications::Side;
+use bentpipe_host::{Host, Member, Ports};
 use bentpipe_link::Settings;
-use bentpipe_tcp::Config;
-use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Seq, Span, Time};
+use bentpipe_tcp::{Config, Ranges};
+use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, Time};
 
 use crate::attached::Attached;
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::COMPONENTS;
-use crate::{Application, Router};
+use crate::{Router, Traffic};
 use routes::{Edge, Map, NoRoutes};
 
 /// A node of a network being built.
@@ -60,7 +62,7 @@ pub struct FlowSettings {
     /// When it starts.
     pub start: Span,
     /// What sends.
-    pub application: Application,
+    pub application: Traffic,
     /// The sending host's TCP.
     pub sender: Config,
     /// The receiving host's TCP.
@@ -131,7 +133,7 @@ pub struct NetworkBuilder {
     flows: Vec<FlowSettings>,
 }
 
-/// The port on which receivers listen (commplex-link, the one that iperf made known).
+/// The port on which receivers of bulk transfers listen: local ports lie above it.
 const LISTENING_PORT: u16 = 5001;
 /// The first of the ports from which senders open (RFC 6335 section 6).
 const FIRST_EPHEMERAL_PORT: u16 = 49152;
@@ -307,7 +309,7 @@ impl NetworkBuilder {
             .into_iter()
             .map(|draft| DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings))
             .collect();
-        let mut ephemeral = vec![FIRST_EPHEMERAL_PORT; nodes.len()];
+        let mut ephemeral = vec![LocalPorts::new(); nodes.len()];
         let mut flows = Vec::with_capacity(self.flows.len());
         for settings in self.flows {
             flows.push(open_flow(settings, &mut nodes, &mut ephemeral, seed)?);
@@ -316,11 +318,42 @@ impl NetworkBuilder {
     }
 }
 
+/// Local ports of one host, handed out to its flows.
+#[derive(Clone, Copy, Debug)]
+struct LocalPorts {
+    next: u16,
+}
+
+impl LocalPorts {
+    const fn new() -> Self {
+        Self {
+            next: FIRST_EPHEMERAL_PORT,
+        }
+    }
+
+    /// The next `count` ports: through the ephemeral ones first, then the registered ones below them.
+    fn take(&mut self, count: u16) -> Option<Ports> {
+        let more = count.max(1) - 1;
+        let is_low = self.next < FIRST_EPHEMERAL_PORT;
+        let last = match self.next.checked_add(more) {
+            Some(last) if is_low && last >= FIRST_EPHEMERAL_PORT => return None,
+            Some(last) => last,
+            None => {
+                self.next = LISTENING_PORT + 1;
+                LISTENING_PORT + 1 + more
+            }
+        };
+        let ports = Ports::range(self.next, last);
+        self.next = last.checked_add(1).unwrap_or(LISTENING_PORT + 1);
+        Some(ports)
+    }
+}
+
 /// Registers a flow's two ends at their hosts.
 fn open_flow(
     settings: FlowSettings,
     nodes: &mut [NodeSlot],
-    ephemeral: &mut [u16],
+    local_ports: &mut [LocalPorts],
     seed: u64,
 ) -> Result<FlowSlot, BuildError> {
     let FlowSettings {
@@ -328,55 +361,60 @@ fn open_flow(
         from,
         to,
         start,
-        application,
+        application: traffic,
         sender,
         receiver,
     } = settings;
-    let next_port = &mut ephemeral[usize::from(from.0)];
-    let local = Endpoint {
-        address: Address(from.0),
-        port: *next_port,
+    let Some(ports) = local_ports[usize::from(from.0)].take(traffic.ports_needed()) else {
+        return Err(BuildError::TooManyFlows { flow: name });
     };
-    // Through the ephemeral ports first, then the registered ones below them.
-    *next_port = match *next_port {
-        u16::MAX => LISTENING_PORT + 1,
-        port if port + 1 == FIRST_EPHEMERAL_PORT => {
-            return Err(BuildError::TooManyFlows { flow: name });
-        }
-        port => port + 1,
+    let server = Endpoint {
+        address: to.address(),
+        port: traffic.port(),
     };
-    let remote = Endpoint {
-        address: Address(to.0),
-        port: LISTENING_PORT,
-    };
-    let mut sequences = RandomStream::new(seed, &name, "initial sequence numbers");
-    let mut initial_sequence = || Seq::new(sequences.bits() as u32);
-    let counterpart = application.counterpart();
-    let size = application.size();
+    let sequences = RandomStream::new(seed, &name, "initial sequence numbers");
     let opens = Time::ZERO + start;
-
-    let mut add = |node: NodeId, local, remote, config, application, opens| {
-        let Some(Node::Host(host)) = nodes.get_mut(usize::from(node.0)).map(NodeSlot::node_mut)
-        else {
-            return Err(BuildError::NotAHost { flow: name.clone() });
-        };
-        host.add_flow_end(
-            local,
-            remote,
-            initial_sequence(),
-            config,
-            application,
-            opens,
-        )
-        .ok_or_else(|| BuildError::NoRoute { flow: name.clone() })
+    let ends = traffic.ends(server);
+    let member = |config, end, skip| {
+        let mut member = Member::new(config);
+        member.sequences = sequences.clone();
+        if skip {
+            // The opener has the first.
+            member.sequences.bits();
+        }
+        member.random = RandomStream::new(seed, &name, end);
+        member
     };
-    let sender_end = add(from, local, remote, sender, application, Some(opens))?;
-    let receiver_end = add(to, remote, local, receiver, counterpart, None)?;
+    let no_host = || BuildError::NotAHost { flow: name.clone() };
+    let mut opener = member(sender, "opener", false);
+    opener.ports = ports;
+    opener.starts = Some(opens);
+    let listener = member(receiver, "server", true);
+    let host = host_mut(nodes, from).ok_or_else(no_host)?;
+    let opener = (from.0, host.add(opener, ends.opener));
+    let host = host_mut(nodes, to).ok_or_else(no_host)?;
+    let listener = host.add(listener, ends.server);
+    host.expect(server.port, from.address(), ports, listener);
+    let server = (to.0, listener);
+    let [sender, receiver] = match traffic.sender() {
+        Side::Opener => [opener, server],
+        Side::Server => [server, opener],
+    };
     Ok(FlowSlot {
         name,
         start: opens,
-        size,
-        sender: (from.0, sender_end),
-        receiver: (to.0, receiver_end),
+        size: traffic.size(),
+        opener,
+        server,
+        ports,
+        sender,
+        receiver,
     })
+}
+
+fn host_mut(nodes: &mut [NodeSlot], node: NodeId) -> Option<&mut Host<Ranges>> {
+    match nodes.get_mut(usize::from(node.0))?.node_mut() {
+        Node::Host(host) => Some(host),
+        _ => None,
+    }
 }

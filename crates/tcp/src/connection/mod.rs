@@ -251,6 +251,13 @@ impl Connection {
         std::mem::take(&mut self.events)
     }
 
+    /// Has anything happened since [`take_events`](Self::take_events)?
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Counters.
     #[must_use]
     pub fn statistics(&self) -> &Statistics {

@@ -161,6 +161,19 @@ impl<P: Payload> Socket<P> {
         self.connection.take_events()
     }
 
+    /// Has anything happened since [`take_events`](Self::take_events)?
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.connection.has_events()
+    }
+
+    /// The connection alone: whatever its payload still held is let go.
+    #[must_use]
+    pub fn into_connection(self) -> Connection {
+        self.connection
+    }
+
     /// Writes as much as the send buffer takes. Returns how many bytes; if not all,
     /// [`Events::WRITABLE`] says when it takes more.
     #[inline]

@@ -1,0 +1,86 @@
+//! What belongs to one application of a host: settings, ports, luck, and what its connections have
+//! come to.
+
+use bentpipe_tcp::{Config, Connection, Statistics};
+use bentpipe_types::{RandomStream, StreamCheck, Time};
+
+use crate::Ports;
+
+/// An application of a host, in the order they were added.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ApplicationId(pub(crate) u32);
+
+/// How an application becomes a member of a host.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The TCP of its connections, unless it says otherwise for one.
+    pub config: Config,
+    /// Local ports for those that it opens.
+    pub ports: Ports,
+    /// When it starts; `None` for one that waits to be spoken to.
+    pub starts: Option<Time>,
+    /// Its initial sequence numbers, where a host draws them.
+    pub sequences: RandomStream,
+    /// Its own luck.
+    pub random: RandomStream,
+    /// Connections that are closed stay as they were, for whoever asks about them.
+    pub keeps_closed: bool,
+}
+
+impl Member {
+    /// One that waits to be spoken to, and draws no luck of its own.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            ports: Ports::default(),
+            starts: None,
+            sequences: RandomStream::new(0, "host", "initial sequence numbers"),
+            random: RandomStream::new(0, "host", "application"),
+            keeps_closed: false,
+        }
+    }
+}
+
+/// The books of one application.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) member: Member,
+    /// Places of its connections.
+    pub(crate) sockets: Vec<u32>,
+    /// The latest of its connections that are over.
+    pub(crate) retired: Option<Box<Connection>>,
+    /// What those before it have counted.
+    pub(crate) totals: Statistics,
+    /// Its connections ever.
+    pub(crate) opened: u64,
+    /// It was made for one connection, and goes with it.
+    pub(crate) transient: bool,
+}
+
+impl Account {
+    pub(crate) fn new(member: Member, transient: bool) -> Self {
+        Self {
+            member,
+            sockets: Vec::new(),
+            retired: None,
+            totals: Statistics::default(),
+            opened: 0,
+            transient,
+        }
+    }
+
+    /// A connection is over.
+    pub(crate) fn retire(&mut self, connection: Connection) {
+        if let Some(before) = self.retired.replace(Box::new(connection)) {
+            self.totals.add(before.statistics());
+        }
+    }
+
+    pub(crate) fn check_of(statistics: &Statistics) -> StreamCheck {
+        StreamCheck {
+            ranges: statistics.ranges_checked,
+            mismatches: statistics.payload_mismatches,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What an application is.
+
+use std::fmt::Debug;
+
+use bentpipe_tcp::Events;
+use bentpipe_types::Time;
+
+use crate::{Desk, Realm, SocketId};
+
+/// What an application has to tell of itself when it is asked for results.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// When it had done all that it set out to do; `None` of one that has not, or never will have.
+    pub finished: Option<Time>,
+}
+
+/// An application at one end of a flow, on a host of either clock. It is told what is new, and never
+/// waits.
+///
+/// What it does to its sockets it does at its desk. What is not read or written now, no event announces
+/// again: data stays readable, and an event comes when more arrives.
+pub trait Application<P: Realm>: Debug + Send {
+    /// Its time to start has come.
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let _ = desk;
+    }
+
+    /// A listener has taken a connection for it: the peer's SYN has come.
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        let _ = (socket, desk);
+    }
+
+    /// One of its connections has news.
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>);
+
+    /// [`next_deadline`](Self::next_deadline) has come.
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let _ = desk;
+    }
+
+    /// When it next wants to run without news. Asked after every call. One that never wants to again
+    /// has, of its own accord, nothing more to do.
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// What has come of it.
+    fn report(&self) -> Report {
+        Report::default()
+    }
+}

@@ -1,0 +1,225 @@
+//! Where an application works: what it can do to its sockets, and what it can know.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Source, relay};
+use bentpipe_types::{Address, Ctx, Endpoint, RandomStream, Time};
+
+use crate::table::{NOTHING, Sockets};
+use crate::{ApplicationId, Realm, SocketId};
+
+/// The other end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remote {
+    /// Its node, or the one behind which it is, and its port.
+    pub endpoint: Endpoint,
+    /// Real addresses, where there are any: this end's, and the other's.
+    pub ip: Option<(IpAddr, IpAddr)>,
+}
+
+impl From<Endpoint> for Remote {
+    fn from(endpoint: Endpoint) -> Self {
+        Self { endpoint, ip: None }
+    }
+}
+
+/// How a connection is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Connect<'a> {
+    /// Where to.
+    pub remote: Remote,
+    /// From this port; `None`: the application's next.
+    pub local_port: Option<u16>,
+    /// With this TCP; `None`: the application's.
+    pub config: Option<&'a Config>,
+    /// What goes with the SYN (RFC 7413): `bytes` is of no account.
+    pub fast_open: ActiveFastOpen,
+    /// Data for it.
+    pub data: Source<'a>,
+}
+
+impl Connect<'_> {
+    /// The usual way.
+    #[must_use]
+    pub fn to(remote: Remote) -> Self {
+        Self {
+            remote,
+            local_port: None,
+            config: None,
+            fast_open: ActiveFastOpen::default(),
+            data: NOTHING,
+        }
+    }
+}
+
+/// Why a connection was not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectError {
+    /// No way leads there.
+    NoRoute,
+    /// The table of connections is full.
+    TableFull,
+    /// The local port is in use towards that remote end, or all are.
+    PortInUse,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoute => "no way leads there",
+            Self::TableFull => "the table of connections is full",
+            Self::PortInUse => "the local port is in use",
+        })
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// All that an application may touch while it runs. Its host makes one per call.
+#[derive(Debug)]
+pub struct Desk<'a, 'c, P: Realm> {
+    pub(crate) sockets: &'a mut Sockets<P>,
+    pub(crate) me: ApplicationId,
+    /// The connection whose news this is about: the host looks at it afterwards anyway.
+    pub(crate) current: u32,
+    pub(crate) cx: &'a mut Ctx<'c>,
+}
+
+/// No connection.
+pub(crate) const NONE: u32 = u32::MAX;
+
+impl<P: Realm> Desk<'_, '_, P> {
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.cx.now
+    }
+
+    /// The host's own address.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.sockets.routes.here()
+    }
+
+    /// The application's own luck.
+    pub fn random(&mut self) -> &mut RandomStream {
+        &mut self.sockets.accounts[self.me.0 as usize].member.random
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// When there is no way, no port or no room for it.
+    pub fn connect(&mut self, remote: impl Into<Remote>) -> Result<SocketId, ConnectError> {
+        self.connect_with(&Connect::to(remote.into()))
+            .map(|(socket, _)| socket)
+    }
+
+    /// Opens a connection in an unusual way. Also returns how many bytes went with its SYN.
+    ///
+    /// # Errors
+    /// When there is no way, no port or no room for it.
+    pub fn connect_with(&mut self, connect: &Connect<'_>) -> Result<(SocketId, u64), ConnectError> {
+        self.sockets.connect(self.me, connect, self.cx)
+    }
+
+    /// Writes as much as the send buffer takes. Returns how many bytes; if not all,
+    /// [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) says when it takes more. Nothing is taken
+    /// by a connection that is gone.
+    #[inline]
+    pub fn write(&mut self, socket: SocketId, source: Source<'_>) -> u64 {
+        let cx = &mut *self.cx;
+        let Some(slot) = self.sockets.named_mut(socket) else {
+            return 0;
+        };
+        let written = slot.socket.write(source, cx);
+        self.touch(socket);
+        written
+    }
+
+    /// Reads up to `maximum` bytes and throws them away. Returns how many.
+    pub fn read(&mut self, socket: SocketId, maximum: u64) -> u64 {
+        let cx = &mut *self.cx;
+        let Some(slot) = self.sockets.named_mut(socket) else {
+            return 0;
+        };
+        let read = slot.socket.read(maximum, cx);
+        self.touch(socket);
+        read
+    }
+
+    /// Reads what has arrived in order, as much as `out` has room for. Returns how many bytes.
+    pub fn read_bytes(&mut self, socket: SocketId, out: &mut [u8]) -> usize {
+        let cx = &mut *self.cx;
+        let Some(slot) = self.sockets.named_mut(socket) else {
+            return 0;
+        };
+        let read = slot.socket.read_bytes(out, cx);
+        self.touch(socket);
+        read
+    }
+
+    /// Bytes that have arrived in order and were not read.
+    #[must_use]
+    pub fn readable(&self, socket: SocketId) -> u64 {
+        (self.sockets.named(socket)).map_or(0, |slot| slot.socket.readable())
+    }
+
+    /// Moves up to `maximum` bytes that have come over one connection on to the other, and returns
+    /// how many.
+    pub fn relay(&mut self, from: SocketId, to: SocketId, maximum: u64) -> u64 {
+        let Some([from_slot, to_slot]) = self.sockets.named_pair(from, to) else {
+            return 0;
+        };
+        let moved = relay(&mut from_slot.socket, &mut to_slot.socket, maximum, self.cx);
+        self.touch(from);
+        self.touch(to);
+        moved
+    }
+
+    /// Whatever arrives from now on is read the moment it is in order, by nobody. Before anything has
+    /// arrived.
+    pub fn sink(&mut self, socket: SocketId) {
+        if let Some(slot) = self.sockets.named_mut(socket) {
+            slot.socket.set_sink();
+        }
+    }
+
+    /// Nothing more will be written. What the peer sends can still be read.
+    pub fn close(&mut self, socket: SocketId) {
+        self.act(socket, Connection::close);
+    }
+
+    /// Ends the connection at once, with a RST.
+    pub fn abort(&mut self, socket: SocketId) {
+        self.act(socket, Connection::abort);
+    }
+
+    /// Does anything to a connection that writes and reads nothing: sets an option, say. `None` of one
+    /// that is gone.
+    pub fn act<R>(
+        &mut self,
+        socket: SocketId,
+        act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> R,
+    ) -> Option<R> {
+        let cx = &mut *self.cx;
+        let result = self.sockets.named_mut(socket)?.socket.act(cx, act);
+        self.touch(socket);
+        Some(result)
+    }
+
+    /// A connection of this application; `None` when it is gone.
+    #[must_use]
+    pub fn connection(&self, socket: SocketId) -> Option<&Connection> {
+        let slot = self.sockets.named(socket)?;
+        Some(slot.socket.connection())
+    }
+
+    #[inline]
+    fn touch(&mut self, socket: SocketId) {
+        if socket.place != self.current {
+            self.sockets.touched.push(socket.place);
+        }
+    }
+}

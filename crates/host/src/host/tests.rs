@@ -1,0 +1,360 @@
+//! Two hosts and a hostile network between them, on either realm.
+
+use std::sync::{Arc, Mutex};
+
+use bentpipe_tcp::{Config, Events, Ranges, Rings, Source};
+use bentpipe_types::{
+    Address, Flags, IpVersion, Packet, PacketRef, RandomStream, Seq, Span, World, filler,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Secret;
+
+/// Hosts 1 and 2, and what is on its way between them.
+struct Net<P: Realm> {
+    world: World,
+    hosts: [Host<P>; 2],
+    wire: Vec<(Time, usize, PacketRef)>,
+    luck: RandomStream,
+    loss: f64,
+}
+
+fn address(host: usize) -> Address {
+    Address(host as u16 + 1)
+}
+
+impl<P: Realm> Net<P> {
+    fn new(seed: u64, loss: f64, limits: Limits) -> Self {
+        let host = |index| {
+            let secret = Secret([seed, index as u64]);
+            let mut host = Host::new(limits, InitialSequences::Secret(secret));
+            host.routes(Routes::by_default(address(index), Port(0)));
+            host
+        };
+        Self {
+            world: World::new(RandomStream::new(seed, "net", "agents")),
+            hosts: [host(0), host(1)],
+            wire: Vec::new(),
+            luck: RandomStream::new(seed, "net", "luck"),
+            loss,
+        }
+    }
+
+    fn carry(&mut self, from: usize) {
+        for (_, packet) in std::mem::take(&mut self.world.outbox) {
+            if self.luck.happens(self.loss) {
+                self.world.packets.release(packet);
+                continue;
+            }
+            if self.luck.happens(self.loss / 2.0) {
+                let copy = self.world.packets.duplicate(packet);
+                let at = self.world.now + Span::from_millis(self.luck.bits() % 90);
+                self.wire.push((at, 1 - from, copy));
+            }
+            let at = self.world.now + Span::from_millis(20 + self.luck.bits() % 9);
+            self.wire.push((at, 1 - from, packet));
+        }
+    }
+
+    /// A packet has come to a host.
+    fn arrive(&mut self, host: usize, packet: PacketRef) {
+        self.hosts[host].on_packet(Port(0), packet, &mut self.world.cx());
+        self.carry(host);
+    }
+
+    fn step(&mut self) -> bool {
+        let packet = (0..self.wire.len()).min_by_key(|i| self.wire[*i].0);
+        let timer = (0..2)
+            .filter_map(|i| Some((self.hosts[i].next_deadline()?, i)))
+            .min();
+        match (packet, timer) {
+            (Some(first), timer) if timer.is_none_or(|(at, _)| self.wire[first].0 <= at) => {
+                let (at, to, packet) = self.wire.swap_remove(first);
+                self.world.now = self.world.now.max(at);
+                self.arrive(to, packet);
+            }
+            (_, Some((at, host))) => {
+                self.world.now = at.max(self.world.now);
+                self.hosts[host].on_deadline(&mut self.world.cx());
+                self.carry(host);
+            }
+            (_, None) => return false,
+        }
+        true
+    }
+
+    fn run(&mut self) {
+        for _ in 0..300_000 {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("it never ends");
+    }
+}
+
+fn config() -> Config {
+    Config {
+        mss: 500,
+        send_buffer: 9_000,
+        receive_buffer: 6_000,
+        time_wait: Span::from_secs(2),
+        ..Config::default()
+    }
+}
+
+/// Sends back whatever comes.
+#[derive(Debug)]
+struct Echo {
+    owed: Vec<u8>,
+    done: bool,
+}
+
+impl<P: Realm> Application<P> for Echo {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let mut buffer = [0; 1_000];
+        self.done |= events.has(Events::PEER_CLOSED);
+        loop {
+            let sent = desk.write(socket, Source::Bytes(&self.owed)) as usize;
+            self.owed.drain(..sent);
+            if !self.owed.is_empty() {
+                return;
+            }
+            let read = desk.read_bytes(socket, &mut buffer);
+            self.owed.extend_from_slice(&buffer[..read]);
+            if read == 0 {
+                break;
+            }
+        }
+        if self.done {
+            desk.close(socket);
+        }
+    }
+}
+
+/// What it was to send, what came back, and how it ended.
+#[derive(Debug, Default)]
+struct Spoken {
+    received: Vec<u8>,
+    closed: u32,
+}
+
+/// Sends a text, and keeps what comes.
+#[derive(Debug)]
+struct Talker {
+    to: Endpoint,
+    text: Vec<u8>,
+    sent: usize,
+    spoken: Arc<Mutex<Spoken>>,
+}
+
+impl<P: Realm> Application<P> for Talker {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        desk.connect(self.to).expect("a free port");
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        self.sent += desk.write(socket, Source::Bytes(&self.text[self.sent..])) as usize;
+        if self.sent == self.text.len() {
+            desk.close(socket);
+        }
+        let mut spoken = self.spoken.lock().expect("not poisoned");
+        let mut buffer = [0; 700];
+        loop {
+            let read = desk.read_bytes(socket, &mut buffer);
+            if read == 0 {
+                break;
+            }
+            spoken.received.extend_from_slice(&buffer[..read]);
+        }
+        spoken.closed += u32::from(events.has(Events::CLOSED));
+    }
+}
+
+fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
+    let mut net = Net::<P>::new(seed, loss, Limits::default());
+    let make = |_| {
+        let echo = Echo {
+            owed: Vec::new(),
+            done: false,
+        };
+        Box::new(echo) as Box<dyn Application<P>>
+    };
+    let taker = Taker::Each(config(), Box::new(make));
+    net.hosts[1].listen(7, Listener::new(taker));
+    let mut talkers = Vec::new();
+    for (index, length) in lengths.iter().enumerate() {
+        let spoken = Arc::new(Mutex::new(Spoken::default()));
+        let text: Vec<u8> = (0..*length).map(|i| (i * i / 3 + index) as u8).collect();
+        let mut member = Member::new(config());
+        member.starts = Some(Time::ZERO + Span::from_millis(index as u64));
+        let talker = Talker {
+            to: Endpoint {
+                address: address(1),
+                port: 7,
+            },
+            text: text.clone(),
+            sent: 0,
+            spoken: Arc::clone(&spoken),
+        };
+        let id = net.hosts[0].add(member, Box::new(talker));
+        talkers.push((id, text, spoken));
+    }
+    net.run();
+    for (id, mut text, spoken) in talkers {
+        if !P::KEEPS_BYTES {
+            filler::fill(0, &mut text);
+        }
+        let spoken = spoken.lock().expect("not poisoned");
+        assert!(
+            spoken.received == text,
+            "seed {seed}: {}",
+            spoken.received.len()
+        );
+        assert_eq!(spoken.closed, 1, "told once that it is over");
+        assert_eq!(net.hosts[0].delivered(id), text.len() as u64);
+        let statistics = net.hosts[0].statistics(id).expect("it has begun");
+        assert_eq!(statistics.bytes_acknowledged, text.len() as u64);
+        assert!(net.hosts[0].is_over(id));
+    }
+    // Whatever was made for a connection went with it.
+    for host in &net.hosts {
+        assert_eq!((host.connections(), host.memory()), (0, 0));
+        assert_eq!(host.holdings(), Holdings::default());
+        let check = host.stream_check();
+        assert_eq!(check.mismatches, 0);
+        assert!(host.is_quiet());
+    }
+    assert!(net.hosts[1].applications.iter().all(Option::is_none));
+    assert_eq!(net.world.packets.held(), 0);
+}
+
+#[test]
+fn what_comes_back_is_what_was_said() {
+    echoes::<Rings>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
+    echoes::<Ranges>(1, 0.0, &[20_000, 0, 1, 499, 500, 501]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_network_does(
+        seed in any::<u64>(),
+        loss in 0.0_f64..0.15,
+        lengths in prop::collection::vec(0_usize..20_000, 1..6),
+    ) {
+        echoes::<Rings>(seed, loss, &lengths);
+        echoes::<Ranges>(seed, loss, &lengths);
+    }
+}
+
+/// Opens many connections at once and ends them at once: more news than one call takes in.
+#[derive(Debug)]
+struct Fickle {
+    sockets: Vec<SocketId>,
+    told: Arc<Mutex<usize>>,
+}
+
+impl<P: Realm> Application<P> for Fickle {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        for port in 0..100 {
+            let nobody = Endpoint {
+                address: address(1),
+                port,
+            };
+            self.sockets.push(desk.connect(nobody).expect("room"));
+        }
+        for socket in &self.sockets {
+            desk.abort(*socket);
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, _desk: &mut Desk<'_, '_, P>) {
+        assert!(events.has(Events::CLOSED) && self.sockets.contains(&socket));
+        *self.told.lock().expect("not poisoned") += 1;
+    }
+}
+
+#[test]
+fn no_news_is_lost_however_much_there_is() {
+    let mut net = Net::<Ranges>::new(1, 0.0, Limits::NONE);
+    let told = Arc::new(Mutex::new(0));
+    let mut member = Member::new(config());
+    member.starts = Some(Time::ZERO);
+    let fickle = Fickle {
+        sockets: Vec::new(),
+        told: Arc::clone(&told),
+    };
+    net.hosts[0].add(member, Box::new(fickle));
+    net.run();
+    assert_eq!(*told.lock().expect("not poisoned"), 100);
+    assert_eq!(net.hosts[0].connections(), 0);
+    assert!(net.world.now < Time::ZERO + Span::from_secs(1));
+}
+
+#[test]
+fn what_nobody_expects_is_refused() {
+    let mut net = Net::<Ranges>::new(1, 0.0, Limits::NONE);
+    let sink = net.hosts[1].add(Member::new(config()), Box::new(crate::applications::Sink));
+    let ports = crate::Ports::range(50_000, 50_003);
+    net.hosts[1].expect(80, address(0), ports, sink);
+    for port in [49_999, 50_000, 50_003, 50_004] {
+        let source = Endpoint {
+            address: address(0),
+            port,
+        };
+        let destination = Endpoint {
+            address: address(1),
+            port: 80,
+        };
+        let mut syn = Packet::new(source, destination, IpVersion::V4);
+        syn.flags = Flags::SYN;
+        syn.window = 1_000;
+        let syn = net.world.packets.insert(syn);
+        net.hosts[1].on_packet(Port(0), syn, &mut net.world.cx());
+        let (_, reply) = net.world.outbox.pop().expect("an answer");
+        let refused = net.world.packets.get(reply).flags.has(Flags::RST);
+        assert_eq!(refused, !(50_000..=50_003).contains(&port), "{port}");
+        net.world.packets.release(reply);
+    }
+    assert_eq!(net.hosts[1].connections_of(sink).count(), 2);
+    assert_eq!(net.hosts[1].counted().no_connection, 2);
+}
+
+#[test]
+fn a_flood_of_syns_takes_no_more_than_its_share() {
+    let limits = Limits {
+        connections: 64,
+        half_open: 16,
+    };
+    let mut net = Net::<Rings>::new(1, 0.0, limits);
+    let make = |_| Box::new(crate::applications::Sink) as Box<dyn Application<Rings>>;
+    let taker = Taker::Each(config(), Box::new(make));
+    net.hosts[1].listen(80, Listener::new(taker));
+    let mut answered = 0;
+    for number in 0..100_000_u32 {
+        let source = Endpoint {
+            address: Address((number % 60_000) as u16),
+            port: (number / 7) as u16,
+        };
+        let destination = Endpoint {
+            address: address(1),
+            port: 80,
+        };
+        let mut syn = Packet::new(source, destination, IpVersion::V4);
+        syn.flags = Flags::SYN;
+        syn.sequence = Seq::new(number);
+        let syn = net.world.packets.insert(syn);
+        net.hosts[1].on_packet(Port(0), syn, &mut net.world.cx());
+        for (_, reply) in std::mem::take(&mut net.world.outbox) {
+            answered += 1;
+            net.world.packets.release(reply);
+        }
+    }
+    assert_eq!(answered, 16);
+    assert_eq!(net.hosts[1].counted().half_open_full, 100_000 - 16);
+    assert!(net.hosts[1].applications.len() <= 16);
+    assert_eq!(net.world.packets.held(), 0);
+}

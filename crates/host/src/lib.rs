@@ -1,0 +1,29 @@
+//! A host: listeners, a table of connections, their deadlines, and the applications on top.
+//!
+//! [`Host`] is an [`Agent`](bentpipe_types::Agent), and one implementation for both clocks: what it
+//! is generic over is where payload lives ([`Realm`]): nowhere in a simulation, in rings of bytes where
+//! packets are real. An [`Application`] is written once and runs on both; it sees its sockets through a
+//! [`Desk`]. [`Traffic`] describes the applications at the two ends of a flow.
+
+mod account;
+mod application;
+pub mod applications;
+mod deadlines;
+mod desk;
+mod host;
+mod listener;
+mod ports;
+mod realm;
+mod sequence;
+mod table;
+
+pub use account::{ApplicationId, Member};
+pub use application::{Application, Report};
+pub use applications::Traffic;
+pub use desk::{Connect, ConnectError, Desk, Remote};
+pub use host::{Counters, Host, Limits};
+pub use listener::{FastOpenPolicy, Listener, Taker};
+pub use ports::Ports;
+pub use realm::{RealKey, Realm, Table};
+pub use sequence::{InitialSequences, Secret};
+pub use table::SocketId;

@@ -1,0 +1,108 @@
+//! What differs between a simulated host and a real one, besides where payload lives: how connections
+//! are told apart.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+use bentpipe_tcp::{Payload, Ranges, Rings};
+use bentpipe_types::{Endpoint, PacketRef, PacketStore};
+use rustc_hash::FxHashMap;
+
+/// From the key of a connection to its place.
+pub trait Table<K>: Debug + Default + Send {
+    /// The place.
+    fn get(&self, key: &K) -> Option<u32>;
+    /// A connection more.
+    fn insert(&mut self, key: K, place: u32);
+    /// A connection less.
+    fn remove(&mut self, key: &K);
+}
+
+/// A payload, and how its connections are told apart.
+pub trait Realm: Payload {
+    /// What a packet says of whose it is.
+    type Key: Copy + PartialEq + Debug + Send;
+    /// Where that is looked up.
+    type Table: Table<Self::Key>;
+
+    /// The connection that a packet which has come here is for.
+    fn key(packets: &PacketStore, packet: PacketRef) -> Self::Key;
+
+    /// The key of a connection of `local_port`. `ip`: real addresses, ours first.
+    fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> Self::Key;
+}
+
+impl Realm for Ranges {
+    // One word, for it is looked at per packet.
+    type Key = u64;
+    type Table = FxHashMap<u64, u32>;
+
+    #[inline]
+    fn key(packets: &PacketStore, packet: PacketRef) -> u64 {
+        let record = packets.get(packet);
+        Self::key_of(record.destination.port, record.source, None)
+    }
+
+    #[inline]
+    fn key_of(local_port: u16, remote: Endpoint, _ip: Option<(IpAddr, IpAddr)>) -> u64 {
+        u64::from(local_port) << 32 | u64::from(remote.address.0) << 16 | u64::from(remote.port)
+    }
+}
+
+impl Table<u64> for FxHashMap<u64, u32> {
+    #[inline]
+    fn get(&self, key: &u64) -> Option<u32> {
+        FxHashMap::get(self, key).copied()
+    }
+
+    fn insert(&mut self, key: u64, place: u32) {
+        FxHashMap::insert(self, key, place);
+    }
+
+    fn remove(&mut self, key: &u64) {
+        FxHashMap::remove(self, key);
+    }
+}
+
+/// What tells a real connection from another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct RealKey {
+    remote: Endpoint,
+    local_port: u16,
+    ip: Option<(IpAddr, IpAddr)>,
+}
+
+impl Realm for Rings {
+    type Key = RealKey;
+    // A tree: the keys are chosen by whoever sends packets, and it cannot be flooded.
+    type Table = BTreeMap<RealKey, u32>;
+
+    fn key(packets: &PacketStore, packet: PacketRef) -> RealKey {
+        let record = packets.get(packet);
+        let ip = packets.ip(packet).map(|(theirs, ours)| (ours, theirs));
+        Self::key_of(record.destination.port, record.source, ip)
+    }
+
+    fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> RealKey {
+        RealKey {
+            remote,
+            local_port,
+            ip,
+        }
+    }
+}
+
+impl Table<RealKey> for BTreeMap<RealKey, u32> {
+    fn get(&self, key: &RealKey) -> Option<u32> {
+        BTreeMap::get(self, key).copied()
+    }
+
+    fn insert(&mut self, key: RealKey, place: u32) {
+        BTreeMap::insert(self, key, place);
+    }
+
+    fn remove(&mut self, key: &RealKey) {
+        BTreeMap::remove(self, key);
+    }
+}

@@ -1,0 +1,304 @@
+//! A host's connections, and whose they are.
+
+use bentpipe_tcp::{Connection, Opening, Socket, Source, State};
+use bentpipe_types::{Ctx, Endpoint, Routes, Time};
+
+use crate::account::Account;
+use crate::deadlines::Deadlines;
+use crate::desk::{Connect, ConnectError, Remote};
+use crate::{ApplicationId, InitialSequences, Realm, Table};
+
+/// A connection of a host. Good until it is over and its application has been told; after that it
+/// names nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SocketId {
+    pub(crate) place: u32,
+    generation: u32,
+}
+
+/// A connection in its place.
+#[derive(Debug)]
+pub(crate) struct Slot<P: Realm> {
+    pub(crate) socket: Socket<P>,
+    key: P::Key,
+    pub(crate) owner: ApplicationId,
+    pub(crate) half_open: bool,
+}
+
+#[derive(Debug)]
+struct Place<P: Realm> {
+    generation: u32,
+    slot: Option<Box<Slot<P>>>,
+}
+
+/// What deadlines are numbered by: connections are even, applications odd.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Timer {
+    Socket(u32),
+    Application(ApplicationId),
+}
+
+impl Timer {
+    #[inline]
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Socket(place) => place << 1,
+            Self::Application(application) => application.0 << 1 | 1,
+        }
+    }
+
+    pub(crate) fn of(number: u32) -> Self {
+        if number & 1 == 0 {
+            Self::Socket(number >> 1)
+        } else {
+            Self::Application(ApplicationId(number >> 1))
+        }
+    }
+}
+
+/// All of a host but its applications.
+#[derive(Debug)]
+pub(crate) struct Sockets<P: Realm> {
+    pub(crate) routes: Routes,
+    pub(crate) sequences: InitialSequences,
+    places: Vec<Place<P>>,
+    free: Vec<u32>,
+    by_key: P::Table,
+    /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
+    /// too.
+    last: Option<(P::Key, u32)>,
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) deadlines: Deadlines,
+    /// Places at which an application has done something, to be looked at.
+    pub(crate) touched: Vec<u32>,
+    pub(crate) most: usize,
+    pub(crate) open: usize,
+    pub(crate) half_open: usize,
+    pub(crate) opened: u64,
+}
+
+impl<P: Realm> Sockets<P> {
+    pub(crate) fn new() -> Self {
+        Self {
+            routes: Routes::default(),
+            sequences: InitialSequences::PerApplication,
+            places: Vec::new(),
+            free: Vec::new(),
+            by_key: P::Table::default(),
+            last: None,
+            accounts: Vec::new(),
+            deadlines: Deadlines::default(),
+            touched: Vec::new(),
+            most: usize::MAX,
+            open: 0,
+            half_open: 0,
+            opened: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, place: u32) -> Option<&Slot<P>> {
+        self.places.get(place as usize)?.slot.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, place: u32) -> Option<&mut Slot<P>> {
+        self.places.get_mut(place as usize)?.slot.as_deref_mut()
+    }
+
+    /// The connection, if it is still the one that was meant.
+    #[inline]
+    pub(crate) fn named(&self, id: SocketId) -> Option<&Slot<P>> {
+        let place = self.places.get(id.place as usize)?;
+        (place.generation == id.generation)
+            .then_some(place.slot.as_deref())
+            .flatten()
+    }
+
+    #[inline]
+    pub(crate) fn named_mut(&mut self, id: SocketId) -> Option<&mut Slot<P>> {
+        let place = self.places.get_mut(id.place as usize)?;
+        (place.generation == id.generation)
+            .then_some(place.slot.as_deref_mut())
+            .flatten()
+    }
+
+    /// Two different connections.
+    pub(crate) fn named_pair(
+        &mut self,
+        first: SocketId,
+        second: SocketId,
+    ) -> Option<[&mut Slot<P>; 2]> {
+        let places = [first.place as usize, second.place as usize];
+        let [one, other] = self.places.get_disjoint_mut(places).ok()?;
+        let current = one.generation == first.generation && other.generation == second.generation;
+        match (one.slot.as_deref_mut(), other.slot.as_deref_mut()) {
+            (Some(one), Some(other)) if current => Some([one, other]),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn id_of(&self, place: u32) -> SocketId {
+        SocketId {
+            place,
+            generation: self.places[place as usize].generation,
+        }
+    }
+
+    /// All connections in their places.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Slot<P>> {
+        self.places.iter().filter_map(|place| place.slot.as_deref())
+    }
+
+    /// The place of the connection with this key.
+    #[inline]
+    pub(crate) fn find(&mut self, key: P::Key) -> Option<u32> {
+        if let Some((last, place)) = self.last
+            && last == key
+        {
+            return Some(place);
+        }
+        let place = self.by_key.get(&key)?;
+        self.last = Some((key, place));
+        Some(place)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.open >= self.most
+    }
+
+    /// A connection begins.
+    pub(crate) fn add(&mut self, socket: Socket<P>, key: P::Key, owner: ApplicationId) -> SocketId {
+        let half_open = socket.state() == State::SynReceived;
+        let slot = Box::new(Slot {
+            socket,
+            key,
+            owner,
+            half_open,
+        });
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place {
+                generation: 0,
+                slot: None,
+            });
+            let place = (self.places.len() - 1) as u32;
+            self.deadlines.reserve(Timer::Socket(place).number());
+            place
+        });
+        self.places[place as usize].slot = Some(slot);
+        self.by_key.insert(key, place);
+        self.open += 1;
+        self.opened += 1;
+        self.half_open += usize::from(half_open);
+        let account = &mut self.accounts[owner.0 as usize];
+        account.sockets.push(place);
+        account.opened += 1;
+        self.touched.push(place);
+        self.id_of(place)
+    }
+
+    /// A connection is over: its place is another's, unless its application keeps what is closed.
+    pub(crate) fn remove(&mut self, place: u32) {
+        let Some(slot) = self.at(place) else {
+            return;
+        };
+        let (key, owner, half_open) = (slot.key, slot.owner, slot.half_open);
+        if self.by_key.get(&key) == Some(place) {
+            self.by_key.remove(&key);
+            self.open -= 1;
+            self.half_open -= usize::from(half_open);
+        }
+        self.last = None;
+        self.deadlines.disarm(Timer::Socket(place).number());
+        let account = &mut self.accounts[owner.0 as usize];
+        if account.member.keeps_closed {
+            return;
+        }
+        account.sockets.retain(|at| *at != place);
+        let entry = &mut self.places[place as usize];
+        entry.generation = entry.generation.wrapping_add(1);
+        if let Some(slot) = entry.slot.take() {
+            account.retire(slot.socket.into_connection());
+        }
+        self.free.push(place);
+    }
+
+    /// Is the handshake of a connection that was half open over?
+    pub(crate) fn note_handshake(&mut self, place: u32) {
+        if let Some(slot) = self.at_mut(place)
+            && slot.half_open
+            && slot.socket.state() != State::SynReceived
+        {
+            slot.half_open = false;
+            self.half_open -= 1;
+        }
+    }
+
+    /// Somebody must look at the connection when it next wants to run.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: u32) {
+        if let Some(slot) = self.at(place)
+            && let Some(at) = slot.socket.next_deadline()
+        {
+            self.deadlines.arm(Timer::Socket(place).number(), at);
+        }
+    }
+
+    pub(crate) fn arm_at(&mut self, timer: Timer, at: Time) {
+        self.deadlines.arm(timer.number(), at);
+    }
+
+    /// Opens a connection for an application. Returns it, and how many bytes went with its SYN.
+    pub(crate) fn connect(
+        &mut self,
+        owner: ApplicationId,
+        connect: &Connect<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Result<(SocketId, u64), ConnectError> {
+        if self.is_full() {
+            return Err(ConnectError::TableFull);
+        }
+        let Remote { endpoint, ip } = connect.remote;
+        let egress = self
+            .routes
+            .port_towards(endpoint.address)
+            .ok_or(ConnectError::NoRoute)?;
+        let account = &mut self.accounts[owner.0 as usize];
+        let by_key = &self.by_key;
+        let is_free = |port| by_key.get(&P::key_of(port, endpoint, ip)).is_none();
+        let port = match connect.local_port {
+            Some(port) => Some(port).filter(|port| is_free(*port)),
+            None => account.member.ports.take(is_free),
+        };
+        let local = Endpoint {
+            address: self.routes.here(),
+            port: port.ok_or(ConnectError::PortInUse)?,
+        };
+        let member = &mut account.member;
+        let ends = [local, endpoint];
+        let initial_sequence = self.sequences.next(&mut member.sequences, ends, ip, cx.now);
+        let opening = Opening {
+            config: connect.config.unwrap_or(&member.config),
+            local,
+            remote: endpoint,
+            egress,
+            initial_sequence,
+        };
+        let (socket, taken) =
+            Socket::connect_fast(&opening, ip, connect.fast_open, connect.data, cx);
+        let key = P::key_of(local.port, endpoint, ip);
+        Ok((self.add(socket, key, owner), taken))
+    }
+
+    /// The connection that stands for an application: its latest, if any is open, or the last that
+    /// was.
+    pub(crate) fn of(&self, application: ApplicationId) -> Option<&Connection> {
+        let account = self.accounts.get(application.0 as usize)?;
+        let open = account.sockets.last().and_then(|place| self.at(*place));
+        open.map(|slot| slot.socket.connection())
+            .or(account.retired.as_deref())
+    }
+}
+
+/// No bytes.
+pub(crate) const NOTHING: Source<'static> = Source::Filler(0);
