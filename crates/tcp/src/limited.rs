@@ -56,6 +56,17 @@ impl LimitedTimes {
         }
     }
 
+    /// Takes in another connection's times. Of two that both go on, this one's limit goes on.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (spent, more) in self.spent.iter_mut().zip(&other.spent) {
+            *spent += *more;
+        }
+        if self.now == Limit::Idle {
+            self.now = other.now;
+            self.since = other.since;
+        }
+    }
+
     /// Does anything limit?
     #[inline]
     pub(crate) fn is_any(&self) -> bool {

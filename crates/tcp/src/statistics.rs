@@ -101,6 +101,7 @@ impl Statistics {
             ranges_checked,
             payload_mismatches,
             failure,
+            limited,
             rtt,
         } = other;
         self.segments_sent += segments_sent;
@@ -131,6 +132,7 @@ impl Statistics {
         self.last_delivery_at = self.last_delivery_at.max(*last_delivery_at);
         let failures = self.failure.into_iter().chain(*failure);
         self.failure = failures.min_by_key(|failure| failure.at);
+        self.limited.add(limited);
         self.rtt.add(rtt);
     }
 }
