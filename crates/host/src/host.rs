@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bentpipe_tcp::{Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply};
+use bentpipe_tcp::{
+    Config, Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply,
+};
 use bentpipe_types::{
     Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, PacketRef, Port, Routes,
     StreamCheck, Time,
@@ -312,7 +314,7 @@ impl<P: Realm> Host<P> {
                 let Taker::Each(config, make) = &mut self.listeners.get_mut(&port)?.taker else {
                     return None;
                 };
-                let (config, application) = (config.clone(), make(remote));
+                let (config, application) = (Config::clone(config), make(remote));
                 self.insert(Member::new(config), application, true)
             }
         };

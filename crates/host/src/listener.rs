@@ -19,7 +19,7 @@ pub enum Taker<P: Realm> {
     /// One for all.
     One(ApplicationId),
     /// A new one for each, and with its TCP, made for its remote end.
-    Each(Config, Box<Make<P>>),
+    Each(Box<Config>, Box<Make<P>>),
     /// Whose the remote end is: by its address and the first of a range of its ports, the last of the
     /// range and the application. Others are refused.
     Expected(BTreeMap<(Address, u16), (u16, ApplicationId)>),

@@ -270,7 +270,7 @@ proptest! {
         let mut network = network(Middle { delay, ..Middle::default() }, flows, loss);
         let mut now = Time::ZERO;
         for look in looks {
-            now = now + Span::from_millis(look);
+            now += Span::from_millis(look);
             network.run_until(now);
             prop_assert_eq!(network.violations(), []);
         }
