@@ -7,11 +7,12 @@ in `extra`, so nothing that the simulator says is lost.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from bentpipe.scenario import Scenario
 from bentpipe.series import Series as Series
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bentpipe.probe_file import FiledSeries
 
 _Record = TypeVar("_Record")
+# `count = 3` makes client-1, client-2, client-3; a link's directions are client-1.forward, ...
+_MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,6 +283,29 @@ def run(
     with ProbeWriter(probes_to) as writer:
         output = simulate(writer.take)
     return RunResult(output, filed=writer.filed())
+
+
+def groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Find what `count` made: "client" and the places of client-1, client-2 and so on.
+
+    A group has two members or more, numbered from 1 without a gap. What is in no group stands
+    under its own name.
+    """
+    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        match = _MEMBER.fullmatch(name)
+        group = name if match is None else f"{match['name']}-*{match['way'] or ''}"
+        found.setdefault(group, []).append(place)
+        numbers.setdefault(group, []).append(0 if match is None else int(match["number"]))
+    whole: dict[str, list[int]] = {}
+    for group, places in found.items():
+        counted = numbers[group]
+        if len(places) > 1 and sorted(counted) == list(range(1, len(places) + 1)):
+            whole[group.replace("-*", "", 1)] = places
+        else:
+            whole.update({names[place]: [place] for place in places})
+    return whole
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "results": {"_native", "congestion", "probe_file", "scenario", "series", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     # What an advice looks like, it knows for types only.
-    "plot": {"advice", "results", "scenario", *BASE},
+    "plot": {"advice", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
