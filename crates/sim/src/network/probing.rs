@@ -239,13 +239,13 @@ impl Network {
         if let Some((_, peak)) = self.probes.peaks.iter_mut().find(|(at, _)| *at == index) {
             let direction = &mut self.directions[usize::from(index)].direction;
             direction.advance(self.now, |_, _, _| {});
-            *peak = (*peak).max(direction.waiting_packets() as u64);
+            *peak = (*peak).max(direction.waiting_packets());
         }
     }
 
     /// The most that have waited since the last sample; what waits now begins the next one.
     fn take_peak(&mut self, index: usize) -> f64 {
-        let waiting = self.directions[index].direction.waiting_packets() as u64;
+        let waiting = self.directions[index].direction.waiting_packets();
         let peaks = &mut self.probes.peaks;
         match peaks.iter_mut().find(|(at, _)| usize::from(*at) == index) {
             Some((_, peak)) => std::mem::replace(peak, waiting).max(waiting) as f64,
