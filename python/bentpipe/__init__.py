@@ -14,20 +14,25 @@ if TYPE_CHECKING:
     from bentpipe._native import ScenarioError
     from bentpipe._native import __version__ as __version__
     from bentpipe.advice import advise
+    from bentpipe.comparison import compare
     from bentpipe.congestion import congestion_control
+    from bentpipe.emulation import EmulateResult, emulate
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
     from bentpipe.scenario import Scenario
     from bentpipe.sweeps import SweepResult, load_sweep, sweep
 
 __all__ = [
+    "EmulateResult",
     "RunResult",
     "Scenario",
     "ScenarioError",
     "SweepResult",
     "__version__",
     "advise",
+    "compare",
     "congestion_control",
+    "emulate",
     "load_sweep",
     "predict",
     "run",
@@ -35,13 +40,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EmulateResult": "bentpipe.emulation",
     "RunResult": "bentpipe.results",
     "Scenario": "bentpipe.scenario",
     "ScenarioError": "bentpipe._native",
     "SweepResult": "bentpipe.sweeps",
     "__version__": "bentpipe._native",
     "advise": "bentpipe.advice",
+    "compare": "bentpipe.comparison",
     "congestion_control": "bentpipe.congestion",
+    "emulate": "bentpipe.emulation",
     "load_sweep": "bentpipe.sweeps",
     "predict": "bentpipe.prediction",
     "run": "bentpipe.results",

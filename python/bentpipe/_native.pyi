@@ -97,6 +97,29 @@ def run(
     empty then. Raises ScenarioError, RunError.
     """
 
+def emulate(
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    seed: int | None = None,
+    overrides: list[tuple[str, str]] = ...,
+    pcap: list[tuple[str, str]] = ...,
+    default_probes: bool = False,
+    commands: list[tuple[str, list[str], bool]] = ...,
+    progress: Callable[[float, float], None] | None = None,
+) -> tuple[RunOutput, int | None]:
+    """Run a scenario in real time, between TCP connections of the kernel's. Linux only.
+
+    `commands` (host, words, whether it is waited for) run instead of the flows; the exit status of
+    the one that was waited for is returned. Raises ScenarioError, RunError.
+    """
+
+def emulation_obstacle() -> str | None:
+    """Return a line that says why nothing can be emulated on this machine, or None if it can."""
+
+def emulation_leftovers() -> int:
+    """End what killed emulations have left running; return how many processes that were."""
+
 def load(
     path: str | os.PathLike[str],
     *,

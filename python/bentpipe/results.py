@@ -7,12 +7,11 @@ in `extra`, so nothing that the simulator says is lost.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.scenario import Scenario
 from bentpipe.series import Series as Series
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from bentpipe.probe_file import FiledSeries
 
 _Record = TypeVar("_Record")
-# `count = 3` makes client-1, client-2, client-3; a link's directions are client-1.forward, ...
-_MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +61,8 @@ class FlowResult:
     first_data_s: float | None = None
     ended_s: float | None = None
     limited_s: Mapping[str, float] = field(default_factory=dict)
+    # Counts that are not known, where a kernel's TCP was at work: they are 0 above.
+    unknown: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -285,29 +284,6 @@ def run(
     return RunResult(output, filed=writer.filed())
 
 
-def groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Find what `count` made: "client" and the places of client-1, client-2 and so on.
-
-    A group has two members or more, numbered from 1 without a gap. What is in no group stands
-    under its own name.
-    """
-    found: dict[str, list[int]] = {}
-    numbers: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        match = _MEMBER.fullmatch(name)
-        group = name if match is None else f"{match['name']}-*{match['way'] or ''}"
-        found.setdefault(group, []).append(place)
-        numbers.setdefault(group, []).append(0 if match is None else int(match["number"]))
-    whole: dict[str, list[int]] = {}
-    for group, places in found.items():
-        counted = numbers[group]
-        if len(places) > 1 and sorted(counted) == list(range(1, len(places) + 1)):
-            whole[group.replace("-*", "", 1)] = places
-        else:
-            whole.update({names[place]: [place] for place in places})
-    return whole
-
-
 def tidy(series: Mapping[str, Series]) -> pa.Table:
     """Put the probes below each other in one table: series, time_s, value, unit."""
     from bentpipe.probe_file import tidy
@@ -316,7 +292,13 @@ def tidy(series: Mapping[str, Series]) -> pa.Table:
 
 
 def _flow(data: Mapping[str, Any]) -> FlowResult:
-    return _record(FlowResult, {**data, "rtt_ms": _record(RoundTrip, data["rtt_ms"])})
+    unknown = tuple(name for name in _COUNTS if data[name] is None)
+    counts = dict.fromkeys(unknown, 0)
+    typed = {"rtt_ms": _record(RoundTrip, data["rtt_ms"]), "unknown": unknown}
+    return _record(FlowResult, {**data, **counts, **typed})
+
+
+_COUNTS = ("segments_sent", "segments_retransmitted", "timeouts", "fast_recoveries")
 
 
 def _direction(data: Mapping[str, Any]) -> DirectionResult:

@@ -26,9 +26,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "series": set(),
     "probe_file": {"series"},
     "results": {"_native", "congestion", "probe_file", "scenario", "series", *BASE},
+    "emulation": {"_native", "results", "scenario", *BASE},
+    "comparison": {"emulation", "prediction", "results", "scenario", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     # What an advice looks like, it knows for types only.
-    "plot": {"advice", "results", "scenario", "series", *BASE},
+    "plot": {"advice", "comparison", "results", "scenario", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
@@ -38,6 +40,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *(
             "_native",
             "advice",
+            "comparison",
+            "emulation",
             "keys",
             "model",
             "plot",
@@ -51,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 # Two modules of a pair may name each other if one of them does so for types only.
-FOR_TYPES_ONLY = {("report", "studies"), ("plot", "advice")}
+FOR_TYPES_ONLY = {("report", "studies"), ("plot", "advice"), ("plot", "comparison")}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.cli.run_tables import quantile
+from bentpipe.cli.run_tables import groups, quantile
 from bentpipe.cli.tables import Table
-from bentpipe.results import groups
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
 

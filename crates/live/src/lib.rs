@@ -4,6 +4,7 @@
 //! * [`Tun`], [`Namespace`], [`Clock`]: where packets come from, where it is safe to make them, and
 //!   the time.
 //! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its attached nodes.
+//! * [`emulate`]: a scenario in real time, between hosts of the kernel's.
 //! * [`drive`]: the loop that lets a host live behind a TUN device.
 //! * [`Path`]: loss, reordering and duplication between the two.
 //! * [`relay`]: a link of `bentpipe-link` between two TUN devices, in real time.
@@ -21,6 +22,8 @@ mod capture;
 mod device;
 #[cfg(target_os = "linux")]
 mod driver;
+#[cfg(target_os = "linux")]
+pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod engine;
 #[cfg(target_os = "linux")]

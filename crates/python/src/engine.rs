@@ -139,6 +139,12 @@ impl Running {
     }
 }
 
+/// The series as columns.
+#[cfg(target_os = "linux")]
+pub(crate) fn series(recorded: Vec<bentpipe_scenario::RecordedSeries>) -> Vec<Series> {
+    recorded.into_iter().map(columns).collect()
+}
+
 fn columns(series: bentpipe_scenario::RecordedSeries) -> Series {
     Series {
         name: series.name,
@@ -184,7 +190,7 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-fn resolve(source: &Source, controls: &CustomControls) -> Result<Scenario, String> {
+pub(crate) fn resolve(source: &Source, controls: &CustomControls) -> Result<Scenario, String> {
     let overrides: Vec<(&str, &str)> = source
         .overrides
         .iter()

@@ -4,6 +4,8 @@
 //! together.
 
 mod congestion;
+#[cfg(target_os = "linux")]
+mod emulation;
 mod engine;
 mod output;
 
@@ -109,6 +111,64 @@ fn run<'py>(
     Ok(py.detach(|| running.finish())?.into())
 }
 
+/// Run a scenario in real time, between TCP connections of the kernel's; or, with `commands` (host,
+/// words, whether it is waited for), the user's own commands over its links. Returns the output, and
+/// the exit status of the command that was waited for.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
+    default_probes = false, commands = Vec::new(), progress = None
+))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keywords of Python's, each with its name"
+)]
+fn emulate<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    text: Option<String>,
+    seed: Option<u64>,
+    overrides: Vec<(String, String)>,
+    pcap: Vec<(String, PathBuf)>,
+    default_probes: bool,
+    commands: Vec<emulation::Command>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<(RunOutput, Option<i32>)> {
+    let request = Request {
+        source: Source {
+            path,
+            text,
+            overrides,
+        },
+        seed,
+        pcap,
+        default_probes,
+        no_series: false,
+        controls: congestion::controls(Vec::new(), &Failure::default())?,
+    };
+    let (finished, status) = emulation::run(py, request, commands, progress.as_ref())?;
+    Ok((finished.into(), status))
+}
+
+/// Return a line that says why nothing can be emulated on this machine, or None if it can.
+#[pyfunction]
+fn emulation_obstacle() -> Option<String> {
+    #[cfg(target_os = "linux")]
+    return emulation::obstacle();
+    #[cfg(not(target_os = "linux"))]
+    return Some("emulation needs Linux".to_owned());
+}
+
+/// End what killed emulations have left running; return how many processes that were.
+#[pyfunction]
+fn emulation_leftovers() -> usize {
+    #[cfg(target_os = "linux")]
+    return emulation::remove_leftovers();
+    #[cfg(not(target_os = "linux"))]
+    return 0;
+}
+
 /// Resolve a scenario (defaults filled in, overrides applied) and return it as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
@@ -150,6 +210,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PythonWindow>()?;
     module.add_class::<Ack>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    #[cfg(target_os = "linux")]
+    module.add_function(wrap_pyfunction!(emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(emulation_obstacle, module)?)?;
+    module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;

@@ -49,8 +49,8 @@ pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window}
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    CaptureRequest, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
-    LinkSummary, MANY_RECORDS, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
+    CaptureRequest, Closing, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
+    LinkSummary, MANY_RECORDS, Outside, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,

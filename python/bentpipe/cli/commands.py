@@ -113,6 +113,81 @@ def _run(
     )
 
 
+@application.command("emulate", context_settings={"ignore_unknown_options": False})
+def _emulate(
+    file: ScenarioFile,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="Run this instead of the flows; on the --shell host, or the first flow's.",
+        ),
+    ] = None,
+    shell: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="Open a shell inside this host instead of the flows."),
+    ] = None,
+    serve: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST=COMMAND", help="Run a server inside a host meanwhile. Repeatable."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=_path, metavar="DIR", help="Write summary.json, probes.parquet and plots here."
+        ),
+    ] = None,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Run a scenario in real time, with the kernel's TCP or your own programs at its ends."""
+    from bentpipe.cli.emulate import emulate
+
+    status = emulate(
+        file=file,
+        command=command or [],
+        shell=shell,
+        serve=serve or [],
+        seed=seed,
+        settings=settings or [],
+        out=out,
+        pcap=pcap or [],
+        as_json=json,
+    )
+    if status:
+        raise typer.Exit(status)
+
+
+@application.command("compare")
+def _compare(
+    file: ScenarioFile,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
+    ] = None,
+    settings: Settings = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(parser=_path, metavar="FILE.svg", help="Plot both TCPs over each other."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Predict, simulate and emulate a scenario, side by side."""
+    from bentpipe.cli.compare import compare
+
+    compare(file=file, seed=seed, settings=settings or [], plot=plot, as_json=json)
+
+
 @application.command("predict")
 def _predict(file: ScenarioFile, settings: Settings = None, json: AsJson = False) -> None:
     """Evaluate the closed-form models that apply to a scenario."""

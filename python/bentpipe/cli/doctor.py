@@ -6,7 +6,10 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
+import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from bentpipe.cli.output import print_json
 from bentpipe.cli.tables import Table
@@ -24,7 +27,7 @@ class Finding:
 
 def doctor(*, as_json: bool) -> None:
     """Print what was found. It is no failure that something optional is missing."""
-    findings = [*_required(), _dask(), *_witnesses(), _live()]
+    findings = [*_required(), _dask(), *_witnesses(), *_live()]
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return
@@ -96,18 +99,53 @@ def _witnesses() -> list[Finding]:
     return witnesses
 
 
-def _live() -> Finding:
-    obstacles = []
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        obstacles.append("not root")
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        obstacles.append("/dev/net/tun cannot be opened")
-    return Finding(
-        name="root and TUN",
-        found=not obstacles,
-        detail=", ".join(obstacles) or "/dev/net/tun",
-        needed_for="bentpipe-live, the tests that meet the kernel's TCP",
-    )
+def _live() -> list[Finding]:
+    """Try what emulation needs: a namespace with a TUN device, and the kernel's TCPs."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    obstacle: str | None
+    try:
+        from bentpipe import _native
+    except ImportError:
+        obstacle = "the simulator is not built"
+    else:
+        obstacle = _native.emulation_obstacle()
+        if obstacle is not None and not root and _user_namespace_works():
+            obstacle = None
+    as_whom = "as root" if root else "in a user namespace"
+    controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    try:
+        names = controls.read_text(encoding="ascii").split()
+    except OSError:
+        names = []
+    missing = sorted({"reno", "cubic", "bbr"} - set(names))
+    detail = ", ".join(names) or "none"
+    if missing:
+        modules = " ".join(f"tcp_{name}" for name in missing)
+        detail += f"; for more: modprobe --all {modules}"
+    return [
+        Finding(
+            name="real time",
+            found=obstacle is None,
+            detail=obstacle or f"namespaces and TUN devices, {as_whom}",
+            needed_for="emulate, compare, the tests that meet the kernel's TCP",
+        ),
+        Finding(
+            name="the kernel's TCPs",
+            found=not missing,
+            detail=detail,
+            needed_for="emulate, compare",
+        ),
+    ]
+
+
+def _user_namespace_works() -> bool:
+    """Whether somebody who is not root could emulate in a user namespace."""
+    program = "from bentpipe import _native; raise SystemExit(_native.emulation_obstacle() or 0)"
+    command = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", program]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def _distribution_version(module: str) -> str:

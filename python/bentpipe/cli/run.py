@@ -42,14 +42,14 @@ def run(
             seed=seed,
             pcap=captures,
             default_probes=folder is not None,
-            probes_to=None if folder is None else folder / _PROBES,
+            probes_to=None if folder is None else folder / PROBES,
             no_probes=folder is None,
             progress=progress,
         )
 
     written = [path for _, path in captures]
     if folder is not None:
-        written = _write(result, folder) + written
+        written = write_result(result, folder) + written
         replace_earlier(folder, written)
     if as_json:
         print_json(result.summary_json)
@@ -73,23 +73,23 @@ def execute_file(path: Path) -> None:
         raise RequestError(f"--python {path}: {type(error).__name__}: {error}") from error
 
 
-def _write(result: RunResult, folder: Path) -> list[Path]:
+def write_result(result: RunResult, folder: Path) -> list[Path]:
+    """Write the summary and the plots; the probes are in PROBES there already."""
     from bentpipe.plot import write_run_plots
 
     summary = folder / "summary.json"
     summary.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
-    probes = folder / _PROBES
-    plots, left_out = write_run_plots(result, folder)
+    probes = folder / PROBES
+    plots, left_out = write_run_plots(result.outlines(), folder)
     if left_out:
         print(
-            f"bentpipe: no plots of their own for {left_out:,} more flows and links: overview.svg "
-            f"has the flows' goodput, {probes} what was recorded",
+            f"bentpipe: no plots of {left_out} more flows and links; the samples are in {probes}",
             file=sys.stderr,
         )
     return [summary, probes, *plots]
 
 
-_PROBES = "probes.parquet"
+PROBES = "probes.parquet"
 # What `run --out` wrote there, a name a line.
 _WRITTEN = ".bentpipe-wrote"
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod emulate;
 mod interop;
 mod witness;
 
@@ -24,12 +25,18 @@ pub(crate) fn main() -> ExitCode {
 fn run() -> Outcome {
     let mut arguments = lexopt::Parser::from_env();
     match arguments.next()? {
+        Some(Value(name)) if name == "emulate" => emulate::run(arguments),
         Some(Value(name)) if name == "interop" => interop::run(arguments),
         Some(Value(name)) if name == "witness" => witness::run(arguments),
         Some(Long("help")) => {
-            print!("usage: {}\n       {}", interop::USAGE, witness::USAGE);
+            print!(
+                "usage: {}\n       {}\n       {}",
+                emulate::USAGE,
+                interop::USAGE,
+                witness::USAGE
+            );
             Ok(true)
         }
-        _ => Err("interop or witness; --help says more".into()),
+        _ => Err("emulate, interop or witness; --help says more".into()),
     }
 }

@@ -19,6 +19,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
+use thread_priority::{
+    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
+    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+};
+
 use crate::{Clock, Device};
 
 pub use lateness::{Lateness, LatenessSummary};
@@ -129,11 +134,10 @@ impl Engine {
         self.entered
     }
 
-    /// The devices, to close them.
+    /// The network; the devices are closed.
     #[must_use]
-    pub fn into_devices(self) -> Vec<Box<dyn Device>> {
-        let devices = self.attachments.into_iter();
-        devices.map(|attachment| attachment.device).collect()
+    pub fn into_network(self) -> Network {
+        self.network
     }
 
     /// Does all that is due, at most a burst of each device's packets. `now` is asked as often as the
@@ -238,8 +242,7 @@ impl Engine {
         limit: Span,
         mut done: impl FnMut(&mut Network, Time) -> bool,
     ) -> io::Result<bool> {
-        // The kernel lets a sleeper sleep 50 us longer than it asked for, unless told not to.
-        let _ = nix::sys::prctl::set_timerslack(1);
+        let _punctual = Punctual::new();
         let end = clock.now() + limit;
         loop {
             let more = self.turn(&mut || clock.now())?;
@@ -286,6 +289,35 @@ impl Engine {
             self.attachments[index].ready = true;
         }
         Ok(())
+    }
+}
+
+/// While it lives, this thread is woken on time, as far as it may ask for that: the kernel otherwise
+/// lets a sleeper sleep 50 us longer than it asked for, and others have their turn first.
+struct Punctual {
+    was_first: bool,
+}
+
+impl Punctual {
+    fn new() -> Self {
+        let _ = nix::sys::prctl::set_timerslack(1);
+        // The lowest of the real-time priorities is above all that have none.
+        let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+        let thread = thread_native_id();
+        let was_first = ThreadPriorityValue::try_from(1u8)
+            .map(ThreadPriority::Crossplatform)
+            .is_ok_and(|lowest| set_thread_priority_and_policy(thread, lowest, fifo).is_ok());
+        Self { was_first }
+    }
+}
+
+impl Drop for Punctual {
+    fn drop(&mut self) {
+        if self.was_first {
+            let other = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+            let thread = thread_native_id();
+            let _ = set_thread_priority_and_policy(thread, ThreadPriority::Min, other);
+        }
     }
 }
 

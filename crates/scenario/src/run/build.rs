@@ -1,7 +1,7 @@
 //! A scenario's network.
 
 use bentpipe_sim::{
-    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, Probe,
+    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId, Probe,
     ProbeTarget, Sampling, Traffic,
 };
 use bentpipe_tcp::{
@@ -20,17 +20,20 @@ use crate::{
     App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
 };
 
-/// The network, without probes.
+/// The network, without probes. The hosts that are `outside` are attached nodes.
 pub(super) fn network(
     scenario: &Scenario,
     seed: u64,
     custom: &CustomControls,
-) -> Result<Network, RunError> {
+    outside: &[usize],
+) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
     let nodes: Vec<_> = scenario
         .nodes
         .iter()
-        .map(|node| match &node.kind {
+        .enumerate()
+        .map(|(index, node)| match &node.kind {
+            NodeKind::Host(_) if outside.contains(&index) => builder.attached(&node.name),
             NodeKind::Host(_) => builder.host(&node.name),
             // What does more is put in its place once links have given it ports.
             NodeKind::Gateway(_) => builder.router(&node.name),
@@ -52,7 +55,9 @@ pub(super) fn network(
         );
         ports.push([first_port, second_port]);
     }
-    gateway::put(scenario, &nodes, &ports, custom, &mut builder)?;
+    // Real packets have bytes.
+    let bytes = !outside.is_empty();
+    gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
     for flow in &scenario.flows {
         let App::Bulk { size } = flow.app;
         builder.flow(FlowSettings {
@@ -65,9 +70,10 @@ pub(super) fn network(
             receiver: tcp_of(scenario, flow.to, custom)?,
         });
     }
-    builder
+    let network = builder
         .build()
-        .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))
+        .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))?;
+    Ok((network, nodes))
 }
 
 fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
@@ -176,14 +182,12 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
 
 /// Flows and links beyond these get no default probes: nobody reads a hundred plots.
 const DEFAULT_PROBES_OF: usize = 8;
-/// But one figure shows what all flows get, as far as memory goes: two thousand values of each.
-const GOODPUT_OF: usize = 1_000;
 
 /// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
 pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Network) {
     let named = &scenario.probes;
     if !named.series.is_empty() {
-        let mut probes: Vec<Probe> = named
+        let probes = named
             .series
             .iter()
             .map(|probe| Probe {
@@ -191,9 +195,6 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
                 target: target(probe.of),
             })
             .collect();
-        if default_probes {
-            add_peaks(&mut probes);
-        }
         let sampling = match named.interval {
             Interval::Every(interval) => Sampling::Interval(interval),
             Interval::EveryChange => Sampling::EveryChange {
@@ -208,33 +209,6 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
     }
 }
 
-/// A queue that is looked at now and then has been longer in between: what is to be plotted says how
-/// long.
-fn add_peaks(probes: &mut Vec<Probe>) {
-    let of = |quantity| {
-        move |probe: &Probe| match probe.target {
-            ProbeTarget::Direction(direction, of) if of == quantity => Some(direction),
-            _ => None,
-        }
-    };
-    let peaks: Vec<usize> = probes
-        .iter()
-        .filter_map(of(LinkQuantity::QueueMax))
-        .collect();
-    let queues: Vec<(usize, String)> = probes
-        .iter()
-        .filter_map(|probe| Some((of(LinkQuantity::Queue)(probe)?, probe.name.clone())))
-        .collect();
-    for (direction, name) in queues {
-        if !peaks.contains(&direction) {
-            probes.push(Probe {
-                name: format!("{name}_max"),
-                target: ProbeTarget::Direction(direction, LinkQuantity::QueueMax),
-            });
-        }
-    }
-}
-
 fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
     use FlowQuantity as Of;
     let flow_quantities = [
@@ -243,45 +217,35 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         Of::Sent,
         Of::Retransmitted,
         Of::Acknowledged,
+        Of::Goodput,
         Of::SmoothedRtt,
     ];
-    let of_flow = |index: usize, quantity| Probe {
-        name: format!("{}.{}", scenario.flows[index].name, name_of(quantity)),
-        target: ProbeTarget::Flow(index, quantity),
-    };
-    let flows = 0..scenario.flows.len();
-    let goodputs = flows
-        .clone()
-        .take(GOODPUT_OF)
-        .map(move |index| of_flow(index, Of::Goodput));
-    let flows = flows
+    let flows = scenario
+        .flows
+        .iter()
+        .enumerate()
         .take(DEFAULT_PROBES_OF)
-        .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
+        .flat_map(|(index, flow)| {
+            flow_quantities.map(|quantity| Probe {
+                name: format!("{}.{}", flow.name, name_of(quantity)),
+                target: ProbeTarget::Flow(index, quantity),
+            })
+        });
     let links = scenario
         .links
         .iter()
         .enumerate()
         .take(DEFAULT_PROBES_OF)
         .flat_map(|(index, link)| {
-            let directions = Way::ALL.iter().enumerate();
-            directions.flat_map(move |(way_index, way)| {
-                link_quantities().map(move |(quantity, name)| Probe {
-                    name: format!("{}.{way}.{name}", link.name),
-                    target: ProbeTarget::Direction(2 * index + way_index, quantity),
+            Way::ALL
+                .iter()
+                .enumerate()
+                .map(move |(way_index, way)| Probe {
+                    name: format!("{}.{way}.queue", link.name),
+                    target: ProbeTarget::Direction(2 * index + way_index, LinkQuantity::Queue),
                 })
-            })
         });
-    flows.chain(goodputs).chain(links).collect()
-}
-
-fn link_quantities() -> impl Iterator<Item = (LinkQuantity, &'static str)> {
-    use LinkQuantity as Of;
-    LinkQuantity::ALL
-        .into_iter()
-        .filter(|(quantity, ..)| {
-            matches!(quantity, Of::Queue | Of::QueueMax | Of::Dropped | Of::Lost)
-        })
-        .map(|(quantity, name, _)| (quantity, name))
+    flows.chain(links).collect()
 }
 
 fn name_of(quantity: FlowQuantity) -> &'static str {
@@ -316,7 +280,6 @@ fn target(series: Series) -> ProbeTarget {
             2 * link + usize::from(way == Way::Return),
             match series {
                 LinkSeries::Queue => LinkQuantity::Queue,
-                LinkSeries::QueueMax => LinkQuantity::QueueMax,
                 LinkSeries::QueueBytes => LinkQuantity::QueueBytes,
                 LinkSeries::Utilization => LinkQuantity::Utilization,
                 LinkSeries::Dropped => LinkQuantity::Dropped,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bentpipe_gateway::Class;
 use bentpipe_gateway::split::{self, Split};
 use bentpipe_sim::{NetworkBuilder, NodeId};
-use bentpipe_tcp::Ranges;
-use bentpipe_types::Port;
+use bentpipe_tcp::{Ranges, Rings};
+use bentpipe_types::{Agent, Port};
 
 use super::{RunError, build, congestion};
 use crate::schema::{Close, GatewayKind, SetUp};
@@ -22,12 +22,13 @@ pub(super) fn kinds(scenario: &Scenario) -> BTreeMap<String, GatewayKind> {
 }
 
 /// Puts each gateway that does more than route in its place. `ports` are the ports that each link has
-/// at its two ends.
+/// at its two ends. With `bytes`, they keep those of the streams they carry.
 pub(super) fn put(
     scenario: &Scenario,
     nodes: &[NodeId],
     ports: &[[Port; 2]],
     custom: &CustomControls,
+    bytes: bool,
     builder: &mut NetworkBuilder,
 ) -> Result<(), RunError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
@@ -37,7 +38,12 @@ pub(super) fn put(
                 let end = usize::from(scenario.links[split.facing].between[1] == index);
                 let facing = ports[split.facing][end];
                 let settings = settings(split, facing, nodes, custom)?;
-                builder.replace(nodes[index], Box::new(Split::<Ranges>::new(settings)));
+                let agent: Box<dyn Agent + Send> = if bytes {
+                    Box::new(Split::<Rings>::new(settings))
+                } else {
+                    Box::new(Split::<Ranges>::new(settings))
+                };
+                builder.replace(nodes[index], agent);
             }
         }
     }

@@ -6,12 +6,13 @@ mod congestion;
 mod direction;
 mod error;
 mod gateway;
+mod outside;
 mod summary;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bentpipe_sim::{End, Network, Progress};
+use bentpipe_sim::{End, Network, NodeId, Progress};
 use bentpipe_types::{Series, Time};
 
 use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
@@ -21,6 +22,7 @@ use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
 
 pub use error::RunError;
+pub use outside::{Closing, Outside};
 pub use summary::{
     Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary, RttSummary,
     Summary,
@@ -87,9 +89,19 @@ impl Run {
     /// A capture's place that does not exist, a file that cannot be written, a network that does
     /// not fit together.
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
+        Ok(Self::build(scenario, options, &[])?.0)
+    }
+
+    /// The same with these hosts outside, by index; and the network's nodes.
+    fn build(
+        scenario: &Scenario,
+        options: &RunOptions,
+        outside: &[usize],
+    ) -> Result<(Self, Vec<NodeId>), RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
         let queues = direction::queues(scenario);
-        let mut network = build::network(scenario, seed, &options.custom_controls)?;
+        let (mut network, nodes) =
+            build::network(scenario, seed, &options.custom_controls, outside)?;
         if !options.no_series {
             build::probe(scenario, options.default_probes, &mut network);
         }
@@ -101,7 +113,7 @@ impl Run {
             network.tap(link, end, Box::new(capture));
             captures.push((request.path.clone(), failure));
         }
-        Ok(Self {
+        let run = Self {
             network,
             end: Time::ZERO + scenario.duration,
             scenario: scenario.name.clone(),
@@ -111,7 +123,13 @@ impl Run {
             captures,
             taken: 0,
             most_records: options.most_records.unwrap_or(MAX_RECORDS),
-        })
+        };
+        Ok((run, nodes))
+    }
+
+    /// Takes the network out, and puts another in: none is an empty one.
+    fn exchange(&mut self, network: Option<Network>) -> Network {
+        std::mem::replace(&mut self.network, network.unwrap_or_default())
     }
 
     /// Runs for at most `budget` events: fewer, where that gives [`MANY_RECORDS`] that could be

@@ -135,6 +135,13 @@ pub struct Network {
     departed: Vec<Departure>,
 }
 
+impl Default for Network {
+    /// A network of nothing.
+    fn default() -> Self {
+        Self::new(Vec::new(), Vec::new(), Vec::new())
+    }
+}
+
 impl Network {
     pub(crate) fn new(
         nodes: Vec<NodeSlot>,

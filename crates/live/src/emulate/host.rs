@@ -1,0 +1,200 @@
+//! A host of the scenario as a namespace of the kernel's, and what of its TCP the kernel can do.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use bentpipe_scenario::{DelayedAck, Recovery, Scenario, TcpSettings};
+use bentpipe_types::Span;
+use netlink_packet_route::route::RouteMetric;
+use serde_json::Value;
+
+use super::netlink::Netlink;
+use crate::{Namespace, Tun, TunSettings};
+
+/// A namespace, with the device that leads into the network.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) space: Namespace,
+}
+
+/// The network's addresses: [`NodeAddresses`](bentpipe_wire::NodeAddresses) has them.
+const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 15);
+
+/// Packets from the kernel that wait to be read: a whole window may come at once.
+const QUEUE: u32 = 20_000;
+
+/// Bytes of IPv4 and TCP headers, without options.
+const HEADERS: u64 = 40;
+const TIMESTAMPS: u64 = 12;
+
+impl Host {
+    /// Makes the namespace, sets the kernel's TCP as the scenario says, and opens the device.
+    pub(crate) fn new(name: &str, address: Ipv4Addr, tcp: &TcpSettings) -> io::Result<(Self, Tun)> {
+        let space = Namespace::new()?;
+        for (parameter, value) in parameters(tcp) {
+            // Of old kernels, some have not all.
+            if let Err(error) = space.set(parameter, &value)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(error);
+            }
+        }
+        let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
+        let mtu = tcp.mss.get() + HEADERS + options;
+        let settings = TunSettings {
+            name: "bentpipe".into(),
+            ipv4: Some((address, 32)),
+            ipv6: None,
+            mtu: u16::try_from(mtu).unwrap_or(u16::MAX),
+            queue_packets: QUEUE,
+        };
+        let tun = space.enter(|| {
+            let tun = Tun::open(&settings)?;
+            let mut netlink = Netlink::routes()?;
+            netlink.loopback_up()?;
+            let interface = nix::net::if_::if_nametoindex("bentpipe")?;
+            netlink.route(NETWORK, interface, address, metrics(tcp))?;
+            // And the rest of the world, if somebody stands for it.
+            netlink.route((Ipv4Addr::UNSPECIFIED, 0), interface, address, metrics(tcp))?;
+            Ok::<_, io::Error>(tun)
+        })??;
+        let host = Self {
+            name: name.to_owned(),
+            address,
+            space,
+        };
+        Ok((host, tun))
+    }
+}
+
+/// The kernel's parameters that make its TCP the scenario's.
+fn parameters(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
+    let flag = |on: bool| u8::from(on).to_string();
+    // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
+    // the window is half, to begin with; of what is sent, an eighth is lost to it.
+    let receive = 2 * tcp.receive_buffer.get();
+    let send = tcp.send_buffer.get() + tcp.send_buffer.get() / 8;
+    let ecn = match serde_json::to_value(tcp.ecn) {
+        Ok(Value::String(word)) if word == "request" => "1",
+        Ok(Value::String(word)) if word == "off" => "0",
+        _ => "2",
+    };
+    vec![
+        ("net.ipv4.tcp_rmem", format!("4096 {receive} {receive}")),
+        ("net.ipv4.tcp_wmem", format!("4096 {send} {send}")),
+        ("net.ipv4.tcp_moderate_rcvbuf", flag(false)),
+        ("net.ipv4.tcp_no_metrics_save", flag(true)),
+        ("net.ipv4.tcp_sack", flag(tcp.sack)),
+        ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
+        ("net.ipv4.tcp_window_scaling", flag(tcp.window_scaling)),
+        ("net.ipv4.tcp_ecn", ecn.to_owned()),
+        ("net.ipv4.tcp_recovery", flag(tcp.rack)),
+        (
+            "net.ipv4.tcp_early_retrans",
+            if tcp.tail_loss_probe { "3" } else { "0" }.to_owned(),
+        ),
+        (
+            "net.ipv4.tcp_frto",
+            if tcp.f_rto { "2" } else { "0" }.to_owned(),
+        ),
+        (
+            "net.ipv4.tcp_retries2",
+            tcp.maximum_retransmissions.min(255).to_string(),
+        ),
+        (
+            "net.ipv4.tcp_syn_retries",
+            tcp.maximum_syn_retransmissions.clamp(1, 127).to_string(),
+        ),
+    ]
+}
+
+fn metrics(tcp: &TcpSettings) -> Vec<RouteMetric> {
+    let window = u32::try_from(tcp.receive_buffer.get()).unwrap_or(u32::MAX);
+    let mut metrics = vec![
+        RouteMetric::InitCwnd(tcp.initial_window),
+        // What a window may be at most; else a kernel that finds its packets well packed offers more.
+        RouteMetric::Window(window),
+        RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
+    ];
+    if tcp.delayed_ack == DelayedAck::Off {
+        metrics.push(RouteMetric::QuickAck(1));
+    }
+    metrics
+}
+
+/// Settings that the kernel is given, by their names in a resolved scenario.
+const POSSIBLE: [&str; 16] = [
+    "congestion_control",
+    "mss_bytes",
+    "send_buffer_bytes",
+    "receive_buffer_bytes",
+    "window_scaling",
+    "timestamps",
+    "sack",
+    "initial_window_segments",
+    "minimum_rto_s",
+    "ecn",
+    "rack",
+    "tail_loss_probe",
+    "f_rto",
+    "maximum_retransmissions",
+    "maximum_syn_retransmissions",
+    // Whose habits these are, the kernel is.
+    "profile",
+];
+
+/// A line for each setting of a host's that the kernel does not have, naming its key.
+///
+/// What is at Linux's default needs none: the kernel does it of itself.
+pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
+    let Some(tcp) = scenario.tcp_of(host) else {
+        return Vec::new();
+    };
+    let resolved = serde_json::to_value(scenario).unwrap_or_default();
+    let usual = usual(&resolved["nodes"][host]["tcp"]["congestion_control"]);
+    let Value::Object(ours) = &resolved["nodes"][host]["tcp"] else {
+        return Vec::new();
+    };
+    let name = &scenario.nodes[host].name;
+    let mut lines = Vec::new();
+    for (key, value) in ours {
+        let possible = match key.as_str() {
+            "recovery" => {
+                tcp.sack && tcp.recovery == Recovery::Sack
+                    || !tcp.sack && tcp.recovery == Recovery::NewReno
+            }
+            "delayed_ack_s" => {
+                tcp.delayed_ack == DelayedAck::Off
+                    || tcp.delayed_ack == DelayedAck::After(Span::from_millis(40))
+            }
+            key => POSSIBLE.contains(&key),
+        };
+        if !possible && usual.get(key) != Some(value) {
+            let key = ["_bytes", "_s", "_segments", "_bps"]
+                .into_iter()
+                .fold(key.as_str(), |key, unit| {
+                    key.strip_suffix(unit).unwrap_or(key)
+                });
+            lines.push(format!(
+                "hosts.{name}.tcp.{key}: the kernel has no such setting, and does as it does"
+            ));
+        }
+    }
+    lines
+}
+
+/// A host's settings where the file says nothing but the congestion control.
+fn usual(congestion_control: &Value) -> Value {
+    let control = congestion_control.as_str().unwrap_or("cubic");
+    let text = format!(
+        "name = \"usual\"\nduration = \"1 s\"\n\
+         hosts.a.tcp = {{ congestion_control = \"{control}\" }}\nhosts.b = {{}}\n\
+         links.l = {{ between = [\"a\", \"b\"], rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\
+         flows.f = {{ from = \"a\", to = \"b\", app = {{ kind = \"bulk\" }} }}\n"
+    );
+    let usual = Scenario::parse(&text, "usual", &[]).ok();
+    let usual = usual.and_then(|usual| serde_json::to_value(&usual).ok());
+    usual.map_or(Value::Null, |usual| usual["nodes"][0]["tcp"].clone())
+}

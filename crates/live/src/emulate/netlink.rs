@@ -1,0 +1,162 @@
+//! What the kernel is asked through netlink: interfaces, routes, and how its connections are.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+};
+use netlink_packet_route::link::{LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
+use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
+use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
+use netlink_sys::{Socket, SocketAddr};
+
+/// One answer of the kernel's, at most.
+const BUFFER: usize = 1 << 16;
+
+/// A netlink socket of the namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: Socket,
+    buffer: Vec<u8>,
+}
+
+impl Netlink {
+    fn open(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self {
+            socket,
+            buffer: vec![0; BUFFER],
+        })
+    }
+
+    /// For interfaces and routes.
+    pub(crate) fn routes() -> io::Result<Self> {
+        Self::open(NETLINK_ROUTE)
+    }
+
+    /// For connections.
+    pub(crate) fn connections() -> io::Result<Self> {
+        Self::open(NETLINK_SOCK_DIAG)
+    }
+
+    /// Asks, and lets `each` see every answer.
+    fn ask<M>(&mut self, flags: u16, message: M, mut each: impl FnMut(M)) -> io::Result<()>
+    where
+        M: NetlinkSerializable + NetlinkDeserializable + std::fmt::Debug,
+        NetlinkPayload<M>: From<M>,
+        <M as NetlinkDeserializable>::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        loop {
+            let length = self.socket.recv(&mut &mut self.buffer[..], 0)?;
+            let mut rest = self.buffer.get(..length).unwrap_or_default();
+            while !rest.is_empty() {
+                let answer = NetlinkMessage::<M>::deserialize(rest).map_err(io::Error::other)?;
+                // Messages start at multiples of four bytes.
+                let taken = (answer.header.length as usize).next_multiple_of(4).max(16);
+                rest = rest.get(taken..).unwrap_or_default();
+                match answer.payload {
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::Error(error) => {
+                        return match error.code {
+                            None => Ok(()),
+                            Some(_) => Err(error.to_io()),
+                        };
+                    }
+                    NetlinkPayload::InnerMessage(message) => each(message),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Brings the loopback interface up, without which a host cannot talk to itself.
+    pub(crate) fn loopback_up(&mut self) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = 1; // in every namespace
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
+    }
+
+    /// Sends all that is within a prefix through an interface.
+    pub(crate) fn route(
+        &mut self,
+        (prefix, length): (Ipv4Addr, u8),
+        interface: u32,
+        source: Ipv4Addr,
+        metrics: Vec<RouteMetric>,
+    ) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        message.header.destination_prefix_length = length;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Link;
+        message.header.kind = RouteType::Unicast;
+        if length > 0 {
+            let to = RouteAttribute::Destination(RouteAddress::Inet(prefix));
+            message.attributes.push(to);
+        }
+        message.attributes.push(RouteAttribute::Oif(interface));
+        let source = RouteAttribute::PrefSource(RouteAddress::Inet(source));
+        message.attributes.push(source);
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+        self.ask(flags, RouteNetlinkMessage::NewRoute(message), |_| {})
+    }
+
+    /// How the namespace's IPv4 TCP connections are: local end, remote end, and what TCP_INFO says.
+    pub(crate) fn each_connection(
+        &mut self,
+        mut each: impl FnMut(SocketAddrV4, SocketAddrV4, &TcpInfo),
+    ) -> io::Result<()> {
+        let request = SockDiagMessage::InetRequest(InetRequest {
+            family: AF_INET,
+            protocol: IPPROTO_TCP,
+            extensions: ExtensionFlags::INFO,
+            states: StateFlags::all(),
+            socket_id: SocketId::new_v4(),
+        });
+        self.ask(NLM_F_DUMP, request, |answer| {
+            let SockDiagMessage::InetResponse(response) = answer else {
+                return;
+            };
+            let id = &response.header.socket_id;
+            let (std::net::IpAddr::V4(local), std::net::IpAddr::V4(remote)) =
+                (id.source_address, id.destination_address)
+            else {
+                return;
+            };
+            for nla in &response.nlas {
+                if let Nla::TcpInfo(info) = nla {
+                    each(
+                        SocketAddrV4::new(local, id.source_port),
+                        SocketAddrV4::new(remote, id.destination_port),
+                        info,
+                    );
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,174 @@
+"""`bentpipe emulate`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from bentpipe.cli.output import made_folder, print_json
+from bentpipe.cli.progress import run_progress
+from bentpipe.cli.run import PROBES, replace_earlier, write_result
+from bentpipe.cli.run_tables import print_summary
+from bentpipe.cli.source import find_scenario, told_apart
+from bentpipe.emulation import Command, EmulateResult
+from bentpipe.emulation import emulate as run_in_real_time
+from bentpipe.errors import RequestError
+from bentpipe.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from bentpipe.scenario import Scenario
+
+# Says that this process is in a user namespace of its own already.
+_WITHIN = "BENTPIPE_USER_NAMESPACE"
+
+
+def emulate(
+    *,
+    file: str,
+    command: Sequence[str],
+    shell: str | None,
+    serve: Sequence[str],
+    seed: int | None,
+    settings: Sequence[str],
+    out: Path | None,
+    pcap: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Run in real time, write what was asked for, print the summary; return the exit status."""
+    from bentpipe import _native
+
+    scenario = find_scenario(file, settings)
+    with told_apart(scenario, command="emulate"):
+        resolved = scenario.resolved()
+    commands = _commands(resolved, command=command, shell=shell, serve=serve)
+    if (ended := _native.emulation_leftovers()) > 0:
+        _say(f"ended {ended} processes that a killed emulation had left behind")
+    become_root()
+    folder = made_folder(out) if out is not None else None
+    captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
+    if commands:
+        _say_where(scenario, commands)
+    with _signals(ignored=bool(commands)), run_progress() as progress:
+        result = run_in_real_time(
+            scenario,
+            seed=seed,
+            pcap=captures,
+            commands=commands,
+            progress=None if commands else progress,
+        )
+    for note in result.notes:
+        _say(note)
+    written = [path for _, path in captures]
+    if folder is not None:
+        result.write_parquet(folder / PROBES)
+        written = write_result(result, folder) + written
+        replace_earlier(folder, written)
+    if as_json:
+        print_json(result.summary_json)
+    elif not commands:
+        print_emulated(result)
+        for path in written:
+            print(f"wrote {path}")
+    return result.status or 0
+
+
+def print_emulated(result: EmulateResult) -> None:
+    """Print the tables of a run, and how late packets were."""
+    print_summary(result.summary, did="emulated")
+    late = result.late_ms
+    late_s = [each / 1e3 for each in (late.mean, late.p99, late.p999, late.max)]
+    mean, p99, p999, most = (format_seconds(each) for each in late_s)
+    print(f"\npackets left late by {mean} in the mean, {p99} (99%), {p999} (99.9%), {most} at most")
+
+
+def _commands(
+    scenario: Mapping[str, Any],
+    *,
+    command: Sequence[str],
+    shell: str | None,
+    serve: Sequence[str],
+) -> list[Command]:
+    """Return what is to run instead of the flows: servers first, then what is waited for."""
+    hosts = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
+
+    def known(host: str, option: str) -> str:
+        if host not in hosts:
+            shown = ", ".join(hosts[:20])
+            raise RequestError(f"{option}: no host is {host!r}; known: {shown}")
+        return host
+
+    commands = []
+    for text in serve:
+        host, found, line = text.partition("=")
+        words = tuple(shlex.split(line))
+        if not found or not words:
+            raise RequestError(f"--serve {text}: expected HOST=COMMAND")
+        commands.append(Command(host=known(host, "--serve"), words=words))
+    # Without a name, the one that the first flow is for: the client.
+    flows = scenario["flows"]
+    host = shell if shell is not None else flows[0]["to"] if flows else hosts[0]
+    if command or shell is not None:
+        words = tuple(command) or (os.environ.get("SHELL") or "/bin/sh",)
+        commands.append(Command(host=known(host, "--shell"), words=words, waited_for=True))
+    elif commands:
+        raise RequestError("--serve: nothing to wait for; name a --shell HOST or -- COMMAND")
+    return commands
+
+
+def _say_where(scenario: Scenario, commands: Sequence[Command]) -> None:
+    waited = commands[-1]
+    _say(
+        f"{scenario.path.stem}: {' '.join(waited.words)} on host {waited.host}; "
+        "the others are known by their names"
+    )
+
+
+def become_root() -> None:
+    """Go on in a user namespace, where everybody may have networks of their own, unless root.
+
+    A process with threads cannot enter one, and numpy has threads: the command starts anew.
+    """
+    if os.geteuid() == 0 or _WITHIN in os.environ or shutil.which("unshare") is None:
+        return
+    unshare = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
+        return  # what is missing is said by whoever needs it
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.environ[_WITHIN] = "1"
+    os.execvp(unshare[0], [*unshare, sys.executable, "-m", "bentpipe", *sys.argv[1:]])
+
+
+@contextlib.contextmanager
+def _signals(*, ignored: bool) -> Iterator[None]:
+    """Have SIGTERM end the emulation as Ctrl-C does; a shell keeps its Ctrl-C for itself."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    signal.signal(signal.SIGTERM, end)
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _say(line: str) -> None:
+    print(f"bentpipe: {line}", file=sys.stderr)

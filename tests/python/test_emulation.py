@@ -1,0 +1,228 @@
+"""Scenarios in real time: between the kernel's TCP connections, and a user's own programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import _native
+from bentpipe.cli import execute
+from bentpipe.cli.emulate import _commands
+from bentpipe.comparison import compare
+from bentpipe.errors import RequestError, WorkError
+from bentpipe.scenario import Scenario
+
+OBSTACLE = _native.emulation_obstacle()
+live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+
+
+def network(**changes: Any) -> dict[str, Any]:
+    """Return a scenario of a second or two: one transfer over a short link."""
+    return {
+        "name": "short",
+        "duration": "4 s",
+        "hosts": {"server": {}, "client": {}},
+        "links": {
+            "satellite": {"between": ["server", "client"], "rate": "8 Mbit/s", "delay": "25 ms"}
+        },
+        "flows": {
+            "download": {
+                "from": "server",
+                "to": "client",
+                "app": {"kind": "bulk", "size": "1 MB"},
+            }
+        },
+        **changes,
+    }
+
+
+@live
+def test_the_kernel_does_what_the_simulation_says() -> None:
+    comparison = compare(Scenario.of(network()))
+    real = comparison.emulated.flow()
+    assert (real.outcome, real.bytes_delivered) == ("finished", 1_000_000)
+    # Nothing is random here: what docs/emulation.md allows.
+    (difference,) = comparison.differences.values()
+    assert difference.transfer_time is not None
+    assert abs(difference.transfer_time) < 0.05
+    data = comparison.to_data()
+    assert data.keys() == {"predict", "run", "emulate", "difference"}
+    assert data["emulate"]["late_ms"].keys() == {"mean", "p99", "p999", "max"}
+    assert data["run"]["flows"][0].keys() - {"limited_s"} <= data["emulate"]["flows"][0].keys()
+
+
+@live
+def test_the_links_account_for_every_packet_and_probes_are_columns(tmp_path: Path) -> None:
+    capture = tmp_path / "satellite.pcapng"
+    result = bentpipe.emulate(
+        network(),
+        settings={"links.satellite.forward.errors.packet_loss_rate": 0.02},
+        pcap=[("satellite", capture)],
+    )
+    flow, (forward, back) = result.flow(), result.summary.links
+    assert flow.outcome == "finished"
+    assert forward.packets_lost > 0
+    assert flow.segments_retransmitted >= forward.packets_lost // 2
+    sent = forward.packets_delivered + forward.packets_lost + forward.packets_dropped
+    assert sent >= flow.segments_sent > 1_000_000 / 1448
+    assert back.packets_delivered > 0
+    window = result.series["download.congestion_window"]
+    assert len(window.times_s) > 5
+    assert window.values.max() >= 10 * 1448
+    delivered = result.series["download.delivered"].values
+    assert delivered[-1] == 1_000_000
+    assert capture.stat().st_size > 1_000_000
+
+
+@live
+def test_gateways_and_return_links_are_those_of_the_simulation() -> None:
+    scenario = network(
+        hosts={"server": {}, "client": {}},
+        gateways={"hub": {"kind": "router"}},
+        links={
+            "lan": {"between": ["server", "hub"], "rate": "50 Mbit/s", "delay": "1 ms"},
+            "satellite": {
+                "between": ["hub", "client"],
+                "forward": {"rate": "8 Mbit/s", "delay": "20 ms"},
+                "return": {
+                    "rate": "64 kbit/s",
+                    "delay": "20 ms",
+                    "acks": {"kind": "filter"},
+                    "compression": "rfc1144",
+                },
+            },
+        },
+    )
+    result = bentpipe.emulate(scenario)
+    assert result.flow().outcome == "finished"
+    back = next(link for link in result.summary.links if link.name == "satellite.return")
+    assert back.counters is not None
+    assert back.count("headers_ip") + back.count("headers_uncompressed") > 0
+
+
+@live
+def test_what_the_kernel_cannot_do_is_said_by_its_key() -> None:
+    tcp = {"mss": "1000 B", "initial_rto": "3 s"}
+    scenario = network(duration="1 s", hosts={"server": {"tcp": tcp}, "client": {}})
+    notes = bentpipe.emulate(scenario).notes
+    keys = [note.partition(":")[0] for note in notes if note.startswith("hosts.")]
+    assert keys == ["hosts.server.tcp.initial_rto"]
+
+
+def _has(control: str) -> bool:
+    with socket.socket() as end:
+        try:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        except OSError:
+            return False
+    return True
+
+
+@live
+@pytest.mark.skipif(_has("hybla") and _has("westwood"), reason="optional: the kernel has them all")
+def test_a_rule_that_the_kernel_has_not_is_refused() -> None:
+    control = next(each for each in ("hybla", "westwood") if not _has(each))
+    server = {"tcp": {"congestion_control": control}}
+    scenario = network(hosts={"server": server, "client": {}})
+    with pytest.raises(_native.ScenarioError, match=rf"the kernel has no \"{control}\""):
+        bentpipe.emulate(scenario)
+
+
+@live
+def test_a_users_own_programs_meet_over_the_links(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(
+        'name = "short"\nduration = "4 s"\nhosts = { server = {}, client = {} }\n'
+        'links.l = { between = ["server", "client"], rate = "8 Mbit/s", delay = "100 ms" }\n'
+        'flows.f = { from = "server", to = "client", app = { kind = "bulk" } }\n',
+        encoding="utf-8",
+    )
+    program = (
+        "import socket, time\n"
+        "began = time.monotonic()\n"
+        "while True:\n"
+        "    try: s = socket.create_connection(('server', 7000), timeout=5); break\n"
+        "    except ConnectionRefusedError: time.sleep(0.05)\n"
+        "began = time.monotonic(); s.sendall(b'x'); assert s.recv(1) == b'y'\n"
+        "print('round trip', round(time.monotonic() - began, 3))\n"
+        "raise SystemExit(7)\n"
+    )
+    server = (
+        "import socket; l = socket.create_server(('', 7000)); c, _ = l.accept(); c.recv(1); "
+        "c.sendall(b'y'); c.recv(1)"
+    )
+    arguments = ["emulate", str(file), "--serve", f'server={sys.executable} -c "{server}"']
+    status = execute([*arguments, "--", sys.executable, "-c", program])
+    out = capfd.readouterr().out
+    assert status == 7, out
+    words = out.split()
+    assert words[:2] == ["round", "trip"]
+    assert 0.2 <= float(words[2]) < 0.4
+
+
+def _marked() -> set[int]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if b"\0BENTPIPE_EMULATION=" in b"\0" + environment:
+                found.add(int(entry.name))
+    return found
+
+
+@live
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
+    file = tmp_path / "short.json"
+    program = (
+        "import bentpipe, json, sys\nfrom bentpipe.emulation import Command\n"
+        f"bentpipe.emulate(json.load(open({str(file)!r})), "
+        "commands=[Command(host='client', words=('sleep', '77'), waited_for=True)])\n"
+    )
+    file.write_text(json.dumps(network()), encoding="utf-8")
+    before = _marked()
+    emulator = subprocess.Popen([sys.executable, "-c", program])
+    deadline = time.monotonic() + 20
+    while not (started := _marked() - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert started, "the command runs"
+    emulator.send_signal(how)
+    emulator.wait(timeout=20)
+    _native.emulation_leftovers()
+    deadline = time.monotonic() + 10
+    while _marked() & started and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _marked() & started
+    hosts = Path(os.environ.get("TMPDIR", "/tmp")).glob(f"bentpipe-{emulator.pid}-*.hosts")
+    assert not list(hosts)
+
+
+def test_requests_that_cannot_be_are_one_line() -> None:
+    resolved = Scenario.of(network()).resolved()
+    with pytest.raises(RequestError, match="no host is 'nobody'; known: server, client"):
+        _commands(resolved, command=(), shell="nobody", serve=())
+    with pytest.raises(RequestError, match="expected HOST=COMMAND"):
+        _commands(resolved, command=(), shell=None, serve=("server",))
+    with pytest.raises(RequestError, match="nothing to wait for"):
+        _commands(resolved, command=(), shell=None, serve=("server=true",))
+
+
+@pytest.mark.skipif(OBSTACLE is None, reason="optional: emulation works here")
+def test_without_the_right_to_a_line_says_what_is_missing() -> None:
+    with pytest.raises(WorkError, match="nothing can be emulated here"):
+        bentpipe.emulate(network())
