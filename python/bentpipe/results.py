@@ -128,9 +128,16 @@ class DirectionResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayResult:
-    """A gateway; what it counts depends on its kind."""
+    """A gateway; what it counts depends on its kind.
+
+    `connections` has such as "split", "passed" and "refused"; `bytes_held` "now" and "max". What
+    else its kind counts is in `extra`.
+    """
 
     name: str
+    kind: str = "router"
+    connections: Mapping[str, int] = field(default_factory=dict)
+    bytes_held: Mapping[str, int] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,0 +1,22 @@
+"""From the outcomes of the cells to figures, measurements and remarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bentpipe.studies.karir1999.evidence import Evidence
+from bentpipe.studies.karir1999.figures import figures
+from bentpipe.studies.karir1999.measurements import measure
+from bentpipe.studies.karir1999.remarks import remarks
+from bentpipe.studies.study import Analysis, Outcomes
+
+if TYPE_CHECKING:
+    from bentpipe.studies.karir1999.cells import Cell
+
+
+def analyse(outcomes: Outcomes[Cell]) -> Analysis:
+    """Draw the figures and measure the claims."""
+    evidence = Evidence(outcomes)
+    return Analysis(
+        figures=figures(evidence), measurements=measure(evidence), remarks=remarks(evidence)
+    )

@@ -1,0 +1,121 @@
+"""What was simulated, by the question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bentpipe.errors import WorkError
+from bentpipe.studies.karir1999.cells import LINK_BPS, Cell, Download, Remedy
+
+if TYPE_CHECKING:
+    from bentpipe.results import FlowResult, GatewayResult, RunResult
+
+Floats = NDArray[np.float64]
+
+
+class Evidence:
+    """The outcomes of the study's cells."""
+
+    def __init__(self, outcomes: Mapping[Cell, RunResult]) -> None:
+        self.outcomes = outcomes
+
+    def has(self, cell: Cell) -> bool:
+        """Whether it was simulated."""
+        return cell in self.outcomes
+
+    def result(self, cell: Cell) -> RunResult:
+        """Return a run.
+
+        Raises
+        ------
+        WorkError
+            It was not simulated.
+        """
+        if cell not in self.outcomes:
+            raise WorkError(f"not simulated: {cell.scenario().command()}")
+        return self.outcomes[cell]
+
+    def flow(self, cell: Cell) -> FlowResult:
+        """Return what became of the (first) download."""
+        return self.result(cell).summary.flows[0]
+
+    def flows(self, cell: Cell) -> Sequence[FlowResult]:
+        """Return what became of every download."""
+        return self.result(cell).summary.flows
+
+    def gateways(self, cell: Cell) -> Sequence[GatewayResult]:
+        """Return what the gateways counted."""
+        return self.result(cell).summary.gateways
+
+    def end_s(self, cell: Cell) -> float:
+        """Return when the last byte came, or the end of the run, seconds."""
+        summary = self.result(cell).summary
+        finishes = [flow.finish_s for flow in summary.flows]
+        return max(summary.duration_s if each is None else each for each in finishes)
+
+    def link_bps(self, cell: Download) -> float:
+        """Return the satellite link's throughput during the download, headers included."""
+        links = self.result(cell).summary.links
+        forward = next(each for each in links if each.name == "satellite.forward")
+        return 8.0 * forward.bytes_delivered / self.end_s(cell)
+
+    def rtt_ms(self, cell: Download) -> float:
+        """Return the mean of the round trips that the server measured, milliseconds."""
+        mean = self.flow(cell).rtt_ms.mean
+        return float("nan") if mean is None else mean
+
+    def download_s(self, cell: Download) -> float:
+        """Return the download time, seconds."""
+        return self.end_s(cell)
+
+    def curve(self, cell: Download, series: str) -> tuple[Floats, Floats]:
+        """Return a probe's times and values."""
+        found = self.result(cell).series[series]
+        return found.times_s, found.values
+
+    def busy_s(self, cell: Download) -> float:
+        """Return how long the server has something of the file to send, seconds."""
+        times, sent = self.curve(cell, "download.sent")
+        first = self.flow(cell).first_data_s or 0.0
+        done = times[np.searchsorted(sent, sent.max())]
+        return float(done) - first
+
+    def throughput(self, cell: Download) -> tuple[Floats, Floats]:
+        """Return figure 4's curve: the link's throughput each second, bit/s."""
+        times, values = self.curve(cell, "satellite.forward.utilization")
+        return times, values * LINK_BPS
+
+    def goodput_bps(self, cell: Remedy) -> float:
+        """Return the download's goodput."""
+        return self.flow(cell).goodput_bps
+
+    def count(self, cell: Cell, *path: str) -> int:
+        """Return the sum of a counter over the gateways: `count(cell, "packets", "dropped")`."""
+        total = 0
+        for gateway in self.gateways(cell):
+            value: Any = {**gateway.extra, "bytes_held": gateway.bytes_held}
+            for key in path:
+                value = value.get(key, {})
+            total += int(value or 0)
+        return total
+
+    def most(self, cell: Cell, *path: str) -> int:
+        """Return the highest of a counter among the gateways."""
+        highest = 0
+        for gateway in self.gateways(cell):
+            value: Any = {**gateway.extra, "bytes_held": gateway.bytes_held}
+            for key in path:
+                value = value.get(key, {})
+            highest = max(highest, int(value or 0))
+        return highest
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Return Jain's index: 1 if all are equal, 1/n if one has everything."""
+    values = np.asarray(rates)
+    squares = float((values**2).sum())
+    return float(values.sum() ** 2 / (len(values) * squares)) if squares else 1.0

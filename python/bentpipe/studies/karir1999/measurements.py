@@ -1,0 +1,230 @@
+"""Each claim's measurement: a function by the claim's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from bentpipe.studies.karir1999 import cells
+from bentpipe.studies.karir1999.cells import (
+    GATEWAYS,
+    LARGE_WINDOWS,
+    LINK_BPS,
+    NAMES,
+    NETWORKS,
+    SATELLITE,
+    TERRESTRIAL,
+    Download,
+    paper,
+)
+from bentpipe.studies.karir1999.evidence import Evidence, jain
+from bentpipe.studies.study import Claim, Measurement, read_claims
+
+Measure = Callable[[Evidence, Claim], Measurement]
+
+
+def measure(evidence: Evidence) -> dict[str, Measurement]:
+    """Measure every claim."""
+    claims = read_claims(Path(__file__).parent / "claims.toml")
+    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+
+
+def _capacity(network: str) -> Measure:
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
+        bps = evidence.link_bps(paper(network))
+        return Measurement(
+            measured=f"{bps / 1e3:.0f} kbit/s, {bps / LINK_BPS:.1%} of the link",
+            holds=bps >= 0.9 * LINK_BPS,
+        )
+
+    return measured
+
+
+def _throughput(network: str, low: float, high: float) -> Measure:
+    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+        kbps = evidence.link_bps(paper(network)) / 1e3
+        holds = low * (1 - claim.tolerance) <= kbps <= high * (1 + claim.tolerance)
+        return Measurement(measured=f"{kbps:.0f} kbit/s", holds=holds)
+
+    return measured
+
+
+def _order(evidence: Evidence, _: Claim) -> Measurement:
+    found = [evidence.link_bps(paper(each)) for each in (SATELLITE, LARGE_WINDOWS, GATEWAYS)]
+    listed = ", ".join(f"{bps / 1e3:.0f}" for bps in found)
+    return Measurement(measured=f"{listed} kbit/s", holds=found == sorted(set(found)))
+
+
+def _busy_like_terrestrial(evidence: Evidence, claim: Claim) -> Measurement:
+    ours, theirs = (evidence.busy_s(paper(each)) for each in (GATEWAYS, TERRESTRIAL))
+    return Measurement(
+        measured=f"{ours:.0f} s and {theirs:.0f} s: {ours / theirs:.3f}",
+        holds=abs(ours / theirs - 1.0) <= claim.tolerance,
+    )
+
+
+def _busy_shortest(evidence: Evidence, _: Claim) -> Measurement:
+    busy = {network: evidence.busy_s(paper(network)) for network in NETWORKS}
+    listed = ", ".join(f"{NAMES[network]} {time:.0f} s" for network, time in busy.items())
+    longest = max(busy[TERRESTRIAL], busy[GATEWAYS])
+    return Measurement(measured=listed, holds=longest < min(busy[SATELLITE], busy[LARGE_WINDOWS]))
+
+
+def _rtt(network: str, expected: float) -> Measure:
+    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+        rtt = evidence.rtt_ms(paper(network))
+        return Measurement(
+            measured=f"{rtt:.0f} ms", holds=abs(rtt / expected - 1.0) <= claim.tolerance
+        )
+
+    return measured
+
+
+def _rtt_satellite(evidence: Evidence, _: Claim) -> Measurement:
+    found = [evidence.rtt_ms(paper(each)) for each in (SATELLITE, LARGE_WINDOWS)]
+    return Measurement(
+        measured=f"{found[0]:.0f} ms, with large windows {found[1]:.0f} ms",
+        holds=all(500.0 <= each <= 600.0 for each in found),
+    )
+
+
+def _rtt_order(evidence: Evidence, _: Claim) -> Measurement:
+    found = [evidence.rtt_ms(paper(each)) for each in (GATEWAYS, TERRESTRIAL, SATELLITE)]
+    listed = ", ".join(f"{each:.0f}" for each in found)
+    return Measurement(measured=f"{listed} ms", holds=found == sorted(set(found)))
+
+
+def _faster(than: str, low: float, high: float) -> Measure:
+    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+        times = [evidence.download_s(paper(each)) for each in (than, GATEWAYS)]
+        ratio = times[0] / times[1]
+        return Measurement(
+            measured=f"{times[0]:.0f} s and {times[1]:.0f} s: {ratio:.2f}",
+            holds=low * (1 - claim.tolerance) <= ratio <= high * (1 + claim.tolerance),
+        )
+
+    return measured
+
+
+def _one_window(evidence: Evidence, claim: Claim) -> Measurement:
+    parts, holds = [], False
+    for window in cells.WINDOWS:
+        kbps = evidence.link_bps(Download(network=SATELLITE, window=window)) / 1e3
+        rtt = evidence.rtt_ms(Download(network=TERRESTRIAL, window=window))
+        both = (
+            abs(kbps / 500.0 - 1.0) <= claim.tolerance and abs(rtt / 150.0 - 1.0) <= claim.tolerance
+        )
+        holds |= both
+        if both:
+            parts.append(f"{window / 1024:.0f} KiB: {kbps:.0f} kbit/s and {rtt:.0f} ms")
+    return Measurement(measured="; ".join(parts) or "none of the sweep", holds=holds)
+
+
+def _independent(evidence: Evidence, claim: Claim) -> Measurement:
+    plain, enhanced = (evidence.flow(cell).goodput_bps for cell in cells.INDEPENDENT)
+    return Measurement(
+        measured=f"{enhanced / 1e3:.0f} and {plain / 1e3:.0f} kbit/s: {enhanced / plain:.3f}",
+        holds=abs(enhanced / plain - 1.0) <= claim.tolerance,
+    )
+
+
+def _recovery(evidence: Evidence, _: Claim) -> Measurement:
+    ours, theirs = (evidence.flow(cell).goodput_bps for cell in cells.LAN_LOSS)
+    return Measurement(
+        measured=f"{ours / 1e3:.0f} and {theirs / 1e3:.0f} kbit/s: {ours / theirs:.2f}",
+        holds=ours / theirs >= 1.5,
+    )
+
+
+def _processing(evidence: Evidence, claim: Claim) -> Measurement:
+    slow = evidence.flow(cells.SLOW).goodput_bps
+    fast = evidence.flow(paper(GATEWAYS)).goodput_bps
+    dropped = evidence.count(cells.SLOW, "packets", "dropped")
+    return Measurement(
+        measured=f"{slow / fast:.2f} of the goodput, {dropped} packets dropped by the gateway",
+        holds=abs(slow / fast / 0.5 - 1.0) <= claim.tolerance and dropped > 0,
+    )
+
+
+def _back_pressure(evidence: Evidence, _: Claim) -> Measurement:
+    cell = paper(GATEWAYS)
+    held = evidence.most(cell, "bytes_held", "max")
+    dropped = evidence.count(cell, "packets", "dropped")
+    room = cells.STATED_WINDOW + cells.LARGE_WINDOW
+    whole = evidence.flow(cell).bytes_delivered == cells.FILE_BYTES
+    return Measurement(
+        measured=f"at most {held / 1e3:.0f} kB held of {room / 1e3:.0f} kB, {dropped} dropped",
+        holds=held <= room and dropped == 0 and whole,
+    )
+
+
+def _background(evidence: Evidence, _: Claim) -> Measurement:
+    parts = []
+    indices = []
+    for cell in cells.CROWD:
+        index = jain([flow.goodput_bps for flow in evidence.flows(cell)])
+        share = evidence.link_bps(cell) / LINK_BPS
+        indices.append((index, share))
+        parts.append(f"{NAMES[cell.network]}: Jain's index {index:.3f}, link {share:.0%}")
+    return Measurement(
+        measured="; ".join(parts), holds=indices[0][0] >= 0.9 and indices[0][1] >= 0.9
+    )
+
+
+def _same_rule(evidence: Evidence, claim: Claim) -> Measurement:
+    plain, split = (evidence.flow(cell).goodput_bps for cell in cells.SAME_RULE)
+    return Measurement(
+        measured=f"{split / 1e6:.2f} and {plain / 1e6:.2f} Mbit/s: {split / plain:.3f}",
+        holds=abs(split / plain - 1.0) <= claim.tolerance,
+    )
+
+
+def _early_answer(evidence: Evidence, claim: Claim) -> Measurement:
+    none, whole, early = (evidence.flow(cell).finish_s or float("nan") for cell in cells.ANSWERS)
+    saved = whole - early
+    return Measurement(
+        measured=f"1 kB is there after {none:.3f} s without gateways, {whole:.3f} s with an "
+        f"end-to-end set-up, {early:.3f} s with an early answer: {saved * 1e3:.0f} ms saved",
+        holds=abs(saved / cells.ROUND_TRIP_S - 1.0) <= claim.tolerance,
+    )
+
+
+def _memory(evidence: Evidence, _: Claim) -> Measurement:
+    # No run of the study sets another memory than the default.
+    most, runs = 0, 0
+    for cell in evidence.outcomes:
+        if evidence.gateways(cell):
+            runs += 1
+            most = max(most, evidence.most(cell, "bytes_promised", "max"))
+    memory = 256 << 20
+    return Measurement(
+        measured=f"{runs} runs: at most {most / 2**20:.1f} of {memory / 2**20:.0f} MiB promised",
+        holds=0 < most <= memory,
+    )
+
+
+_MEASURES: Final[Mapping[str, Measure]] = {
+    "terrestrial-capacity": _capacity(TERRESTRIAL),
+    "satellite-500": _throughput(SATELLITE, 500.0, 500.0),
+    "large-windows-850": _throughput(LARGE_WINDOWS, 800.0, 900.0),
+    "gateways-capacity": _capacity(GATEWAYS),
+    "order": _order,
+    "utilisation-like-terrestrial": _busy_like_terrestrial,
+    "utilisation-shortest": _busy_shortest,
+    "rtt-terrestrial": _rtt(TERRESTRIAL, 150.0),
+    "rtt-satellite": _rtt_satellite,
+    "rtt-gateways": _rtt(GATEWAYS, 75.0),
+    "rtt-order": _rtt_order,
+    "download-gateways": _faster(SATELLITE, 3.0, 4.0),
+    "download-large-windows": _faster(LARGE_WINDOWS, 2.0, 3.0),
+    "one-window": _one_window,
+    "independent-of-hosts": _independent,
+    "faster-recovery": _recovery,
+    "processing-cost": _processing,
+    "back-pressure": _back_pressure,
+    "background": _background,
+    "same-rule-gains-nothing": _same_rule,
+    "early-answer": _early_answer,
+    "memory-bounded": _memory,
+}
