@@ -132,5 +132,8 @@ def load(
 def json_schema() -> str:
     """Return the JSON Schema of the scenario file."""
 
+def results_schema() -> str:
+    """Return the JSON Schema of the object that `bentpipe run --json` prints."""
+
 def lists() -> dict[str, list[str]]:
     """Return the names that a scenario file may use, by kind ("congestion-controls", ...)."""

@@ -145,6 +145,7 @@ class GatewayResult:
 class Summary:
     """A run as a whole. `wall_s` is the only field that differs between equal runs."""
 
+    results_version: int
     scenario: str
     seed: int
     duration_s: float

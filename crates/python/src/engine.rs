@@ -165,6 +165,11 @@ pub(crate) fn json_schema() -> String {
     format!("{:#}", bentpipe_scenario::json_schema())
 }
 
+/// The JSON Schema of a run's results.
+pub(crate) fn results_schema() -> String {
+    format!("{:#}", bentpipe_scenario::results_schema())
+}
+
 /// Names a scenario file may use, by kind.
 pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     macro_rules! names {

@@ -195,6 +195,12 @@ fn json_schema() -> String {
     engine::json_schema()
 }
 
+/// Return the JSON Schema of a run's summary.
+#[pyfunction]
+fn results_schema() -> String {
+    engine::results_schema()
+}
+
 /// Return the names that a scenario file may use, by kind ("congestion-controls", "queues", ...).
 #[pyfunction]
 fn lists() -> BTreeMap<String, Vec<String>> {
@@ -216,6 +222,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(results_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;
     Ok(())
 }

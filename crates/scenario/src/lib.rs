@@ -50,7 +50,8 @@ pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
     CaptureRequest, Closing, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
-    LinkSummary, MANY_RECORDS, Outside, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
+    LinkSummary, MANY_RECORDS, Outside, RESULTS_VERSION, RttSummary, Run, RunError, RunOptions,
+    RunOutput, Summary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
@@ -60,4 +61,5 @@ pub use schema::{
     AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, Compression, CongestionAvoidance,
     CongestionControl, CongestionControlName, FilterMode, GatewayKind, IdleRestart,
     InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing, json_schema,
+    results_schema,
 };

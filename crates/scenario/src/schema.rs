@@ -30,7 +30,7 @@ pub use congestion::{
 };
 pub use flow::{AppFile, AppKind, FlowFile};
 pub use gateway::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp};
-pub use json::json_schema;
+pub use json::{json_schema, results_schema};
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile};
 pub use named::{Name, Named};
 pub use node::HostFile;

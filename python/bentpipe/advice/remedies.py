@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.prediction.paths import Direction, FlowPath, flow_paths
+from bentpipe.prediction.paths import FlowPath, flow_paths
 
 if TYPE_CHECKING:
+    from bentpipe.prediction.network import Direction
     from bentpipe.scenario import Scenario
 
 # A link on which no congestion control needs help has a shorter delay than this, one way.

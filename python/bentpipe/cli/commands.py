@@ -365,11 +365,16 @@ def _list(
 
 
 @application.command("schema")
-def _schema() -> None:
-    """Print the JSON Schema of the scenario file, for editors."""
+def _schema(
+    of: Annotated[
+        str,
+        typer.Argument(metavar="[WHAT]", help="scenario (the default), or results."),
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of the scenario file, for editors, or of what `run --json` prints."""
     from bentpipe.cli.listing import print_schema
 
-    print_schema()
+    print_schema(of)
 
 
 @application.command("doctor")

@@ -31,11 +31,20 @@ def print_list(*, kind: str | None, as_json: bool) -> None:
         print(f"{name:<{width}}  {described.get(name, '')}".rstrip())
 
 
-def print_schema() -> None:
-    """Print the JSON Schema of the scenario file."""
+def print_schema(of: str) -> None:
+    """Print the JSON Schema of the scenario file, or of a run's results.
+
+    Raises
+    ------
+    RequestError
+        There is no schema of that.
+    """
     from bentpipe import _native
 
-    print_json(_native.json_schema())
+    schemas = {"scenario": _native.json_schema, "results": _native.results_schema}
+    if of not in schemas:
+        raise RequestError(f"schema {of}: expected {' or '.join(schemas)}")
+    print_json(schemas[of]())
 
 
 def kinds_of_names() -> dict[str, list[str]]:

@@ -24,8 +24,8 @@ use capture::{Capture, CaptureFailure};
 pub use error::RunError;
 pub use outside::{Closing, Outside};
 pub use summary::{
-    Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary, RttSummary,
-    Summary,
+    Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary,
+    RESULTS_VERSION, RttSummary, Summary,
 };
 
 /// A capture to write during a run.

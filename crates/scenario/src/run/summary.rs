@@ -1,12 +1,14 @@
 //! What a run has come to, as the JSON object that `bentpipe run --json` prints.
 //!
-//! The names are a contract: fields may be added, none renamed.
+//! The names are a contract: fields may be added, none renamed, or [`RESULTS_VERSION`] goes up
+//! (`tests/results.rs` has the names of this version).
 
 use std::collections::BTreeMap;
 
 use bentpipe_sim::{AgentOutcome, DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{Limit, LimitedTimes, RttStatistics, Statistics};
 use bentpipe_types::{Span, Time};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -14,9 +16,14 @@ use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
 
-/// A run's summary.
-#[derive(Clone, Debug, Serialize)]
+/// The version of the names below. A field that is added leaves it as it is.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// What a run has come to: the object that `bentpipe run --json` prints.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Summary {
+    /// The version of these names: 1. It goes up when one is renamed or means something else.
+    pub results_version: u32,
     /// The scenario's name.
     pub scenario: String,
     /// The seed it ran with.
@@ -41,11 +48,12 @@ pub struct Summary {
 }
 
 /// A flow's summary.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct FlowSummary {
     /// Its name.
     pub name: String,
     /// How it stands at the end: `finished`, `running`, `gave up`, `refused` or `reset`.
+    #[schemars(extend("enum" = ["finished", "running", "gave up", "refused", "reset"]))]
     pub outcome: &'static str,
     /// Bytes delivered in order to the receiving application.
     pub bytes_delivered: u64,
@@ -75,7 +83,7 @@ pub struct FlowSummary {
 
 /// For how many seconds each of these kept the sender from sending more. Together, they are the time
 /// during which anything was unsent or unacknowledged.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct LimitedSummary {
     /// The congestion window, which slow start still opened.
     pub slow_start: f64,
@@ -94,7 +102,7 @@ pub struct LimitedSummary {
 }
 
 /// Round-trip times in milliseconds; null before the first sample.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct RttSummary {
     /// The shortest.
     pub min: Option<f64>,
@@ -107,7 +115,7 @@ pub struct RttSummary {
 }
 
 /// A link direction's summary.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct LinkSummary {
     /// `satellite.forward`.
     pub name: String,
@@ -136,7 +144,7 @@ pub struct LinkSummary {
 
 /// What the parts of a link direction have counted: packets dropped and acknowledgments removed,
 /// restored, delayed and refused, by reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CountersSummary {
     /// All flows together.
     pub total: Counted,
@@ -148,7 +156,7 @@ pub struct CountersSummary {
 pub type Counted = BTreeMap<&'static str, u64>;
 
 /// A gateway's summary.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GatewaySummary {
     /// Its name.
     pub name: String,
@@ -171,6 +179,7 @@ impl Summary {
         gateways: &BTreeMap<String, GatewayKind>,
     ) -> Self {
         Self {
+            results_version: RESULTS_VERSION,
             scenario,
             seed,
             duration_s: duration.as_secs_f64(),

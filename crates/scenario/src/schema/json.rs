@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::ScenarioFile;
+use crate::run::{RESULTS_VERSION, Summary};
 
 /// The JSON Schema (draft 7) of a scenario file, for editors and for the reference: every key with
 /// its description, default, pattern and examples, in the order in which they are best explained.
@@ -15,11 +16,43 @@ pub fn json_schema() -> Value {
         keywords.insert("title".to_owned(), "bentpipe scenario".into());
     }
     tidy(&mut schema);
+    join_lines(&mut schema);
     schema
 }
 
-/// Takes out what is Rust's and not TOML's: null for what may be left out, and the line breaks of
-/// comments.
+/// The JSON Schema (draft 7) of what `bentpipe run --json` prints: every field with what it is.
+#[must_use]
+pub fn results_schema() -> Value {
+    let settings = SchemaSettings::draft07().for_serialize();
+    let generator = settings.into_generator();
+    let mut schema = generator.into_root_schema_for::<Summary>().to_value();
+    if let Value::Object(keywords) = &mut schema {
+        let title = format!("bentpipe results, version {RESULTS_VERSION}");
+        keywords.insert("title".to_owned(), title.into());
+    }
+    join_lines(&mut schema);
+    schema
+}
+
+/// Takes out the line breaks of comments.
+fn join_lines(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        Value::Object(keywords) => {
+            if let Some(Value::String(text)) = keywords.get_mut("description") {
+                let paragraphs: Vec<_> = text
+                    .split("\n\n")
+                    .map(|lines| lines.replace('\n', " "))
+                    .collect();
+                *text = paragraphs.join("\n\n");
+            }
+            keywords.values_mut().for_each(join_lines);
+        }
+        _ => {}
+    }
+}
+
+/// Takes out what is Rust's and not TOML's: null for what may be left out.
 fn tidy(schema: &mut Value) {
     let null = Value::from("null");
     match schema {
@@ -48,13 +81,6 @@ fn tidy(schema: &mut Value) {
                         keywords.extend(only);
                     }
                 }
-            }
-            if let Some(Value::String(text)) = keywords.get_mut("description") {
-                let paragraphs: Vec<_> = text
-                    .split("\n\n")
-                    .map(|lines| lines.replace('\n', " "))
-                    .collect();
-                *text = paragraphs.join("\n\n");
             }
             keywords.values_mut().for_each(tidy);
         }

@@ -1,0 +1,122 @@
+//! The names in results are a contract: what is there stays, under its name and with its type, or
+//! `RESULTS_VERSION` goes up.
+
+use std::collections::BTreeSet;
+
+use bentpipe_scenario::{RESULTS_VERSION, RunOptions, Scenario, results_schema};
+use serde_json::Value;
+
+/// The fields of version 1, each with its type. When a field is added, a line is added. A line that
+/// has to be changed or removed breaks other people's tools: then the version goes up.
+const VERSION_1: &str = include_str!("results-1.txt");
+
+/// `flows[].rtt_ms.p95 number null` for every field that the schema describes.
+fn fields(root: &Value, schema: &Value, path: &str, found: &mut BTreeSet<String>) {
+    let references = [
+        Some(schema),
+        schema.pointer("/allOf/0"),
+        schema.pointer("/anyOf/0"),
+    ];
+    let reference = references
+        .into_iter()
+        .flatten()
+        .find_map(|part| part.get("$ref")?.as_str());
+    if let Some(reference) = reference {
+        let target = root.pointer(reference.trim_start_matches('#'));
+        fields(root, target.expect("a sound schema"), path, found);
+        return;
+    }
+    let types = match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind.clone()],
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(|kind| kind.as_str().map(str::to_owned))
+            .collect(),
+        _ => vec!["string".to_owned()],
+    };
+    if !path.is_empty() {
+        found.insert(format!("{path} {}", types.join(" ")));
+    }
+    if let Some(Value::Object(properties)) = schema.get("properties") {
+        for (name, part) in properties {
+            let dot = if path.is_empty() { "" } else { "." };
+            fields(root, part, &format!("{path}{dot}{name}"), found);
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        fields(root, items, &format!("{path}[]"), found);
+    }
+}
+
+#[test]
+fn a_renamed_field_breaks_this_test() {
+    let schema = results_schema();
+    let mut now = BTreeSet::new();
+    fields(&schema, &schema, "", &mut now);
+    let then: BTreeSet<String> = VERSION_1.lines().map(str::to_owned).collect();
+    assert_eq!(RESULTS_VERSION, 1, "a new version needs a new list");
+    let gone: Vec<_> = then.difference(&now).collect();
+    assert!(
+        gone.is_empty(),
+        "fields of version 1 that are no more: {gone:#?}"
+    );
+    let new: Vec<_> = now.difference(&then).collect();
+    assert!(
+        new.is_empty(),
+        "add these lines to tests/results-1.txt: {new:#?}"
+    );
+}
+
+/// What a run prints has all of the fields, and no others.
+#[test]
+fn a_run_has_the_fields_of_the_schema() {
+    let text = r#"
+        name = "n"
+        duration = "10 s"
+        hosts = { a = {}, b = {} }
+        links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", acks.kind = "filter" }
+        flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "10 kB" } }
+    "#;
+    let scenario = Scenario::parse(text, "n.toml", &[]).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    let json = serde_json::to_value(&output.summary).expect("JSON");
+    assert_eq!(json["results_version"], RESULTS_VERSION);
+    let schema = results_schema();
+    let mut described = BTreeSet::new();
+    fields(&schema, &schema, "", &mut described);
+    let names: BTreeSet<&str> = described
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let mut seen = BTreeSet::new();
+    walk(&json, "", &mut seen);
+    let counted = |name: &&String| name.starts_with("links[].counters.");
+    let unknown: Vec<_> = seen
+        .iter()
+        .filter(|name| !names.contains(name.as_str()) && !counted(name))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !seen.contains(**name) && !name.starts_with("gateways[]"))
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+fn walk(value: &Value, path: &str, seen: &mut BTreeSet<String>) {
+    if !path.is_empty() {
+        seen.insert(path.to_owned());
+    }
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let dot = if path.is_empty() { "" } else { "." };
+                walk(member, &format!("{path}{dot}{name}"), seen);
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| walk(item, &format!("{path}[]"), seen)),
+        _ => {}
+    }
+}
