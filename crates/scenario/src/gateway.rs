@@ -15,6 +15,8 @@ pub enum Gateway {
     Router,
     /// It ends connections, and makes one on each side.
     Split(Arc<SplitGateway>),
+    /// It acknowledges on behalf of hosts.
+    Hybrid(Arc<HybridGateway>),
 }
 
 impl Gateway {
@@ -24,6 +26,7 @@ impl Gateway {
         match self {
             Self::Router => GatewayKind::Router,
             Self::Split(_) => GatewayKind::Split,
+            Self::Hybrid(_) => GatewayKind::Hybrid,
         }
     }
 
@@ -33,6 +36,7 @@ impl Gateway {
         match self {
             Self::Router => &[],
             Self::Split(_) => bentpipe_gateway::split::GAUGES,
+            Self::Hybrid(_) => bentpipe_gateway::hybrid::GAUGES,
         }
     }
 }
@@ -63,6 +67,48 @@ pub struct SplitGateway {
     pub warm_path: bool,
     /// After so long without a packet, a connection is reset.
     pub idle_timeout: Span,
+}
+
+/// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) says what each setting does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HybridGateway {
+    /// The link that its hosts are behind, by index; it ends at this gateway.
+    pub facing: usize,
+    /// The window offered to servers.
+    pub receive_buffer: Bytes,
+    /// Most bytes held of one connection.
+    pub store: Bytes,
+    /// Most bytes held of all.
+    pub memory: Bytes,
+    /// Connections answered for at most.
+    pub connections: u32,
+    /// How long an acknowledgment waits at most.
+    pub ack_timeout: Span,
+    /// Segments acknowledged at once; none: only time tells.
+    pub ack_every: Option<u32>,
+    /// How far beyond a host's window is sent.
+    pub anticipation: Anticipation,
+    /// The TCP towards the hosts; none: the paper's timer.
+    pub tcp: Option<TcpSettings>,
+    /// That TCP has a congestion window.
+    pub congestion_window: bool,
+    /// The fixed timeout; none: adaptive.
+    pub retransmission_timeout: Option<Span>,
+    /// How long a host may make no progress.
+    pub give_up: Span,
+    /// After so long without a packet, a connection is forgotten.
+    pub idle_timeout: Span,
+}
+
+/// How far beyond a host's window a hybrid gateway sends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Anticipation {
+    /// As far as there is something to send.
+    Unlimited,
+    /// Not at all.
+    Strict,
+    /// So many times the window.
+    Factor(f64),
 }
 
 /// Connections, by who takes part.

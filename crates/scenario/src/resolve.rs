@@ -4,6 +4,7 @@ mod acks;
 mod directory;
 mod flows;
 mod gateways;
+mod hybrid;
 pub mod limits;
 mod links;
 mod nodes;

@@ -29,7 +29,9 @@ pub use congestion::{
     InitialThreshold,
 };
 pub use flow::{AppFile, AppKind, FlowFile};
-pub use gateway::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp};
+pub use gateway::{
+    AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
+};
 pub use json::{json_schema, results_schema};
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile};
 pub use named::{Name, Named};

@@ -4,11 +4,13 @@ use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use bentpipe_types::Span;
+
 use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
 use crate::schema::GatewayKind;
 use crate::{
-    Acks, App, Direction, Errors, Flow, Gateway, Link, Node, NodeKind, Probes, Queue, QueueRule,
-    RandomErrors, Scenario, SplitGateway, TcpSettings, TrafficClass,
+    Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
+    Probes, Queue, QueueRule, RandomErrors, Scenario, SplitGateway, TcpSettings, TrafficClass,
 };
 
 impl Serialize for Scenario {
@@ -57,6 +59,11 @@ fn node(node: &Node, scenario: &Scenario) -> Value {
             data["name"] = node.name.clone().into();
             data
         }
+        NodeKind::Gateway(Gateway::Hybrid(hybrid)) => {
+            let mut data = hybrid_gateway(hybrid, scenario);
+            data["name"] = node.name.clone().into();
+            data
+        }
     }
 }
 
@@ -89,6 +96,29 @@ fn split_gateway(split: &SplitGateway, scenario: &Scenario) -> Value {
         })),
         "warm_path": split.warm_path,
         "idle_timeout_s": split.idle_timeout.as_secs_f64(),
+    })
+}
+
+fn hybrid_gateway(hybrid: &HybridGateway, scenario: &Scenario) -> Value {
+    json!({
+        "kind": GatewayKind::Hybrid,
+        "facing": scenario.links[hybrid.facing].name,
+        "receive_buffer_bytes": hybrid.receive_buffer.get(),
+        "store_bytes": hybrid.store.get(),
+        "memory_bytes": hybrid.memory.get(),
+        "connections": hybrid.connections,
+        "ack_timeout_s": hybrid.ack_timeout.as_secs_f64(),
+        "ack_every": hybrid.ack_every,
+        "anticipation": match hybrid.anticipation {
+            Anticipation::Unlimited => json!("unlimited"),
+            Anticipation::Strict => json!("strict"),
+            Anticipation::Factor(factor) => json!(factor),
+        },
+        "tcp": hybrid.tcp.as_ref().map(tcp),
+        "congestion_window": hybrid.tcp.is_some() && hybrid.congestion_window,
+        "retransmission_timeout_s": hybrid.retransmission_timeout.map(Span::as_secs_f64),
+        "give_up_s": hybrid.give_up.as_secs_f64(),
+        "idle_timeout_s": hybrid.idle_timeout.as_secs_f64(),
     })
 }
 

@@ -46,7 +46,7 @@ use tracked::{Fate, Hall, Phase, Side, Tracked};
 pub use settings::{Anticipation, Recovery, Settings};
 
 /// What probes may look at: first of all connections together, then of the one heard of last.
-const GAUGES: &[Gauge] = &[
+pub const GAUGES: &[Gauge] = &[
     gauge("buffered", "B"),
     gauge("connections", "connections"),
     gauge("host_window", "B"),

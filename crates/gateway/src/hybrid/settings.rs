@@ -28,7 +28,8 @@ pub struct Settings {
     pub anticipation: Anticipation,
     /// How what the host doesn't acknowledge is sent again.
     pub recovery: Recovery,
-    /// The retransmission timeout. `None`: adaptive (RFC 6298), from 200 ms on.
+    /// The retransmission timeout. `None`: adaptive (RFC 6298), 200 ms at least with the timer alone,
+    /// what the TCP says with that.
     pub retransmission_timeout: Option<Span>,
     /// Without progress for so long, a host is given up and the server told by RST.
     pub give_up: Span,
@@ -59,12 +60,12 @@ pub enum Recovery {
     /// The paper's: when the timer expires, the first unacknowledged segment. No congestion window.
     #[default]
     Timer,
-    /// As a TCP does it: this recovery, and this window rule; `None`: no congestion window.
+    /// As a TCP does it: its loss recovery, window rule and pacing.
     Tcp {
-        /// Loss recovery; SACK where both ends do it.
-        recovery: RecoveryKind,
-        /// The window rule.
-        congestion_control: Option<CongestionControlKind>,
+        /// The TCP. What of it isn't the sender's half has no effect.
+        config: Box<Config>,
+        /// It has a congestion window; else only the host's window bounds what is under way.
+        window: bool,
     },
 }
 
@@ -132,15 +133,39 @@ impl Settings {
 
     /// What the sender's half towards a host is made of.
     pub(super) fn sender(&self) -> Config {
-        let base = Config {
-            tail_loss_probe: false,
-            rto_rule: RtoRule::Rfc6298,
-            initial_rto: Span::from_secs(1),
-            minimum_rto: Span::from_millis(200),
-            maximum_rto: Span::from_secs(60),
-            ..Config::default()
+        let unlimited =
+            || CongestionControlKind::Custom(CustomFactory::new("none", || Box::new(Unlimited)));
+        let base = match &self.recovery {
+            Recovery::Timer => Config {
+                recovery: RecoveryKind::Reno,
+                sack: false,
+                congestion_control: unlimited(),
+                pacing: PacingKind::Off,
+                idle_restart: IdleRestart::Off,
+                rto_rule: RtoRule::Rfc6298,
+                ..Config::default()
+            },
+            Recovery::Tcp {
+                config,
+                window: true,
+            } => config.as_ref().clone(),
+            Recovery::Tcp {
+                config,
+                window: false,
+            } => Config {
+                congestion_control: unlimited(),
+                // Both have a window to work on.
+                proportional_rate_reduction: false,
+                idle_restart: IdleRestart::Off,
+                ..config.as_ref().clone()
+            },
         };
-        let base = match self.retransmission_timeout {
+        let base = Config {
+            // A probe would be a new segment, or the last again: here the timers say which.
+            tail_loss_probe: false,
+            ..base
+        };
+        match self.retransmission_timeout {
             Some(fixed) => Config {
                 initial_rto: fixed,
                 minimum_rto: fixed,
@@ -148,32 +173,6 @@ impl Settings {
                 ..base
             },
             None => base,
-        };
-        let unlimited =
-            || CongestionControlKind::Custom(CustomFactory::new("none", || Box::new(Unlimited)));
-        match &self.recovery {
-            Recovery::Timer => Config {
-                recovery: RecoveryKind::Reno,
-                sack: false,
-                congestion_control: unlimited(),
-                pacing: PacingKind::Off,
-                ..base
-            },
-            Recovery::Tcp {
-                recovery,
-                congestion_control,
-            } => Config {
-                recovery: *recovery,
-                congestion_control: congestion_control.clone().unwrap_or_else(unlimited),
-                // Both have a window to work on.
-                proportional_rate_reduction: congestion_control.is_some(),
-                idle_restart: if congestion_control.is_some() {
-                    IdleRestart::Decay
-                } else {
-                    IdleRestart::Off
-                },
-                ..base
-            },
         }
     }
 }

@@ -15,12 +15,12 @@ use crate::schema::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, 
 use crate::{CustomControls, Link, Way};
 
 /// RFC 5382, requirement 5
-const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
-const SHORTEST_IDLE_TIMEOUT: Span = Span::from_secs(1);
-const MEMORY: Bytes = Bytes::new(256 << 20);
+pub(super) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
+pub(super) const SHORTEST_IDLE_TIMEOUT: Span = Span::from_secs(1);
+pub(super) const MEMORY: Bytes = Bytes::new(256 << 20);
 /// A connection's state and its two first windows, at least.
-const LEAST_MEMORY: u64 = 256 << 10;
-const MOST_MEMORY: u64 = 1 << 40;
+pub(super) const LEAST_MEMORY: u64 = 256 << 10;
+pub(super) const MOST_MEMORY: u64 = 1 << 40;
 const LEAST_BUFFER: u64 = 128 << 10;
 const MOST_BUFFER: u64 = 1 << 29;
 const LONGEST_PROCESSING: Span = Span::from_secs(1);
@@ -49,6 +49,10 @@ pub(super) fn resolve(
     match file.kind {
         GatewayKind::Router => Ok(Gateway::Router),
         GatewayKind::Split => Ok(Gateway::Split(Arc::new(split(name, file, node, around)?))),
+        GatewayKind::Hybrid => {
+            let hybrid = super::hybrid::resolve(name, file, node, around)?;
+            Ok(Gateway::Hybrid(Arc::new(hybrid)))
+        }
     }
 }
 
@@ -134,7 +138,7 @@ pub(super) fn facing(
 }
 
 /// Twice what the link holds: so much is under way while as much is still to be confirmed.
-fn buffer(link: &Link) -> Bytes {
+pub(super) fn buffer(link: &Link) -> Bytes {
     let rate = Way::ALL
         .iter()
         .map(|way| link.direction(*way).rate)

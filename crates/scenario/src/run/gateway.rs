@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_gateway::Class;
+use bentpipe_gateway::hybrid::{self, Hybrid};
 use bentpipe_gateway::split::{self, Split};
 use bentpipe_sim::{NetworkBuilder, NodeId};
 use bentpipe_tcp::{Ranges, Rings};
@@ -10,7 +11,10 @@ use bentpipe_types::{Agent, Port};
 
 use super::{RunError, build, congestion};
 use crate::schema::{Close, GatewayKind, SetUp};
-use crate::{CustomControls, Gateway, NodeKind, Scenario, SplitGateway, TcpSettings, TrafficClass};
+use crate::{
+    Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Scenario, SplitGateway,
+    TcpSettings, TrafficClass,
+};
 
 /// Each gateway's kind, by name.
 pub(super) fn kinds(scenario: &Scenario) -> BTreeMap<String, GatewayKind> {
@@ -44,6 +48,12 @@ pub(super) fn put(
                     Box::new(Split::<Ranges>::new(settings))
                 };
                 builder.replace(nodes[index], agent);
+            }
+            NodeKind::Gateway(Gateway::Hybrid(gateway)) => {
+                let end = usize::from(scenario.links[gateway.facing].between[1] == index);
+                let facing = ports[gateway.facing][end];
+                let settings = hybrid_settings(gateway, facing, custom)?;
+                builder.replace(nodes[index], Box::new(Hybrid::new(settings)));
             }
         }
     }
@@ -81,6 +91,38 @@ fn settings(
         }),
         warm_path: gateway.warm_path,
         idle_timeout: gateway.idle_timeout,
+    })
+}
+
+fn hybrid_settings(
+    gateway: &HybridGateway,
+    facing: Port,
+    custom: &CustomControls,
+) -> Result<hybrid::Settings, RunError> {
+    Ok(hybrid::Settings {
+        facing: vec![facing],
+        receive_buffer: gateway.receive_buffer.get(),
+        store: Some(gateway.store.get()),
+        memory: gateway.memory.get(),
+        connections: gateway.connections as usize,
+        ack_timeout: gateway.ack_timeout,
+        ack_every: gateway.ack_every,
+        anticipation: match gateway.anticipation {
+            Anticipation::Unlimited => hybrid::Anticipation::Unlimited,
+            Anticipation::Strict => hybrid::Anticipation::Strict,
+            Anticipation::Factor(factor) => hybrid::Anticipation::Factor(factor),
+        },
+        recovery: match &gateway.tcp {
+            None => hybrid::Recovery::Timer,
+            Some(tcp) => hybrid::Recovery::Tcp {
+                config: Box::new(build::config(tcp, congestion::kind(tcp, custom)?)),
+                window: gateway.congestion_window,
+            },
+        },
+        retransmission_timeout: gateway.retransmission_timeout,
+        give_up: gateway.give_up,
+        idle: gateway.idle_timeout,
+        ..hybrid::Settings::default()
     })
 }
 

@@ -15,9 +15,11 @@ pub struct GatewayFile {
     #[serde(default = "router")]
     pub kind: GatewayKind,
     /// The link that it is there for: of a connection that it splits, the part over this link has
-    /// `tcp`'s settings. It ends at this gateway. Required with "split".
+    /// `tcp`'s settings; a hybrid gateway's hosts are behind it. It ends at this gateway. Required with
+    /// "split" and "hybrid".
     pub facing: Option<String>,
-    /// The TCP of the parts over `facing`. What isn't said is as for a host, but for the buffers,
+    /// The TCP of the parts over `facing`; of a hybrid gateway, how it sends to its hosts, if not as
+    /// the paper's. What isn't said is as for a host, but for the buffers,
     /// which are twice the bandwidth-delay product of `facing` (its faster direction's rate times the
     /// delays of both), and at least 128 KiB; and Nagle's algorithm, which is off.
     pub tcp: Option<TcpFile>,
@@ -29,7 +31,7 @@ pub struct GatewayFile {
     pub close: Option<Close>,
     /// Most bytes of streams that the gateway promises to take, all connections together: half of
     /// what is left is the most that one connection gets for itself, each way. What finds too little
-    /// left passes unsplit. Default: "256 MiB".
+    /// left passes unsplit. Of a hybrid gateway: bytes held at once at most. Default: "256 MiB".
     pub memory: Option<Size>,
     /// Split only these connections; the rest passes. Default: all.
     pub only: Option<ClassFile>,
@@ -40,9 +42,39 @@ pub struct GatewayFile {
     /// Begin each part over `facing` with the congestion window and the slow-start threshold that
     /// earlier ones have ended with (RFC 9040). Default: false.
     pub warm_path: Option<bool>,
-    /// How long nothing may come of a connection before the gateway resets it. At least "1 s".
-    /// Default: "124 min" (RFC 5382, requirement 5).
+    /// How long nothing may come of a connection before the gateway resets it (a hybrid gateway
+    /// forgets it). At least "1 s". Default: "124 min" (RFC 5382, requirement 5).
     pub idle_timeout: Option<Length>,
+    /// The window that a hybrid gateway offers servers on behalf of its hosts. "2 kB" to "1 GB".
+    /// Default: "64 kB".
+    pub receive_buffer: Option<Size>,
+    /// Bytes that a hybrid gateway holds of one connection at most: sent to the host and not
+    /// acknowledged by it, or waiting to be sent. Default: as `receive_buffer`, so that the window
+    /// shrinks as it fills.
+    pub store: Option<Size>,
+    /// The longest that an acknowledgment to a server waits for something that goes there, at most
+    /// "500 ms". Default: "200 ms".
+    pub ack_timeout: Option<Length>,
+    /// Acknowledge every so many full segments at once. Default: only `ack_timeout` tells.
+    pub ack_every: Option<u32>,
+    /// How far beyond the window that a host advertises a hybrid gateway sends. A window of zero is
+    /// obeyed in any case, and what goes again stays inside. Default: "unlimited".
+    pub anticipation: Option<AnticipationName>,
+    /// Instead of `anticipation`: up to so many times the window, 1 at least.
+    pub window_factor: Option<f64>,
+    /// The time after which a hybrid gateway sends again what a host doesn't acknowledge. "10 ms" to
+    /// "60 s". Default: "200 ms"; with `tcp`, adaptive.
+    pub retransmission_timeout: Option<Length>,
+    /// Make that time follow from the round trips (RFC 6298). Default: with `tcp`.
+    pub adaptive_timeout: Option<bool>,
+    /// Does the `tcp` of a hybrid gateway have a congestion window? Default: true.
+    pub congestion_window: Option<bool>,
+    /// How long a host may make no progress before a hybrid gateway gives it up and tells the server.
+    /// At least "1 s". Default: "120 s".
+    pub give_up: Option<Length>,
+    /// Connections that a hybrid gateway answers for at most; further ones pass. 1 to 1000000.
+    /// Default: 65536.
+    pub connections: Option<u32>,
 }
 
 fn router() -> GatewayKind {
@@ -58,6 +90,21 @@ words! {
         /// addresses and ports of the hosts: only the part over `facing` needs a satellite's settings
         /// (karir1999, RFC 3135).
         Split = "split",
+        /// Acknowledges on behalf of the hosts behind `facing`, which receive by satellite and send by
+        /// another way, offers the servers a larger window than theirs, keeps what they have not
+        /// acknowledged and sends it again: Asymmetric TCP/IP (gaid1998). Without `tcp` it does so when
+        /// a timer expires, as in the paper, and has no congestion window; with `tcp`, as that TCP does.
+        Hybrid = "hybrid",
+    }
+}
+
+words! {
+    /// How far beyond a host's window a hybrid gateway sends.
+    AnticipationName {
+        /// As far as there is something to send: by the time it arrives, the window has moved on.
+        Unlimited = "unlimited",
+        /// Not at all.
+        Strict = "strict",
     }
 }
 
@@ -80,6 +127,23 @@ impl GatewayKind {
                 "warm_path",
                 "idle_timeout",
             ],
+            Self::Hybrid => &[
+                "facing",
+                "tcp",
+                "memory",
+                "idle_timeout",
+                "receive_buffer",
+                "store",
+                "ack_timeout",
+                "ack_every",
+                "anticipation",
+                "window_factor",
+                "retransmission_timeout",
+                "adaptive_timeout",
+                "congestion_window",
+                "give_up",
+                "connections",
+            ],
         }
     }
 }
@@ -99,6 +163,20 @@ impl GatewayFile {
             ("processing", self.processing.is_some()),
             ("warm_path", self.warm_path.is_some()),
             ("idle_timeout", self.idle_timeout.is_some()),
+            ("receive_buffer", self.receive_buffer.is_some()),
+            ("store", self.store.is_some()),
+            ("ack_timeout", self.ack_timeout.is_some()),
+            ("ack_every", self.ack_every.is_some()),
+            ("anticipation", self.anticipation.is_some()),
+            ("window_factor", self.window_factor.is_some()),
+            (
+                "retransmission_timeout",
+                self.retransmission_timeout.is_some(),
+            ),
+            ("adaptive_timeout", self.adaptive_timeout.is_some()),
+            ("congestion_window", self.congestion_window.is_some()),
+            ("give_up", self.give_up.is_some()),
+            ("connections", self.connections.is_some()),
         ]
         .into_iter()
         .filter_map(|(key, given)| given.then_some(key))

@@ -4,6 +4,7 @@ use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind, State};
 use bentpipe_types::{Agent, Endpoint, Flags, IpVersion, Packet, Port, Span, Time};
 
 use super::super::{Anticipation, Recovery, Settings};
+use super::network::tcp;
 use super::network::{HOST, Misbehaviour, Net, Path, SERVER, endpoint};
 
 fn seconds(seconds: u64) -> Time {
@@ -181,14 +182,8 @@ fn the_strict_gateway_stays_in_the_window_and_a_factor_multiplies_it() {
 fn losses_by_satellite_are_made_good_by_the_gateway() {
     for recovery in [
         Recovery::Timer,
-        Recovery::Tcp {
-            recovery: RecoveryKind::Sack,
-            congestion_control: None,
-        },
-        Recovery::Tcp {
-            recovery: RecoveryKind::NewReno,
-            congestion_control: Some(CongestionControlKind::Cubic),
-        },
+        tcp(RecoveryKind::Sack, None),
+        tcp(RecoveryKind::NewReno, Some(CongestionControlKind::Cubic)),
     ] {
         let mut net = net(Settings {
             recovery: recovery.clone(),

@@ -3,13 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bentpipe_tcp::{Config, Connection, Events, State, reset_reply};
+use bentpipe_tcp::{
+    Config, CongestionControlKind, Connection, Events, RecoveryKind, State, reset_reply,
+};
 use bentpipe_types::{
     Address, Agent, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Routes, Seq, Span,
     Time, World,
 };
 
-use super::super::{Hybrid, Settings};
+use super::super::{Hybrid, Recovery, Settings};
 
 /// The hybrid host.
 pub(super) const HOST: usize = 0;
@@ -22,6 +24,18 @@ pub(super) fn endpoint(side: usize) -> Endpoint {
     Endpoint {
         address: Address(side as u16 + 1),
         port: [40_000, 80][side],
+    }
+}
+
+/// A gateway's recovery as a TCP's; without a window rule, without a congestion window.
+pub(super) fn tcp(recovery: RecoveryKind, rule: Option<CongestionControlKind>) -> Recovery {
+    Recovery::Tcp {
+        window: rule.is_some(),
+        config: Box::new(Config {
+            recovery,
+            congestion_control: rule.unwrap_or_default(),
+            ..Config::default()
+        }),
     }
 }
 

@@ -8,6 +8,7 @@ use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
 use bentpipe_types::{Agent, RandomStream, Span, Time};
 
 use super::super::{Anticipation, Recovery, Settings};
+use super::network::tcp;
 use super::network::{HOST, Misbehaviour, Net, Path, SERVER};
 
 fn pick<T: Clone>(random: &mut RandomStream, choices: &[T]) -> T {
@@ -26,13 +27,7 @@ fn path(random: &mut RandomStream, delays: &[u64]) -> Path {
 
 fn settings(random: &mut RandomStream) -> Settings {
     let mut settings = drawn(random);
-    let windowed = matches!(
-        settings.recovery,
-        Recovery::Tcp {
-            congestion_control: Some(_),
-            ..
-        }
-    );
+    let windowed = matches!(settings.recovery, Recovery::Tcp { window: true, .. });
     if windowed {
         // A timer shorter than the round trip closes a window rule's window for good.
         settings.retransmission_timeout = None;
@@ -61,22 +56,10 @@ fn drawn(random: &mut RandomStream) -> Settings {
             &[
                 Recovery::Timer,
                 Recovery::Timer,
-                Recovery::Tcp {
-                    recovery: RecoveryKind::Sack,
-                    congestion_control: None,
-                },
-                Recovery::Tcp {
-                    recovery: RecoveryKind::Sack,
-                    congestion_control: Some(CongestionControlKind::Cubic),
-                },
-                Recovery::Tcp {
-                    recovery: RecoveryKind::NewReno,
-                    congestion_control: Some(CongestionControlKind::Reno),
-                },
-                Recovery::Tcp {
-                    recovery: RecoveryKind::Fack,
-                    congestion_control: Some(CongestionControlKind::Bbr3),
-                },
+                tcp(RecoveryKind::Sack, None),
+                tcp(RecoveryKind::Sack, Some(CongestionControlKind::Cubic)),
+                tcp(RecoveryKind::NewReno, Some(CongestionControlKind::Reno)),
+                tcp(RecoveryKind::Fack, Some(CongestionControlKind::Bbr3)),
             ],
         ),
         retransmission_timeout: pick(random, &[Some(Span::from_millis(200)), None]),

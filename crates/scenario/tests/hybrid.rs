@@ -1,0 +1,141 @@
+//! Hybrid gateways in whole runs.
+
+use bentpipe_scenario::{RunOptions, RunOutput, Scenario};
+
+const HYBRID: &str = r#"
+name = "hybrid"
+duration = "300 s"
+[hosts.server]
+tcp = { mss = "1024 B" }
+[hosts.host]
+tcp = { mss = "1024 B", receive_buffer = "4096 B" }
+[gateways.hub]
+kind = "hybrid"
+facing = "satellite"
+[links.lan]
+between = ["server", "hub"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[links.satellite]
+between = ["hub", "host"]
+forward = { rate = "10 Mbit/s", delay = "250 ms" }
+return = { rate = "29.9 kbit/s", delay = "20 ms", tunnel = true }
+[flows.download]
+from = "server"
+to = "host"
+app = { kind = "bulk", size = "1 MB" }
+[probes]
+series = ["hub.buffered", "hub.connections", "hub.host_window", "hub.eligible", "hub.smoothed_rtt"]
+"#;
+
+fn run(overrides: &[(&str, &str)]) -> RunOutput {
+    let scenario =
+        Scenario::parse(HYBRID, "hybrid.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
+    scenario.run(&RunOptions::default()).expect("it runs")
+}
+
+fn finish(overrides: &[(&str, &str)]) -> f64 {
+    run(overrides).summary.flows[0]
+        .finish_s
+        .expect("it finishes")
+}
+
+#[test]
+fn the_host_has_everything_and_sooner_than_its_window_allows() {
+    let output = run(&[]);
+    let flow = &output.summary.flows[0];
+    assert_eq!(flow.bytes_delivered, 1_000_000);
+    let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
+    assert_eq!(
+        (hub["name"].as_str(), hub["kind"].as_str()),
+        (Some("hub"), Some("hybrid"))
+    );
+    assert_eq!(hub["connections"]["tracked"], 1);
+    assert_eq!(hub["bytes_held"]["now"], 0);
+    assert!(hub["bytes_held"]["max"].as_u64() <= Some(64_000));
+    assert!(hub["to_host"]["beyond_window"].as_u64() > Some(0));
+    // The handshake aside, the server's round trip is that to the gateway.
+    let rtt = flow.rtt_ms.p95.expect("samples");
+    let through_router = [
+        ("gateways.hub", r#"{ kind = "router" }"#),
+        ("probes.series", "[]"),
+    ];
+    let plain = run(&through_router);
+    assert!(
+        rtt < plain.summary.flows[0].rtt_ms.min.expect("samples"),
+        "{rtt}"
+    );
+    let seconds = flow.finish_s.expect("finished");
+    // 4,096 bytes in 0.25 s at best.
+    assert!(finish(&through_router) > 1e6 / 16_384.0);
+    assert!(seconds < 40.0, "{seconds}");
+    let held: Vec<_> = output.series.iter().map(|series| series.unit).collect();
+    assert_eq!(held, ["B", "connections", "B", "B", "s"]);
+}
+
+#[test]
+fn settings_do_what_they_say() {
+    let usual = finish(&[]);
+    assert!(finish(&[("gateways.hub.anticipation", "strict")]) > usual);
+    assert!(finish(&[("gateways.hub.window_factor", "2.0")]) > usual);
+    assert!(finish(&[("gateways.hub.ack_timeout", "10 ms")]) < usual);
+    assert!(finish(&[("gateways.hub.receive_buffer", "4 kB")]) > usual);
+    let lossy = (
+        "links.satellite.forward.errors",
+        "{ packet_loss_rate = 0.01 }",
+    );
+    let buffer = ("hosts.host.tcp.receive_buffer", "64 KiB");
+    let timer = finish(&[lossy, buffer]);
+    let sack = finish(&[
+        lossy,
+        buffer,
+        ("gateways.hub.tcp", r#"{ recovery = "sack" }"#),
+    ]);
+    assert!(sack < timer, "{sack} {timer}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (key, value, expected) in [
+        (
+            "gateways.hub.receive_buffer",
+            "1 kB",
+            r#"expected "2 kB" to "1 GB""#,
+        ),
+        (
+            "gateways.hub.ack_timeout",
+            "1 s",
+            r#"expected at most "500 ms""#,
+        ),
+        ("gateways.hub.ack_every", "0", "expected 1 at least"),
+        ("gateways.hub.window_factor", "0.5", "expected 1 to 1000000"),
+        (
+            "gateways.hub.retransmission_timeout",
+            "1 ms",
+            r#"expected "10 ms" to "60 s""#,
+        ),
+        (
+            "gateways.hub.congestion_window",
+            "false",
+            "has no effect without `tcp`",
+        ),
+        (
+            "gateways.hub.give_up",
+            "10 ms",
+            r#"expected at least "1 s""#,
+        ),
+        ("gateways.hub.connections", "0", "expected 1 to 1000000"),
+        ("gateways.hub.warm_path", "true", "has no effect"),
+        ("gateways.hub.facing", "lan-2", "lan-2"),
+    ] {
+        let error = Scenario::parse(HYBRID, "hybrid.toml", &[(key, value)])
+            .expect_err(key)
+            .to_string();
+        assert!(error.contains(expected), "{key} = {value}: {error}");
+    }
+    let both = [
+        ("gateways.hub.anticipation", "strict"),
+        ("gateways.hub.window_factor", "2.0"),
+    ];
+    assert!(Scenario::parse(HYBRID, "hybrid.toml", &both).is_err());
+}
