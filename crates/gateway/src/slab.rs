@@ -46,6 +46,12 @@ impl<T> Slab<T> {
         self.places.iter().filter_map(Option::as_deref)
     }
 
+    /// Places, used or free.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()

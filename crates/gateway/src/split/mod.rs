@@ -336,6 +336,9 @@ impl<P: Payload> Split<P> {
             pair.work(cx);
             pair.offer(cx);
         }
+        if self.settings.warm_path {
+            pair.note_window(self.settings.facing);
+        }
         for from in [OPENER, RESPONDER] {
             let (promised, held) = pair.count(from);
             let stream = &mut pair.streams[from];
@@ -397,7 +400,7 @@ impl<P: Payload> Split<P> {
                 if let Some(leg) = leg
                     && self.settings.warm_path
                 {
-                    self.paths.learn(leg.connection());
+                    self.paths.learn(leg.connection(), pair.widest);
                 }
             }
         }

@@ -45,6 +45,8 @@ pub(super) struct Pair<P> {
     /// The SYN that opened it, until it is answered.
     pub(super) syn: Option<PacketRef>,
     pub(super) syn_sequence: Seq,
+    /// The widest that the congestion window over the link was, where that is wanted.
+    pub(super) widest: u64,
     /// What each leg offers at first.
     pub(super) first: u64,
     /// Bytes of its text that have gone on with our own SYN.
@@ -125,6 +127,7 @@ impl<P: Payload> Pair<P> {
             ports,
             syn: Some(syn),
             syn_sequence: record.sequence,
+            widest: 0,
             first,
             syn_text,
             streams: [Stream::default(); 2],
@@ -332,6 +335,15 @@ impl<P: Payload> Pair<P> {
     pub(super) fn offer(&mut self, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
             leg.act(cx, bentpipe_tcp::Connection::offer_window);
+        }
+    }
+
+    /// Remembers how wide the congestion window is of the leg that goes out there.
+    pub(super) fn note_window(&mut self, facing: Port) {
+        for (leg, port) in self.legs.iter().zip(self.ports) {
+            if let Some(leg) = leg.as_ref().filter(|_| port == facing) {
+                self.widest = self.widest.max(leg.connection().congestion_window());
+            }
         }
     }
 

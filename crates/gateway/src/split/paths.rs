@@ -16,8 +16,9 @@ const GAIN: f64 = 0.25;
 const LEAST_CARRIED: u64 = 64 << 10;
 
 impl PathMemory {
-    /// A connection over the link has ended.
-    pub(super) fn learn(&mut self, connection: &Connection) {
+    /// A connection over the link has ended; `widest`: its congestion window, at most. (At the end
+    /// it is often small again, after an idle time.)
+    pub(super) fn learn(&mut self, connection: &Connection, widest: u64) {
         if connection.acknowledged_offset() < LEAST_CARRIED {
             return;
         }
@@ -25,11 +26,12 @@ impl PathMemory {
             let new = new as f64;
             Some(known.map_or(new, |known| known + GAIN * (new - known)))
         };
-        self.window = mix(self.window, connection.congestion_window());
         let threshold = connection.slow_start_threshold();
         if threshold < u64::from(u32::MAX) {
             self.threshold = mix(self.threshold, threshold);
         }
+        // What went beyond the threshold may have been lost.
+        self.window = mix(self.window, widest.min(threshold));
     }
 
     /// Lets a new connection begin where earlier ones have ended; `sharing` are there already, and

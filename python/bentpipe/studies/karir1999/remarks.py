@@ -64,8 +64,8 @@ def _windows(evidence: Evidence) -> str:
         "network: the paper's simulator seems to have used half of its buffer. For large windows "
         f"its numbers need {fits or 'none of the sweep'}, a quarter to a third of the 195 Kbyte "
         "set. Of what else the paper leaves open (figure A1), a queue of 20 packets alone brings "
-        f"its round trips ({short[0]:.0f}, {short[1]:.0f} and {short[2]:.0f} ms), and losing one packet "
-        f"in a thousand brings {lossy[0]:.0f} and {lossy[1]:.0f} kbit/s; nothing that we "
+        f"its round trips ({short[0]:.0f}, {short[1]:.0f} and {short[2]:.0f} ms), and losing one "
+        f"packet in a thousand brings {lossy[0]:.0f} and {lossy[1]:.0f} kbit/s; nothing that we "
         "tried brings both with the stated windows."
     )
 

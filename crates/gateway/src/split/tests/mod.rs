@@ -1,0 +1,10 @@
+//! What a split gateway does, case by case. Hostile networks are in `testkit`.
+
+mod bytes;
+mod net;
+mod opening;
+mod streams;
+
+use bentpipe_tcp::Ranges;
+
+type Net = net::Net<Ranges>;

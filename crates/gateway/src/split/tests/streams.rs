@@ -1,0 +1,282 @@
+//! Streams and their ends.
+
+use bentpipe_tcp::{Events, Source, State};
+use bentpipe_types::{Agent, Flags, Span, Time};
+
+use super::Net;
+use super::net::{CLIENT, SERVER, settings, two};
+use crate::split::Answer;
+
+fn opened(gateways: Vec<crate::split::Settings>) -> Net {
+    let hops: &[u64] = if gateways.len() == 2 {
+        &[1, 250, 1]
+    } else {
+        &[1, 250]
+    };
+    let mut net = Net::new(gateways, hops);
+    net.connect(CLIENT, 7);
+    let established = |net: &Net| net.state(CLIENT) == State::Established;
+    assert!(net.run_until(Time::ZERO + Span::from_secs(5), established));
+    net
+}
+
+fn write(net: &mut Net, side: usize, bytes: u64) {
+    assert_eq!(
+        net.at(side, |socket, cx| socket.write(Source::Filler(bytes), cx)),
+        bytes
+    );
+}
+
+fn read(net: &mut Net, side: usize) -> u64 {
+    net.at(side, |socket, cx| socket.read(u64::MAX, cx))
+}
+
+/// PEPsal ends both directions when one has.
+#[test]
+fn one_side_may_close_and_the_other_go_on() {
+    for close in [Answer::EndToEnd, Answer::Early] {
+        let mut net = opened(two(|s| s.close = close));
+        write(&mut net, CLIENT, 1_000);
+        net.at(CLIENT, |socket, cx| socket.close(cx));
+        net.run(Span::from_secs(5));
+        assert_eq!(
+            (net.state(CLIENT), net.state(SERVER)),
+            (State::FinWait2, State::CloseWait)
+        );
+        let mut got = 0;
+        for _ in 0..20 {
+            write(&mut net, SERVER, 100_000);
+            net.run(Span::from_secs(2));
+            got += read(&mut net, CLIENT);
+        }
+        assert_eq!(got, 2_000_000);
+        net.at(SERVER, |socket, cx| socket.close(cx));
+        net.run(Span::from_secs(5));
+        assert_eq!(read(&mut net, SERVER), 1_000);
+        net.expect_nothing_left();
+    }
+}
+
+/// What is still inside at a close is lost in some.
+#[test]
+fn what_is_inside_at_a_close_arrives() {
+    for close in [Answer::EndToEnd, Answer::Early] {
+        let mut net = opened(two(|s| s.close = close));
+        write(&mut net, CLIENT, 3_000_000);
+        net.at(CLIENT, |socket, cx| socket.close(cx));
+        net.run(Span::from_secs(60));
+        assert_eq!(read(&mut net, SERVER), 3_000_000);
+        let events = net.at(SERVER, |socket, _| socket.take_events());
+        assert!(events.has(Events::PEER_CLOSED) && !events.has(Events::RESET));
+        net.at(SERVER, |socket, cx| socket.close(cx));
+        net.expect_nothing_left();
+    }
+}
+
+#[test]
+fn a_close_is_confirmed_when_the_other_side_has() {
+    for (close, confirmed_after_ms) in [(Answer::EndToEnd, 504), (Answer::Early, 2)] {
+        let mut net = opened(two(|s| s.close = close));
+        net.run(Span::from_secs(1));
+        let begin = net.world.now;
+        net.at(CLIENT, |socket, cx| socket.close(cx));
+        let confirmed = |net: &Net| net.state(CLIENT) == State::FinWait2;
+        assert!(net.run_until(begin + Span::from_secs(10), confirmed));
+        let took = net.world.now.since(begin);
+        assert_eq!(took, Span::from_millis(confirmed_after_ms), "{close:?}");
+    }
+}
+
+#[test]
+fn a_reset_goes_on() {
+    for side in [CLIENT, SERVER] {
+        let mut net = opened(two(|_| {}));
+        net.run(Span::from_secs(1));
+        net.at(side, |socket, cx| socket.abort(cx));
+        net.run(Span::from_secs(1));
+        let events = net.at(1 - side, |socket, _| socket.take_events());
+        assert!(events.has(Events::RESET));
+        assert_eq!(net.count(0, "connections.aborted"), 1);
+        net.expect_nothing_left();
+    }
+}
+
+#[test]
+fn urgent_data_is_delivered_in_its_place() {
+    let mut net = opened(two(|_| {}));
+    net.hook(
+        0,
+        Box::new(|_, packet, packets| {
+            let record = packets.get_mut(packet);
+            if record.payload_length > 0 {
+                record.flags = record.flags.with(Flags::URG);
+            }
+            Some(())
+        }),
+    );
+    write(&mut net, CLIENT, 10_000);
+    net.run(Span::from_secs(5));
+    assert_eq!(read(&mut net, SERVER), 10_000);
+}
+
+#[test]
+fn a_small_piece_that_is_pushed_waits_for_nothing() {
+    let mut net = opened(two(|_| {}));
+    // The last acknowledgment of the set-up is there, too.
+    net.run(Span::from_secs(1));
+    let begin = net.world.now;
+    for piece in 1..=5_u64 {
+        write(&mut net, CLIENT, 10);
+        let there = move |net: &Net| {
+            net.hosts[SERVER]
+                .as_ref()
+                .is_some_and(|socket| socket.readable() == 10 * piece)
+        };
+        assert!(net.run_until(begin + Span::from_secs(60), there));
+        // Nagle's algorithm would wait a round trip from the second on (the client's own is on its
+        // LAN: 2 ms).
+        let late = net.world.now.since(begin);
+        assert!(late <= Span::from_millis(piece * 254), "{piece}: {late:?}");
+    }
+}
+
+/// One byte at a time, and then an hour of nothing.
+#[test]
+fn a_client_that_hardly_reads_stops_the_server_and_nothing_else() {
+    let mut net = Net::new(
+        two(|s| {
+            s.facing_tcp.receive_buffer = 100_000;
+            s.facing_tcp.send_buffer = 100_000;
+            s.host_tcp.receive_buffer = 100_000;
+            s.host_tcp.send_buffer = 100_000;
+        }),
+        &[1, 250, 1],
+    );
+    net.configs[CLIENT].receive_buffer = 20_000;
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(2));
+    write(&mut net, SERVER, 1_000_000);
+    net.run(Span::from_secs(10));
+    let mut got = 0;
+    for _ in 0..2_000 {
+        got += net.at(CLIENT, |socket, cx| socket.read(1, cx));
+        net.run(Span::from_millis(20));
+    }
+    let held = |net: &Net| net.gateways.iter().map(|g| g.budget.held).sum::<u64>();
+    assert_eq!(got, 2_000);
+    // Both gateways are full, and no more than that.
+    assert!((200_000..=400_000).contains(&held(&net)), "{}", held(&net));
+    net.run(Span::from_secs(3_600));
+    assert_eq!(net.state(CLIENT), State::Established);
+    assert_eq!(net.state(SERVER), State::Established);
+    // It wakes up.
+    for _ in 0..2_000 {
+        got += read(&mut net, CLIENT);
+        net.run(Span::from_millis(200));
+    }
+    assert_eq!(got, 1_000_000);
+}
+
+#[test]
+fn when_the_middle_dies_both_sides_hear_of_it() {
+    let mut net = opened(two(|s| {
+        s.facing_tcp.maximum_retransmissions = 6;
+        s.idle_timeout = Span::from_secs(600);
+    }));
+    write(&mut net, CLIENT, 500_000);
+    net.run(Span::from_millis(300));
+    let dies = net.world.now;
+    net.hook(1, Box::new(move |now, _, _| (now < dies).then_some(())));
+    net.run(Span::from_secs(1_200));
+    for side in [CLIENT, SERVER] {
+        let events = net.at(side, |socket, _| socket.take_events());
+        // The server has nothing to send: its gateway resets it when nothing has come for too long.
+        assert!(events.has(Events::RESET), "{side}");
+    }
+    assert_eq!(net.count(1, "connections.idle"), 1);
+    net.expect_nothing_left();
+}
+
+#[test]
+fn one_gateway_is_enough() {
+    for facing in [0, 1] {
+        let mut net = opened(vec![settings(facing)]);
+        write(&mut net, CLIENT, 1_000_000);
+        write(&mut net, SERVER, 500_000);
+        for side in [CLIENT, SERVER] {
+            net.at(side, |socket, cx| socket.close(cx));
+        }
+        net.run(Span::from_secs(30));
+        assert_eq!(read(&mut net, SERVER), 1_000_000);
+        assert_eq!(read(&mut net, CLIENT), 500_000);
+        net.expect_nothing_left();
+    }
+}
+
+#[test]
+fn a_warm_path_begins_where_the_last_connection_ended() {
+    let mut windows = Vec::new();
+    for warm_path in [false, true] {
+        let mut net = opened(two(|s| s.warm_path = warm_path));
+        for round in 0..3 {
+            if round > 0 {
+                net.client_port += 1;
+                net.hosts = [None, None];
+                net.connect(CLIENT, 7);
+                net.run(Span::from_secs(2));
+            }
+            write(&mut net, CLIENT, 2_000_000);
+            net.run(Span::from_millis(900));
+            if round == 2 {
+                windows.push(net.gateways[0].gauge(3));
+            }
+            net.run(Span::from_secs(20));
+            for side in [CLIENT, SERVER] {
+                net.at(side, |socket, cx| socket.close(cx));
+            }
+            net.run(Span::from_secs(100));
+        }
+    }
+    assert!(windows[1] > 4.0 * windows[0], "{windows:?}");
+}
+
+/// Memory is flat: what was for one connection is for the next one. `make test-slow`: a million.
+fn soak(connections: u32) {
+    let mut net = Net::new(vec![settings(1)], &[1, 1]);
+    for gateway in &mut net.gateways {
+        gateway.settings.facing_tcp.time_wait = Span::from_millis(1_000);
+        gateway.settings.host_tcp.time_wait = Span::from_millis(1_000);
+    }
+    let mut most = (0, 0);
+    for count in 0..connections {
+        net.client_port = 1_024 + (count % 60_000) as u16;
+        net.hosts = [None, None];
+        net.connect(CLIENT, count.wrapping_mul(100_000));
+        net.run(Span::from_millis(5));
+        write(&mut net, CLIENT, 3_000);
+        net.at(CLIENT, |socket, cx| socket.close(cx));
+        net.run(Span::from_millis(5));
+        net.at(SERVER, |socket, cx| socket.close(cx));
+        net.run(Span::from_millis(5));
+        assert_eq!(read(&mut net, SERVER), 3_000, "{count}");
+        let gateway = &net.gateways[0];
+        if count == connections / 10 {
+            most = (gateway.pairs.places(), gateway.flows.capacity());
+        }
+    }
+    let gateway = &net.gateways[0];
+    assert_eq!(net.count(0, "connections.split"), u64::from(connections));
+    assert_eq!((gateway.pairs.places(), gateway.flows.capacity()), most);
+    net.expect_nothing_left();
+}
+
+#[test]
+fn memory_is_flat_after_thousands_of_connections() {
+    soak(5_000);
+}
+
+#[test]
+#[ignore = "a minute or more; make test-slow"]
+fn memory_is_flat_after_a_million_connections() {
+    soak(1_000_000);
+}
