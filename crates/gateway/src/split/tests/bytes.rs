@@ -21,7 +21,7 @@ fn every_byte_is_the_one_that_was_written() {
         1,
         Box::new(move |_, _, _| {
             count += 1;
-            (count % 13 != 0).then_some(())
+            (!count.is_multiple_of(13)).then_some(())
         }),
     );
     net.connect(CLIENT, u32::MAX - 20_000);
