@@ -17,6 +17,8 @@ pub struct Member {
     pub config: Config,
     /// Local ports for those that it opens.
     pub ports: Ports,
+    /// Where its datagrams come from; `None`: the first of those ports.
+    pub datagram_port: Option<u16>,
     /// When it starts; `None` for one that waits to be spoken to.
     pub starts: Option<Time>,
     /// Its initial sequence numbers, where a host draws them.
@@ -34,6 +36,7 @@ impl Member {
         Self {
             config,
             ports: Ports::default(),
+            datagram_port: None,
             starts: None,
             sequences: RandomStream::new(0, "host", "initial sequence numbers"),
             random: RandomStream::new(0, "host", "application"),

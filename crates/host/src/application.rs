@@ -3,16 +3,9 @@
 use std::fmt::Debug;
 
 use bentpipe_tcp::Events;
-use bentpipe_types::Time;
+use bentpipe_types::{Endpoint, Time};
 
-use crate::{Desk, Realm, SocketId};
-
-/// What an application has to tell of itself when it is asked for results.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Report {
-    /// When it had done all that it set out to do; `None` of one that has not, or never will have.
-    pub finished: Option<Time>,
-}
+use crate::{Datagram, Desk, Realm, Report, SocketId};
 
 /// An application at one end of a flow, on a host of either clock. It is told what is new, and never
 /// waits.
@@ -32,6 +25,11 @@ pub trait Application<P: Realm>: Debug + Send {
 
     /// One of its connections has news.
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>);
+
+    /// A datagram has come for it.
+    fn on_datagram(&mut self, from: Endpoint, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+        let _ = (from, datagram, desk);
+    }
 
     /// [`next_deadline`](Self::next_deadline) has come.
     fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {

@@ -7,7 +7,7 @@ use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Source, relay};
 use bentpipe_types::{Address, Ctx, Endpoint, RandomStream, Time};
 
 use crate::table::{NOTHING, Sockets};
-use crate::{ApplicationId, Realm, SocketId};
+use crate::{ApplicationId, Datagram, Realm, SocketId};
 
 /// The other end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,6 +138,37 @@ impl<P: Realm> Desk<'_, '_, P> {
         written
     }
 
+    /// Writes `bytes` bytes of the stream's filler as the send buffer takes them, and then closes, if
+    /// it is to: see [`Socket::feed`](bentpipe_tcp::Socket::feed).
+    pub fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool) {
+        let cx = &mut *self.cx;
+        if let Some(slot) = self.sockets.named_mut(socket) {
+            slot.socket.feed(bytes, closes, cx);
+            self.touch(socket);
+        }
+    }
+
+    /// Sends a datagram, from the first of the application's ports. False where no way leads there.
+    pub fn send(&mut self, remote: impl Into<Remote>, datagram: Datagram) -> bool {
+        let Remote { endpoint, ip } = remote.into();
+        let Some(egress) = self.sockets.routes.port_towards(endpoint.address) else {
+            return false;
+        };
+        let member = &self.sockets.accounts[self.me.0 as usize].member;
+        let source = Endpoint {
+            address: self.address(),
+            port: member.datagram_port.unwrap_or(member.ports.bounds().0),
+        };
+        let version = member.config.ip_version;
+        let packets = &mut *self.cx.packets;
+        let packet = datagram.insert(source, endpoint, version, P::KEEPS_BYTES, packets);
+        if let Some(ip) = ip {
+            packets.set_ip(packet, ip);
+        }
+        self.cx.emit(egress, packet);
+        true
+    }
+
     /// Reads up to `maximum` bytes and throws them away. Returns how many.
     pub fn read(&mut self, socket: SocketId, maximum: u64) -> u64 {
         let cx = &mut *self.cx;
@@ -184,6 +215,11 @@ impl<P: Realm> Desk<'_, '_, P> {
         if let Some(slot) = self.sockets.named_mut(socket) {
             slot.socket.set_sink();
         }
+    }
+
+    /// Small segments go out at once (TCP_NODELAY): what browsers, servers and terminals ask for.
+    pub fn no_delay(&mut self, socket: SocketId) {
+        self.act(socket, |connection, cx| connection.set_nagle(false, cx));
     }
 
     /// Nothing more will be written. What the peer sends can still be read.

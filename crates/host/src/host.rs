@@ -13,11 +13,12 @@ use bentpipe_types::{
 use rustc_hash::FxHashMap;
 
 use crate::account::Account;
+use crate::datagram::UDP;
 use crate::desk::{Desk, NONE};
 use crate::table::{Sockets, Timer};
 use crate::{
-    Application, ApplicationId, InitialSequences, Listener, Member, Ports, Realm, Remote, Report,
-    SocketId, Taker,
+    Application, ApplicationId, Datagram, InitialSequences, Listener, Member, Ports, Realm, Remote,
+    Report, SocketId, Taker,
 };
 
 /// What a host may keep for others. The memory of its buffers is bounded by `connections` times the
@@ -68,6 +69,8 @@ pub struct Host<P: Realm> {
     applications: Vec<Option<Box<dyn Application<P>>>>,
     free: Vec<u32>,
     listeners: FxHashMap<u16, Listener<P>>,
+    /// First ports of the ranges that applications open connections from, with the last and whose.
+    openers: BTreeMap<u16, (u16, ApplicationId)>,
     limits: Limits,
     counters: Counters,
 }
@@ -96,6 +99,7 @@ impl<P: Realm> Host<P> {
             applications: Vec::new(),
             free: Vec::new(),
             listeners: FxHashMap::default(),
+            openers: BTreeMap::new(),
             limits,
             counters: Counters::default(),
         }
@@ -113,6 +117,7 @@ impl<P: Realm> Host<P> {
         transient: bool,
     ) -> ApplicationId {
         let starts = member.starts;
+        let ports = member.ports;
         let deadline = application.next_deadline();
         let account = Account::new(member, transient);
         let id = match self.free.pop() {
@@ -127,6 +132,10 @@ impl<P: Realm> Host<P> {
                 ApplicationId((self.applications.len() - 1) as u32)
             }
         };
+        let (first, last) = ports.bounds();
+        if (first, last) != Ports::default().bounds() {
+            self.openers.insert(first, (last, id));
+        }
         let timer = Timer::Application(id);
         self.sockets.deadlines.reserve(timer.number());
         for at in starts.into_iter().chain(deadline) {
@@ -360,6 +369,40 @@ impl<P: Realm> Host<P> {
         Some(id.place)
     }
 
+    /// A packet that is no segment: one of UDP may be for an application.
+    #[inline(never)]
+    fn on_datagram(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let record = *cx.packets.get(packet);
+        let remote = Remote::from(record.source);
+        let port = record.destination.port;
+        let listening = self.listeners.get(&port);
+        let opener = || {
+            let (_, (last, owner)) = self.openers.range(..=port).next_back()?;
+            (port <= *last).then_some(*owner)
+        };
+        let owner = listening
+            .and_then(|listener| listener.taker.known(remote))
+            .or_else(opener)
+            .filter(|_| record.protocol() == UDP);
+        let Some(owner) = owner else {
+            cx.discard(packet, DropReason::NoConnection);
+            return;
+        };
+        let datagram = Datagram::read(packet, cx.packets);
+        cx.packets.release(packet);
+        if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
+            let mut desk = Desk {
+                sockets: &mut self.sockets,
+                me: owner,
+                current: NONE,
+                cx,
+            };
+            application.on_datagram(record.source, datagram, &mut desk);
+            self.arm_application(owner);
+        }
+        self.look_at_touched(ROUNDS, cx);
+    }
+
     /// A packet that no open connection takes: RFC 9293 section 3.10.7.1.
     fn refuse(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.counters.no_connection += 1;
@@ -522,7 +565,7 @@ impl<P: Realm> Agent for Host<P> {
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         let record = cx.packets.get(packet);
         if !record.is_tcp() {
-            cx.discard(packet, DropReason::NoConnection);
+            self.on_datagram(packet, cx);
             return;
         }
         let flags = record.flags;

@@ -10,7 +10,7 @@ use crate::{ApplicationId, InitialSequences, Realm, Table};
 
 /// A connection of a host. Good until it is over and its application has been told; after that it
 /// names nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SocketId {
     pub(crate) place: u32,
     generation: u32,

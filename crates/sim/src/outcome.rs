@@ -1,5 +1,6 @@
 //! What became of every flow and every link direction.
 
+use bentpipe_host::Report;
 use bentpipe_link::Counters;
 use bentpipe_tcp::Statistics;
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
@@ -53,8 +54,11 @@ pub struct FlowOutcome {
     pub ended: Option<Time>,
     /// The sending side's counters, if it has begun.
     pub sender: Option<Statistics>,
-    /// The receiving side's counters, if it was reached.
+    /// The receiving side's counters, if it was reached. Where both sides send and receive, these and
+    /// the sender's are those of both together.
     pub receiver: Option<Statistics>,
+    /// What its applications tell.
+    pub report: Report,
 }
 
 impl FlowOutcome {

@@ -178,7 +178,7 @@ pub struct RttStatistics {
 
 impl RttStatistics {
     /// Counts one sample.
-    pub(crate) fn record(&mut self, rtt: Span) {
+    pub fn record(&mut self, rtt: Span) {
         if self.count == 0 || rtt < self.minimum {
             self.minimum = rtt;
         }

@@ -1,45 +1,124 @@
-//! A bulk transfer.
+//! Bulk transfers: one or several after another, either way or both.
 
-use bentpipe_tcp::{Events, Source};
-use bentpipe_types::Endpoint;
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::{Application, Desk, Realm, SocketId};
 
-/// Keeps the send buffer full until the file is written, then closes.
-#[derive(Clone, Debug)]
-pub struct Bulk {
-    server: Endpoint,
-    size: Option<u64>,
-    written: u64,
+/// Which way bytes go, from the point of view of the end that opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Direction {
+    /// The opener sends.
+    #[default]
+    Upload,
+    /// The opener receives.
+    Download,
+    /// Both at once.
+    Both,
+}
+
+/// What is transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BulkSettings {
+    /// Bytes of a transfer, one way; `None`: until the end of the run.
+    pub size: Option<u64>,
+    /// Which way.
+    pub direction: Direction,
+    /// Transfers, one after another on the same connection.
+    pub transfers: u64,
+    /// From when all of a transfer is acknowledged to when the next begins.
+    pub pause: Span,
+}
+
+/// One end: keeps the send buffer full until its transfers are written, if it sends, and reads whatever
+/// comes. Closes behind what it sends, or when the other end has closed.
+#[derive(Debug)]
+pub(super) struct Bulk {
+    server: Option<Endpoint>,
+    settings: BulkSettings,
+    sends: bool,
+    /// Transfers that were begun.
+    begun: u64,
+    /// When the next begins, and where.
+    next: Option<(Time, SocketId)>,
 }
 
 impl Bulk {
-    pub(super) fn new(server: Endpoint, size: Option<u64>) -> Self {
+    /// The end that opens.
+    pub(super) fn opener(server: Endpoint, settings: BulkSettings) -> Self {
+        let sends = settings.direction != Direction::Download;
+        Self::new(Some(server), settings, sends)
+    }
+
+    /// The end that is spoken to.
+    pub(super) fn server(settings: BulkSettings) -> Self {
+        let sends = settings.direction != Direction::Upload;
+        Self::new(None, settings, sends)
+    }
+
+    fn new(server: Option<Endpoint>, settings: BulkSettings, sends: bool) -> Self {
         Self {
             server,
-            size,
-            written: 0,
+            settings,
+            sends,
+            begun: 0,
+            next: None,
         }
+    }
+
+    fn transfer<P: Realm>(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        self.begun += 1;
+        let is_last = self.begun >= self.settings.transfers;
+        desk.feed(socket, self.settings.size.unwrap_or(u64::MAX), is_last);
     }
 }
 
 impl<P: Realm> Application<P> for Bulk {
     fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
         // Where no connection can be opened, the flow never begins, and its result says so.
-        let _ = desk.connect(self.server);
+        if let Some(Ok(socket)) = self.server.map(|server| desk.connect(server)) {
+            desk.sink(socket);
+        }
+    }
+
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        desk.sink(socket);
     }
 
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
-        if !(events.has(Events::ESTABLISHED) || events.has(Events::WRITABLE)) {
-            return;
+        if events.has(Events::ESTABLISHED) && self.sends {
+            self.transfer(socket, desk);
         }
-        let left = self.size.map_or(u64::MAX, |size| size - self.written);
-        if left > 0 {
-            // What the send buffer doesn't take makes the connection say when it has room again.
-            self.written += desk.write(socket, Source::Filler(left));
+        // Drained it may have been for a moment, until it was fed on.
+        let drained = |desk: &Desk<'_, '_, P>| {
+            desk.connection(socket)
+                .is_some_and(|c| c.acknowledged_offset() == c.written_offset())
+        };
+        if events.has(Events::DRAINED)
+            && self.sends
+            && self.begun < self.settings.transfers
+            && drained(desk)
+        {
+            self.next = Some((desk.now() + self.settings.pause, socket));
         }
-        if self.size == Some(self.written) {
+        if events.has(Events::PEER_CLOSED) && !self.sends {
             desk.close(socket);
         }
+        if events.has(Events::CLOSED) {
+            self.next = None;
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if let Some((at, socket)) = self.next
+            && at <= desk.now()
+        {
+            self.next = None;
+            self.transfer(socket, desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next.map(|(at, _)| at)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bentpipe_host::Report;
 use bentpipe_link::Direction;
 use bentpipe_tcp::{Failure, FailureKind, Statistics};
 use bentpipe_types::{Address, Agent, Endpoint, Time};
@@ -134,15 +135,34 @@ impl Network {
     }
 
     fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {
-        let receiver = self.statistics(flow.receiver);
+        let tells = |(node, end): FlowEnd| {
+            let report = self.host(node).and_then(|host| host.report(end));
+            report.unwrap_or_default()
+        };
+        let report = Report::of_both(tells(flow.opener), tells(flow.server));
+        let mut sender = self.statistics(flow.sender);
+        let mut receiver = self.statistics(flow.receiver);
+        if flow.both
+            && let (Some(one), Some(other)) = (&mut sender, &mut receiver)
+        {
+            one.add(other);
+            other.clone_from(one);
+        }
+        if let (None, Some(messages)) = (&receiver, &report.messages) {
+            // Datagrams: there is no connection that counts them.
+            receiver = Some(Statistics {
+                bytes_delivered: messages.bytes,
+                ..Statistics::default()
+            });
+        }
         let finish = receiver
             .as_ref()
             .filter(|receiver| {
                 flow.size
                     .is_some_and(|size| receiver.bytes_delivered >= size)
             })
-            .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)));
-        let sender = self.statistics(flow.sender);
+            .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)))
+            .or(report.finished);
         let (state, ended) = match (finish, first_failure([&sender, &receiver])) {
             (Some(finish), _) => (FlowState::Finished, Some(finish)),
             (None, Some(failure)) => {
@@ -164,6 +184,7 @@ impl Network {
             ended,
             sender,
             receiver,
+            report,
         }
     }
 

@@ -97,6 +97,8 @@ pub(crate) struct FlowSlot {
     pub(crate) server: FlowEnd,
     /// Local ports of the opener's: nobody else's there.
     pub(crate) ports: Ports,
+    /// Either end sends as much as the other.
+    pub(crate) both: bool,
     /// The one that sends most, and the other.
     pub(crate) sender: FlowEnd,
     pub(crate) receiver: FlowEnd,

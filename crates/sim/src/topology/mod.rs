@@ -389,7 +389,8 @@ fn open_flow(
     let mut opener = member(sender, "opener", false);
     opener.ports = ports;
     opener.starts = Some(opens);
-    let listener = member(receiver, "server", true);
+    let mut listener = member(receiver, "server", true);
+    listener.datagram_port = Some(server.port);
     let host = host_mut(nodes, from).ok_or_else(no_host)?;
     let opener = (from.0, host.add(opener, ends.opener));
     let host = host_mut(nodes, to).ok_or_else(no_host)?;
@@ -399,6 +400,7 @@ fn open_flow(
     let [sender, receiver] = match traffic.sender() {
         Side::Opener => [opener, server],
         Side::Server => [server, opener],
+        Side::Both => [opener, server],
     };
     Ok(FlowSlot {
         name,
@@ -407,6 +409,7 @@ fn open_flow(
         opener,
         server,
         ports,
+        both: traffic.sender() == Side::Both,
         sender,
         receiver,
     })

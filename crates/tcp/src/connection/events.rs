@@ -29,6 +29,12 @@ impl Events {
     /// All that was written has been acknowledged, and the FIN, if there is one.
     pub const DRAINED: Self = Self(1 << 7);
 
+    /// These without `other`'s.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Is there none?
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -251,6 +251,19 @@ impl Connection {
         std::mem::take(&mut self.events)
     }
 
+    /// To be taken with what else has happened.
+    pub(crate) fn announce(&mut self, events: Events) {
+        self.events |= events;
+    }
+
+    /// Has one of these happened since this was last asked? Others stay to be taken.
+    #[inline]
+    pub(crate) fn take_event(&mut self, events: Events) -> bool {
+        let has = self.events.has(events);
+        self.events = self.events.without(events);
+        has
+    }
+
     /// Has anything happened since [`take_events`](Self::take_events)?
     #[must_use]
     #[inline]

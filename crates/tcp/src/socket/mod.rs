@@ -21,6 +21,15 @@ pub use payload::{Payload, Ranges, Rings, Source};
 pub struct Socket<P> {
     connection: Connection,
     payload: P,
+    /// What is still to be written of what it was fed.
+    feed: Option<Feed>,
+}
+
+/// Bytes to be written as the send buffer takes them.
+#[derive(Clone, Copy, Debug)]
+struct Feed {
+    left: u64,
+    closes: bool,
 }
 
 impl<P: Payload> Socket<P> {
@@ -58,6 +67,7 @@ impl<P: Payload> Socket<P> {
         let socket = Self {
             connection,
             payload,
+            feed: None,
         };
         socket.attach(before, cx);
         (socket, taken)
@@ -78,6 +88,7 @@ impl<P: Payload> Socket<P> {
             return Self {
                 connection,
                 payload,
+                feed: None,
             };
         }
         if let Some((source, destination)) = cx.packets.ip(syn) {
@@ -89,6 +100,7 @@ impl<P: Payload> Socket<P> {
         let mut socket = Self {
             connection,
             payload,
+            feed: None,
         };
         let length = socket.connection.received_offset() as u32;
         if length > 0 {
@@ -111,6 +123,36 @@ impl<P: Payload> Socket<P> {
             self.on_packet_with_bytes(packet, cx);
         } else {
             self.connection.on_packet(packet, cx);
+        }
+        if self.feed.is_some() && self.connection.take_event(Events::WRITABLE) {
+            self.feed_on(cx);
+        }
+    }
+
+    /// Writes `bytes` bytes of the stream's filler as the send buffer takes them, and then closes, if
+    /// it is to. The application hears nothing of it, until all is written and not closed: then there
+    /// is [`Events::WRITABLE`]. The counterpart of [`set_sink`](Self::set_sink).
+    pub fn feed(&mut self, bytes: u64, closes: bool, cx: &mut Ctx<'_>) {
+        let before = self.feed.map_or(0, |feed| feed.left);
+        self.feed = Some(Feed {
+            left: before.saturating_add(bytes),
+            closes,
+        });
+        self.feed_on(cx);
+    }
+
+    /// The send buffer has room again.
+    fn feed_on(&mut self, cx: &mut Ctx<'_>) {
+        let Some(feed) = self.feed else {
+            return;
+        };
+        // What the send buffer doesn't take makes the connection say when it has room again.
+        let left = feed.left - self.write(Source::Filler(feed.left), cx);
+        self.feed = (left > 0).then_some(Feed { left, ..feed });
+        if left == 0 && feed.closes {
+            self.close(cx);
+        } else if left == 0 {
+            self.connection.announce(Events::WRITABLE);
         }
     }
 

@@ -1,0 +1,241 @@
+//! A source of packets of random sizes at random times, over UDP, or written to a TCP connection as they
+//! come.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use crate::report::Messages;
+use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+
+/// What carries the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// Each is a datagram.
+    Udp,
+    /// Each is written to one connection.
+    Tcp,
+}
+
+/// What is sent, and when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PacketsSettings {
+    /// What carries them.
+    pub transport: Transport,
+    /// Bytes of a packet, headers not counted.
+    pub size: Distribution,
+    /// Seconds from one to the next.
+    pub interval: Distribution,
+    /// Seconds for which it is on, and then off, by turns; `None`: on all the time.
+    pub bursts: Option<(Distribution, Distribution)>,
+    /// How long it goes on; `None`: until the end of the run.
+    pub lasts: Option<Span>,
+}
+
+/// The largest datagram: 65,535 bytes less the headers of IPv4 and UDP.
+const LARGEST: u64 = 65_507;
+
+/// The messages that were written to a connection and have not been read whole: their bytes, and when.
+pub(super) type Written = Arc<Mutex<VecDeque<(u64, Time)>>>;
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Source {
+    receiver: Endpoint,
+    settings: PacketsSettings,
+    written: Written,
+    socket: Option<SocketId>,
+    next: Option<Time>,
+    /// When the burst ends.
+    burst_ends: Option<Time>,
+    ends: Option<Time>,
+    finished: Option<Time>,
+    sent: u64,
+}
+
+impl Source {
+    pub(super) fn new(receiver: Endpoint, settings: PacketsSettings, written: Written) -> Self {
+        Self {
+            receiver,
+            settings,
+            written,
+            socket: None,
+            next: None,
+            burst_ends: None,
+            ends: None,
+            finished: None,
+            sent: 0,
+        }
+    }
+
+    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        self.ends = self.settings.lasts.map(|lasts| now + lasts);
+        self.burst(now, desk);
+        let wait = self.settings.interval.span(desk.random());
+        self.plan(now + wait, desk);
+    }
+
+    fn burst<P: Realm>(&mut self, from: Time, desk: &mut Desk<'_, '_, P>) {
+        if let Some((on, _)) = self.settings.bursts {
+            self.burst_ends = Some(from + on.span(desk.random()));
+        }
+    }
+
+    /// The next packet is to go at `at`, or once the source is on again.
+    fn plan<P: Realm>(&mut self, mut at: Time, desk: &mut Desk<'_, '_, P>) {
+        while let (Some(end), Some((_, off))) = (self.burst_ends, self.settings.bursts)
+            && at > end
+        {
+            // What the burst had left of the interval passes in the next.
+            let again = end + off.span(desk.random());
+            at = again + at.since(end);
+            self.burst(again, desk);
+            if self.ends.is_some_and(|ends| again >= ends) {
+                break;
+            }
+        }
+        self.next = Some(at);
+        if self.ends.is_some_and(|ends| at >= ends) {
+            self.next = self.ends;
+        }
+    }
+
+    fn send<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let size = self.settings.size.bytes(desk.random());
+        let now = desk.now();
+        match (self.settings.transport, self.socket) {
+            (Transport::Udp, _) => {
+                let datagram = Datagram {
+                    length: size.min(LARGEST) as u16,
+                    number: self.sent,
+                    sent: now,
+                };
+                desk.send(self.receiver, datagram);
+            }
+            (Transport::Tcp, Some(socket)) => {
+                if let Ok(mut written) = self.written.lock() {
+                    written.push_back((size, now));
+                }
+                desk.feed(socket, size, false);
+            }
+            (Transport::Tcp, None) => return,
+        }
+        self.sent += 1;
+    }
+}
+
+impl<P: Realm> Application<P> for Source {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        match self.settings.transport {
+            Transport::Udp => self.begin(desk),
+            Transport::Tcp => self.socket = desk.connect(self.receiver).ok(),
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if events.has(Events::ESTABLISHED) {
+            self.begin(desk);
+        }
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(socket);
+        }
+        if events.has(Events::CLOSED) {
+            self.next = None;
+            self.socket = None;
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        while let Some(at) = self.next
+            && at <= now
+        {
+            if self.ends.is_some_and(|ends| at >= ends) {
+                self.next = None;
+                self.finished = Some(now);
+                if let Some(socket) = self.socket {
+                    desk.feed(socket, 0, true);
+                }
+                return;
+            }
+            self.send(desk);
+            let wait = self.settings.interval.span(desk.random());
+            // No more than one every nanosecond: the clock has to go on.
+            self.plan(at + wait.max(Span::from_nanos(1)), desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            finished: self.finished,
+            messages: Some(Messages {
+                sent: self.sent,
+                ..Messages::default()
+            }),
+            ..Report::default()
+        }
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    written: Written,
+    /// Bytes read of the message that is under way.
+    read: u64,
+    messages: Messages,
+}
+
+impl Receiver {
+    pub(super) fn new(written: Written) -> Self {
+        Self {
+            written,
+            read: 0,
+            messages: Messages::default(),
+        }
+    }
+
+    fn received(&mut self, bytes: u64, delay: Span) {
+        self.messages.received += 1;
+        self.messages.bytes += bytes;
+        self.messages.delays.record(delay);
+    }
+}
+
+impl<P: Realm> Application<P> for Receiver {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        self.read += desk.read(socket, u64::MAX);
+        let written = Arc::clone(&self.written);
+        if let Ok(mut written) = written.lock() {
+            while let Some((size, sent)) = written.front().copied()
+                && size <= self.read
+            {
+                written.pop_front();
+                self.read -= size;
+                self.received(size, desk.now().since(sent));
+            }
+        }
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(socket);
+        }
+    }
+
+    fn on_datagram(&mut self, _from: Endpoint, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+        let delay = desk.now().since(datagram.sent);
+        self.received(u64::from(datagram.length), delay);
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            messages: Some(self.messages.clone()),
+            ..Report::default()
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Interactive traffic: a request, its answer, a pause, and again, over one connection.
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use super::orders::{Order, Orders};
+use crate::report::Responses;
+use crate::{Application, Desk, Distribution, Realm, Report, SocketId};
+
+/// What is asked, and what comes back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RequestResponseSettings {
+    /// Bytes of a request.
+    pub request: Distribution,
+    /// Bytes of an answer.
+    pub response: Distribution,
+    /// How long the server thinks about a request.
+    pub think: Span,
+    /// Seconds from an answer to the next request.
+    pub pause: Distribution,
+    /// Requests; `None`: until the end of the run.
+    pub count: Option<u64>,
+}
+
+/// The asking end.
+#[derive(Debug)]
+pub(super) struct RequestResponse {
+    server: Endpoint,
+    settings: RequestResponseSettings,
+    orders: Orders,
+    socket: Option<(SocketId, u16)>,
+    /// When the request that is under way was written, and the bytes of its answer that are missing.
+    waiting: Option<(Time, u64)>,
+    next: Option<Time>,
+    finished: Option<Time>,
+    responses: Responses,
+}
+
+impl RequestResponse {
+    pub(super) fn new(server: Endpoint, settings: RequestResponseSettings, orders: Orders) -> Self {
+        Self {
+            server,
+            settings,
+            orders,
+            socket: None,
+            waiting: None,
+            next: None,
+            finished: None,
+            responses: Responses::default(),
+        }
+    }
+
+    fn ask<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some((socket, port)) = self.socket else {
+            return;
+        };
+        let order = Order {
+            request: self.settings.request.bytes(desk.random()),
+            response: self.settings.response.bytes(desk.random()),
+            think: self.settings.think,
+        };
+        self.orders.place(port, order);
+        self.waiting = Some((desk.now(), order.response));
+        self.responses.asked += 1;
+        desk.feed(socket, order.request, false);
+    }
+
+    fn answered<P: Realm>(&mut self, asked: Time, desk: &mut Desk<'_, '_, P>) {
+        self.waiting = None;
+        self.responses.times.push(desk.now().since(asked));
+        if self.settings.count == Some(self.responses.times.len() as u64) {
+            self.finished = Some(desk.now());
+            if let Some((socket, _)) = self.socket {
+                desk.close(socket);
+            }
+            return;
+        }
+        let pause = self.settings.pause.span(desk.random());
+        if pause == Span::ZERO {
+            self.ask(desk);
+        } else {
+            self.next = Some(desk.now() + pause);
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for RequestResponse {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if let Ok(socket) = desk.connect(self.server) {
+            desk.no_delay(socket);
+            let port = desk.connection(socket).map(|c| c.local().port);
+            self.socket = port.map(|port| (socket, port));
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if events.has(Events::ESTABLISHED) {
+            self.ask(desk);
+        }
+        let read = desk.read(socket, u64::MAX);
+        if let Some((asked, missing)) = self.waiting
+            && read > 0
+        {
+            debug_assert!(read <= missing, "more than was asked for");
+            self.waiting = Some((asked, missing - read.min(missing)));
+            if read >= missing {
+                self.answered(asked, desk);
+            }
+        }
+        if events.has(Events::CLOSED) {
+            // Where that was the peer's doing, the flow's outcome says so.
+            self.next = None;
+            self.socket = None;
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.next.is_some_and(|at| at <= desk.now()) {
+            self.next = None;
+            self.ask(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            finished: self.finished,
+            responses: Some(self.responses.clone()),
+            ..Report::default()
+        }
+    }
+}

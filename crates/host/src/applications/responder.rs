@@ -1,0 +1,119 @@
+//! A server: reads requests, thinks, answers.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bentpipe_tcp::Events;
+use bentpipe_types::Time;
+
+use super::orders::{Order, Orders};
+use crate::{Application, Desk, Realm, SocketId};
+
+/// Answers the requests of each connection in the order in which they came, each after it was thought
+/// about; thinking goes on side by side.
+#[derive(Debug)]
+pub(super) struct Responder {
+    orders: Orders,
+    conversations: BTreeMap<SocketId, Conversation>,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    port: u16,
+    /// The request that is being read, and its bytes that are missing.
+    reading: Option<(Order, u64)>,
+    /// When the answers are ready, and their bytes.
+    answers: VecDeque<(Time, u64)>,
+    peer_closed: bool,
+}
+
+impl Responder {
+    pub(super) fn new(orders: Orders) -> Self {
+        Self {
+            orders,
+            conversations: BTreeMap::new(),
+        }
+    }
+}
+
+impl Conversation {
+    /// So many bytes have come.
+    fn take(&mut self, mut bytes: u64, orders: &Orders, now: Time) {
+        while bytes > 0 {
+            let Some((order, missing)) = self.reading.or_else(|| {
+                let order = orders.take(self.port)?;
+                Some((order, order.request))
+            }) else {
+                debug_assert!(false, "bytes that nobody ordered");
+                return;
+            };
+            let part = bytes.min(missing);
+            bytes -= part;
+            self.reading = (missing > part).then_some((order, missing - part));
+            if self.reading.is_none() {
+                let ready = self.answers.back().map_or(Time::ZERO, |(at, _)| *at);
+                self.answers
+                    .push_back((ready.max(now + order.think), order.response));
+            }
+        }
+    }
+}
+
+/// Writes the answers that are ready; closes once all are and no more can come.
+fn serve<P: Realm>(socket: SocketId, talk: &mut Conversation, desk: &mut Desk<'_, '_, P>) {
+    let now = desk.now();
+    while let Some((at, bytes)) = talk.answers.front().copied()
+        && at <= now
+    {
+        talk.answers.pop_front();
+        desk.feed(socket, bytes, false);
+    }
+    if talk.peer_closed && talk.answers.is_empty() {
+        desk.feed(socket, 0, true);
+    }
+}
+
+impl<P: Realm> Application<P> for Responder {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        let Some(connection) = desk.connection(socket) else {
+            return;
+        };
+        let conversation = Conversation {
+            port: connection.remote().port,
+            reading: None,
+            answers: VecDeque::new(),
+            peer_closed: false,
+        };
+        desk.no_delay(socket);
+        self.conversations.insert(socket, conversation);
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let Some(talk) = self.conversations.get_mut(&socket) else {
+            return;
+        };
+        let read = desk.read(socket, u64::MAX);
+        talk.take(read, &self.orders, desk.now());
+        let closes = events.has(Events::PEER_CLOSED) && !talk.peer_closed;
+        talk.peer_closed |= closes;
+        if read > 0 || closes {
+            serve(socket, talk, desk);
+        }
+        if events.has(Events::CLOSED) {
+            self.conversations.remove(&socket);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        for (socket, talk) in &mut self.conversations {
+            if talk.answers.front().is_some_and(|(at, _)| *at <= now) {
+                serve(*socket, talk, desk);
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let talks = self.conversations.values();
+        talks.filter_map(|talk| Some(talk.answers.front()?.0)).min()
+    }
+}

@@ -1,0 +1,80 @@
+//! Datagrams of applications: UDP.
+
+use bentpipe_types::{Endpoint, IpVersion, Packet, PacketRef, PacketStore, Seq, Time, filler};
+
+/// A datagram, as its application sees it.
+///
+/// A simulated one has no content; what an application has to know of it is in its record. On a wire, the
+/// first 16 bytes of its payload say the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Bytes of payload.
+    pub length: u16,
+    /// Whatever its sender numbers it with.
+    pub number: u64,
+    /// When it was sent.
+    pub sent: Time,
+}
+
+/// IANA's number of UDP.
+pub(crate) const UDP: u8 = 17;
+
+/// Number and time: two words of 64 bits, most significant byte first.
+const HEADER: usize = 16;
+
+impl Datagram {
+    /// Stored as a packet; with its payload, if that is wanted.
+    pub(crate) fn insert(
+        self,
+        source: Endpoint,
+        destination: Endpoint,
+        version: IpVersion,
+        with_bytes: bool,
+        packets: &mut PacketStore,
+    ) -> PacketRef {
+        let mut record = Packet::datagram(source, destination, version, UDP);
+        let sent = self.sent.as_nanos();
+        record.payload_length = self.length;
+        record.payload_offset = self.number;
+        // A datagram has no sequence numbers: their place is free.
+        record.sequence = Seq::new((sent >> 32) as u32);
+        record.acknowledgment = Seq::new(sent as u32);
+        let packet = packets.insert(record);
+        if with_bytes {
+            packets.set_payload(packet, |payload| {
+                filler::fill(0, payload);
+                if let Some((header, _)) = payload.split_first_chunk_mut::<HEADER>() {
+                    header[..8].copy_from_slice(&self.number.to_be_bytes());
+                    header[8..].copy_from_slice(&sent.to_be_bytes());
+                }
+            });
+        }
+        packet
+    }
+
+    /// What a packet says.
+    pub(crate) fn read(packet: PacketRef, packets: &PacketStore) -> Self {
+        let record = packets.get(packet);
+        let sent = u64::from(record.sequence.get()) << 32 | u64::from(record.acknowledgment.get());
+        let mut datagram = Self {
+            length: record.payload_length,
+            number: record.payload_offset,
+            sent: Time::from_nanos(sent),
+        };
+        // Off a wire, only its bytes say it.
+        if packets.bytes(packet).is_some()
+            && let Some((header, _)) = packets
+                .payload(packet)
+                .and_then(|payload| payload.split_first_chunk::<HEADER>())
+        {
+            let word = |from: usize| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&header[from..from + 8]);
+                u64::from_be_bytes(bytes)
+            };
+            datagram.number = word(0);
+            datagram.sent = Time::from_nanos(word(8));
+        }
+        datagram
+    }
+}
