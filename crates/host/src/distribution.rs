@@ -54,7 +54,7 @@ impl Distribution {
 
     /// A draw as a number of bytes, at least one.
     pub fn bytes(self, random: &mut RandomStream) -> u64 {
-        (libm::round(self.draw(random)).max(1.0)).min(1e15) as u64
+        libm::round(self.draw(random)).clamp(1.0, 1e15) as u64
     }
 }
 

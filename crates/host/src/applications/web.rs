@@ -160,7 +160,7 @@ impl Web {
             let free = self
                 .lines
                 .iter()
-                .find(|(_, line)| line.is_ready() && !(one_at_a_time && !line.expected.is_empty()));
+                .find(|(_, line)| line.is_ready() && (line.expected.is_empty() || !one_at_a_time));
             let Some(socket) = free.map(|(socket, _)| *socket) else {
                 break;
             };
