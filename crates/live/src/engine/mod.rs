@@ -4,6 +4,8 @@
 //! gives the devices what has left it, and says when it is next to be called. Who calls it, and by
 //! which clock, is [`Engine::run`]'s affair or a test's.
 
+#[doc(hidden)]
+pub mod hostile;
 mod lateness;
 mod prefixes;
 mod refusals;

@@ -254,3 +254,32 @@ fn a_recording_is_played_as_it_was() {
         None
     );
 }
+
+/// Cases of [`any_bytes_are_carried_or_refused_and_nothing_breaks`]; more of them where asked.
+const CASES: u64 = 60;
+
+#[test]
+fn any_bytes_are_carried_or_refused_and_nothing_breaks() {
+    let cases = std::env::var("BENTPIPE_HOSTILE_CASES").ok();
+    let cases = cases.and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let mut out = 0;
+    for seed in 0..cases {
+        let mut random = RandomStream::new(seed, "engine", "hostile");
+        let length = random.bits() as usize % 3000;
+        let input: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
+        let before = out;
+        // A failure names its seed.
+        let played = std::panic::catch_unwind(|| super::hostile::play(&input));
+        match played {
+            Ok(packets) => out = before + packets,
+            Err(panic) => {
+                eprintln!("seed {seed}");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+    assert!(
+        out > 10 * cases,
+        "{out} packets in {cases} cases: they hardly ever get through"
+    );
+}

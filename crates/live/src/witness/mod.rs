@@ -10,11 +10,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread;
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{Counters, DropTail, Ends, Limit, Settings};
+use bentpipe_sim::{LinkSettings, NetworkBuilder};
 use bentpipe_types::{BitRate, Span};
 use serde::Serialize;
 
-use crate::{Capture, Clock, Namespace, Tun, TunDevice, TunSettings, WayReport, relay};
+use crate::engine::{Lateness, Prefix};
+use crate::{Capture, Clock, Device, Engine, Namespace, Recorder, Tun, TunSettings};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
@@ -82,7 +84,7 @@ pub struct Report {
     pub dropped: u64,
     /// The most that waited in it.
     pub queue_max_packets: u64,
-    /// How late packets left the relay, in microseconds: half of them, 99 of 100, the latest.
+    /// How late packets left the link, in microseconds: half of them, 99 of 100, the latest.
     pub lateness_us: [f64; 3],
 }
 
@@ -102,7 +104,7 @@ pub fn run(request: &Request) -> io::Result<Report> {
     for (name, _) in PARAMETERS {
         parameters.push((name.to_owned(), spaces[0].parameter(name)?));
     }
-    let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<TunDevice> {
+    let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<Box<dyn Device>> {
         let settings = TunSettings {
             name: name.into(),
             ipv4: Some((address, 24)),
@@ -112,22 +114,48 @@ pub fn run(request: &Request) -> io::Result<Report> {
             queue_packets: 50_000,
         };
         let tun = spaces[end].enter(|| Tun::open(&settings))??;
-        let capture = request
-            .capture
-            .as_ref()
-            .map(|directory| {
-                let path = directory.join(format!("{name}.pcapng"));
-                Capture::create(
-                    &path,
-                    ["from-kernel", "to-kernel"],
-                    u64::MAX,
-                    Some(SNAP_LENGTH),
-                )
-            })
-            .transpose()?;
-        Ok(TunDevice::new(tun, capture))
+        let Some(directory) = &request.capture else {
+            return Ok(Box::new(tun));
+        };
+        let path = directory.join(format!("{name}.pcapng"));
+        let names = ["from-kernel", "to-kernel"];
+        let capture = Capture::create(&path, names, u64::MAX, Some(SNAP_LENGTH))?;
+        Ok(Box::new(Recorder::new(tun, capture)))
     };
-    let mut devices = [open(0, "sender", SENDER)?, open(1, "receiver", RECEIVER)?];
+    let mut engine = engine(request, open)?;
+    let to = SocketAddr::new(IpAddr::V4(RECEIVER), PORT);
+    let listener = spaces[1].enter(|| ends::listen(to))??;
+    let (driven, received) = thread::scope(|scope| {
+        let receiver = scope.spawn(|| spaces[1].enter(|| ends::receive(&listener, clock)));
+        let sender = scope.spawn(|| {
+            spaces[0].enter(|| ends::send(to, &request.congestion_control, clock, request.duration))
+        });
+        let limit = request.duration + request.delay * 20 + Span::from_secs(20);
+        let driven = engine.run(clock, limit, |_, _| {
+            sender.is_finished() && receiver.is_finished()
+        });
+        let join = |result: thread::Result<io::Result<io::Result<ends::Progress>>>| {
+            result.unwrap_or_else(|_| Err(io::Error::other("an end panicked")))?
+        };
+        let (sender, receiver) = (join(sender.join()), join(receiver.join()));
+        (driven, sender.and_then(|start| Ok((start, receiver?))))
+    });
+    driven?;
+    let (sent, received) = received?;
+    let lateness = engine.lateness().clone();
+    engine.network_mut().finish();
+    let mut network = engine.into_network();
+    let there = network.outcome().directions[0].counters;
+    Ok(report(
+        request, parameters, &there, &lateness, &sent, &received,
+    ))
+}
+
+/// The link between the two devices, in real time.
+fn engine(
+    request: &Request,
+    mut open: impl FnMut(usize, &str, Ipv4Addr) -> io::Result<Box<dyn Device>>,
+) -> io::Result<Engine> {
     let way = || Settings {
         rate: request.rate,
         delay: request.delay,
@@ -139,40 +167,36 @@ pub fn run(request: &Request) -> io::Result<Report> {
         redundancy: 1.0,
         ends: Ends::default(),
     };
-    let to = SocketAddr::new(IpAddr::V4(RECEIVER), PORT);
-    let listener = spaces[1].enter(|| ends::listen(to))??;
-    let (relayed, received) = thread::scope(|scope| {
-        let receiver = scope.spawn(|| spaces[1].enter(|| ends::receive(&listener, clock)));
-        let sender = scope.spawn(|| {
-            spaces[0].enter(|| ends::send(to, &request.congestion_control, clock, request.duration))
-        });
-        let limit = request.duration + request.delay * 20 + Span::from_secs(20);
-        let relayed = relay(&mut devices, [way(), way()], clock, limit, || {
-            sender.is_finished() && receiver.is_finished()
-        });
-        let join = |result: thread::Result<io::Result<io::Result<ends::Progress>>>| {
-            result.unwrap_or_else(|_| Err(io::Error::other("an end panicked")))?
-        };
-        let (sender, receiver) = (join(sender.join()), join(receiver.join()));
-        (relayed, sender.and_then(|start| Ok((start, receiver?))))
-    });
-    let (_, [there, _]) = relayed?;
-    let (sent, received) = received?;
-    for device in devices {
-        device.finish()?;
+    let mut builder = NetworkBuilder::new(1);
+    let nodes = ["sender", "receiver"].map(|name| builder.attached(name));
+    let link = LinkSettings {
+        name: "link".to_owned(),
+        forward: Some(way()),
+        backward: Some(way()),
+    };
+    builder.link(nodes[0], nodes[1], link);
+    let network = builder.build().map_err(io::Error::other)?;
+    let mut engine = Engine::new(network);
+    for (end, (name, address)) in [("sender", SENDER), ("receiver", RECEIVER)]
+        .into_iter()
+        .enumerate()
+    {
+        let prefix = Prefix::of(address.into());
+        engine.attach(nodes[end], open(end, name, address)?, &[prefix]);
     }
-    Ok(report(request, parameters, &there, &sent, &received))
+    Ok(engine)
 }
 
 fn report(
     request: &Request,
     parameters: Vec<(String, String)>,
-    there: &WayReport,
+    there: &Counters,
+    lateness: &Lateness,
     sent: &ends::Progress,
     received: &ends::Progress,
 ) -> Report {
     let late = |q| {
-        let span = there.lateness.quantile(q);
+        let span = lateness.quantile(q);
         span.map_or(0.0, |span| span.as_nanos() as f64 / 1e3)
     };
     let intervals = request.duration.as_nanos() / request.interval.as_nanos().max(1);
@@ -190,8 +214,8 @@ fn report(
         mtu: request.mtu,
         interval_s: request.interval.as_secs_f64(),
         received: (1..=intervals).map(by).collect(),
-        dropped: there.counters.dropped,
-        queue_max_packets: there.counters.queue_max_packets,
+        dropped: there.dropped,
+        queue_max_packets: there.queue_max_packets,
         lateness_us: [late(0.5), late(0.99), late(1.0)],
     }
 }
