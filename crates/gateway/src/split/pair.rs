@@ -183,7 +183,10 @@ impl<P: Payload> Pair<P> {
         let record = cx.packets.get(packet);
         if record.flags.has(bentpipe_types::Flags::PSH) && record.payload_length > 0 {
             let tcp = leg.connection();
-            let end = tcp.offset_of(record.sequence) + u64::from(record.payload_length);
+            // What begins before the stream has an offset of nearly 2^64.
+            let end = tcp
+                .offset_of(record.sequence)
+                .wrapping_add(u64::from(record.payload_length));
             // Beyond the window it is no part of the stream.
             if end <= tcp.offered_offset() {
                 self.streams[side].pushed = self.streams[side].pushed.max(end);

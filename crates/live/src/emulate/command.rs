@@ -52,7 +52,9 @@ impl Running {
         let id = std::process::id();
         let hosts = std::env::temp_dir().join(format!("bentpipe-{id}-{}.hosts", command.host));
         let mut file = fs::File::create(&hosts)?;
-        writeln!(file, "127.0.0.1 localhost")?;
+        // Programs look up their own machine; where nobody answers, that would take ten seconds.
+        let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        writeln!(file, "127.0.0.1 localhost {}", own.trim())?;
         for (name, address) in names {
             writeln!(file, "{address} {name}")?;
         }
@@ -66,6 +68,9 @@ impl Running {
                 let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
                 let _ = mount(none, "/", none, private, none);
                 let _ = mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none);
+                // No name server is reachable; that there is none is known at once.
+                let empty = Some("/dev/null");
+                let _ = mount(empty, "/etc/resolv.conf", none, MsFlags::MS_BIND, none);
             }
             let mut started = std::process::Command::new(program);
             started
