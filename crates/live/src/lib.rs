@@ -7,7 +7,6 @@
 //! * [`emulate`]: a scenario in real time, between hosts of the kernel's.
 //! * [`drive`]: the loop that lets a host live behind a TUN device.
 //! * [`Path`]: loss, reordering and duplication between the two.
-//! * [`relay`]: a link of `bentpipe-link` between two TUN devices, in real time.
 //! * [`witness`]: the kernel's congestion control over such a link.
 //! * [`interop`]: a host and the kernel's TCP, judging each other.
 
@@ -31,8 +30,6 @@ pub mod interop;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
-mod relay;
-#[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
 pub mod witness;
@@ -54,7 +51,5 @@ pub use driver::{Link, TunDevice, drive, secret};
 pub use engine::Engine;
 #[cfg(target_os = "linux")]
 pub use namespace::Namespace;
-#[cfg(target_os = "linux")]
-pub use relay::{Lateness, WayReport, relay};
 #[cfg(target_os = "linux")]
 pub use tun::{Tun, TunSettings};
