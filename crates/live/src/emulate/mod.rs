@@ -253,7 +253,13 @@ fn available() -> String {
 
 fn control_of(scenario: &Scenario, host: usize) -> String {
     let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
-    tcp.map_or_else(String::new, |tcp| tcp.congestion_control.to_string())
+    let name = tcp.map_or_else(String::new, |tcp| tcp.congestion_control.to_string());
+    // Which of the two the kernel's is.
+    if name == "bbr1" {
+        "bbr".to_owned()
+    } else {
+        name
+    }
 }
 
 /// A flow whose sockets are there.
