@@ -7,8 +7,8 @@ use bentpipe_tcp::{
     Config, Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, PacketRef, Port, Routes,
-    StreamCheck, Time,
+    Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, IcmpQuote, PacketRef, Port,
+    Routes, StreamCheck, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -373,6 +373,11 @@ impl<P: Realm> Host<P> {
     #[inline(never)]
     fn on_datagram(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let record = *cx.packets.get(packet);
+        if let Some(quote) = record.icmp_quote() {
+            cx.packets.release(packet);
+            self.path_says(&quote, cx);
+            return;
+        }
         let remote = Remote::from(record.source);
         let port = record.destination.port;
         let listening = self.listeners.get(&port);
@@ -401,6 +406,17 @@ impl<P: Realm> Host<P> {
             self.arm_application(owner);
         }
         self.look_at_touched(ROUNDS, cx);
+    }
+
+    /// An ICMP error has come about a segment that some connection may have sent.
+    fn path_says(&mut self, quote: &IcmpQuote, cx: &mut Ctx<'_>) {
+        let key = P::key_of(quote.source.port, quote.destination, None);
+        if let Some(place) = self.sockets.find(key)
+            && let Some(slot) = self.sockets.at_mut(place)
+        {
+            slot.socket.on_icmp(quote.error, quote.sequence, cx);
+            self.settle(place, cx);
+        }
     }
 
     /// A packet that no open connection takes: RFC 9293 section 3.10.7.1.

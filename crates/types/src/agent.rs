@@ -21,17 +21,20 @@ pub enum DropReason {
     HopLimit,
     /// The processor that it has to pass is busy, and the queue in front of it full.
     Busy,
+    /// It is longer than the link takes that it was to go on by.
+    TooBig,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
         Self::Malformed,
         Self::HopLimit,
         Self::Busy,
+        Self::TooBig,
     ];
 }
 

@@ -1,5 +1,11 @@
 //! What an ICMP error says of a packet that did not arrive.
 
+use crate::{Address, Endpoint, IpVersion, Packet, Seq};
+
+/// IANA protocol numbers.
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+
 /// An ICMP error (RFC 792, RFC 4443) about a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum IcmpError {
@@ -31,5 +37,138 @@ impl IcmpError {
     #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(self, Self::ProtocolUnreachable | Self::PortUnreachable)
+    }
+}
+
+/// An ICMP error as a packet carries it: what it says, and the beginning of the packet that it is about
+/// (RFC 792: the IP header and 64 bits).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IcmpQuote {
+    /// What it says.
+    pub error: IcmpError,
+    /// Who had sent the packet.
+    pub source: Endpoint,
+    /// Where it was going.
+    pub destination: Endpoint,
+    /// Its sequence number.
+    pub sequence: Seq,
+    /// Its length as an IP packet, in bytes.
+    pub length: u32,
+}
+
+/// Bytes behind the IP header of an ICMP error about an IPv4 packet: the ICMP header, and what it quotes.
+const QUOTE_V4: u16 = 8 + 20 + 8;
+/// The same for IPv6.
+const QUOTE_V6: u16 = 8 + 40 + 8;
+
+impl Packet {
+    /// An ICMP error from `router` about a segment; to where that came from. `None`: there is to be none
+    /// about what is no segment (RFC 1122 section 3.2.2: least of all about an ICMP error).
+    #[must_use]
+    pub fn icmp_error(router: Address, segment: &Self, error: IcmpError) -> Option<Self> {
+        if !segment.is_tcp() {
+            return None;
+        }
+        let version = segment.ip_version();
+        let (protocol, quote) = match version {
+            IpVersion::V4 => (ICMP, QUOTE_V4),
+            IpVersion::V6 => (ICMP_V6, QUOTE_V6),
+        };
+        let source = Endpoint {
+            address: router,
+            port: 0,
+        };
+        let mut packet = Self::datagram(source, segment.source, version, protocol);
+        packet.payload_length = quote;
+        packet.sequence = segment.sequence;
+        let to = segment.destination;
+        packet.acknowledgment = Seq::new(u32::from(to.address.0) << 16 | u32::from(to.port));
+        packet.payload_offset = segment.length().get();
+        let (kind, mtu) = kind_of(error);
+        packet.set_said(kind, mtu);
+        Some(packet)
+    }
+
+    /// What an ICMP error says, if it is one that was made in the network.
+    #[must_use]
+    pub fn icmp_quote(&self) -> Option<IcmpQuote> {
+        if !matches!(self.protocol(), ICMP | ICMP_V6) || self.is_tcp() {
+            return None;
+        }
+        let (kind, mtu) = self.said();
+        let packed = self.acknowledgment.get();
+        Some(IcmpQuote {
+            error: error_of(kind, mtu)?,
+            source: self.destination,
+            destination: Endpoint {
+                address: Address((packed >> 16) as u16),
+                port: packed as u16,
+            },
+            sequence: self.sequence,
+            length: self.payload_offset as u32,
+        })
+    }
+}
+
+/// A number for each error, and the MTU that it tells.
+const fn kind_of(error: IcmpError) -> (u32, u32) {
+    match error {
+        IcmpError::NetworkUnreachable => (1, 0),
+        IcmpError::HostUnreachable => (2, 0),
+        IcmpError::ProtocolUnreachable => (3, 0),
+        IcmpError::PortUnreachable => (4, 0),
+        IcmpError::TooBig { mtu } => (5, mtu),
+        IcmpError::Prohibited => (6, 0),
+        IcmpError::TimeExceeded => (7, 0),
+        IcmpError::ParameterProblem => (8, 0),
+    }
+}
+
+const fn error_of(kind: u32, mtu: u32) -> Option<IcmpError> {
+    Some(match kind {
+        1 => IcmpError::NetworkUnreachable,
+        2 => IcmpError::HostUnreachable,
+        3 => IcmpError::ProtocolUnreachable,
+        4 => IcmpError::PortUnreachable,
+        5 => IcmpError::TooBig { mtu },
+        6 => IcmpError::Prohibited,
+        7 => IcmpError::TimeExceeded,
+        8 => IcmpError::ParameterProblem,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_segment_comes_back() {
+        let end = |address, port| Endpoint {
+            address: Address(address),
+            port,
+        };
+        for version in [IpVersion::V4, IpVersion::V6] {
+            let mut segment = Packet::new(end(7, 40_000), end(u16::MAX, 80), version);
+            segment.sequence = Seq::new(0xffff_fff0);
+            segment.payload_length = 1448;
+            for kind in 1..=8 {
+                let error = error_of(kind, 1400).expect("an error");
+                let packet = Packet::icmp_error(Address(3), &segment, error).expect("about TCP");
+                assert_eq!(packet.source.address, Address(3));
+                assert_eq!(packet.destination, segment.source);
+                let quote = packet.icmp_quote().expect("it is one");
+                assert_eq!(quote.error, error);
+                assert_eq!(quote.source, segment.source);
+                assert_eq!(quote.destination, segment.destination);
+                assert_eq!(quote.sequence, segment.sequence);
+                assert_eq!(u64::from(quote.length), segment.length().get());
+                // None about an error, and no error is in what says nothing.
+                assert_eq!(Packet::icmp_error(Address(3), &packet, error), None);
+                assert_eq!(segment.icmp_quote(), None);
+            }
+            let ping = Packet::datagram(end(1, 0), end(2, 0), version, ICMP);
+            assert_eq!(ping.icmp_quote(), None);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub use agent::{
 };
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
-pub use icmp::IcmpError;
+pub use icmp::{IcmpError, IcmpQuote};
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };

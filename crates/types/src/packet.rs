@@ -317,6 +317,17 @@ impl Packet {
         packet
     }
 
+    /// What somebody has said with [`set_said`](Self::set_said): zeros, if nobody has.
+    pub(crate) fn said(&self) -> (u32, u32) {
+        (self.timestamp_value, self.timestamp_echo)
+    }
+
+    /// Two numbers in the place of the timestamps of a segment, which a datagram doesn't have.
+    pub(crate) fn set_said(&mut self, first: u32, second: u32) {
+        debug_assert!(!self.is_tcp(), "a segment has timestamps there");
+        (self.timestamp_value, self.timestamp_echo) = (first, second);
+    }
+
     /// Is it a TCP segment?
     #[must_use]
     pub fn is_tcp(&self) -> bool {

@@ -9,7 +9,9 @@ use crate::error::EncodeError;
 use crate::ip::{UDP, UDP_LENGTH};
 use crate::options::{MAXIMUM_OPTIONS_LENGTH, TcpOptions};
 use crate::rewrite::rewrite;
-use crate::{Addressing, Ipv4Header, Ipv6Header, TcpHeader, ipv4, ipv6, payload, tcp, tunnel};
+use crate::{
+    Addressing, Ipv4Header, Ipv6Header, TcpHeader, icmp, ipv4, ipv6, payload, tcp, tunnel,
+};
 
 /// Hops a packet may go, as Linux and RFC 1700 have it.
 const HOP_LIMIT: u8 = 64;
@@ -129,6 +131,15 @@ impl<A: Addressing> Encoder<A> {
         }
         self.write_ip(packet, source, destination, length, bytes);
         let start = bytes.len();
+        if let Some(quote) = packet.icmp_quote() {
+            let quoted = (
+                self.ip_address(quote.source.address, version)?,
+                self.ip_address(quote.destination.address, version)?,
+            );
+            icmp::write(&quote, (source, destination), quoted, bytes);
+            debug_assert_eq!(bytes.len(), start + carried, "what an error's length says");
+            return Ok(());
+        }
         if udp {
             for word in [
                 packet.source.port,

@@ -36,6 +36,7 @@ mod address;
 pub mod checksum;
 mod encode;
 mod error;
+mod icmp;
 mod ip;
 mod ipv4;
 mod ipv6;

@@ -9,6 +9,7 @@ use crate::{
 };
 
 mod ends;
+mod narrow;
 mod outside;
 
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {

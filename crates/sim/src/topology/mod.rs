@@ -14,6 +14,7 @@ use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span,
 use crate::attached::Attached;
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
 use crate::node::Node;
+use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 use crate::{Router, Traffic};
 use routes::{Edge, Map, NoRoutes};
@@ -115,6 +116,9 @@ struct NodeDraft {
     name: String,
     kind: NodeKind,
     ports: Vec<u16>,
+    // By port; empty: none is limited.
+    mtus: Vec<u32>,
+    silent: bool,
 }
 
 struct DirectionDraft {
@@ -178,6 +182,23 @@ impl NetworkBuilder {
         self.node(name, NodeKind::Attached)
     }
 
+    /// The link at a router's port takes no packets longer than `mtu` bytes, IP header included: the
+    /// router drops them, and tells who sent them. (What hosts send on links of their own is for their
+    /// `mss` to limit.)
+    pub fn limit(&mut self, router: NodeId, port: Port, mtu: u32) {
+        let mtus = &mut self.nodes[usize::from(router.0)].mtus;
+        let index = usize::from(port.0);
+        if mtus.len() <= index {
+            mtus.resize(index + 1, u32::MAX);
+        }
+        mtus[index] = mtus[index].min(mtu);
+    }
+
+    /// A router sends no ICMP errors: what is too long for a link vanishes.
+    pub fn silence(&mut self, router: NodeId) {
+        self.nodes[usize::from(router.0)].silent = true;
+    }
+
     fn node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         // Beyond the limit the name wraps; `build` then refuses the network.
         let id = NodeId(self.nodes.len() as u16);
@@ -185,6 +206,8 @@ impl NetworkBuilder {
             name: name.to_owned(),
             kind,
             ports: Vec::new(),
+            mtus: Vec::new(),
+            silent: false,
         });
         id
     }
@@ -292,9 +315,17 @@ impl NetworkBuilder {
             .nodes
             .into_iter()
             .zip(tables)
-            .map(|(draft, routes)| {
+            .enumerate()
+            .map(|(index, (draft, routes))| {
                 let mut node = match draft.kind {
                     NodeKind::Host => Node::Host(Box::default()),
+                    NodeKind::Router if !draft.mtus.is_empty() => {
+                        Node::Router(Router::limited(Limits {
+                            address: Address(index as u16),
+                            mtus: draft.mtus,
+                            silent: draft.silent,
+                        }))
+                    }
                     NodeKind::Router => Node::Router(Router::default()),
                     NodeKind::Attached => Node::Attached(Attached::default()),
                     NodeKind::Custom(agent) => Node::Custom(agent),

@@ -5,7 +5,7 @@ mod payload;
 
 use std::net::IpAddr;
 
-use bentpipe_types::{Ctx, PacketRef, StreamCheck, Time};
+use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
 
 use crate::{ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, State};
 
@@ -188,6 +188,11 @@ impl<P: Payload> Socket<P> {
     #[inline]
     pub fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         self.act(cx, Connection::on_deadline);
+    }
+
+    /// An ICMP error has come about a segment of this connection.
+    pub fn on_icmp(&mut self, error: IcmpError, sequence: Seq, cx: &mut Ctx<'_>) {
+        self.act(cx, |connection, cx| connection.on_icmp(error, sequence, cx));
     }
 
     /// When this connection next wants to run without a packet.

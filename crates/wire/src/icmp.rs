@@ -1,0 +1,89 @@
+//! ICMP errors (RFC 792, RFC 4443): their bytes.
+
+use std::net::IpAddr;
+
+use bentpipe_types::{IcmpError, IcmpQuote};
+
+use crate::checksum::Sum;
+use crate::{Ipv4Header, Ipv6Header, ipv6};
+
+/// IANA protocol numbers.
+const TCP: u8 = 6;
+const ICMP_V6: u8 = 58;
+
+/// Hops of the packet that is quoted: as it was sent. (How far it came is not kept.)
+const HOP_LIMIT: u8 = 64;
+
+/// Type, code, and what the second half of the ICMP header says.
+fn header(error: IcmpError, v6: bool) -> (u8, u8, u32) {
+    // RFC 1191 section 4: the MTU in the last 16 bits.
+    let mtu_of_16_bits = |mtu: u32| mtu.min(u32::from(u16::MAX));
+    match (error, v6) {
+        (IcmpError::NetworkUnreachable, _) => (if v6 { 1 } else { 3 }, 0, 0),
+        (IcmpError::HostUnreachable, false) => (3, 1, 0),
+        (IcmpError::ProtocolUnreachable, false) => (3, 2, 0),
+        (IcmpError::PortUnreachable, false) => (3, 3, 0),
+        (IcmpError::TooBig { mtu }, false) => (3, 4, mtu_of_16_bits(mtu)),
+        (IcmpError::Prohibited, false) => (3, 13, 0),
+        (IcmpError::TimeExceeded, false) => (11, 0, 0),
+        (IcmpError::ParameterProblem, false) => (12, 0, 0),
+        (IcmpError::HostUnreachable, true) => (1, 3, 0),
+        (IcmpError::PortUnreachable, true) => (1, 4, 0),
+        (IcmpError::TooBig { mtu }, true) => (2, 0, mtu),
+        (IcmpError::Prohibited, true) => (1, 1, 0),
+        (IcmpError::TimeExceeded, true) => (3, 0, 0),
+        // RFC 4443 section 3.4, code 1: an unrecognized next header
+        (IcmpError::ProtocolUnreachable, true) => (4, 1, 0),
+        (IcmpError::ParameterProblem, true) => (4, 0, 0),
+    }
+}
+
+/// Appends what follows the IP header of an ICMP error between `outer` addresses about a packet between
+/// `quoted` ones.
+pub(crate) fn write(
+    quote: &IcmpQuote,
+    outer: (IpAddr, IpAddr),
+    quoted: (IpAddr, IpAddr),
+    bytes: &mut Vec<u8>,
+) {
+    let start = bytes.len();
+    let v6 = outer.0.is_ipv6();
+    let (kind, code, rest) = header(quote.error, v6);
+    bytes.extend_from_slice(&[kind, code, 0, 0]);
+    bytes.extend_from_slice(&rest.to_be_bytes());
+    let length = quote.length.min(u32::from(u16::MAX)) as u16;
+    match quoted {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => Ipv4Header {
+            source,
+            destination,
+            dscp: 0,
+            ecn: bentpipe_types::Ecn::NotCapable,
+            identification: 0,
+            dont_fragment: true,
+            time_to_live: HOP_LIMIT,
+        }
+        .write_in_front_of(TCP, length, bytes),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => Ipv6Header {
+            source,
+            destination,
+            dscp: 0,
+            ecn: bentpipe_types::Ecn::NotCapable,
+            flow_label: 0,
+            hop_limit: HOP_LIMIT,
+        }
+        .write_in_front_of(TCP, length.saturating_sub(ipv6::LENGTH as u16), bytes),
+        _ => debug_assert!(false, "Addressing gave an address of another version"),
+    }
+    for port in [quote.source.port, quote.destination.port] {
+        bytes.extend_from_slice(&port.to_be_bytes());
+    }
+    bytes.extend_from_slice(&quote.sequence.get().to_be_bytes());
+    let sum = if v6 {
+        let length = bytes.len() - start;
+        Sum::default().pseudo_header_of(ICMP_V6, outer.0, outer.1, length)
+    } else {
+        Sum::default()
+    };
+    let sum = sum.bytes(&bytes[start..]).finish();
+    bytes[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
+}
