@@ -12,7 +12,10 @@ use crate::schema::{Close, GatewayKind, SetUp};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Gateway {
     /// Nothing.
-    Router,
+    Router {
+        /// It says by ICMP what it can't send on.
+        icmp: bool,
+    },
     /// It ends connections, and makes one on each side.
     Split(Arc<SplitGateway>),
     /// It acknowledges on behalf of hosts.
@@ -24,7 +27,7 @@ impl Gateway {
     #[must_use]
     pub fn kind(&self) -> GatewayKind {
         match self {
-            Self::Router => GatewayKind::Router,
+            Self::Router { .. } => GatewayKind::Router,
             Self::Split(_) => GatewayKind::Split,
             Self::Hybrid(_) => GatewayKind::Hybrid,
         }
@@ -34,7 +37,7 @@ impl Gateway {
     #[must_use]
     pub fn gauges(&self) -> &'static [Gauge] {
         match self {
-            Self::Router => &[],
+            Self::Router { .. } => &[],
             Self::Split(_) => bentpipe_gateway::split::GAUGES,
             Self::Hybrid(_) => bentpipe_gateway::hybrid::GAUGES,
         }

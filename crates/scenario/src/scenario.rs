@@ -7,7 +7,8 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, HyblaFile,
-    IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart, words::words,
+    IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom, RtoRule,
+    SlowStart, words::words,
 };
 use crate::{Acks, Gateway, Queue};
 
@@ -136,6 +137,12 @@ pub struct TcpSettings {
     pub rto_from: RtoFrom,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// What an idle connection does; none: nothing.
+    pub keep_alive: Option<KeepAliveFile>,
+    /// How it learns how long packets may be.
+    pub path_mtu_discovery: PathMtuDiscovery,
+    /// Payload of a full segment where a search for that begins.
+    pub base_mss: Bytes,
     /// Timeouts in a row before a connection is given up.
     pub maximum_retransmissions: u32,
     /// The same while it is being opened.
@@ -151,6 +158,8 @@ pub struct Link {
     pub name: String,
     /// The two nodes, by index; not the same one.
     pub between: [usize; 2],
+    /// The longest IP packet that it takes, in bytes; none: any.
+    pub mtu: Option<u32>,
     /// From the first node to the second.
     pub forward: Direction,
     /// From the second node to the first.

@@ -53,7 +53,9 @@ fn node(node: &Node, scenario: &Scenario) -> Value {
         NodeKind::Host(settings) => {
             json!({ "name": node.name, "kind": "host", "tcp": tcp(settings) })
         }
-        NodeKind::Gateway(Gateway::Router) => json!({ "name": node.name, "kind": "router" }),
+        NodeKind::Gateway(Gateway::Router { icmp }) => {
+            json!({ "name": node.name, "kind": "router", "icmp": icmp })
+        }
         NodeKind::Gateway(Gateway::Split(split)) => {
             let mut data = split_gateway(split, scenario);
             data["name"] = node.name.clone().into();
@@ -124,7 +126,14 @@ fn hybrid_gateway(hybrid: &HybridGateway, scenario: &Scenario) -> Value {
 
 fn tcp(tcp: &TcpSettings) -> Value {
     let threshold = tcp.initial_slow_start_threshold;
-    json!({
+    let keep_alive = tcp.keep_alive.map(|keep_alive| {
+        json!({
+            "idle_s": keep_alive.idle.0.as_secs_f64(),
+            "interval_s": keep_alive.interval.0.as_secs_f64(),
+            "probes": keep_alive.probes,
+        })
+    });
+    let mut data = json!({
         "congestion_control": tcp.congestion_control,
         "hybla": {
             "reference_rtt_s": tcp.hybla.reference_rtt.0.as_secs_f64(),
@@ -173,13 +182,18 @@ fn tcp(tcp: &TcpSettings) -> Value {
         "maximum_retransmissions": tcp.maximum_retransmissions,
         "maximum_syn_retransmissions": tcp.maximum_syn_retransmissions,
         "time_wait_s": tcp.time_wait.as_secs_f64(),
-    })
+    });
+    data["keep_alive"] = json!(keep_alive);
+    data["path_mtu_discovery"] = json!(tcp.path_mtu_discovery);
+    data["base_mss_bytes"] = json!(tcp.base_mss.get());
+    data
 }
 
 fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {
     json!({
         "name": link.name,
         "between": link.between.map(name_of),
+        "mtu_bytes": link.mtu,
         "forward": direction(&link.forward),
         "return": direction(&link.backward),
     })

@@ -236,7 +236,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, idle_timeout"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, idle_timeout"#,
         ),
         (
             "name = \"geo\"\n",

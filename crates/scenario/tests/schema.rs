@@ -190,6 +190,9 @@ mss = "536 B"
 send_buffer = "1 MB"
 receive_buffer = "1 MiB"
 window_scaling = true
+keep_alive = { idle = "5 s", interval = "1 s", probes = 3 }
+path_mtu_discovery = "search"
+base_mss = "512 B"
 timestamps = false
 sack = false
 delayed_ack = "off"
@@ -209,6 +212,7 @@ time_wait = "4 min"
 count = 2
 [gateways.hub]
 kind = "router"
+icmp = false
 [gateways.splitter]
 kind = "split"
 facing = "one"
@@ -226,6 +230,7 @@ idle_timeout = "2 h"
 between = ["server", "splitter"]
 rate = "1e-3 Gbit/s"
 delay = "250 us"
+mtu = "1400 B"
 redundancy = "16/15"
 forward = { queue = { kind = "red", limit = "60 packets", minimum_threshold = "5 packets", maximum_threshold = "15 packets", maximum_probability = 0.02, weight = 0.002, gentle = false, ecn = true, mean_packet = "1500 B" } }
 queue = { kind = "early-random-drop", limit = "10 packets", drop_level = "4 kB", drop_probability = 0.05 }

@@ -29,6 +29,8 @@ class Direction:
     queue_bytes: float | None
     # Packets that are to be lost, by number.
     listed_losses: int
+    # The longest packet that the link takes.
+    mtu_bytes: float = math.inf
     # What it does that no formula knows of: 'acks "compaction"'.
     ignored: tuple[str, ...] = ()
 
@@ -68,7 +70,8 @@ class Network:
         for link in links:
             first, second = link["between"]
             for way, source, end in (("forward", first, second), ("return", second, first)):
-                direction = _direction(f"{link['name']}.{way}", end, link[way])
+                mtu_bytes = link["mtu_bytes"] or math.inf
+                direction = _direction(f"{link['name']}.{way}", end, link[way], mtu_bytes)
                 place = counts.get(source, 0)
                 counts[source] = place + 1
                 if nodes[end]["kind"] == "host":
@@ -130,7 +133,7 @@ def sharing_flows(
     return found
 
 
-def _direction(name: str, destination: str, settings: Table) -> Direction:
+def _direction(name: str, destination: str, settings: Table, mtu_bytes: float) -> Direction:
     errors, queue = settings["errors"], settings["queue"]
     return Direction(
         name=name,
@@ -143,6 +146,7 @@ def _direction(name: str, destination: str, settings: Table) -> Direction:
         queue_packets=queue["limit_packets"],
         queue_bytes=queue["limit_bytes"],
         listed_losses=len(errors["lost_packets"]),
+        mtu_bytes=mtu_bytes,
         ignored=_ignored(settings),
     )
 

@@ -186,10 +186,14 @@ def _flow_path(
 ) -> FlowPath:
     sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
     segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
+    timestamps = sender["timestamps"] and receiver["timestamps"]
+    header_bytes = _HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0)
+    # As path MTU discovery finds it; where it finds nothing, nothing arrives.
+    mtu_bytes = min(direction.mtu_bytes for direction in downlink)
+    segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
     window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         window_bytes = min(window_bytes, _LARGEST_UNSCALED_WINDOW)
-    timestamps = sender["timestamps"] and receiver["timestamps"]
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
     return FlowPath(
@@ -197,7 +201,7 @@ def _flow_path(
         downlink=tuple(downlink),
         uplink=tuple(uplink),
         segment_bytes=segment_bytes,
-        header_bytes=_HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0),
+        header_bytes=header_bytes,
         window_segments=max(1, window_bytes // segment_bytes),
         window_bytes=window_bytes,
         initial_window_segments=sender["initial_window_segments"],

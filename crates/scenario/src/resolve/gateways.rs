@@ -47,7 +47,9 @@ pub(super) fn resolve(
         return Err(fault(&["gateways", name, foreign], message));
     }
     match file.kind {
-        GatewayKind::Router => Ok(Gateway::Router),
+        GatewayKind::Router => Ok(Gateway::Router {
+            icmp: file.icmp.unwrap_or(true),
+        }),
         GatewayKind::Split => Ok(Gateway::Split(Arc::new(split(name, file, node, around)?))),
         GatewayKind::Hybrid => {
             let hybrid = super::hybrid::resolve(name, file, node, around)?;

@@ -67,6 +67,7 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
     for (name, link) in links.iter() {
         let (a, b, count) = ends_of(name, link, nodes)?;
         let made = count.unwrap_or(1);
+        let mtu = mtu_of(name, link)?;
         let table = LinkTable { name, link };
         table.refuse_what_has_no_effect()?;
         let [forward, backward] = table.directions()?;
@@ -81,11 +82,26 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
         resolved.extend((0..made).map(|n| Link {
             name: member_name(name, count, n),
             between: [a.nth(n), b.nth(n)],
+            mtu,
             forward: forward.clone(),
             backward: backward.clone(),
         }));
     }
     Ok(resolved)
+}
+
+/// Lengths that a link may limit packets to: room for a TCP header with all options and some payload.
+const MTU: std::ops::RangeInclusive<u64> = 128..=65_535;
+
+fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
+    match link.mtu {
+        Some(mtu) if !MTU.contains(&mtu.0.get()) => {
+            let (least, most) = (MTU.start(), MTU.end());
+            let message = format!(r#"expected "{least} B" to "{most} B", got "{mtu}""#);
+            Err(fault(&["links", name, "mtu"], message))
+        }
+        mtu => Ok(mtu.map(|mtu| mtu.0.get() as u32)),
+    }
 }
 
 struct LinkTable<'a> {

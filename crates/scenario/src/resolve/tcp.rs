@@ -7,7 +7,7 @@ use crate::document::Fault;
 use crate::quantity::Size;
 use crate::schema::hints;
 use crate::schema::{
-    CongestionControl, CongestionControlName, Profile, Recovery, SlowStart, TcpFile,
+    CongestionControl, CongestionControlName, KeepAliveFile, Profile, Recovery, SlowStart, TcpFile,
 };
 use crate::{CustomControls, TcpSettings};
 
@@ -169,6 +169,19 @@ pub(super) fn resolve(
         }
     }
 
+    let base_mss = file.base_mss;
+    if !(MSS.0..=MSS.1).contains(&base_mss.0.get()) {
+        let message = format!(
+            r#"expected "{} B" to "{} B", got "{base_mss}""#,
+            MSS.0, MSS.1
+        );
+        return refuse("base_mss", message);
+    }
+    if let Some(keep_alive) = &file.keep_alive {
+        keep_alive_is_sane(keep_alive)
+            .map_err(|(key, message)| fault(&[section, name, own, "keep_alive", key], message))?;
+    }
+
     let repair =
         recovery(file).map_err(|(key, message)| fault(&[section, name, own, key], message))?;
 
@@ -209,10 +222,27 @@ pub(super) fn resolve(
         rto_rule: file.rto_rule,
         rto_from: file.rto_from,
         ecn: file.ecn,
+        keep_alive: file.keep_alive,
+        path_mtu_discovery: file.path_mtu_discovery,
+        base_mss: base_mss.0,
         maximum_retransmissions: file.maximum_retransmissions,
         maximum_syn_retransmissions: file.maximum_syn_retransmissions,
         time_wait: file.time_wait.0,
     })
+}
+
+/// On failure: the key, and what is wrong with it.
+fn keep_alive_is_sane(file: &KeepAliveFile) -> Result<(), (&'static str, String)> {
+    for (key, length) in [("idle", file.idle), ("interval", file.interval)] {
+        if length.0 < SHORTEST_RTO {
+            return Err((key, format!(r#"expected at least "1 ms", got "{length}""#)));
+        }
+    }
+    if !(1..=MOST_TIMES).contains(&file.probes) {
+        let message = format!("expected 1 to {MOST_TIMES}, got {}", file.probes);
+        return Err(("probes", message));
+    }
+    Ok(())
 }
 
 /// Loss recovery and what goes with it.

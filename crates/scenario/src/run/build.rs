@@ -6,18 +6,20 @@ use bentpipe_sim::{
 };
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
-    IdleRestart as TcpIdleRestart, PacingKind, PathMtuDiscovery, RecoveryKind,
-    RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule, SlowStartKind,
+    IdleRestart as TcpIdleRestart, KeepAlive, PacingKind, PathMtuDiscovery as TcpPathMtuDiscovery,
+    RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing};
 use crate::schema::{
-    CongestionAvoidance, Ecn, IdleRestart, NewReno, Profile, Recovery, RtoFrom, RtoRule, SlowStart,
+    CongestionAvoidance, Ecn, IdleRestart, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
+    RtoRule, SlowStart,
 };
 use crate::{
-    App, CustomControls, FlowSeries, LinkSeries, NodeKind, Scenario, Series, TcpSettings, Way,
+    App, CustomControls, FlowSeries, Gateway, LinkSeries, NodeKind, Scenario, Series, TcpSettings,
+    Way,
 };
 
 /// The network, without probes. The hosts that are `outside` are attached nodes.
@@ -53,7 +55,16 @@ pub(super) fn network(
                 backward,
             },
         );
+        if let Some(mtu) = link.mtu {
+            builder.limit(first, first_port, mtu);
+            builder.limit(second, second_port, mtu);
+        }
         ports.push([first_port, second_port]);
+    }
+    for (node, id) in scenario.nodes.iter().zip(&nodes) {
+        if node.kind == NodeKind::Gateway(Gateway::Router { icmp: false }) {
+            builder.silence(*id);
+        }
     }
     // Real packets have bytes.
     let bytes = !outside.is_empty();
@@ -77,9 +88,25 @@ pub(super) fn network(
 }
 
 fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
-    match scenario.tcp_of(node) {
-        Some(tcp) => Ok(config(tcp, congestion::kind(tcp, custom)?)),
-        None => Ok(Config::default()),
+    let config = match scenario.tcp_of(node) {
+        Some(tcp) => config(tcp, congestion::kind(tcp, custom)?),
+        None => Config::default(),
+    };
+    let links = (scenario.links.iter()).filter(|link| link.between.contains(&node));
+    Ok(within(config, links.filter_map(|link| link.mtu).min()))
+}
+
+/// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.
+pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
+    let Some(mtu) = mtu else {
+        return config;
+    };
+    let options = if config.timestamps { 12 } else { 0 };
+    let headers = u32::from(config.ip_version.header_length()) + 20 + options;
+    let most = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
+    Config {
+        mss: config.mss.min(most),
+        ..config
     }
 }
 
@@ -168,9 +195,18 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
         time_wait: tcp.time_wait,
         ip_version: IpVersion::V4,
         user_timeout: None,
-        keep_alive: None,
-        path_mtu_discovery: PathMtuDiscovery::Icmp,
-        base_mss: 1024,
+        keep_alive: tcp.keep_alive.map(|keep_alive| KeepAlive {
+            idle: keep_alive.idle.0,
+            interval: keep_alive.interval.0,
+            probes: keep_alive.probes,
+        }),
+        path_mtu_discovery: match tcp.path_mtu_discovery {
+            PathMtuDiscovery::Off => TcpPathMtuDiscovery::Off,
+            PathMtuDiscovery::Icmp => TcpPathMtuDiscovery::Icmp,
+            PathMtuDiscovery::BlackHole => TcpPathMtuDiscovery::BlackHole,
+            PathMtuDiscovery::Search => TcpPathMtuDiscovery::Probe,
+        },
+        base_mss: u16::try_from(tcp.base_mss.get()).unwrap_or(u16::MAX),
         announced_mss: None,
         path_mtu: None,
         habits: match tcp.profile {

@@ -37,11 +37,14 @@ pub(super) fn put(
 ) -> Result<(), RunError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
         match &node.kind {
-            NodeKind::Host(_) | NodeKind::Gateway(Gateway::Router) => {}
+            NodeKind::Host(_) | NodeKind::Gateway(Gateway::Router { .. }) => {}
             NodeKind::Gateway(Gateway::Split(split)) => {
                 let end = usize::from(scenario.links[split.facing].between[1] == index);
                 let facing = ports[split.facing][end];
-                let settings = settings(split, facing, nodes, custom)?;
+                let mut settings = settings(split, facing, nodes, custom)?;
+                let mtu = |faces| mtu(scenario, index, split.facing, faces);
+                settings.facing_tcp = build::within(settings.facing_tcp, mtu(true));
+                settings.host_tcp = build::within(settings.host_tcp, mtu(false));
                 let agent: Box<dyn Agent + Send> = if bytes {
                     Box::new(Split::<Rings>::new(settings))
                 } else {
@@ -58,6 +61,13 @@ pub(super) fn put(
         }
     }
     Ok(())
+}
+
+/// The longest packet that all links of a node take, of those that are `facing`, or are not.
+fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u32> {
+    let links = scenario.links.iter().enumerate();
+    let own = links.filter(|(at, link)| link.between.contains(&node) && (*at == facing) == faces);
+    own.filter_map(|(_, link)| link.mtu).min()
 }
 
 fn settings(

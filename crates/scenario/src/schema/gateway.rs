@@ -14,6 +14,9 @@ pub struct GatewayFile {
     /// What it does with the packets it forwards. Default: "router".
     #[serde(default = "router")]
     pub kind: GatewayKind,
+    /// Tell by ICMP who has sent a packet that is too long for the next link (RFC 1191). false: it
+    /// vanishes, as behind a filter, and the path is a black hole for it. Default: true.
+    pub icmp: Option<bool>,
     /// The link that it is there for: of a connection that it splits, the part over this link has
     /// `tcp`'s settings; a hybrid gateway's hosts are behind it. It ends at this gateway. Required with
     /// "split" and "hybrid".
@@ -113,7 +116,7 @@ impl GatewayKind {
     #[must_use]
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Router => &[],
+            Self::Router => &["icmp"],
             Self::Split => &[
                 "facing",
                 "tcp",
@@ -152,6 +155,7 @@ impl GatewayFile {
     /// The keys that the file gives, besides `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
+            ("icmp", self.icmp.is_some()),
             ("facing", self.facing.is_some()),
             ("tcp", self.tcp.is_some()),
             ("host_tcp", self.host_tcp.is_some()),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
 use super::{AcksFile, Compression, QueueFile};
-use crate::quantity::{Delay, Probability, Rate, Redundancy};
+use crate::quantity::{Delay, Probability, Rate, Redundancy, Size};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.
@@ -21,6 +21,10 @@ pub struct LinkFile {
     /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required
     /// here or in each direction.
     pub delay: Option<Delay>,
+    /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
+    /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
+    /// longer ones (an interface's MTU). "128 B" to "65535 B". Default: no limit.
+    pub mtu: Option<Size>,
     /// Where packets wait for the transmitter.
     pub queue: Option<QueueFile>,
     /// What loses packets on the way. Default: nothing.

@@ -1,6 +1,6 @@
 //! `[hosts.NAME.tcp]`.
 
-use bentpipe_types::Span;
+use bentpipe_types::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,14 @@ pub struct TcpFile {
     pub rto_from: RtoFrom,
     /// Explicit congestion notification: queues that mark (RED with `ecn = true`) need not drop.
     pub ecn: Ecn,
+    /// What an idle connection does to see whether the other end is still there (RFC 9293 section
+    /// 3.8.4). Default: nothing.
+    pub keep_alive: Option<KeepAliveFile>,
+    /// How the connection learns how long packets may be, where a link has an `mtu`.
+    pub path_mtu_discovery: PathMtuDiscovery,
+    /// Payload of a full segment where a search begins ("black-hole", "search"; Linux: tcp_base_mss).
+    /// From 64 B to 65000 B.
+    pub base_mss: Size,
     /// Timeouts in a row before a connection is given up (Linux: tcp_retries2).
     pub maximum_retransmissions: u32,
     /// The same while it is being opened (Linux: tcp_syn_retries).
@@ -161,6 +169,9 @@ impl Default for TcpFile {
             rto_rule: RtoRule::Linux,
             rto_from: RtoFrom::Acknowledgment,
             ecn: Ecn::Accept,
+            keep_alive: None,
+            path_mtu_discovery: PathMtuDiscovery::Icmp,
+            base_mss: Size(Bytes::new(1024)),
             maximum_retransmissions: 15,
             maximum_syn_retransmissions: 6,
             time_wait: Length(Span::from_secs(60)),
@@ -260,6 +271,42 @@ words! {
         Accept = "accept",
         /// The opening end asks for it, too.
         Request = "request",
+    }
+}
+
+/// Keep-alive: `keep_alive = {}` has Linux's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeepAliveFile {
+    /// A probe goes out when the other end has said nothing for so long. At least 1 ms.
+    pub idle: Length,
+    /// Time from one probe to the next. At least 1 ms.
+    pub interval: Length,
+    /// After so many without an answer the connection is given up. From 1 to 1000.
+    pub probes: u32,
+}
+
+impl Default for KeepAliveFile {
+    fn default() -> Self {
+        Self {
+            idle: Length(Span::from_secs(7200)),
+            interval: Length(Span::from_secs(75)),
+            probes: 9,
+        }
+    }
+}
+
+words! {
+    /// How a connection learns how long packets may be.
+    PathMtuDiscovery {
+        /// Not at all. (Nothing is fragmented here: what is too long for a link is lost.)
+        Off = "off",
+        /// Routers say so (RFC 1191): Linux's default.
+        Icmp = "icmp",
+        /// And where segments go unanswered for long, shorter ones find out (RFC 4821 section 7.7).
+        BlackHole = "black-hole",
+        /// And a search finds out in any case, from `base_mss` on (RFC 4821).
+        Search = "search",
     }
 }
 

@@ -1,0 +1,113 @@
+//! Links with an MTU, routers that say so or don't, and what a connection makes of it.
+
+use bentpipe_scenario::{FlowSummary, RunOptions, Scenario};
+
+const NETWORK: &str = r#"
+name = "narrow"
+duration = "60 s"
+[hosts.server.tcp]
+[hosts.client.tcp]
+[gateways.hub]
+[gateways.terminal]
+[links.lan]
+between = ["server", "hub"]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "drop-tail", limit = "1000 packets" }
+[links.satellite]
+between = ["hub", "terminal"]
+rate = "10 Mbit/s"
+delay = "250 ms"
+mtu = "1000 B"
+[links.home]
+between = ["terminal", "client"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "1 MB" }
+"#;
+
+fn run(settings: &[(&str, &str)]) -> FlowSummary {
+    let scenario = Scenario::parse(NETWORK, "narrow.toml", settings).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    output.summary.flows[0].clone()
+}
+
+#[test]
+fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
+    let silent = ("gateways.hub.icmp", "false");
+    let discovery = |how| ("hosts.server.tcp.path_mtu_discovery", how);
+    let told = run(&[]);
+    assert_eq!((told.bytes_delivered, told.timeouts), (1_000_000, 0));
+    // The initial window of ten goes again, each segment as two; then segments have 948 bytes.
+    let after = (1_000_000_u64 - 10 * 1448).div_ceil(948);
+    assert_eq!(told.segments_sent, 10 + 20 + after);
+    assert_eq!(told.segments_retransmitted, 20);
+    for (settings, delivered) in [
+        (vec![silent], 0),
+        (vec![discovery("off")], 0),
+        (vec![silent, discovery("icmp")], 0),
+        (
+            vec![
+                silent,
+                discovery("black-hole"),
+                ("hosts.server.tcp.base_mss", "900 B"),
+            ],
+            1_000_000,
+        ),
+        (
+            vec![
+                silent,
+                discovery("search"),
+                ("hosts.server.tcp.base_mss", "512 B"),
+            ],
+            1_000_000,
+        ),
+        // An interface's MTU needs no discovery.
+        (vec![silent, ("links.lan.mtu", "1000 B")], 1_000_000),
+        (
+            vec![discovery("off"), ("links.home.mtu", "1000 B")],
+            1_000_000,
+        ),
+        (vec![silent, ("links.satellite.mtu", "1500 B")], 1_000_000),
+    ] {
+        let flow = run(&settings);
+        assert_eq!(flow.bytes_delivered, delivered, "{settings:?}");
+    }
+}
+
+#[test]
+fn keep_alive_that_makes_no_sense_is_refused() {
+    for (value, message) in [
+        (r#"{ idle = "0 s" }"#, "keep_alive.idle"),
+        ("{ probes = 0 }", "keep_alive.probes"),
+        ("{ probes = 2000 }", "keep_alive.probes"),
+        ("{ wait = 3 }", "unknown key"),
+    ] {
+        let settings = [("hosts.server.tcp.keep_alive", value)];
+        let error = Scenario::parse(NETWORK, "narrow.toml", &settings).expect_err(value);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    let settings = [("hosts.server.tcp.keep_alive", "{}")];
+    assert!(Scenario::parse(NETWORK, "narrow.toml", &settings).is_ok());
+}
+
+#[test]
+fn lengths_that_make_no_sense_are_refused() {
+    for (key, value, message) in [
+        ("links.lan.mtu", "100 B", r#"expected "128 B" to "65535 B""#),
+        (
+            "links.lan.mtu",
+            "65536 B",
+            r#"expected "128 B" to "65535 B""#,
+        ),
+        ("hosts.server.tcp.base_mss", "10 B", r#"expected "64 B""#),
+        ("hosts.server.tcp.path_mtu_discovery", "on", "black-hole"),
+        ("links.lan.forward.mtu", "1000 B", "unknown key"),
+    ] {
+        let error = Scenario::parse(NETWORK, "narrow.toml", &[(key, value)]).expect_err(key);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
