@@ -17,7 +17,7 @@ mod tally;
 mod transmitter;
 
 pub use direction::{Counters, Direction, Ends, Queueing, Settings};
-pub use errors::{BitErrors, ErrorModel, Listed, PacketLoss};
+pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
 pub use far_end::FarEnd;
 pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;

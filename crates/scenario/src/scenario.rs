@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bentpipe_link::BurstSettings;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
@@ -221,6 +222,8 @@ pub struct Errors {
 /// What loses packets at random. Rates are from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RandomErrors {
+    /// Packets, in bursts.
+    Bursts(BurstSettings),
     /// Nothing.
     None,
     /// Wrong bits, independently.

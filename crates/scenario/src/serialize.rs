@@ -291,10 +291,18 @@ fn errors(errors: &Errors) -> Value {
         RandomErrors::None => (0.0, 0.0),
         RandomErrors::BitErrorRate(rate) => (rate, 0.0),
         RandomErrors::PacketLossRate(rate) => (0.0, rate),
+        RandomErrors::Bursts(bursts) => (0.0, bursts.loss_rate),
+    };
+    let bursts = match errors.random {
+        RandomErrors::Bursts(bursts) => Some(bursts),
+        _ => None,
     };
     json!({
         "bit_error_rate": bit_error_rate,
         "packet_loss_rate": packet_loss_rate,
+        "mean_burst_packets": bursts.map(|bursts| bursts.mean_length),
+        "loss_in_burst": bursts.map(|bursts| bursts.loss_in_burst),
+        "loss_between_bursts": bursts.map(|bursts| bursts.loss_between),
         "lost_packets": *errors.lost_packets,
     })
 }

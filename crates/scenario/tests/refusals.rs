@@ -969,3 +969,57 @@ fn what_is_missing_is_told_of_its_own_table() {
     let other = refused(whole, "[gateways.g]\nkind = \"pep\"");
     assert!(other.contains("\"split\""), "{other}");
 }
+
+#[test]
+fn losses_in_bursts() {
+    let errors = "errors = { packet_loss_rate = 0.01 }";
+    let text = |errors: &str| {
+        format!(
+            "name = \"n\"\nduration = \"1 s\"\nhosts = {{ a = {{}}, b = {{}} }}\n[links.l]\n\
+             between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{errors}\n\
+             [flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ kind = \"bulk\" }}\n"
+        )
+    };
+    assert!(Scenario::parse(&text(errors), "n.toml", &[]).is_ok());
+    let refused = |keys: &str| {
+        let errors = format!("errors = {{ {keys} }}");
+        let error = Scenario::parse(&text(&errors), "n.toml", &[]).expect_err("refused");
+        error.to_string().replace("n.toml:8: links.l.errors.", "")
+    };
+    for (keys, message) in [
+        (
+            "mean_burst_packets = 3",
+            "mean_burst_packets: expected packet_loss_rate beside it: what the losses come to in all",
+        ),
+        (
+            "bit_error_rate = 1e-6, packet_loss_rate = 0.1, mean_burst_packets = 3",
+            "mean_burst_packets: expected packet_loss_rate beside it: what the losses come to in all",
+        ),
+        (
+            "packet_loss_rate = 0.1, loss_in_burst = 0.5",
+            "loss_in_burst: has no effect: there is no mean_burst_packets",
+        ),
+        (
+            "packet_loss_rate = 0.1, mean_burst_packets = 0.5",
+            "mean_burst_packets: expected a number of packets from 1 on, got 0.5",
+        ),
+        (
+            "packet_loss_rate = 0.1, mean_burst_packets = nan",
+            "mean_burst_packets: expected a number of packets from 1 on, got NaN",
+        ),
+        (
+            "packet_loss_rate = 0.1, mean_burst_packets = 4, loss_in_burst = 0.05",
+            "packet_loss_rate: expected a rate from loss_between_bursts to loss_in_burst, 0.0 to 0.05, got 0.1",
+        ),
+        (
+            "packet_loss_rate = 0.1, mean_burst_packets = 4, loss_between_bursts = 1",
+            "loss_between_bursts: expected less than loss_in_burst",
+        ),
+        (
+            "packet_loss_rate = 0.9, mean_burst_packets = 4",
+            "mean_burst_packets: expected longer bursts, got 4.0: a packet at least gets through between two, and 0.9 of all are to be lost",
+        ),
+    ] {
+        assert_eq!(refused(keys), message, "{keys}");
+    }
+}

@@ -159,4 +159,8 @@ def _ignored(settings: Table) -> tuple[str, ...]:
         "compression": (settings["compression"], "none"),
     }
     named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
-    return (*named, "tunnel") if settings["tunnel"] else named
+    more = {
+        "tunnel": settings["tunnel"],
+        "losses in bursts": settings["errors"]["mean_burst_packets"] is not None,
+    }
+    return (*named, *(what for what, there in more.items() if there))

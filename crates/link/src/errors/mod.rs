@@ -1,10 +1,12 @@
 //! Error models: which packets a link corrupts, and so loses.
 
 mod bit_errors;
+mod bursts;
 mod listed;
 mod packet_loss;
 
 pub use bit_errors::BitErrors;
+pub use bursts::{BurstLosses, BurstSettings};
 pub use listed::Listed;
 pub use packet_loss::PacketLoss;
 
@@ -17,6 +19,8 @@ pub enum ErrorModel {
     BitErrors(BitErrors),
     /// Independent packet losses.
     PacketLoss(PacketLoss),
+    /// Packet losses in bursts.
+    Bursts(BurstLosses),
     /// Just these packets.
     Listed(Listed),
 }
@@ -34,6 +38,12 @@ impl ErrorModel {
         Self::PacketLoss(PacketLoss::new(rate, random))
     }
 
+    /// Packets are lost in bursts.
+    #[must_use]
+    pub fn bursts(settings: BurstSettings, random: RandomStream) -> Self {
+        Self::Bursts(BurstLosses::new(settings, random))
+    }
+
     /// The packets with these numbers, counted from 1, are lost.
     #[must_use]
     pub fn listed(packets: impl IntoIterator<Item = u64>) -> Self {
@@ -45,6 +55,7 @@ impl ErrorModel {
         match self {
             Self::BitErrors(model) => model.loses(length),
             Self::PacketLoss(model) => model.loses(),
+            Self::Bursts(model) => model.loses(),
             Self::Listed(model) => model.loses(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bentpipe_link::BurstSettings;
 use bentpipe_types::{BitRate, Span};
 
 use super::acks;
@@ -11,7 +12,7 @@ use super::limits::MAX_LOST_PACKETS;
 use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Delay, Redundancy};
+use crate::quantity::{Delay, Probability, Redundancy};
 use crate::schema::{Compression, DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
 use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
@@ -250,7 +251,7 @@ impl<'a> LinkTable<'a> {
         };
         let at = |keys: &[&str]| self.path(way, own.is_some(), keys);
         let random = random_errors(errors)
-            .map_err(|message| Fault::new(at(&["errors", "packet_loss_rate"]), message))?;
+            .map_err(|(key, message)| Fault::new(at(&["errors", key]), message))?;
         let mut lost_packets = errors.lost_packets.clone().unwrap_or_default();
         if errors.lost_packets.is_some() && own.is_none() {
             let message = "expected in forward or return: each direction counts its own packets";
@@ -302,11 +303,59 @@ impl<'a> LinkTable<'a> {
     }
 }
 
-fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, &'static str> {
-    match (file.bit_error_rate, file.packet_loss_rate) {
-        (Some(_), Some(_)) => Err("expected bit_error_rate or packet_loss_rate, got both"),
-        (Some(rate), None) => Ok(RandomErrors::BitErrorRate(rate.get())),
-        (None, Some(rate)) => Ok(RandomErrors::PacketLossRate(rate.get())),
-        (None, None) => Ok(RandomErrors::None),
+fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, (&'static str, String)> {
+    let Some(mean_length) = file.mean_burst_packets else {
+        let shares = [
+            ("loss_in_burst", file.loss_in_burst),
+            ("loss_between_bursts", file.loss_between_bursts),
+        ];
+        if let Some((key, _)) = shares.iter().find(|(_, share)| share.is_some()) {
+            let message = "has no effect: there is no mean_burst_packets".to_owned();
+            return Err((key, message));
+        }
+        return match (file.bit_error_rate, file.packet_loss_rate) {
+            (Some(_), Some(_)) => Err((
+                "packet_loss_rate",
+                "expected bit_error_rate or packet_loss_rate, got both".to_owned(),
+            )),
+            (Some(rate), None) => Ok(RandomErrors::BitErrorRate(rate.get())),
+            (None, Some(rate)) => Ok(RandomErrors::PacketLossRate(rate.get())),
+            (None, None) => Ok(RandomErrors::None),
+        };
+    };
+    let Some(loss_rate) = file
+        .packet_loss_rate
+        .filter(|_| file.bit_error_rate.is_none())
+    else {
+        let message = "expected packet_loss_rate beside it: what the losses come to in all";
+        return Err(("mean_burst_packets", message.to_owned()));
+    };
+    let settings = BurstSettings {
+        loss_rate: loss_rate.get(),
+        mean_length,
+        loss_in_burst: file.loss_in_burst.map_or(1.0, Probability::get),
+        loss_between: file.loss_between_bursts.map_or(0.0, Probability::get),
+    };
+    if settings.share_in_burst().is_some() {
+        return Ok(RandomErrors::Bursts(settings));
     }
+    Err(if !(mean_length >= 1.0 && mean_length.is_finite()) {
+        let message = format!("expected a number of packets from 1 on, got {mean_length:?}");
+        ("mean_burst_packets", message)
+    } else if settings.loss_in_burst <= settings.loss_between {
+        let message = "expected less than loss_in_burst".to_owned();
+        ("loss_between_bursts", message)
+    } else if !(settings.loss_between..=settings.loss_in_burst).contains(&settings.loss_rate) {
+        let message = format!(
+            "expected a rate from loss_between_bursts to loss_in_burst, {:?} to {:?}, got {:?}",
+            settings.loss_between, settings.loss_in_burst, settings.loss_rate
+        );
+        ("packet_loss_rate", message)
+    } else {
+        let message = format!(
+            "expected longer bursts, got {mean_length:?}: a packet at least gets through between two, and {:?} of all are to be lost",
+            settings.loss_rate
+        );
+        ("mean_burst_packets", message)
+    })
 }

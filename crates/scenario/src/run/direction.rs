@@ -147,6 +147,7 @@ fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
     let mut errors = Vec::new();
     match direction.errors.random {
         RandomErrors::None => {}
+        RandomErrors::Bursts(settings) => errors.push(ErrorModel::bursts(settings, random())),
         RandomErrors::BitErrorRate(rate) => errors.push(ErrorModel::bit_errors(rate, random())),
         RandomErrors::PacketLossRate(rate) => errors.push(ErrorModel::packet_loss(rate, random())),
     }

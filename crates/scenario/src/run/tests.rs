@@ -167,3 +167,38 @@ fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
     assert!(pieces > 20, "{pieces}");
     assert_eq!(taken, kept.series);
 }
+
+/// The same loss rate in bursts and not: as many packets are lost, in far fewer runs.
+#[test]
+fn losses_come_in_bursts() {
+    let lost = |burst: &str| {
+        let errors = format!("{{ packet_loss_rate = 0.02{burst} }}");
+        let network = scenario(&[
+            ("duration", "2 h"),
+            ("links.satellite.rate", "10 Mbit/s"),
+            ("links.satellite.delay", "1 ms"),
+            ("flows.download.app.size", "1 GB"),
+            ("links.satellite.forward.errors", &errors),
+            ("probes.series", r#"["satellite.forward.lost"]"#),
+            ("probes.interval", "every-change"),
+        ]);
+        let output = network.run(&RunOptions::default()).expect("it runs");
+        let link = &output.summary.links[0];
+        let packets = (link.packets_lost + link.packets_delivered) as f64;
+        let share = link.packets_lost as f64 / packets;
+        (packets, share, output.summary.flows[0].fast_recoveries)
+    };
+    let (packets, scattered, recoveries) = lost("");
+    let error = 4.0 / (packets * 0.02).sqrt();
+    assert!((scattered / 0.02 - 1.0).abs() < error, "{scattered}");
+    let (packets, in_bursts, fewer) = lost(", mean_burst_packets = 8");
+    // Bursts of 8 on average have a mean square of 2 x 64 - 8: the standard error of the packets lost
+    // is the square root of 120 times the number of bursts. Four of them.
+    let bursts = packets * 0.02 / 8.0;
+    let error = 4.0 * (120.0 * bursts).sqrt() / (packets * 0.02);
+    assert!(
+        (in_bursts / 0.02 - 1.0).abs() < error,
+        "{in_bursts} of {packets}"
+    );
+    assert!(fewer * 2 < recoveries, "{fewer} against {recoveries}");
+}

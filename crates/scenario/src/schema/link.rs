@@ -77,6 +77,13 @@ pub struct ErrorsFile {
     pub bit_error_rate: Option<Probability>,
     /// Probability that a packet is lost, whatever its length.
     pub packet_loss_rate: Option<Probability>,
+    /// The losses of `packet_loss_rate` come in bursts, of so many packets on average (Gilbert and
+    /// Elliott): 1 or more. Of a loss rate p, bursts last for p / (1 - p) packets at least.
+    pub mean_burst_packets: Option<f64>,
+    /// The share of packets lost while a burst lasts. Default: 1, all of them.
+    pub loss_in_burst: Option<Probability>,
+    /// The share of packets lost between two bursts. Default: 0, none.
+    pub loss_between_bursts: Option<Probability>,
     /// These packets are lost: [20, 21] loses the 20th and 21st that enter the link, counted from
     /// 1. Only in `forward` or `return`.
     pub lost_packets: Option<Vec<u64>>,
