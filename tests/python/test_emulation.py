@@ -111,6 +111,20 @@ def test_gateways_and_return_links_are_those_of_the_simulation() -> None:
 
 
 @live
+def test_split_gateways_carry_the_kernels_bytes() -> None:
+    """The hosts cannot tell: what arrives is what was sent, as fast as simulated."""
+    comparison = compare(Scenario.find("geo-split").with_settings({"duration": "6 s"}))
+    assert not [note for note in comparison.emulated.notes if note.startswith("flows.")]
+    hub = comparison.emulated.summary.gateways[0]
+    assert hub.name == "hub"
+    assert hub.extra["packets"]["split"] > 1000
+    assert comparison.emulated.flow().bytes_delivered > 1_000_000
+    difference = comparison.differences["download"].goodput
+    assert difference is not None
+    assert abs(difference) < 0.05
+
+
+@live
 def test_what_the_kernel_cannot_do_is_said_by_its_key() -> None:
     tcp = {"mss": "1000 B", "initial_rto": "3 s"}
     scenario = network(duration="1 s", hosts={"server": {"tcp": tcp}, "client": {}})
