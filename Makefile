@@ -58,11 +58,13 @@ bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 	cargo build --release --quiet --package bentpipe-benches
 	$(PYTHON) benches/compare.py
 
-docs: setup  ## Generate the references of scenarios and results, and the Rust documentation
+docs: setup  ## Generate the references, run the notebooks, the Rust documentation
 	$(BIN)/bentpipe schema > docs/scenario.schema.json
 	$(BIN)/python tools/scenario-reference < docs/scenario.schema.json > docs/scenario.md
 	$(BIN)/bentpipe schema results > docs/results.schema.json
 	$(BIN)/python tools/results-reference < docs/results.schema.json > docs/results.md
+	$(BIN)/python tools/api_reference.py > docs/api.md
+	$(BIN)/python tools/run_notebook.py docs/notebooks/*.ipynb
 	cargo doc --workspace --no-deps --quiet
 
 clean:  ## Remove everything that these tasks made

@@ -42,7 +42,7 @@ INTERVAL_S = 0.1
 # Linux's receiver acknowledges every segment while its window opens (tcp_grow_window sets
 # `quick`), which with these buffers takes so many: the captures of cubic-100 and cubic-600.
 QUICK_ACKS = 742
-# A goodput closer than this counts as the same: the issue's own bound.
+# A goodput closer than this counts as the same.
 TOLERANCE = 0.10
 
 

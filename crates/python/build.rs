@@ -1,9 +1,12 @@
-//! Hands the ready-made scenarios to maturin, which ships them inside the Python package.
+//! Hands the ready-made scenarios to maturin, which ships them inside the Python package, and tells
+//! the module which commit it is built from.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
+    println!("cargo::rustc-env=BENTPIPE_COMMIT={}", commit());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     println!("cargo::rerun-if-changed={}", source.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
@@ -30,4 +33,32 @@ fn main() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The commit that is checked out, "with changes" where the sources differ from it; empty where this
+/// is no checkout, or git isn't installed.
+fn commit() -> String {
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return String::new();
+    };
+    // Another commit, or branch, makes another build.
+    for name in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--path-format=absolute", "--git-path", name]) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+        Some(changes) if !changes.is_empty() => format!("{commit}, with changes"),
+        _ => commit,
+    }
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        .args(["-C", env!("CARGO_MANIFEST_DIR")])
+        .args(arguments)
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }

@@ -11,40 +11,50 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bentpipe._native import ScenarioError
+    from bentpipe import model
+    from bentpipe._native import RunError, ScenarioError
     from bentpipe._native import __version__ as __version__
     from bentpipe.advice import advise
     from bentpipe.comparison import compare
     from bentpipe.congestion import congestion_control
     from bentpipe.emulation import EmulateResult, emulate
+    from bentpipe.errors import RequestError, WorkError
     from bentpipe.prediction import predict
     from bentpipe.results import RunResult, run
-    from bentpipe.scenario import Scenario
+    from bentpipe.scenario import Scenario, ready_made
     from bentpipe.sweeps import SweepResult, load_sweep, sweep
 
 __all__ = [
     "EmulateResult",
+    "RequestError",
+    "RunError",
     "RunResult",
     "Scenario",
     "ScenarioError",
     "SweepResult",
+    "WorkError",
     "__version__",
     "advise",
     "compare",
     "congestion_control",
     "emulate",
     "load_sweep",
+    "model",
     "predict",
+    "ready_made",
     "run",
     "sweep",
 ]
 
 _HOMES = {
     "EmulateResult": "bentpipe.emulation",
+    "RequestError": "bentpipe.errors",
+    "RunError": "bentpipe._native",
     "RunResult": "bentpipe.results",
     "Scenario": "bentpipe.scenario",
     "ScenarioError": "bentpipe._native",
     "SweepResult": "bentpipe.sweeps",
+    "WorkError": "bentpipe.errors",
     "__version__": "bentpipe._native",
     "advise": "bentpipe.advice",
     "compare": "bentpipe.comparison",
@@ -52,6 +62,7 @@ _HOMES = {
     "emulate": "bentpipe.emulation",
     "load_sweep": "bentpipe.sweeps",
     "predict": "bentpipe.prediction",
+    "ready_made": "bentpipe.scenario",
     "run": "bentpipe.results",
     "sweep": "bentpipe.sweeps",
 }
@@ -59,8 +70,15 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name from its module when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "model":
+        return import_module("bentpipe.model")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names: `dir(bentpipe)` is where people look first."""
+    return sorted(__all__)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+# The commit that it was built from, empty if that isn't known.
+__commit__: str
 
 class ScenarioError(ValueError):
     """The scenario is wrong: one line with file, line, key and what was expected."""

@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from bentpipe.scenario import Scenario
 from bentpipe.series import Series as Series
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
+    import xarray as xr
+    from matplotlib.figure import Figure
 
     from bentpipe._native import RunOutput
     from bentpipe.probe_file import FiledSeries
@@ -173,6 +177,66 @@ class RunResult:
         self._output = output
         self._filed = filed
 
+    def __repr__(self) -> str:
+        from bentpipe.notebook import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from bentpipe.notebook import html_of
+
+        return html_of(self)
+
+    def plot(self) -> Figure:
+        """Return the run in one figure: goodput of all flows or groups, queues, losses.
+
+        A matplotlib figure, which a notebook shows and `savefig` writes.
+
+        Raises
+        ------
+        ValueError
+            The run recorded none of these.
+        """
+        from bentpipe.notebook import figure_of
+
+        return figure_of(self)
+
+    def to_pandas(self, table: Literal["flows", "links", "series"] = "flows") -> pd.DataFrame:
+        """Return a table as a pandas DataFrame: a row for each flow, link direction, or sample.
+
+        Raises
+        ------
+        ValueError
+            There is no such table.
+        """
+        from bentpipe.frames import to_pandas
+
+        return to_pandas(self, table)
+
+    def to_polars(self, table: Literal["flows", "links", "series"] = "flows") -> pl.DataFrame:
+        """Return a table as a polars DataFrame, as `to_pandas` does.
+
+        Raises
+        ------
+        ValueError
+            There is no such table.
+        ImportError
+            polars isn't installed: it is no dependency.
+        """
+        from bentpipe.frames import to_polars
+
+        return to_polars(self, table)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the probes as an xarray Dataset: a variable each, over `time_s`.
+
+        NaN where a probe has no sample; retransmissions, which happen when they happen, have a
+        time of their own.
+        """
+        from bentpipe.frames import to_xarray
+
+        return to_xarray(self.series)
+
     @property
     def summary_json(self) -> str:
         """The summary as the simulator wrote it: one JSON object."""
@@ -231,7 +295,7 @@ def run(
     seed: int | None = None,
     settings: Mapping[str, object] | None = None,
     pcap: Iterable[tuple[str, Path]] = (),
-    default_probes: bool = False,
+    default_probes: bool = True,
     progress: Callable[[float, float], None] | None = None,
     probes_to: Path | IO[bytes] | None = None,
     no_probes: bool = False,
@@ -249,7 +313,8 @@ def run(
     pcap
         Links to capture, each with the pcapng file to write.
     default_probes
-        Whether a scenario that names no probes gets those that the plots need.
+        Whether a scenario that names no probes gets those that the plots need, some two thousand
+        samples of each; and one that names a queue gets the longest between two samples, too.
     progress
         Called some ten times a second with the simulated time so far and the duration, in seconds.
     probes_to

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,18 @@ _LONGEST_STREAM = (1 << 20) + 1
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A scenario file, or `text` in its place, with settings applied on top in order."""
+    """A scenario file, or `text` in its place, with settings applied on top in order.
 
-    path: Path
+    `Scenario.of` takes whatever names one: a file, a ready-made scenario's name, a dict.
+    """
+
+    path: Path = field(kw_only=False)
     text: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        # As open() does, a path may be a string.
+        object.__setattr__(self, "path", Path(self.path))
 
     @classmethod
     def of(cls, source: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
@@ -94,6 +101,10 @@ class Scenario:
 
         Values are written as TOML values; a string needs no quotes of its own.
         """
+        if not isinstance(settings, Mapping):
+            raise TypeError(
+                f'expected settings as a dict, {{"seed": 2}}, got {type(settings).__name__}'
+            )
         pairs = tuple((key, _literal(value)) for key, value in settings.items())
         return replace(self, settings=self.settings + pairs)
 

@@ -12,9 +12,10 @@ import bentpipe
 PACKAGE = Path(bentpipe.__file__).parent
 
 # Who may import whom, the lowest first. What isn't named may not be imported.
-BASE = {"errors", "toml", "units"}
+BASE = {"errors", "groups", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "groups": set(),
     "toml": set(),
     "units": set(),
     # Formulas: numpy only.
@@ -25,12 +26,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
     "probe_file": {"series"},
-    "results": {"_native", "congestion", "probe_file", "scenario", "series", *BASE},
+    "results": {
+        *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
+        *BASE,
+    },
+    # What a result looks like elsewhere; it asks for them when it is asked.
+    "frames": {"probe_file", "results", "series"},
+    "notebook": {"plot", "results", *BASE},
     "emulation": {"_native", "results", "scenario", *BASE},
     "comparison": {"emulation", "prediction", "results", "scenario", *BASE},
     "prediction": {"model", "results", "scenario", *BASE},
     # What an advice looks like, it knows for types only.
-    "plot": {"advice", "comparison", "results", "scenario", *BASE},
+    "plot": {"advice", "comparison", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
     "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
@@ -55,7 +62,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 # Two modules of a pair may name each other if one of them does so for types only.
-FOR_TYPES_ONLY = {("report", "studies"), ("plot", "advice"), ("plot", "comparison")}
+FOR_TYPES_ONLY = {
+    *(("report", "studies"), ("plot", "advice"), ("plot", "comparison"), ("plot", "results")),
+    *(("frames", "results"), ("notebook", "results")),
+}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli, probe_file
+from bentpipe import _native, cli, probe_file
 from bentpipe.cli.commands import application
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
 
 COMMANDS = (
-    *("run", "predict", "advise", "reproduce", "sweep"),
+    *("run", "predict", "advise", "emulate", "compare", "reproduce", "sweep"),
     *("new", "explain", "list", "schema", "doctor"),
 )
 
@@ -168,7 +168,8 @@ def test_out_writes_summary_probes_and_plots(bentpipe: Any, small: Path, tmp_pat
     assert names >= {"download.congestion_window", "download.sent", "satellite.forward.queue"}
 
     plots = {path.name for path in out.glob("*.svg")}
-    assert plots >= {
+    assert plots == {
+        "overview.svg",
         "download.time-sequence.svg",
         "download.congestion-window.svg",
         "download.goodput.svg",
@@ -177,8 +178,9 @@ def test_out_writes_summary_probes_and_plots(bentpipe: Any, small: Path, tmp_pat
     for plot in plots:
         root = ET.parse(out / plot).getroot()
         assert root.tag.endswith("svg")
-        # 7.2 by 4.2 inches, in points.
-        assert (root.get("width"), root.get("height")) == ("518.4pt", "302.4pt")
+        # In points: 7.2 by 4.2 inches; the overview is wider, a row for each kind of what there is.
+        size = ("648pt", "381.6pt") if plot == "overview.svg" else ("518.4pt", "302.4pt")
+        assert (root.get("width"), root.get("height")) == size
 
 
 def test_equal_runs_give_equal_plots(bentpipe: Any, small: Path, tmp_path: Path) -> None:
@@ -377,7 +379,12 @@ def test_a_reader_that_leaves_is_no_traceback(small: Path) -> None:
 
 def test_help_and_version(bentpipe: Any) -> None:
     assert bentpipe("--help").status == 0
-    assert bentpipe("--version").out.startswith("bentpipe ")
+    said = bentpipe("--version").out
+    assert re.fullmatch(
+        r"bentpipe \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(, with changes)?\))?\n", said
+    )
+    if _native.__commit__:
+        assert _native.__commit__ in said
     alone = bentpipe()
     assert (alone.status, alone.err) == (2, "")
     for command in COMMANDS:

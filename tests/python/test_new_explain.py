@@ -157,7 +157,7 @@ def test_the_shell_completes(shell: str, tmp_path: Path) -> None:
     def offered(line: str) -> list[str]:
         return completed(line, shell=shell, cwd=tmp_path)
 
-    assert offered("bentpipe run geo") == ["geo-consumer"]
+    assert offered("bentpipe run geo-c") == ["geo-consumer"]
     assert offered("bentpipe run mi") == ["mine.toml"]
     assert "notes.txt" not in offered("bentpipe run ")
     keys = offered("bentpipe run geo-consumer --set links.satellite.forward.ra")

@@ -46,7 +46,11 @@ def test_a_run_is_a_summary_and_series(scenario: Scenario, tmp_path: Path) -> No
     with pytest.raises(KeyError, match="one, two"):
         result.flow("three")
 
-    assert result.series.keys() == {"one.congestion_window", "l.forward.queue"}
+    # A queue that is looked at every 100 ms comes with what it was in between.
+    names = {"one.congestion_window", "l.forward.queue", "l.forward.queue_max"}
+    assert result.series.keys() == names
+    exactly = bentpipe.run(scenario, default_probes=False)
+    assert exactly.series.keys() == {"one.congestion_window", "l.forward.queue"}
     window = result.series["one.congestion_window"]
     assert window.unit == "B"
     assert window.times_s.dtype == window.values.dtype == np.float64

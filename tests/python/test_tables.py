@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.cli.run_tables import groups, quantile
+from bentpipe.cli.run_tables import quantile
 from bentpipe.cli.tables import Table
+from bentpipe.groups import groups
 
 COMMAND = [sys.executable, "-m", "bentpipe"]
 

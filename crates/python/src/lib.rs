@@ -210,6 +210,7 @@ fn lists() -> BTreeMap<String, Vec<String>> {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__commit__", env!("BENTPIPE_COMMIT"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("RunError", module.py().get_type::<RunError>())?;
     module.add_class::<RunOutput>()?;

@@ -307,6 +307,7 @@ impl Series {
             },
             Self::Link(_, _, series) => match series {
                 LinkSeries::Queue
+                | LinkSeries::QueueMax
                 | LinkSeries::Dropped
                 | LinkSeries::Lost
                 | LinkSeries::AcksRemoved
@@ -320,12 +321,13 @@ impl Series {
         }
     }
 
-    /// Is each value an average since the last? Such a series has no value at an instant.
+    /// Is each value an average, or the most, since the last? Such a series has no value at an instant.
     #[must_use]
     pub fn is_average(self) -> bool {
         matches!(
             self,
-            Self::Flow(_, FlowSeries::Goodput) | Self::Link(_, _, LinkSeries::Utilization)
+            Self::Flow(_, FlowSeries::Goodput)
+                | Self::Link(_, _, LinkSeries::Utilization | LinkSeries::QueueMax)
         )
     }
 }
@@ -367,6 +369,8 @@ words! {
     LinkSeries {
         /// Packets that wait.
         Queue = "queue",
+        /// Most packets that have waited since the last record.
+        QueueMax = "queue_max",
         /// Bytes that wait.
         QueueBytes = "queue_bytes",
         /// Share of the time that the transmitter works.

@@ -64,6 +64,8 @@ impl FlowQuantity {
 pub enum LinkQuantity {
     /// Packets waiting.
     Queue,
+    /// Most packets that have waited since the last sample.
+    QueueMax,
     /// Bytes waiting.
     QueueBytes,
     /// Share of the time since the last sample during which it transmitted.
@@ -84,8 +86,9 @@ pub enum LinkQuantity {
 
 impl LinkQuantity {
     /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str, &'static str); 10] = [
         (Self::Queue, "queue", "packets"),
+        (Self::QueueMax, "queue_max", "packets"),
         (Self::QueueBytes, "queue_bytes", "B"),
         (Self::Utilization, "utilization", "1"),
         (Self::Dropped, "dropped", "packets"),
@@ -96,9 +99,9 @@ impl LinkQuantity {
         (Self::AcksHeld, "acks_held", "packets"),
     ];
 
-    /// A rate has no value at an instant: it is always sampled.
+    /// A rate, or a maximum over some time, has no value at an instant: it is always sampled.
     pub(crate) fn is_rate(self) -> bool {
-        self == Self::Utilization
+        matches!(self, Self::Utilization | Self::QueueMax)
     }
 }
 

@@ -141,7 +141,7 @@ def advise(
 
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
-    base = run(asked)
+    base = run(asked, no_probes=True)
     with _Bench(asked, workers=workers, progress=progress) as bench:
         single = bench.measured(remedies(network), goodput_of(base))
         together = list(single)
@@ -250,7 +250,7 @@ class _Bench:
         from bentpipe import _native
 
         try:
-            return run(self._changed(remedy), progress=self._look)
+            return run(self._changed(remedy), no_probes=True, progress=self._look)
         except (_native.ScenarioError, _native.RunError) as error:
             if "," not in remedy.kind:
                 self.refused[remedy.name] = str(error)

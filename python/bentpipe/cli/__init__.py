@@ -56,7 +56,7 @@ def execute(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except RequestError as error:
-        return _end(WRONG_REQUEST, str(error))
+        return _end(WRONG_REQUEST, error.as_typed)
     except (WorkError, OSError) as error:
         return _end(FAILED, _describe(error))
     except Exception as error:

@@ -56,9 +56,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from bentpipe import __version__
+        from bentpipe._native import __commit__, __version__
 
-        print(f"bentpipe {__version__}")
+        print(f"bentpipe {__version__}" + (f" (commit {__commit__})" if __commit__ else ""))
         raise typer.Exit
 
 
@@ -66,7 +66,9 @@ def _version(wanted: bool) -> None:
 def _common(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and the commit."
+        ),
     ] = False,
 ) -> None:
     del version

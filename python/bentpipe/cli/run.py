@@ -80,10 +80,11 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     summary = folder / "summary.json"
     summary.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
     probes = folder / PROBES
-    plots, left_out = write_run_plots(result.outlines(), folder)
+    plots, left_out = write_run_plots(result, folder)
     if left_out:
         print(
-            f"bentpipe: no plots of {left_out} more flows and links; the samples are in {probes}",
+            f"bentpipe: no plots of their own for {left_out:,} more flows and links: overview.svg "
+            f"has the flows' goodput, {probes} what was recorded",
             file=sys.stderr,
         )
     return [summary, probes, *plots]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bentpipe.cli.tables import Table
+from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ _Record = TypeVar("_Record", "FlowResult", "DirectionResult")
 
 # More rows than this, and those that `count` made stand in one row.
 MOST_ROWS: Final = 12
-# `count = 3` makes client-1, client-2, client-3; a link's directions are client-1.forward, ...
-_MEMBER: Final = re.compile(r"(?P<name>.+)-(?P<number>[1-9]\d*)(?P<way>\.\w+)?")
 
 
 def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simulated") -> None:
@@ -43,29 +41,6 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
             table.print()
     if crowds or bundles:
         print("\n--all shows every one")
-
-
-def groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Find what `count` made: "client" and the places of client-1, client-2 and so on.
-
-    A group has two members or more, numbered from 1 without a gap. What is in no group stands
-    under its own name.
-    """
-    found: dict[str, list[int]] = {}
-    numbers: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        match = _MEMBER.fullmatch(name)
-        group = name if match is None else f"{match['name']}-*{match['way'] or ''}"
-        found.setdefault(group, []).append(place)
-        numbers.setdefault(group, []).append(0 if match is None else int(match["number"]))
-    whole: dict[str, list[int]] = {}
-    for group, places in found.items():
-        counted = numbers[group]
-        if len(places) > 1 and sorted(counted) == list(range(1, len(places) + 1)):
-            whole[group.replace("-*", "", 1)] = places
-        else:
-            whole.update({names[place]: [place] for place in places})
-    return whole
 
 
 def _apart(

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, new_axes, write_svg
+from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
+from bentpipe.plot.overview import (
+    SHORTEST_QUEUE,
+    interval_of,
+    round_trip_s,
+    write_overview,
+)
+from bentpipe.plot.style import COLOURS, legend_below, new_axes, rate_scale, write_svg
 from bentpipe.plot.thin import thin_line, thin_points
+from bentpipe.units import format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bentpipe.results import Series
+    from bentpipe.results import RunResult
+    from bentpipe.series import Series
 
 # A hundred flows make a hundred times three plots that nobody looks at.
 MOST_SUBJECTS: Final = 12
@@ -24,44 +33,85 @@ MOST_SUBJECTS: Final = 12
 Probes = Mapping[str, "Series"]
 
 
-def write_run_plots(series: Probes, folder: Path) -> tuple[list[Path], int]:
-    """Write every plot that the series allow, as SVG.
+def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
+    """Write the overview, and every plot that the probes allow, as SVG.
 
     Returns
     -------
-    The files, and the number of flows and link directions that were left out.
+    The files, and the number of flows and link directions that have no plots of their own.
     """
-    subjects = _by_subject(series)
-    drawn = dict(list(subjects.items())[:MOST_SUBJECTS])
+    summary = result.summary
+    whole = result.series
     files = []
+    overview = folder / "overview.svg"
+    if write_overview(whole, summary, overview):
+        files.append(overview)
+    outlines = result.outlines()
+    subjects = _by_subject(outlines)
+    drawn = dict(list(subjects.items())[:MOST_SUBJECTS])
     for subject, probes in drawn.items():
-        for kind in _KINDS:
-            if _KINDS[kind][0] & probes.keys():
-                file = folder / f"{subject}.{kind}.svg"
-                write_svg(partial(_draw, kind=kind, subject=subject, probes=probes), file)
-                files.append(file)
-    return files, len(subjects) - len(drawn)
+        for kind, (needed, _, _) in _KINDS.items():
+            if not needed & probes.keys() or not _has_something(kind, probes):
+                continue
+            # What is put together in bins needs every sample.
+            if kind in _BINNED:
+                binned = {name: whole[f"{subject}.{name}"] for name in probes if name in needed}
+                shown: Probes = binned
+            else:
+                shown = probes
+            file = folder / f"{subject}.{kind}.svg"
+            width_s = round_trip_s(summary, subject)
+            draw = partial(_draw, kind=kind, subject=subject, probes=shown, width_s=width_s)
+            write_svg(draw, file)
+            files.append(file)
+    recorded = {name.rpartition(".")[0] for name in outlines if name.rpartition(".")[2] in _PLOTTED}
+    return files, len(recorded - drawn.keys() - _idle(outlines))
+
+
+def _has_something(kind: str, probes: Probes) -> bool:
+    """Whether the plot would show anything: a queue in which nothing ever waited doesn't."""
+    return kind != "queue" or _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
+
+
+def _idle(series: Probes) -> set[str]:
+    """Return the directions in whose queue nothing ever waited for long."""
+    directions: dict[str, dict[str, Series]] = {}
+    for name, each in series.items():
+        direction, _, quantity = name.rpartition(".")
+        if quantity in {"queue", "queue_max"}:
+            directions.setdefault(direction, {})[quantity] = each
+    return {name for name, probes in directions.items() if not _has_something("queue", probes)}
 
 
 def _by_subject(series: Probes) -> dict[str, dict[str, Series]]:
-    """Group "satellite.forward.queue" under "satellite.forward" as "queue"."""
+    """Group "satellite.forward.queue" under "satellite.forward" as "queue".
+
+    Of a flow of which only the goodput is known, the overview tells.
+    """
     subjects: dict[str, dict[str, Series]] = {}
     for name, each in series.items():
         subject, _, quantity = name.rpartition(".")
         if len(each.times_s):
             subjects.setdefault(subject, {})[quantity] = each
-    return {subject: probes for subject, probes in subjects.items() if _PLOTTED & probes.keys()}
+    few = len(subjects) <= MOST_SUBJECTS
+    return {
+        subject: probes
+        for subject, probes in subjects.items()
+        if _PLOTTED & probes.keys() and (few or probes.keys() - {"goodput"})
+    }
 
 
-def _draw(figure: Figure, *, kind: str, subject: str, probes: Probes) -> None:
+def _draw(figure: Figure, *, kind: str, subject: str, probes: Probes, width_s: float) -> None:
     _, title, draw = _KINDS[kind]
     (axes,) = new_axes(figure)
-    draw(axes, probes)
+    if kind == "goodput":
+        draw_goodput(axes, probes, width_s=width_s)
+    else:
+        draw(axes, probes)
     axes.set_title(f"{subject}: {title}")
     axes.set_xlabel("time (s)")
     axes.set_xlim(left=0.0)
-    if len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend()
+    legend_below(figure, axes)
 
 
 def draw_time_sequence(
@@ -110,18 +160,38 @@ def _draw_window(axes: Axes, probes: Probes) -> None:
 
 
 def _draw_queue(axes: Axes, probes: Probes) -> None:
-    _steps(axes, probes["queue"], 1.0, color=COLOURS[0])
-    axes.set_ylabel(f"queue ({probes['queue'].unit})")
+    known = [probes[name] for name in ("queue_max", "queue") if name in probes]
+    edges = bin_edges(max(float(each.times_s[-1]) for each in known))
+    if "queue_max" in probes:
+        each = probes["queue_max"]
+        highest, _ = extreme_and_mean(each.times_s, each.values, edges)
+        axes.stairs(highest, edges, color=COLOURS[1], label="most in each interval")
+    if "queue" in probes:
+        each = probes["queue"]
+        highest, mean = extreme_and_mean(each.times_s, each.values, edges)
+        if "queue_max" not in probes:
+            axes.stairs(highest, edges, color=COLOURS[1], label="most of the samples")
+        axes.stairs(mean, edges, color=COLOURS[0], label="mean of the samples")
+    axes.set_ylabel(f"queue ({known[0].unit})")
+    axes.set_ylim(bottom=0.0)
+
+
+def draw_goodput(axes: Axes, probes: Probes, *, width_s: float) -> None:
+    """Draw the goodput in bins of a round trip: less shows how a window is spread in one."""
+    series = probes["goodput"]
+    edges = round_trip_edges(
+        float(series.times_s[-1]), round_trip_s=width_s, interval_s=interval_of(series)
+    )
+    rates = mean_rate(series.times_s, series.values, edges)
+    scale, unit = rate_scale(float(rates.max()))
+    axes.stairs(rates / scale, edges, color=COLOURS[0], linewidth=1.4)
+    width = edges[1] - edges[0]
+    axes.set_ylabel(f"goodput ({unit}), means over {format_seconds(float(width))}")
     axes.set_ylim(bottom=0.0)
 
 
 def _draw_goodput(axes: Axes, probes: Probes) -> None:
-    series = probes["goodput"]
-    highest = float(series.values.max())
-    scale, unit = (1e6, "Mbit/s") if highest >= 2e6 else (1e3, "kbit/s")
-    _steps(axes, series, scale, color=COLOURS[0])
-    axes.set_ylabel(f"goodput ({unit})")
-    axes.set_ylim(bottom=0.0)
+    draw_goodput(axes, probes, width_s=0.0)
 
 
 def _largest(probes: Probes, *quantities: str) -> float:
@@ -158,7 +228,8 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
         "congestion window",
         _draw_window,
     ),
-    "queue": (frozenset({"queue"}), "packets waiting", _draw_queue),
+    "queue": (frozenset({"queue", "queue_max"}), "packets waiting", _draw_queue),
     "goodput": (frozenset({"goodput"}), "goodput", _draw_goodput),
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
+_BINNED: Final = frozenset({"goodput", "queue"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
 from cycler import cycler
@@ -56,10 +56,23 @@ def write_svg(
 
     Width and height are in inches.
     """
+    save_svg(new_figure(draw, width=width, height=height), path)
+
+
+def new_figure(
+    draw: Callable[[Figure], None], *, width: float = 7.2, height: float = 4.2
+) -> Figure:
+    """Return a figure drawn in our style; width and height are in inches."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height))
         draw(figure)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "bentpipe"})
+    return figure
+
+
+def save_svg(figure: Figure, target: Path | IO[str]) -> None:
+    """Write a figure as SVG; equal figures give equal bytes."""
+    with mpl.rc_context(_STYLE):
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": "bentpipe"})
 
 
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
@@ -70,3 +83,33 @@ def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
 def rate_scale(highest_bps: float) -> tuple[float, str]:
     """Return what to divide rates by so that the highest reads well, and the unit then."""
     return (1e6, "Mbit/s") if highest_bps >= 2e6 else (1e3, "kbit/s")
+
+
+def legend_beside(axes: Axes) -> None:
+    """Put the legend to the right of the axes, where no line is; none for a single nameless one."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not handles:
+        return
+    axes.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        alignment="left",
+    )
+
+
+def legend_below(figure: Figure, axes: Axes, *, title: str | None = None) -> None:
+    """Put the legend below the axes, where no line is, if there is more than one line."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) < 2 and not title:
+        return
+    longest = max((len(label) for label in labels), default=1)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=max(1, min(len(labels), 90 // (longest + 6))),
+        title=title,
+    )

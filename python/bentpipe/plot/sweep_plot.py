@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes, write_svg
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes, rate_scale, write_svg
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from bentpipe.plot.curves import Curves
@@ -24,7 +26,7 @@ def write_sweep_plot(curves: Curves, path: Path) -> None:
 def _draw(figure: Figure, *, curves: Curves) -> None:
     (axes,) = new_axes(figure)
     highest = max((point[3] for curve in curves.curves for point in curve.points), default=0.0)
-    scale, unit = (1e6, "Mbit/s") if highest >= 2e6 else (1e3, "kbit/s")
+    scale, unit = rate_scale(highest)
     for index, curve in enumerate(curves.curves):
         x, lower, median, upper = np.asarray(curve.points, dtype=float).reshape(-1, 4).T
         colour = COLOURS[index % len(COLOURS)]
@@ -38,10 +40,24 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
     if curves.ticks is not None:
         axes.set_xticks(range(len(curves.ticks)), curves.ticks)
     if curves.log_x:
-        axes.set_xscale("log")
+        _set_log_x(axes, [point[0] for curve in curves.curves for point in curve.points])
     axes.set_xlabel(curves.x_label)
     axes.set_ylabel(f"goodput ({unit})")
     axes.set_ylim(bottom=0.0)
     axes.set_title(curves.title)
     if any(curve.label for curve in curves.curves):
-        axes.legend(title=curves.legend, alignment="left")
+        legend_below(figure, axes, title=curves.legend)
+
+
+def _set_log_x(axes: Axes, places: list[float]) -> None:
+    """Make the axis logarithmic; zero, which has no logarithm, stands a decade below the rest."""
+    if min(places) > 0.0:
+        axes.set_xscale("log")
+        return
+    smallest = min(place for place in places if place > 0.0)
+    axes.set_xscale("symlog", linthresh=smallest, linscale=0.5)
+    decades = range(math.floor(math.log10(smallest)), math.ceil(math.log10(max(places))) + 1)
+    ticks = [0.0] + [10.0**decade for decade in decades if 10.0**decade >= smallest * 0.999]
+    axes.set_xticks(ticks)
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(-0.15 * smallest, max(places) * 1.3)

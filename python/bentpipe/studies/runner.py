@@ -106,7 +106,7 @@ def simulate(
     def one(cell: _CellT) -> RunResult:
         scenario = cell.scenario()
         try:
-            result = run(scenario)
+            result = run(scenario, default_probes=False)
         except (ValueError, RuntimeError) as error:
             raise WorkError(f"{error}; to see it again: {scenario.command()}") from error
         on_done()

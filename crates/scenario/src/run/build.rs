@@ -218,12 +218,14 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
 
 /// Flows and links beyond these get no default probes: nobody reads a hundred plots.
 const DEFAULT_PROBES_OF: usize = 8;
+/// But one figure shows what all flows get, as far as memory goes: two thousand values of each.
+const GOODPUT_OF: usize = 1_000;
 
 /// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
 pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Network) {
     let named = &scenario.probes;
     if !named.series.is_empty() {
-        let probes = named
+        let mut probes: Vec<Probe> = named
             .series
             .iter()
             .map(|probe| Probe {
@@ -231,6 +233,9 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
                 target: target(probe.of),
             })
             .collect();
+        if default_probes {
+            add_peaks(&mut probes);
+        }
         let sampling = match named.interval {
             Interval::Every(interval) => Sampling::Interval(interval),
             Interval::EveryChange => Sampling::EveryChange {
@@ -245,6 +250,33 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
     }
 }
 
+/// A queue that is looked at now and then has been longer in between: what is to be plotted says how
+/// long.
+fn add_peaks(probes: &mut Vec<Probe>) {
+    let of = |quantity| {
+        move |probe: &Probe| match probe.target {
+            ProbeTarget::Direction(direction, of) if of == quantity => Some(direction),
+            _ => None,
+        }
+    };
+    let peaks: Vec<usize> = probes
+        .iter()
+        .filter_map(of(LinkQuantity::QueueMax))
+        .collect();
+    let queues: Vec<(usize, String)> = probes
+        .iter()
+        .filter_map(|probe| Some((of(LinkQuantity::Queue)(probe)?, probe.name.clone())))
+        .collect();
+    for (direction, name) in queues {
+        if !peaks.contains(&direction) {
+            probes.push(Probe {
+                name: format!("{name}_max"),
+                target: ProbeTarget::Direction(direction, LinkQuantity::QueueMax),
+            });
+        }
+    }
+}
+
 fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
     use FlowQuantity as Of;
     let flow_quantities = [
@@ -253,35 +285,45 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         Of::Sent,
         Of::Retransmitted,
         Of::Acknowledged,
-        Of::Goodput,
         Of::SmoothedRtt,
     ];
-    let flows = scenario
-        .flows
-        .iter()
-        .enumerate()
+    let of_flow = |index: usize, quantity| Probe {
+        name: format!("{}.{}", scenario.flows[index].name, name_of(quantity)),
+        target: ProbeTarget::Flow(index, quantity),
+    };
+    let flows = 0..scenario.flows.len();
+    let goodputs = flows
+        .clone()
+        .take(GOODPUT_OF)
+        .map(move |index| of_flow(index, Of::Goodput));
+    let flows = flows
         .take(DEFAULT_PROBES_OF)
-        .flat_map(|(index, flow)| {
-            flow_quantities.map(|quantity| Probe {
-                name: format!("{}.{}", flow.name, name_of(quantity)),
-                target: ProbeTarget::Flow(index, quantity),
-            })
-        });
+        .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
     let links = scenario
         .links
         .iter()
         .enumerate()
         .take(DEFAULT_PROBES_OF)
         .flat_map(|(index, link)| {
-            Way::ALL
-                .iter()
-                .enumerate()
-                .map(move |(way_index, way)| Probe {
-                    name: format!("{}.{way}.queue", link.name),
-                    target: ProbeTarget::Direction(2 * index + way_index, LinkQuantity::Queue),
+            let directions = Way::ALL.iter().enumerate();
+            directions.flat_map(move |(way_index, way)| {
+                link_quantities().map(move |(quantity, name)| Probe {
+                    name: format!("{}.{way}.{name}", link.name),
+                    target: ProbeTarget::Direction(2 * index + way_index, quantity),
                 })
+            })
         });
-    flows.chain(links).collect()
+    flows.chain(goodputs).chain(links).collect()
+}
+
+fn link_quantities() -> impl Iterator<Item = (LinkQuantity, &'static str)> {
+    use LinkQuantity as Of;
+    LinkQuantity::ALL
+        .into_iter()
+        .filter(|(quantity, ..)| {
+            matches!(quantity, Of::Queue | Of::QueueMax | Of::Dropped | Of::Lost)
+        })
+        .map(|(quantity, name, _)| (quantity, name))
 }
 
 fn name_of(quantity: FlowQuantity) -> &'static str {
@@ -316,6 +358,7 @@ fn target(series: Series) -> ProbeTarget {
             2 * link + usize::from(way == Way::Return),
             match series {
                 LinkSeries::Queue => LinkQuantity::Queue,
+                LinkSeries::QueueMax => LinkQuantity::QueueMax,
                 LinkSeries::QueueBytes => LinkQuantity::QueueBytes,
                 LinkSeries::Utilization => LinkQuantity::Utilization,
                 LinkSeries::Dropped => LinkQuantity::Dropped,

@@ -202,3 +202,29 @@ fn losses_come_in_bursts() {
     );
     assert!(fewer * 2 < recoveries, "{fewer} against {recoveries}");
 }
+
+#[test]
+fn the_longest_queue_between_two_looks_is_recorded() {
+    let limits = &[
+        ("probes.series", r#"["satellite.forward.queue"]"#),
+        ("probes.interval", "1 s"),
+    ];
+    let options = RunOptions {
+        default_probes: true,
+        ..RunOptions::default()
+    };
+    let output = scenario(limits).run(&options).expect("it runs");
+    let most = |name: &str| {
+        let series = output.series.iter().find(|series| series.name == name);
+        let values = &series.expect("recorded").values;
+        values.iter().copied().fold(0.0, f64::max)
+    };
+    let counted = output.summary.links[0].queue_max_packets as f64;
+    // Whole windows arrive at once: a look every second misses the longest queue.
+    assert!(most("satellite.forward.queue") < counted);
+    assert_eq!(most("satellite.forward.queue_max"), counted);
+    let without = scenario(limits)
+        .run(&RunOptions::default())
+        .expect("it runs");
+    assert_eq!(without.series.len(), 1);
+}

@@ -14,7 +14,8 @@ use crate::quantity::{Interval, Length};
 /// FLOW.peer_window (B); at the receiver: FLOW.delivered (B of the stream, in order), FLOW.goodput
 /// (bit/s).
 ///
-/// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_bytes (B),
+/// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_max (packets: the most since the
+/// last record), LINK.forward.queue_bytes (B),
 /// LINK.forward.utilization (share of the time that the transmitter works, 0 to 1),
 /// LINK.forward.dropped and LINK.forward.lost (packets so far: at the full queue, and to errors);
 /// LINK.return likewise.
@@ -29,8 +30,8 @@ pub struct ProbesFile {
     pub series: Vec<String>,
     /// How often, or "every-change": whenever the value changes. Default: "100 ms".
     pub interval: Interval,
-    /// With interval = "every-change", how often goodput and utilization are recorded: they are
-    /// averages since the last record, and have no value at an instant. Default: "100 ms".
+    /// With interval = "every-change", how often goodput, utilization and queue_max are recorded: they
+    /// are averages, or the most, since the last record, and have no value at an instant. Default: "100 ms".
     pub averages_every: Option<Length>,
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Probes {
     at_nodes: Vec<(u16, ActiveProbe)>,
     /// At each change of a queue: (direction, probe).
     at_queues: Vec<(u16, ActiveProbe)>,
+    /// Most packets that have waited at a direction since the last sample.
+    peaks: Vec<(u16, u64)>,
     /// For each retransmitted segment.
     retransmissions: Vec<RetransmissionProbe>,
 }
@@ -82,6 +84,11 @@ impl Network {
                 ProbeTarget::Node(node, _) if each_change => {
                     self.nodes[node].watched = true;
                     self.probes.at_nodes.push((node as u16, active));
+                }
+                ProbeTarget::Direction(direction, LinkQuantity::QueueMax) => {
+                    self.directions[direction].watched = true;
+                    self.probes.peaks.push((direction as u16, 0));
+                    self.probes.sampled.push(active);
                 }
                 _ => self.probes.sampled.push(active),
             }
@@ -160,7 +167,11 @@ impl Network {
                     self.directions[index]
                         .direction
                         .advance(self.now, |_, _, _| {});
-                    Some(self.direction_value(index, quantity))
+                    if quantity == LinkQuantity::QueueMax {
+                        Some(self.take_peak(index))
+                    } else {
+                        Some(self.direction_value(index, quantity))
+                    }
                 }
                 ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
             };
@@ -222,6 +233,27 @@ impl Network {
     /// Probes at a queue look at what has changed there since they last looked.
     #[cold]
     pub(super) fn probe_queue(&mut self, index: u16) {
+        if self.probes.at_queues.iter().any(|(at, _)| *at == index) {
+            self.record_queue(index);
+        }
+        if let Some((_, peak)) = self.probes.peaks.iter_mut().find(|(at, _)| *at == index) {
+            let direction = &mut self.directions[usize::from(index)].direction;
+            direction.advance(self.now, |_, _, _| {});
+            *peak = (*peak).max(direction.waiting_packets());
+        }
+    }
+
+    /// The most that have waited since the last sample; what waits now begins the next one.
+    fn take_peak(&mut self, index: usize) -> f64 {
+        let waiting = self.directions[index].direction.waiting_packets();
+        let peaks = &mut self.probes.peaks;
+        match peaks.iter_mut().find(|(at, _)| usize::from(*at) == index) {
+            Some((_, peak)) => std::mem::replace(peak, waiting).max(waiting) as f64,
+            None => waiting as f64,
+        }
+    }
+
+    fn record_queue(&mut self, index: u16) {
         let mut probes = std::mem::take(&mut self.probes.at_queues);
         let mut departures = Vec::new();
         let slot = &mut self.directions[usize::from(index)];
@@ -301,7 +333,8 @@ fn direction_value(direction: &bentpipe_link::Direction, quantity: LinkQuantity)
         LinkQuantity::AcksRegenerated => direction.counters().made as f64,
         LinkQuantity::AcksDelayed => direction.count("acks_delayed") as f64,
         LinkQuantity::AcksHeld => direction.held_back() as f64,
-        LinkQuantity::Utilization => f64::NAN,
+        // Those of a time, not of an instant.
+        LinkQuantity::Utilization | LinkQuantity::QueueMax => f64::NAN,
     }
 }
 

@@ -1,0 +1,208 @@
+"""A run in one figure: what the flows got, where packets waited, and where they were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bentpipe.groups import groups
+from bentpipe.plot.binned import (
+    Floats,
+    bin_edges,
+    extreme_and_mean,
+    mean_rate,
+    round_trip_edges,
+)
+from bentpipe.plot.style import COLOURS, legend_beside, new_figure, rate_scale, save_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bentpipe.results import Summary
+    from bentpipe.series import Series
+
+Probes = Mapping[str, "Series"]
+
+# A line each, as long as they can be told apart.
+MOST_LINES: Final = len(COLOURS)
+# Fewer packets than this wait behind every transmitter.
+SHORTEST_QUEUE: Final = 2
+_ROW_HEIGHT: Final = 2.4
+_WIDTH: Final = 9.0
+
+
+def write_overview(series: Probes, summary: Summary, path: Path) -> bool:
+    """Write the figure as SVG; false, and no file, if nothing was recorded that it shows."""
+    figure = overview_figure(series, summary)
+    if figure is None:
+        return False
+    save_svg(figure, path)
+    return True
+
+
+def overview_figure(series: Probes, summary: Summary) -> Figure | None:
+    """Return the figure; None if nothing was recorded that it shows."""
+    rows = _rows(series, summary)
+    if not rows:
+        return None
+    height = 0.5 + _ROW_HEIGHT * len(rows)
+    title = f"{summary.scenario}, seed {summary.seed}"
+    return new_figure(partial(_draw, rows=rows, title=title), width=_WIDTH, height=height)
+
+
+def draw_overview(figure: Figure, series: Probes, summary: Summary) -> None:
+    """Draw the figure on one of your own."""
+    _draw(figure, rows=_rows(series, summary), title=summary.scenario)
+
+
+_Row = Callable[["Axes"], None]
+
+
+def _rows(series: Probes, summary: Summary) -> list[_Row]:
+    """Return what draws each row; nothing that would stay empty."""
+    end_s = float(summary.extra.get("ended_s", summary.duration_s))
+    found = [
+        _goodput_row(series, summary, end_s),
+        _queue_row(series, end_s),
+        _loss_row(series, end_s),
+    ]
+    return [row for row in found if row is not None]
+
+
+def _draw(figure: Figure, *, rows: Sequence[_Row], title: str) -> None:
+    if not rows:
+        return
+    all_axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, row in zip(all_axes, rows, strict=True):
+        row(axes)
+        axes.set_xlim(left=0.0)
+        legend_beside(axes)
+    all_axes[0].set_title(title)
+    all_axes[-1].set_xlabel("time (s)")
+
+
+def round_trip_s(summary: Summary, name: str | None = None) -> float:
+    """Return the mean round trip of a flow, or the longest of any; 0 if none was measured."""
+    means = [
+        flow.rtt_ms.mean
+        for flow in summary.flows
+        if flow.rtt_ms.mean is not None and name in {None, flow.name}
+    ]
+    return max(means, default=0.0) / 1e3
+
+
+def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
+    recorded = {
+        flow.name: series[f"{flow.name}.goodput"]
+        for flow in summary.flows
+        if f"{flow.name}.goodput" in series and len(series[f"{flow.name}.goodput"].times_s)
+    }
+    if not recorded or end_s <= 0:
+        return None
+    interval_s = max(interval_of(each) for each in recorded.values())
+    edges = round_trip_edges(end_s, round_trip_s=round_trip_s(summary), interval_s=interval_s)
+    rates = {name: mean_rate(each.times_s, each.values, edges) for name, each in recorded.items()}
+    lines = _few_lines(rates, missing=len(summary.flows) - len(recorded))
+    scale, unit = rate_scale(max(float(each.max()) for each in lines.values()))
+
+    def draw(axes: Axes) -> None:
+        for (label, values), colour in zip(lines.items(), COLOURS, strict=False):
+            axes.stairs(values / scale, edges, color=colour, label=label, linewidth=1.4)
+        axes.set_ylabel(f"goodput ({unit})")
+        axes.set_ylim(bottom=0.0)
+
+    return draw
+
+
+def interval_of(series: Series) -> float:
+    """Return how often a series was sampled, in seconds."""
+    return float(np.median(np.diff(series.times_s, prepend=0.0)))
+
+
+def _few_lines(rates: Mapping[str, Floats], *, missing: int) -> dict[str, Floats]:
+    """Return a line for each flow; of too many, one for each group; of still too many, one."""
+    if len(rates) <= MOST_LINES and not missing:
+        return dict(rates)
+    names = list(rates)
+    together = groups(names)
+    if len(together) > MOST_LINES:
+        together = {"flows": list(range(len(names)))}
+    lines = {}
+    for group, places in together.items():
+        total = np.sum([rates[names[place]] for place in places], axis=0)
+        label = group if len(places) == 1 else f"{group}, {len(places):,} together"
+        lines[label] = total
+    if missing:
+        lines = {f"{label} (of {len(names) + missing:,})": line for label, line in lines.items()}
+    return lines
+
+
+def _queue_row(series: Probes, end_s: float) -> _Row | None:
+    peaks = {}
+    for name, each in series.items():
+        direction, _, quantity = name.rpartition(".")
+        best = quantity == "queue_max" or (
+            quantity == "queue" and f"{direction}.queue_max" not in series
+        )
+        if best and len(each.values) and each.values.max() >= SHORTEST_QUEUE:
+            peaks[direction] = each
+    if not peaks or end_s <= 0:
+        return None
+    edges = bin_edges(end_s, count=300)
+    lines = {}
+    names = list(peaks)
+    for group, places in groups(names).items():
+        several = [peaks[names[place]] for place in places]
+        highest = np.max(
+            [extreme_and_mean(each.times_s, each.values, edges)[0] for each in several], axis=0
+        )
+        label = group if len(places) == 1 else f"{group}, longest of {len(places)}"
+        lines[label] = highest
+    most = max(float(each.max()) for each in lines.values())
+    lines = {name: each for name, each in lines.items() if each.max() >= 0.01 * most}
+    longest = sorted(lines, key=lambda name: -float(lines[name].max()))[:MOST_LINES]
+
+    def draw(axes: Axes) -> None:
+        lowest = highest = 0.0
+        for name, colour in zip(longest, COLOURS, strict=False):
+            values = lines[name]
+            axes.stairs(values, edges, color=colour, label=name, linewidth=1.4)
+            lowest, highest = float(values.max()), max(highest, float(values.max()))
+        # A queue of ten beside one of a thousand is a line on the axis.
+        if lowest and highest > 30.0 * lowest:
+            axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_ylabel("longest queue\n(packets)")
+        axes.set_ylim(bottom=0.0)
+
+    return draw
+
+
+def _loss_row(series: Probes, end_s: float) -> _Row | None:
+    said = {"lost": "lost to errors", "dropped": "dropped by the queue"}
+    counted = {}
+    for name, each in series.items():
+        direction, _, quantity = name.rpartition(".")
+        if quantity in said and len(each.values) and each.values[-1] > 0:
+            counted[f"{direction}: {said[quantity]}"] = each
+    if not counted:
+        return None
+    most = sorted(counted, key=lambda name: -float(counted[name].values[-1]))[:MOST_LINES]
+
+    def draw(axes: Axes) -> None:
+        last = [float(counted[name].values[-1]) for name in most]
+        for name, colour in zip(most, COLOURS, strict=False):
+            each = counted[name]
+            x = np.concatenate([[0.0], each.times_s, [end_s]])
+            y = np.concatenate([[0.0], each.values, each.values[-1:]])
+            axes.step(x, y, where="post", color=colour, label=f"{name} ({each.values[-1]:,.0f})")
+        if max(last) > 30.0 * min(last):
+            axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_ylabel("packets lost\nso far")
+        axes.set_ylim(bottom=0.0)
+
+    return draw

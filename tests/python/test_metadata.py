@@ -1,0 +1,36 @@
+"""Licence, citation and version say the same wherever they stand."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from bentpipe import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_one_version_and_one_licence_everywhere() -> None:
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    licence = cargo["license"]
+    assert licence == project["license"] == "MIT OR Apache-2.0"
+    assert f"SPDX-License-Identifier: {licence}" in readme
+    for name in licence.split(" OR "):
+        assert f"  - {name}\n" in citation
+        text = (ROOT / f"LICENSE-{name.split('-')[0].upper()}").read_text("utf-8")
+        assert name.split("-")[0] in text
+    assert cargo["version"] == __version__
+    assert f"\nversion: {__version__}\n" in citation
+    assert re.search(rf"^## {re.escape(__version__)}\b", changelog, re.MULTILINE)
+    assert f"version {__version__}" in readme
+    assert "CITATION.cff" in readme
+
+
+def test_the_changelog_says_what_changed_a_result() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert "### What changed a result" in changelog

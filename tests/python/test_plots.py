@@ -1,0 +1,192 @@
+"""What a figure shows is what was measured: rates in bins, the longest queue, every flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
+
+import bentpipe
+from bentpipe import cli
+from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
+from bentpipe.plot.curves import Curve, Curves
+from bentpipe.plot.overview import draw_overview
+from bentpipe.plot.run_plots import write_run_plots
+from bentpipe.plot.sweep_plot import _draw as draw_sweep
+from bentpipe.results import RunResult
+
+CROWD: dict[str, Any] = {
+    "name": "crowd",
+    "duration": "20 s",
+    "hosts": {"server": {}, "client": {"count": 12}},
+    "gateways.hub.kind": "router",
+    "links.satellite": {
+        "between": ["server", "hub"],
+        "rate": "5 Mbit/s",
+        "delay": "250 ms",
+        "forward": {"queue": {"kind": "drop-tail", "limit": "40 packets"}},
+    },
+    "links.access": {"between": ["hub", "client"], "rate": "5 Mbit/s", "delay": "2 ms"},
+    "flows.download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "300 kB"}},
+}
+WINDOW = {
+    "name": "window",
+    "duration": "60 s",
+    "hosts": {"server": {}, "client": {"tcp.receive_buffer": "32 KiB"}},
+    "links.satellite": {"between": ["server", "client"], "rate": "4 Mbit/s", "delay": "270 ms"},
+    "flows.update": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "2 MB"}},
+}
+
+
+def ran(scenario: dict[str, Any], **settings: object) -> RunResult:
+    return bentpipe.run(scenario, settings=settings, default_probes=True)
+
+
+def overview(result: RunResult) -> list[Axes]:
+    figure = Figure()
+    draw_overview(figure, result.series, result.summary)
+    return figure.axes
+
+
+def labels(axes: Axes) -> list[str]:
+    return [str(label) for label in axes.get_legend_handles_labels()[1]]
+
+
+def steps(axes: Axes) -> Iterator[Any]:
+    return (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
+
+
+@given(
+    npst.arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 1e9)),
+    st.integers(1, 50),
+)
+def test_bins_hold_what_was_delivered(rates: Any, count: int) -> None:
+    times: Any = 0.1 * np.arange(1.0, len(rates) + 1.0, dtype=np.float64)
+    edges = bin_edges(float(times[-1]), count=count)
+    means = mean_rate(times, rates, edges)
+    assert (means * np.diff(edges)).sum() == pytest.approx(0.1 * rates.sum(), rel=1e-9, abs=1e-3)
+    assert means.max() <= rates.max() * (1 + 1e-9) + 1e-3
+
+
+@given(
+    npst.arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 1e6)),
+    st.integers(1, 80),
+)
+def test_the_highest_sample_is_in_some_bin(values: Any, count: int) -> None:
+    times: Any = 0.25 * np.arange(1.0, len(values) + 1.0, dtype=np.float64)
+    highest, means = extreme_and_mean(times, values, bin_edges(float(times[-1]), count=count))
+    assert highest.max() == values.max()
+    assert (means <= highest + 1e-9 * values.max()).all()
+
+
+@given(st.floats(0.01, 1e5), st.floats(0.0, 10.0), st.floats(1e-6, 10.0))
+def test_bins_are_whole_round_trips(end_s: float, round_trip_s: float, interval_s: float) -> None:
+    edges = round_trip_edges(end_s, round_trip_s=round_trip_s, interval_s=interval_s)
+    assert (edges[0], edges[-1]) == (0.0, end_s)
+    assert (np.diff(edges) > 0).all()
+    assert 2 <= len(edges) <= 123
+
+
+def test_a_window_a_round_trip_is_no_solid_block() -> None:
+    """The window arrives in bursts; within a round trip that is no news of the goodput."""
+    result = ran(WINDOW)
+    axes, *_ = overview(result)
+    (values, edges, _) = next(steps(axes))
+    middle = values[len(values) // 4 : 3 * len(values) // 4]
+    assert edges[1] > 0.54
+    assert middle.std() < 0.2 * middle.mean()
+    # The samples themselves swing between nothing and the link's rate.
+    samples = result.series["update.goodput"].values
+    assert samples.std() > 0.5 * samples.mean()
+
+
+def test_the_longest_queue_is_the_summarys() -> None:
+    result = ran(CROWD)
+    drawn = {
+        label: float(data.values.max())
+        for axes in overview(result)
+        for label, data in zip(labels(axes), steps(axes), strict=False)
+    }
+    counted = {link.name: link.queue_max_packets for link in result.summary.links}
+    assert drawn["satellite.forward"] == counted["satellite.forward"] > 5
+
+
+def test_every_flow_is_in_the_overview_and_nothing_is_empty() -> None:
+    result = ran(CROWD)
+    goodput, queues, losses = overview(result)
+    assert labels(goodput) == ["download, 12 together"]
+    total = next(steps(goodput))
+    delivered = (total.values * np.diff(total.edges)).sum() / 8
+    scale = 1e6 if "Mbit" in goodput.get_ylabel() else 1e3
+    assert delivered * scale == pytest.approx(12 * 300_000, rel=0.01)
+    dropped = sum(link.packets_dropped for link in result.summary.links)
+    assert dropped > 0
+    assert any(f"({dropped:,})" in label for label in labels(losses))
+    assert labels(queues)
+    # Nothing is lost: no row for it. No queue: none for that.
+    quiet = ran(WINDOW)
+    assert [axes.get_ylabel().split()[0] for axes in overview(quiet)] == ["goodput", "longest"]
+
+
+def test_few_flows_have_a_line_each() -> None:
+    few = {**CROWD, "hosts": {"server": {}, "client": {"count": 5}}}
+    assert labels(overview(ran(few))[0]) == [f"download-{n}" for n in range(1, 6)]
+
+
+def test_no_plot_of_an_idle_queue(tmp_path: Path) -> None:
+    files, left_out = write_run_plots(ran(WINDOW), tmp_path)
+    assert left_out == 0
+    names = {file.name for file in files}
+    assert "overview.svg" in names
+    assert "satellite.return.queue.svg" not in names
+
+
+def test_legends_are_beside_the_lines() -> None:
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    result = ran(CROWD)
+    draw_overview(figure, result.series, result.summary)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+def test_the_command_says_what_it_does_not_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "crowd.toml"
+    scenario.write_text(bentpipe.Scenario.of(CROWD).text or "", encoding="utf-8")
+    assert cli.execute(["run", str(scenario), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    assert "overview.svg" in said.out
+    assert "no plots of their own" in said.err
+
+
+def test_zero_has_its_place_on_a_logarithmic_axis() -> None:
+    points = tuple((x, 1e6, 2e6, 3e6) for x in (0.0, 1e-7, 1e-6, 1e-5))
+    curves = Curves(
+        title="errors",
+        x_label="bit error rate",
+        log_x=True,
+        ticks=None,
+        legend="rule",
+        curves=(Curve(label="reno", points=points), Curve(label="hybla", points=points)),
+    )
+    figure = Figure()
+    draw_sweep(figure, curves=curves)
+    (axes,) = figure.axes
+    places = axes.transData.transform([(x, 0.0) for x, *_ in points])[:, 0]
+    gaps = np.diff(places)
+    # No two values lie on each other.
+    assert gaps.min() > 0.2 * gaps.max()
+    assert 0.0 in axes.get_xticks()

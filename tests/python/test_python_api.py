@@ -1,0 +1,211 @@
+"""The Python interface as who sits at a prompt or in a notebook meets it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bentpipe
+from bentpipe import toml
+from bentpipe.errors import RequestError
+
+ROOT = Path(__file__).parents[2]
+NETWORK: dict[str, Any] = {
+    "name": "small",
+    "duration": "20 s",
+    "hosts": {"server": {}, "client": {}},
+    "links.satellite": {"between": ["server", "client"], "rate": "2 Mbit/s", "delay": "250 ms"},
+    "flows.download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "300 kB"}},
+}
+
+
+def tool(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_dir_shows_what_is_public_and_nothing_else() -> None:
+    assert dir(bentpipe) == sorted(bentpipe.__all__)
+    for name in bentpipe.__all__:
+        value = getattr(bentpipe, name)
+        assert name == "__version__" or inspect.getdoc(value)
+    assert {"run", "predict", "sweep", "advise", "model", "Scenario"} <= set(dir(bentpipe))
+    with pytest.raises(AttributeError, match="frobnicate"):
+        bentpipe.__getattr__("frobnicate")
+
+
+def test_a_dict_a_path_and_a_scenario_are_one(tmp_path: Path) -> None:
+    scenario = bentpipe.Scenario.of(NETWORK)
+    file = tmp_path / "small.toml"
+    file.write_text(scenario.text or "", encoding="utf-8")
+    summaries = []
+    for source in (NETWORK, scenario, file, str(file), bentpipe.Scenario(file)):
+        summary = json.loads(bentpipe.run(source, seed=3).summary_json)
+        del summary["wall_s"]
+        summaries.append(summary)
+    assert all(each == summaries[0] for each in summaries)
+    assert bentpipe.predict(NETWORK) == bentpipe.predict(file)
+
+
+def test_what_is_wrong_in_a_dict_is_named() -> None:
+    wrong = {**NETWORK, "links.satellite.dealy": "1 ms"}
+    with pytest.raises(bentpipe.ScenarioError, match=r'^scenario:\d+: .*dealy.*"delay"'):
+        bentpipe.run(wrong)
+    with pytest.raises(TypeError, match="expected what TOML has, got object"):
+        bentpipe.run({**NETWORK, "seed": object()})
+    with pytest.raises(TypeError, match="a dict, got int"):
+        bentpipe.run(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected settings as a dict"):
+        bentpipe.run(NETWORK, settings=["seed=2"])  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpys_are_numbers() -> None:
+    losses = {"links.satellite.errors.packet_loss_rate": np.float64(0.01), "seed": np.int64(9)}
+    assert bentpipe.run(NETWORK, settings=losses).summary.seed == 9
+
+
+def test_keyword_errors_are_pythons_own() -> None:
+    functions: list[Any] = [bentpipe.run, bentpipe.predict, bentpipe.sweep, bentpipe.advise]
+    for function in functions:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sede'"):
+            function(NETWORK, sede=1)
+        with pytest.raises(TypeError, match="positional argument"):
+            function(NETWORK, 1)
+    # What the command line calls --workers, Python calls workers.
+    sweep = {"scenario": "vsat", "axes": {"seed": {"count": 2}}}
+    with pytest.raises(RequestError, match=r"^workers 0: expected 1 or more$") as raised:
+        bentpipe.sweep(sweep, workers=0)
+    assert raised.value.as_typed == "--workers 0: expected 1 or more"
+    assert str(RequestError("my--file.toml: no such file")) == "my--file.toml: no such file"
+
+
+def test_repr_and_html_say_what_came_of_it() -> None:
+    result = bentpipe.run(NETWORK)
+    rate = f"{result.flow().goodput_bps / 1e3:.0f} kbit/s"
+    assert re.fullmatch(
+        rf"<RunResult small, seed 1: download finished at {rate}, .+>", repr(result)
+    )
+    html = result._repr_html_()
+    assert rate in html
+    assert "satellite.forward" in html
+    assert "<svg" in html
+    assert "<?xml" not in html
+    without = bentpipe.run(NETWORK, no_probes=True)
+    assert "<svg" not in without._repr_html_()
+    crowd = {**NETWORK, "hosts": {"server": {}, "client": {"count": 30}}}
+    crowd["links.satellite"] = {**NETWORK["links.satellite"], "between": ["client", "server"]}
+    many = bentpipe.run(crowd)
+    assert "30 flows" in repr(many)
+    assert "and 18 more" in many._repr_html_()
+
+
+def test_frames_have_what_the_summary_has() -> None:
+    result = bentpipe.run(NETWORK, settings={"links.satellite.errors.packet_loss_rate": 0.01})
+    flow = result.flow()
+    for frame in (result.to_pandas(), result.to_polars()):
+        assert list(frame["name"]) == ["download"]
+        assert list(frame["goodput_bps"]) == [flow.goodput_bps]
+        assert list(frame["rtt_ms_mean"]) == [flow.rtt_ms.mean]
+        assert list(frame["limited_s_slow_start"]) == [flow.limited_s["slow_start"]]
+    links = result.to_pandas("links")
+    assert list(links["packets_lost"]) == [link.packets_lost for link in result.summary.links]
+    samples = result.to_pandas("series")
+    assert len(samples) == sum(len(each.times_s) for each in result.series.values())
+    assert list(samples.columns) == ["series", "time_s", "value", "unit"]
+    assert result.to_polars("series").shape == samples.shape
+    with pytest.raises(ValueError, match="table must be one of 'flows', 'links', 'series'"):
+        result.to_pandas("flow")  # type: ignore[arg-type]
+
+
+def test_the_dataset_has_every_sample() -> None:
+    result = bentpipe.run(NETWORK, settings={"links.satellite.errors.packet_loss_rate": 0.02})
+    dataset = result.to_xarray()
+    assert set(dataset.data_vars) == set(result.series)
+    for name, each in result.series.items():
+        array = dataset[name]
+        values = array.values[~np.isnan(array.values)]
+        assert (values == each.values).all(), name
+        assert array.attrs["units"] == each.unit
+    assert len(bentpipe.run(NETWORK, no_probes=True).to_xarray().data_vars) == 0
+
+
+def test_plot_is_a_figure(tmp_path: Path) -> None:
+    figure = bentpipe.run(NETWORK).plot()
+    figure.savefig(tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 5000
+    with pytest.raises(ValueError, match="default_probes=True"):
+        bentpipe.run(NETWORK, no_probes=True).plot()
+
+
+values = st.recursive(
+    st.one_of(
+        st.booleans(),
+        st.integers(-(2**62), 2**62),
+        st.floats(allow_nan=False),
+        st.text(max_size=20),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.text(min_size=1, max_size=8), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+names = st.text(min_size=1, max_size=8).filter(lambda name: "." not in name)
+
+
+@given(st.dictionaries(names, values, max_size=4))
+def test_a_document_reads_back(data: dict[str, Any]) -> None:
+    def without_dots(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key.replace(".", "_"): without_dots(each) for key, each in value.items()}
+        return [without_dots(each) for each in value] if isinstance(value, list) else value
+
+    plain = without_dots(data)
+    assert tomllib.loads(toml.document(plain)) == plain
+
+
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert page == tool("api_reference").reference(), "make docs"
+    for name in bentpipe.__all__:
+        assert name.startswith("_") or name in page
+
+
+@pytest.mark.parametrize("name", ["first-look", "sweep-to-decision"])
+def test_the_notebooks_run(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    notebook = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    again = tool("run_notebook").run_notebook(notebook)
+    assert "IPython" not in set(sys.modules) - before
+    images = 0
+    for old, new in zip(notebook["cells"], again["cells"], strict=True):
+        if new["cell_type"] != "code":
+            continue
+        for was, now in zip(old["outputs"], new["outputs"], strict=True):
+            # Wall times aside, what the page shows is what is computed now.
+            assert untimed(was.get("text", "")) == untimed(now.get("text", ""))
+            data, shown = was.get("data", {}), now.get("data", {})
+            assert data.keys() == shown.keys()
+            assert data.get("text/plain") == shown.get("text/plain")
+            images += "image/png" in shown
+    assert images == 1
+
+
+def untimed(text: str | list[str]) -> str:
+    return re.sub(r"[\d.]+ s of computing", "", "".join(text))

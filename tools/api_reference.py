@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Write the Python reference in Markdown (on stdout) from the docstrings of what is public.
+
+    tools/api_reference.py > docs/api.md
+
+The tests check that the page is what this prints.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import textwrap
+from types import ModuleType
+from typing import Any
+
+import bentpipe
+
+INTRODUCTION = """# The Python interface
+
+Made from the docstrings by `make docs`; do not edit.
+
+```python
+import bentpipe
+
+result = bentpipe.run("geo-consumer", settings={"hosts.server.tcp.congestion_control": "hybla"})
+result                       # in a notebook: tables and the overview
+result.flow().goodput_bps    # bit/s
+result.plot()                # a matplotlib figure
+result.to_pandas()           # a row for each flow; "links", "series"
+```
+"""
+
+
+def reference() -> str:
+    """Return the page."""
+    parts = [INTRODUCTION]
+    names = [name for name in bentpipe.__all__ if not name.startswith("_")]
+    values = {name: getattr(bentpipe, name) for name in names}
+    functions = [name for name, value in values.items() if inspect.isfunction(value)]
+    classes = [name for name, value in values.items() if inspect.isclass(value)]
+    parts += [_function(name, values[name], level=2) for name in functions]
+    parts += [_class(name, values[name]) for name in classes if not _is_error(values[name])]
+    parts.append("## Errors\n")
+    parts += [
+        f"* `bentpipe.{name}`: {_text(values[name])}\n"
+        for name in classes
+        if _is_error(values[name])
+    ]
+    modules = [(name, value) for name, value in values.items() if isinstance(value, ModuleType)]
+    parts += [_module(name, value) for name, value in modules]
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def _is_error(value: type) -> bool:
+    return issubclass(value, BaseException)
+
+
+def _function(name: str, function: Any, *, level: int) -> str:
+    signature = _signature(function)
+    return f"{'#' * level} {name}\n\n```python\n{name}{signature}\n```\n\n{_document(function)}\n"
+
+
+def _signature(function: Any) -> str:
+    signature = inspect.signature(function)
+    # Annotations are strings, which `str` puts into quotes.
+    shown = [
+        re.sub(r": '([^']*)'", r": \1", str(parameter))
+        for name, parameter in signature.parameters.items()
+        if name != "self"
+    ]
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    if inspect.Parameter.KEYWORD_ONLY in kinds and not any(each.startswith("*") for each in shown):
+        first = next(
+            place
+            for place, parameter in enumerate(
+                each for name, each in signature.parameters.items() if name != "self"
+            )
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        )
+        shown.insert(first, "*")
+    returns = signature.return_annotation
+    arrow = "" if returns is inspect.Signature.empty else f" -> {_plain(returns)}"
+    line = f"({', '.join(shown)}){arrow}"
+    if len(line) <= 88:
+        return line
+    return "(\n" + "".join(f"    {each},\n" for each in shown) + f"){arrow}"
+
+
+def _plain(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _class(name: str, kind: type) -> str:
+    lines = [f"## {name}\n", _document(kind), ""]
+    for member, value in vars(kind).items():
+        if member.startswith("_"):
+            continue
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if inspect.isfunction(function):
+            lines.append(f"* `{member}{_short(function)}`: {_text(function)}")
+        elif isinstance(value, property) or hasattr(value, "attrname"):
+            getter = value.fget if isinstance(value, property) else value
+            lines.append(f"* `{member}`: {_text(getter)}")
+        elif isinstance(value, enum.Enum):
+            lines.append(f"* `{member}`")
+    return "\n".join(lines) + "\n"
+
+
+def _short(function: Any) -> str:
+    names = [name for name in inspect.signature(function).parameters if name not in {"self", "cls"}]
+    return f"({', '.join(names)})"
+
+
+def _module(name: str, module: ModuleType) -> str:
+    lines = [f"## bentpipe.{name}\n", _document(module), ""]
+    members = getattr(module, "__all__", ())
+    lines += [f"* `{member}`: {_text(getattr(module, member))}" for member in members]
+    return "\n".join(lines) + "\n"
+
+
+def _text(value: Any) -> str:
+    """Return the first paragraph of a docstring, on one line."""
+    text = inspect.getdoc(value) or ""
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split())
+
+
+def _document(value: Any) -> str:
+    """Return a numpy docstring as Markdown: its sections as lists."""
+    text = inspect.getdoc(value) or ""
+    blocks = text.split("\n\n")
+    written = []
+    for block in blocks:
+        head, _, rest = block.partition("\n")
+        underline, _, body = rest.partition("\n")
+        if underline and set(underline) == {"-"}:
+            written.append(f"**{head}**\n\n{_items(body)}")
+        elif block.startswith("    "):
+            written.append(f"```python\n{textwrap.dedent(block)}\n```")
+        else:
+            written.append(block.replace("::", ":"))
+    return "\n\n".join(written)
+
+
+def _items(body: str) -> str:
+    """Return a section's entries, each a name and what is indented below it, as a list."""
+    items: list[str] = []
+    for line in body.splitlines():
+        if line.startswith(" "):
+            items[-1] += f" {line.strip()}"
+        else:
+            items.append(f"* `{line}`:" if "\n    " in f"{body}\n" else line)
+    return "\n".join(items)
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
