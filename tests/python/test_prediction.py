@@ -360,3 +360,53 @@ def test_a_huge_window_is_not_followed_segment_by_segment(tmp_path: Path) -> Non
     (flow,) = json.loads(finished.stdout)["flows"]
     reasons = {each["name"]: each["reason"] for each in flow["models"]}
     assert "10,000,000" in reasons["delayed_ack"] or "15,625,000" in reasons["delayed_ack"]
+
+
+def _split(**settings: object) -> Scenario:
+    return Scenario.find("geo-split").with_settings(
+        {
+            "links.satellite.forward.errors": {},
+            "duration": "300 s",
+            "flows.download.app.size": "40 MB",
+            "probes.series": [],
+            **settings,
+        }
+    )
+
+
+def test_of_two_parts_the_slower_one_governs() -> None:
+    # Without gateways, the hosts' 64 KiB over half a second.
+    routers = {f"gateways.{name}": {"kind": "router"} for name in ("hub", "terminal")}
+    whole = bentpipe.predict(_split(**routers)).flows[0]
+    assert whole.parts == ()
+    assert whole.limits_bps["window"] < 1.1e6
+    # With them: the satellite's rate, or what the hosts' windows let through on their LANs.
+    fast = bentpipe.predict(_split()).flows[0]
+    assert [part.name for part in fast.parts] == [
+        "server to hub",
+        "hub to terminal",
+        "terminal to client",
+    ]
+    assert fast.downlink == whole.downlink
+    lowest = min(min(part.limits_bps.values()) for part in fast.parts)
+    assert min(fast.limits_bps.values()) == pytest.approx(lowest)
+    assert fast.binding == "downlink"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        # The server's part is the slower one: 64 KiB over 300 ms.
+        {"links.backbone.delay": "150 ms"},
+        # The gateways' own windows are: 200 kB over half a second.
+        {"gateways.hub.tcp.send_buffer": "200 kB"},
+    ],
+)
+def test_what_splitting_changes_is_what_a_run_gives(settings: dict[str, object]) -> None:
+    scenario = _split(**settings)
+    flow = bentpipe.predict(scenario).flows[0]
+    predicted = min(flow.limits_bps.values())
+    measured = bentpipe.run(scenario).flow().goodput_bps
+    # Slow start, and the parts one after another, are in the run.
+    assert 0.8 * predicted < measured <= predicted

@@ -30,6 +30,10 @@ def predict(*, file: str, settings: Sequence[str], as_json: bool) -> None:
         _print_flow(prediction.scenario, flow, alike[flow.name])
 
 
+def _lowest_bps(flow: FlowPrediction) -> float:
+    return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
+
+
 def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
     size = "until the end" if flow.transfer_bytes is None else format_bytes(flow.transfer_bytes)
     others = "" if alike == 1 else f" and {alike - 1:,} alike"
@@ -46,6 +50,11 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         facts.add("saturation", format_bytes(saturation), "the window that fills the downlink")
     if flow.loss_rate:
         facts.add("loss", f"{flow.loss_rate:.3g}", "of the data segments")
+    for part in flow.parts:
+        rate = {**part.limits_bps, **part.estimates_bps}[part.lowest]
+        governs = part.name == min(flow.parts, key=_lowest_bps).name
+        what = f"{part.lowest}: {format_rate(rate)}" + (", governs" if governs else "")
+        facts.add("split part", part.name, what)
     for what in flow.ignored:
         facts.add("ignored", what, "no formula knows of it")
     facts.print()

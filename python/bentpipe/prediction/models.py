@@ -67,6 +67,9 @@ class FlowPrediction:
     ignored: tuple[str, ...] = ()
     # The first flow with the same prediction, but for the names of links.
     like: str = ""
+    # Where gateways split the connection: each part's prediction, in the order of the data. The
+    # slowest governs, and all that is said above but the route is that part's.
+    parts: tuple[FlowPrediction, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +134,13 @@ def _ignored(path: FlowPath) -> tuple[str, ...]:
 
 
 def _predict_flow(path: FlowPath) -> FlowPrediction:
+    if path.parts:
+        # A gateway holds back who is faster: two connections, or three, and the slower one governs.
+        parts = tuple(_predict_flow(part) for part in path.parts)
+        slowest = min(
+            parts, key=lambda part: {**part.limits_bps, **part.estimates_bps}[part.lowest]
+        )
+        return replace(slowest, name=path.flow, like=path.flow, parts=parts)
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in _MODELS)
     limits, estimates = _limits(path), _estimates(path)

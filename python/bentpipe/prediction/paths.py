@@ -7,6 +7,7 @@ a whole packet before it sends it on (store and forward).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -56,12 +57,15 @@ class FlowPath:
     counts_bytes: bool
     slow_start: str
     duration_s: float
+    # Where gateways split the connection: each of its parts, in the order of the data.
+    parts: tuple[FlowPath, ...] = ()
 
     @property
     def likeness(self) -> Hashable:
         """What the formulas go by: all of it but names."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         del own["flow"]
+        own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
             own[key] = tuple(replace(each, name="", to="") for each in own[key])
         return tuple(own.items())
@@ -161,22 +165,122 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
         if other == flow["name"]:
             # The only other flow, seen from the one of the two that was looked at second.
             other = next((name for name in ends[pair] if name != flow["name"]), None)
+        downlink, uplink = routes[pair]
+        duration_s = resolved["duration_s"] - flow["start_s"]
+        splits = _split_at(flow, nodes, downlink, uplink)
         path = _flow_path(
             flow,
+            ends=_ends(nodes, pair, downlink),
             nodes=nodes,
-            downlink=routes[pair][0],
-            uplink=routes[pair][1],
+            splits=splits,
+            downlink=downlink,
+            uplink=uplink,
             sharing=count,
             shares_with=other,
-            duration_s=resolved["duration_s"] - flow["start_s"],
+            duration_s=duration_s,
         )
+        if splits:
+            parts = _parts(
+                flow,
+                nodes,
+                splits,
+                downlink,
+                uplink,
+                sharing=count,
+                shares_with=other,
+                duration_s=duration_s,
+            )
+            path = replace(path, parts=parts)
         paths.append(path)
     return paths
+
+
+# Where the simulator's hosts listen.
+_PORT = 5001
+
+
+def _split_at(
+    flow: Table,
+    nodes: Mapping[str, Table],
+    downlink: Sequence[Direction],
+    uplink: Sequence[Direction],
+) -> list[str]:
+    """Return the gateways that split a flow's connection: data and ACKs pass them."""
+    both = {each.to for each in uplink}
+
+    def belongs(named: Table | None, *, otherwise: bool) -> bool:
+        if named is None:
+            return otherwise
+        ports, hosts = named["ports"], named["hosts"]
+        return (ports is None or any(low <= _PORT <= high for low, high in ports)) and (
+            hosts is None or flow["from"] in hosts or flow["to"] in hosts
+        )
+
+    return [
+        each.to
+        for each in downlink
+        if each.to in both
+        and nodes[each.to]["kind"] == "split"
+        and belongs(nodes[each.to]["only"], otherwise=True)
+        and not belongs(nodes[each.to]["except"], otherwise=False)
+    ]
+
+
+def _ends(
+    nodes: Mapping[str, Table], ends: tuple[str, str], downlink: Sequence[Direction]
+) -> tuple[Table, Table]:
+    """Return the TCP at both ends of a route: a gateway's depends on the link."""
+
+    def tcp(name: str, direction: Direction) -> Table:
+        node = nodes[name]
+        if node["kind"] != "split":
+            found: Table = node["tcp"]
+        else:
+            link = direction.name.rpartition(".")[0]
+            found = node["tcp" if link == node["facing"] else "host_tcp"]
+        return found
+
+    return tcp(ends[0], downlink[0]), tcp(ends[1], downlink[-1])
+
+
+def _parts(
+    flow: Table,
+    nodes: Mapping[str, Table],
+    splits: Sequence[str],
+    downlink: Sequence[Direction],
+    uplink: Sequence[Direction],
+    *,
+    sharing: int,
+    shares_with: str | None,
+    duration_s: float,
+) -> tuple[FlowPath, ...]:
+    parts = []
+    # Which nodes data and ACKs pass, in order; direction n leads from node n to the next.
+    data = [flow["from"], *(each.to for each in downlink)]
+    acks = [flow["to"], *(each.to for each in uplink)]
+    for source, end in itertools.pairwise([flow["from"], *splits, flow["to"]]):
+        down = downlink[data.index(source) : data.index(end)]
+        up = uplink[acks.index(end) : acks.index(source)]
+        part = _flow_path(
+            {**flow, "name": f"{source} to {end}"},
+            ends=_ends(nodes, (source, end), down),
+            nodes=nodes,
+            splits=splits,
+            downlink=down,
+            uplink=up,
+            sharing=sharing,
+            shares_with=shares_with,
+            duration_s=duration_s,
+        )
+        parts.append(part)
+    return tuple(parts)
 
 
 def _flow_path(
     flow: Table,
     *,
+    ends: tuple[Table, Table],
+    splits: Sequence[str],
     nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
@@ -184,7 +288,7 @@ def _flow_path(
     shares_with: str | None,
     duration_s: float,
 ) -> FlowPath:
-    sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
+    sender, receiver = ends
     segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
     timestamps = sender["timestamps"] and receiver["timestamps"]
     header_bytes = _HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0)
@@ -211,7 +315,9 @@ def _flow_path(
         minimum_rto_s=sender["minimum_rto_s"],
         transfer_bytes=flow["app"]["size_bytes"],
         intervening=tuple(
-            each.to for each in downlink if nodes[each.to]["kind"] not in {"host", "router"}
+            each.to
+            for each in downlink
+            if nodes[each.to]["kind"] not in {"host", "router"} and each.to not in splits
         ),
         sharing=sharing,
         shares_with=shares_with,
