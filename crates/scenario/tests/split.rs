@@ -116,3 +116,30 @@ fn a_slow_processor_is_the_bottleneck_and_drops_what_finds_no_room() {
     assert!(goodput < 250.0 * 1448.0 * 8.0 * 1.4, "{goodput}");
     assert_eq!(output.summary.flows[0].bytes_delivered, 10_000_000);
 }
+
+#[test]
+fn many_share_little_memory_fairly() {
+    let output = run(&[
+        ("hosts.client.count", "8"),
+        ("gateways.hub.memory", "1 MiB"),
+        ("gateways.terminal.memory", "1 MiB"),
+        ("flows.download.app.size", "2 MB"),
+    ]);
+    let rates: Vec<f64> = (output.summary.flows.iter())
+        .map(|flow| {
+            assert_eq!(flow.bytes_delivered, 2_000_000, "{}", flow.name);
+            flow.goodput_bps
+        })
+        .collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| {
+        (sum + rate, squares + rate * rate)
+    });
+    let index = sum * sum / (rates.len() as f64 * squares);
+    assert!(index > 0.9, "Jain's index {index:.3}: {rates:?}");
+    for gateway in &output.summary.gateways {
+        let gateway = serde_json::to_value(gateway).expect("JSON");
+        assert_eq!(gateway["connections"]["split"], 8);
+        let promised = gateway["bytes_promised"]["max"].as_u64().expect("a number");
+        assert!((1 << 18..=1 << 20).contains(&promised), "{promised}");
+    }
+}

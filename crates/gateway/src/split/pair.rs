@@ -329,7 +329,12 @@ impl<P: Payload> Pair<P> {
     pub(super) fn limit(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
         let done = (self.legs[1 - from].as_ref())
             .map_or(0, |sink| sink.connection().acknowledged_offset());
+        let (first, promised) = (self.first, self.streams[from].promised);
         if let Some(source) = &mut self.legs[from] {
+            // A window that grows with what comes keeps up with slow start, which at most doubles
+            // what is under way; and who says little is promised little.
+            let earned = first + 2 * source.connection().received_offset();
+            let allowed = allowed.min(earned.max(promised));
             source.act(cx, |tcp, _| tcp.set_window_limit(done + allowed));
         }
     }

@@ -1,0 +1,188 @@
+"""Split gateways between the kernel's own clients and servers, in real time."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import _native
+from bentpipe.comparison import compare
+from bentpipe.emulation import Command
+from bentpipe.scenario import Scenario
+
+OBSTACLE = _native.emulation_obstacle()
+live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+
+SERVER = """
+import asyncio, hashlib, socket, ssl, struct, sys
+
+async def upload(reader, writer):
+    # To the end, and then an answer: the other direction is still open.
+    digest = hashlib.sha256(await reader.read()).hexdigest()
+    writer.write(digest.encode())
+    await writer.drain()
+    writer.close()
+
+async def download(reader, writer):
+    writer.write(bytes(range(251)) * 12_000)
+    await writer.drain()
+    writer.close()
+
+async def echo(reader, writer):
+    while data := await reader.read(1000):
+        writer.write(data)
+    writer.close()
+
+async def reset(reader, writer):
+    await reader.read(1)
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+
+async def page(reader, writer):
+    await reader.readuntil(b"\\r\\n\\r\\n")
+    body = b"<html>" + b"x" * 200_000
+    head = f"HTTP/1.1 200 OK\\r\\nContent-Length: {len(body)}\\r\\nConnection: close\\r\\n\\r\\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+    writer.close()
+
+async def main():
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(sys.argv[1], sys.argv[2])
+    kinds = [(7000, upload), (7001, download), (7002, reset), (7003, echo)]
+    servers = [await asyncio.start_server(each, "", port, backlog=2000) for port, each in kinds]
+    servers.append(await asyncio.start_server(page, "", 7443, ssl=context))
+    await asyncio.gather(*(each.serve_forever() for each in servers))
+
+asyncio.run(main())
+"""
+
+CLIENT = """
+import asyncio, hashlib, os, socket, subprocess, sys, time
+
+def connect(port):
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("server", port), timeout=30)
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+def whole(s):
+    parts = []
+    while part := s.recv(100_000):
+        parts.append(part)
+    return b"".join(parts)
+
+s = connect(7000)
+text = os.urandom(2_000_000)
+s.sendall(text)
+s.shutdown(socket.SHUT_WR)
+assert whole(s).decode() == hashlib.sha256(text).hexdigest(), "upload"
+
+assert whole(connect(7001)) == bytes(range(251)) * 12_000, "download"
+
+try:
+    socket.create_connection(("server", 7999), timeout=30)
+    raise SystemExit("a closed port answers")
+except ConnectionRefusedError:
+    pass
+
+s = connect(7002)
+s.sendall(b"x")
+try:
+    assert s.recv(1) == b"", "it was to reset"
+    raise SystemExit("closed, not reset")
+except ConnectionResetError:
+    pass
+
+async def one(n):
+    reader, writer = await asyncio.open_connection("server", 7003)
+    text = f"{n:06}".encode() * 20
+    writer.write(text)
+    assert await reader.readexactly(len(text)) == text, n
+    writer.close()
+
+async def many():
+    await asyncio.gather(*(one(n) for n in range(1000)))
+
+asyncio.run(many())
+
+if sys.argv[1] == "curl":
+    page = subprocess.run(["curl", "-sk", "--max-time", "30", "https://server:7443/"],
+                          capture_output=True, check=True).stdout
+    assert page == b"<html>" + b"x" * 200_000, "page"
+"""
+
+
+def network(gateways: int) -> dict[str, Any]:
+    """Return a short satellite link between gateways: two that split, or one and a router."""
+    split = {"kind": "split", "facing": "satellite"}
+    return {
+        "name": "split-live",
+        "duration": "60 s",
+        "hosts": {"server": {}, "client": {}},
+        "gateways": {"hub": split, "terminal": split if gateways == 2 else {}},
+        "links": {
+            "lan": {"between": ["server", "hub"], "rate": "100 Mbit/s", "delay": "1 ms"},
+            "satellite": {"between": ["hub", "terminal"], "rate": "20 Mbit/s", "delay": "25 ms"},
+            "home": {"between": ["terminal", "client"], "rate": "100 Mbit/s", "delay": "1 ms"},
+        },
+        "flows": {
+            "download": {
+                "from": "server",
+                "to": "client",
+                "app": {"kind": "bulk", "size": "4 MB"},
+            }
+        },
+    }
+
+
+@live
+@pytest.mark.parametrize("gateways", [1, 2])
+def test_the_kernels_programs_meet_through_gateways(tmp_path: Path, gateways: int) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    words += ["-subj", "/CN=server"]
+    made = [*words, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    server, client = tmp_path / "server.py", tmp_path / "client.py"
+    server.write_text(SERVER)
+    client.write_text(CLIENT)
+    curl = "curl" if shutil.which("curl") else "none"
+    result = bentpipe.emulate(
+        network(gateways),
+        commands=[
+            Command(
+                host="server",
+                words=(sys.executable, str(server), str(certificate), str(key)),
+                waited_for=False,
+            ),
+            Command(host="client", words=(sys.executable, str(client), curl), waited_for=True),
+        ],
+    )
+    assert result.status == 0
+    for gateway in result.summary.gateways:
+        assert gateway.connections["split"] >= 1_000
+        assert gateway.connections["open_max"] >= 500
+        assert gateway.connections["refused"] == 0
+
+
+@live
+def test_what_is_split_live_is_split_as_simulated() -> None:
+    comparison = compare(Scenario.of(network(2)))
+    real = comparison.emulated.flow()
+    assert (real.outcome, real.bytes_delivered) == ("finished", 4_000_000)
+    # Nothing is random here.
+    (difference,) = comparison.differences.values()
+    assert difference.transfer_time is not None
+    assert abs(difference.transfer_time) < 0.05
