@@ -300,6 +300,11 @@ impl<P: Payload> Split<P> {
             settings.host_tcp.clone()
         };
         config.first_window = Some(first);
+        // One unit of the window scale must not be more than half of what is offered at first, or the
+        // window that can be said is none (RFC 7323 section 2.3).
+        let widest_shift = (first / 2).max(1).ilog2().min(14);
+        config.window_shift = config.window_shift.min(widest_shift as u8);
+        config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
         if settings.warm_path && port == settings.facing {
             self.paths.apply(&mut config, self.facing_legs);
         }

@@ -113,6 +113,9 @@ impl<'a> Chain<'a> {
                 let until = case.network.until;
                 part.network = other.network;
                 part.network.until = until;
+                // ICMP errors are not carried here: gateways know nothing of what a path says.
+                part.network.mtu = u32::MAX;
+                part.network.false_icmp = 0.0;
                 // What it may do to them depends on how they probe.
                 let leg = |here: usize, port: u16| {
                     let settings = &gateways[here].settings;
