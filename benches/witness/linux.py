@@ -1,15 +1,15 @@
-"""The independent witness of congestion control: Linux's own, over our link, in real time.
+"""The independent witness of TCP as Linux has it: Linux's own, over our link, in real time.
 
 One connection from kernel to kernel, in two network namespaces, through `bentpipe-live
 witness`: the rate, delay and drop-tail queue of the simulator's link, by the wall clock. The
-same scenario is then simulated. As a script, plays the grid (congestion controls x round
-trips), prints the table, and writes the record and the figure::
+same scenario is then simulated. As a script, plays the cells of `linux_cells.py`, prints the
+table, and writes the record and the figure::
 
     cargo build --release -p bentpipe-live
-    python3 benches/witness/linux.py [--cell cubic-100 ...] [--captures DIR]
+    python3 benches/witness/linux.py [--cell first-cubic ...] [--captures DIR]
 
 `--simulate-only` keeps the record of Linux and simulates anew. As a module, it is what a test
-compares bentpipe with: `obstacle`, `measure`, `simulate`, `recorded`, `Cell`.
+compares bentpipe with: `obstacle`, `measure`, `simulate`, `recorded`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from linux_cells import BEYOND, BOUNDS, CELLS, CONGESTION_CONTROLS, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -36,42 +40,11 @@ PROGRAM = Path(
     os.environ.get("BENTPIPE_LIVE", next((path for path in BUILDS if path.exists()), BUILDS[0]))
 )
 
-CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
-ROUND_TRIPS_MS = (100, 600)
 INTERVAL_S = 0.1
-# Linux's receiver acknowledges every segment while its window opens (tcp_grow_window sets
-# `quick`), which with these buffers takes so many: the captures of cubic-100 and cubic-600.
-QUICK_ACKS = 742
-# A goodput closer than this counts as the same.
-TOLERANCE = 0.10
+__all__ = ["BEYOND", "BOUNDS", "CELLS", "Cell"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One connection over one link; `queue_packets` is one bandwidth-delay product."""
-
-    congestion_control: str
-    round_trip_ms: int
-    rate_bps: int = 10_000_000
-    mtu_bytes: int = 1500
-    duration_s: int = 30
-
-    @property
-    def name(self) -> str:
-        """Return a name such as "cubic-100"."""
-        return f"{self.congestion_control}-{self.round_trip_ms}"
-
-    @property
-    def queue_packets(self) -> int:
-        """Return what may wait: one bandwidth-delay product of full packets."""
-        return self.rate_bps * self.round_trip_ms // 1000 // 8 // self.mtu_bytes
-
-
-CELLS = tuple(
-    Cell(congestion_control=control, round_trip_ms=round_trip_ms)
-    for round_trip_ms in ROUND_TRIPS_MS
-    for control in CONGESTION_CONTROLS
-)
+# Losses that differ make results that differ: the simulation's mean is of so many seeds.
+SEEDS = range(1, 21)
 
 
 def obstacle() -> str | None:
@@ -100,8 +73,13 @@ def measure(cell: Cell, *, program: Path = PROGRAM, captures: Path | None = None
         "witness",
         *("--congestion-control", cell.congestion_control),
         *("--rate", str(cell.rate_bps)),
+        *("--return-rate", str(cell.return_rate_bps or cell.rate_bps)),
         *("--delay", str(cell.round_trip_ms // 2)),
         *("--queue", str(cell.queue_packets)),
+        *("--loss", str(cell.loss)),
+        *("--seed", str(cell.seed)),
+        *("--receive-buffer", cell.buffers[0]),
+        *("--send-buffer", cell.buffers[1]),
         *("--mtu", str(cell.mtu_bytes)),
         *("--seconds", str(cell.duration_s)),
         *(["--capture", str(captures / cell.name)] if captures else []),
@@ -115,33 +93,41 @@ def measure(cell: Cell, *, program: Path = PROGRAM, captures: Path | None = None
     return report
 
 
+def _memory(three: str) -> str:
+    least, initial, most = three.split()
+    return f'{{ minimum = "{least} B", initial = "{initial} B", maximum = "{most} B" }}'
+
+
 def scenario_text(cell: Cell) -> str:
     """Return the same network and the same settings as a scenario file."""
     control = "bbr1" if cell.congestion_control == "bbr" else cell.congestion_control
+    queue = f'queue = {{ kind = "drop-tail", limit = "{cell.queue_packets} packets" }}'
+    errors = f", errors = {{ packet_loss_rate = {cell.loss} }}" if cell.loss else ""
     return f"""
-name = "linux-{cell.name}"
+name = "linux-witness"
 description = "What Linux was measured over: docs/linux.md"
 duration = "{cell.duration_s} s"
-seed = 1
+seed = {cell.seed}
 [hosts.sender.tcp]
 profile = "linux"
 congestion_control = "{control}"
-send_buffer = "64 MiB"          # never the limit, as there
+mss = "{cell.mtu_bytes - 52} B"
+send_memory = {_memory(cell.buffers[1])}
 [hosts.receiver.tcp]
 profile = "linux"
-receive_buffer = "32 MiB"
-quick_acks = {QUICK_ACKS}                # until its window has opened, as there
+mss = "{cell.mtu_bytes - 52} B"
+receive_memory = {_memory(cell.buffers[0])}
 [links.path]
 between = ["sender", "receiver"]
-rate = "{cell.rate_bps} bit/s"
 delay = "{cell.round_trip_ms // 2} ms"
-queue = {{ kind = "drop-tail", limit = "{cell.queue_packets} packets" }}
+forward = {{ rate = "{cell.rate_bps} bit/s", {queue}{errors} }}
+return = {{ rate = "{cell.return_rate_bps or cell.rate_bps} bit/s", {queue} }}
 [flows.download]
 from = "sender"
 to = "receiver"
 app = {{ kind = "bulk" }}
 [probes]
-series = ["download.goodput", "download.congestion_window", "path.forward.queue"]
+series = ["download.goodput"]
 interval = "{round(INTERVAL_S * 1000)} ms"
 """
 
@@ -170,7 +156,7 @@ def goodput_bps(received: Sequence[float], cell: Cell) -> float:
 
 
 def recorded(path: Path = RECORD) -> dict[str, Any]:
-    """Return the record, by cells' names; empty if there is none."""
+    """Return what Linux did, by cells' names; empty if there is no record."""
     if not path.exists():
         return {}
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -183,20 +169,42 @@ def difference(ours: Sequence[float], theirs: Sequence[float], cell: Cell) -> fl
     return (goodput_bps(ours, cell) - linux) / linux
 
 
+def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses."""
+    of_linux = [
+        goodput_bps(record[other.name]["received"], other)
+        for other in CELLS
+        if replace(other, seed=cell.seed) == cell and other.name in record
+    ]
+    ours = [goodput_bps(simulate(replace(cell, seed=seed))["received"], cell) for seed in SEEDS]
+    return statistics.mean(of_linux), statistics.mean(ours)
+
+
+def shorten(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded of a run: bytes received by the end of each second, and counts."""
+    each = round(1 / report["interval_s"])
+    return {
+        "kernel": report["kernel"],
+        "received": report["received"][each - 1 :: each],
+        **{key: report[key] for key in ("dropped", "lost", "queue_max_packets", "lateness_us")},
+    }
+
+
 def draw(record: Mapping[str, Any], path: Path) -> None:
     """Write the figure: bytes over time, Linux and simulated, one panel a cell."""
     from bentpipe.plot.style import COLOURS, write_svg
 
+    cells = [cell for cell in CELLS if cell.group == "first"]
+
     def panels(figure: Any) -> None:
-        axes = figure.subplots(len(ROUND_TRIPS_MS), len(CONGESTION_CONTROLS), sharex=True)
-        for cell, axis in zip(CELLS, axes.flat, strict=True):
-            entry = record[cell.name]
-            times_s = INTERVAL_S * np.arange(1, len(entry["linux"]["received"]) + 1)
-            for key, label, colour, style in (
-                ("linux", "Linux", COLOURS[1], "-"),
-                ("simulated", "simulated", COLOURS[0], "--"),
+        axes = figure.subplots(2, len(CONGESTION_CONTROLS), sharex=True)
+        for cell, axis in zip(cells, axes.flat, strict=True):
+            for received, label, colour, style in (
+                (record[cell.name]["received"], "Linux", COLOURS[1], "-"),
+                (simulate(cell)["received"], "simulated", COLOURS[0], "--"),
             ):
-                megabytes = np.asarray(entry[key]["received"]) / 1e6
+                times_s = np.linspace(0, cell.duration_s, len(received) + 1)[1:]
+                megabytes = np.asarray(received) / 1e6
                 axis.plot(times_s, megabytes, style, color=colour, label=label)
             axis.set_title(f"{cell.congestion_control}, {cell.round_trip_ms} ms")
             axis.set_xlim(0, cell.duration_s)
@@ -211,9 +219,9 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the grid, print the table, write the record and the figure."""
-    parser = argparse.ArgumentParser(description="Linux's congestion control beside ours")
-    parser.add_argument("--cell", action="append", help="only this one, such as cubic-100")
+    """Play the cells, print the table, write the record and the figure."""
+    parser = argparse.ArgumentParser(description="Linux's TCP beside ours")
+    parser.add_argument("--cell", action="append", help="only those whose names begin so")
     parser.add_argument("--captures", type=Path, help="pcapng files of both ends go there")
     parser.add_argument("--simulate-only", action="store_true", help="keep the record of Linux")
     chosen = parser.parse_args(arguments)
@@ -223,34 +231,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     record = recorded()
     for cell in CELLS:
-        if chosen.cell and cell.name not in chosen.cell:
+        if chosen.cell and not any(cell.name.startswith(name) for name in chosen.cell):
             continue
-        entry = record.setdefault(cell.name, {})
-        entry["cell"] = asdict(cell) | {"queue_packets": cell.queue_packets}
         if not chosen.simulate_only:
-            entry["linux"] = measure(cell, captures=chosen.captures)
-        entry["simulated"] = simulate(cell)
-        print(row(cell, entry), flush=True)
+            record[cell.name] = shorten(measure(cell, captures=chosen.captures))
+        if cell.name in record:
+            print(row(cell, record), flush=True)
     ordered = {cell.name: record[cell.name] for cell in CELLS if cell.name in record}
     text = "{\n" + ",\n".join(
         f" {json.dumps(name)}: {json.dumps(entry)}" for name, entry in ordered.items()
     )
     RECORD.write_text(text + "\n}\n", encoding="utf-8")
-    if len(ordered) == len(CELLS):
+    if not chosen.cell:
         draw(ordered, FIGURE)
     return 0
 
 
-def row(cell: Cell, entry: Mapping[str, Any]) -> str:
-    """Return a line of the table."""
-    linux, ours = entry["linux"], entry["simulated"]
-    half, most, latest = linux["lateness_us"]
+def row(cell: Cell, record: Mapping[str, Any]) -> str:
+    """Return a line of the table, as docs/linux.md has it."""
+    linux = record[cell.name]
+    if cell.loss:
+        if cell.seed != 1:
+            return f"| {cell.name} | {goodput_bps(linux['received'], cell) / 1e6:.3f} | | | |"
+        theirs, mean = lossy_means(cell, record)
+        return (
+            f"| {cell.name} (means) | {theirs / 1e6:.2f} | {mean / 1e6:.2f} "
+            f"| {mean / theirs - 1:+.1%} | |"
+        )
+    ours = simulate(cell)
     relative = difference(ours["received"], linux["received"], cell)
+    beyond = " *" if abs(relative) > BOUNDS[cell.group] else ""
     return (
-        f"{cell.name:10} Linux {goodput_bps(linux['received'], cell) / 1e6:5.2f} Mbit/s, "
-        f"simulated {goodput_bps(ours['received'], cell) / 1e6:5.2f} Mbit/s, {relative:+6.1%}; "
-        f"dropped {linux['dropped']} and {ours['dropped']}; "
-        f"relay late by {half:.0f}, {most:.0f}, {latest:.0f} us"
+        f"| {cell.name} | {goodput_bps(linux['received'], cell) / 1e6:.2f} "
+        f"| {goodput_bps(ours['received'], cell) / 1e6:.2f} | {relative:+.1%}{beyond} "
+        f"| {linux['dropped']}, {ours['dropped']} |"
     )
 
 

@@ -1,4 +1,4 @@
-"""bentpipe against Linux's own congestion control: bytes received over time, cell by cell."""
+"""bentpipe against Linux's own TCP: what was received, cell by cell of docs/linux.md."""
 
 from __future__ import annotations
 
@@ -28,19 +28,62 @@ witness: Any = _witness()
 RECORD: Any = witness.recorded()
 
 
-@pytest.mark.parametrize("cell", witness.CELLS, ids=lambda cell: cell.name)
+def _cases(*, lossy: bool) -> list[Any]:
+    """Return the cells, once each; those beyond their bounds have to fail, and say why."""
+    chosen = [cell for cell in witness.CELLS if bool(cell.loss) == lossy and cell.seed == 1]
+    return [
+        pytest.param(
+            cell,
+            id=cell.name,
+            marks=[pytest.mark.xfail(reason=witness.BEYOND[cell.name], strict=True)]
+            if cell.name in witness.BEYOND
+            else [],
+        )
+        for cell in chosen
+    ]
+
+
+def test_every_cell_is_recorded() -> None:
+    assert sorted(RECORD) == sorted(cell.name for cell in witness.CELLS)
+    assert set(witness.BEYOND) <= set(RECORD)
+
+
+@pytest.mark.parametrize("cell", _cases(lossy=False))
 def test_we_deliver_what_linux_delivered(cell: Any) -> None:
-    linux = RECORD[cell.name]["linux"]["received"]
+    linux = RECORD[cell.name]["received"]
     ours = witness.simulate(cell)["received"]
-    assert len(ours) == len(linux) == cell.duration_s / witness.INTERVAL_S
-    assert abs(witness.difference(ours, linux, cell)) < witness.TOLERANCE
+    assert len(linux) == cell.duration_s
+    assert len(ours) == cell.duration_s / witness.INTERVAL_S
+    assert abs(witness.difference(ours, linux, cell)) <= witness.BOUNDS[cell.group]
+
+
+@pytest.mark.parametrize("cell", _cases(lossy=True))
+def test_with_losses_our_mean_is_linuxs(cell: Any) -> None:
+    linux, ours = witness.lossy_means(cell, RECORD)
+    assert abs(ours / linux - 1) <= witness.BOUNDS[cell.group]
+
+
+# One of each group, where the kernel's result depends least on the machine's timing.
+LIVE = (
+    "first-cubic-10M-100ms-83",
+    "buffers-bbr-25M-600ms-1250",
+    "return-reno-12M-500ms-500-48k",
+    "plain-reno-4M-560ms-186",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(witness.obstacle() is not None, reason=str(witness.obstacle()))
 @pytest.mark.skipif(not witness.PROGRAM.exists(), reason="bentpipe-live is not built (make setup)")
-def test_linux_still_delivers_what_is_recorded() -> None:
-    cell = next(cell for cell in witness.CELLS if cell.name == "cubic-100")
-    now = witness.measure(cell)["received"]
-    before = RECORD[cell.name]["linux"]["received"]
-    assert abs(witness.difference(now, before, cell)) < witness.TOLERANCE
+@pytest.mark.parametrize("name", LIVE)
+def test_linux_still_delivers_what_is_recorded(name: str) -> None:
+    cell = next(cell for cell in witness.CELLS if cell.name == name)
+    report = witness.measure(cell)
+    late_us = report["lateness_us"][1]
+    if late_us > 2_000:
+        pytest.skip(f"the relay was late: 99 of 100 packets by up to {late_us} us")
+    before = RECORD[cell.name]["received"]
+    bound = witness.BOUNDS[cell.group]
+    assert abs(witness.difference(report["received"], before, cell)) <= bound
+    ours = witness.simulate(cell)["received"]
+    assert abs(witness.difference(ours, report["received"], cell)) <= 2 * bound

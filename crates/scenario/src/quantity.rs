@@ -3,6 +3,7 @@
 //! A number may have decimals and an exponent (`"1.536 Mbit/s"`, `"1e-3 s"`) and is rounded to the
 //! base unit: bit/s, nanosecond, byte. The space before the unit may be left out.
 
+mod buffer;
 mod count;
 mod pacing;
 mod port;
@@ -12,6 +13,7 @@ mod redundancy;
 mod size;
 mod time;
 
+pub use buffer::{Buffer, QuickAcks};
 pub use count::{QueueLimit, Segments, Window};
 pub use pacing::Pacing;
 pub use port::PortRange;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bentpipe_link::BurstSettings;
+use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
-use crate::quantity::{DelayedAck, Interval, Pacing, Redundancy, Window};
+use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Window};
 use crate::schema::{
     BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, HyblaFile,
     IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom, RtoRule,
@@ -108,10 +109,15 @@ pub struct TcpSettings {
     pub initial_slow_start_threshold: Option<Window>,
     /// Payload of a full segment; at most 65,000 bytes.
     pub mss: Bytes,
-    /// Bytes written and not yet acknowledged that a connection holds.
+    /// Bytes written and not yet acknowledged that a connection holds; of a buffer that grows, at most,
+    /// in full segments.
     pub send_buffer: Bytes,
-    /// The advertised window.
+    /// The advertised window; of a buffer that grows, at most, in full segments.
     pub receive_buffer: Bytes,
+    /// The memory of a send buffer that grows.
+    pub send_memory: Option<BufferSizes>,
+    /// The memory of a receive buffer that grows.
+    pub receive_memory: Option<BufferSizes>,
     /// Offer window scaling.
     pub window_scaling: bool,
     /// Offer timestamps.
@@ -120,8 +126,8 @@ pub struct TcpSettings {
     pub sack: bool,
     /// When segments are acknowledged.
     pub delayed_ack: DelayedAck,
-    /// Acknowledgments at the start of a connection that are not delayed.
-    pub quick_acks: u32,
+    /// Acknowledgments that are not delayed.
+    pub quick_acks: QuickAcks,
     /// Hold back small segments.
     pub nagle: bool,
     /// Send a new segment on each of the first two duplicate acknowledgments.

@@ -39,8 +39,8 @@ pub use node::HostFile;
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
 pub use tcp::{
-    CongestionAvoidance, Ecn, IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile,
-    Recovery, RtoFrom, RtoRule, SlowStart, TcpFile,
+    CongestionAvoidance, Ecn, IdleRestart, KeepAliveFile, MemoryFile, NewReno, PathMtuDiscovery,
+    Profile, Recovery, RtoFrom, RtoRule, SlowStart, TcpFile,
 };
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.

@@ -1,5 +1,6 @@
 //! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
 
+use bentpipe_tcp::BufferSizes;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -163,6 +164,8 @@ fn tcp(tcp: &TcpSettings) -> Value {
         "mss_bytes": tcp.mss.get(),
         "send_buffer_bytes": tcp.send_buffer.get(),
         "receive_buffer_bytes": tcp.receive_buffer.get(),
+        "send_memory_bytes": memory(tcp.send_memory),
+        "receive_memory_bytes": memory(tcp.receive_memory),
         "window_scaling": tcp.window_scaling,
         "timestamps": tcp.timestamps,
         "sack": tcp.sack,
@@ -187,6 +190,13 @@ fn tcp(tcp: &TcpSettings) -> Value {
     data["path_mtu_discovery"] = json!(tcp.path_mtu_discovery);
     data["base_mss_bytes"] = json!(tcp.base_mss.get());
     data
+}
+
+fn memory(sizes: Option<BufferSizes>) -> Value {
+    sizes.map_or(
+        Value::Null,
+        |sizes| json!({ "minimum": sizes.least, "initial": sizes.initial, "maximum": sizes.most }),
+    )
 }
 
 fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {

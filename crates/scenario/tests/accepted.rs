@@ -6,6 +6,7 @@ use bentpipe_scenario::{
     App, DelayedAck, FlowSeries, Interval, LinkSeries, NodeKind, QueueLimit, RandomErrors,
     Scenario, Series, Way, Window,
 };
+use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{Bytes, Span, Time};
 
 const MINIMAL: &str = r#"
@@ -41,8 +42,11 @@ fn defaults() {
     let tcp = scenario.tcp_of(0).unwrap();
     assert_eq!(
         (tcp.mss, tcp.receive_buffer),
-        (Bytes::new(1448), Bytes::new(6 << 20))
+        // 1448 of the 2304 bytes that a segment takes of 32 MiB, as the kernel rounds it
+        (Bytes::new(1448), Bytes::new((32 << 20) * 160 / 256))
     );
+    assert_eq!(tcp.receive_memory, Some(BufferSizes::RECEIVE));
+    assert_eq!(tcp.send_memory, Some(BufferSizes::SEND));
     assert_eq!(tcp.initial_window, 10);
     assert_eq!(tcp.delayed_ack, DelayedAck::After(Span::from_millis(40)));
 }

@@ -1,5 +1,6 @@
 //! `profile = "linux"`: what it changes, and that settings beside it override it.
 
+use bentpipe_scenario::quantity::QuickAcks;
 use bentpipe_scenario::schema::SlowStart;
 use bentpipe_scenario::{RunOptions, Scenario, TcpSettings};
 
@@ -32,9 +33,10 @@ const LINUX: (&str, &str) = ("hosts.server.tcp.profile", "linux");
 #[test]
 fn linux_has_its_own_slow_start_and_quick_acknowledgments() {
     let rfc = server(&[]);
-    assert_eq!((rfc.slow_start, rfc.quick_acks), (SlowStart::HyStart, 0));
+    let none = QuickAcks::First(0);
+    assert_eq!((rfc.slow_start, rfc.quick_acks), (SlowStart::HyStart, none));
     let linux = server(&[LINUX]);
-    let expected = (SlowStart::LinuxHyStart, 16);
+    let expected = (SlowStart::LinuxHyStart, QuickAcks::Auto);
     assert_eq!((linux.slow_start, linux.quick_acks), expected);
     // Another window rule has another slow start.
     let reno = server(&[LINUX, ("hosts.server.tcp.congestion_control", "reno")]);
@@ -46,11 +48,11 @@ fn what_stands_beside_it_overrides_it() {
     let own = server(&[
         LINUX,
         ("hosts.server.tcp.slow_start", "byte-counting"),
-        ("hosts.server.tcp.quick_acks", "3"),
+        ("hosts.server.tcp.quick_acks", "3000"),
     ]);
     assert_eq!(
         (own.slow_start, own.quick_acks),
-        (SlowStart::ByteCounting, 3)
+        (SlowStart::ByteCounting, QuickAcks::First(3000))
     );
 }
 

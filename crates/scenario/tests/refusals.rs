@@ -744,6 +744,26 @@ fn sense() {
         ),
         (
             "mss = \"1448 B\"",
+            "send_memory = { initial = \"1 MiB\", maximum = \"64 KiB\" }",
+            r#"geo.toml:8: hosts.server.tcp.send_memory.maximum: expected at least "1 MiB", got "64 KiB""#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "receive_buffer = \"1 MiB\"\nreceive_memory = { maximum = \"64 KiB\" }",
+            r#"geo.toml:9: hosts.server.tcp.receive_memory.maximum: has no effect: the buffer is "1 MiB""#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "receive_memory = { initial = \"1 B\" }",
+            r#"geo.toml:8: hosts.server.tcp.receive_memory.initial: expected at least "2304 B", got "1 B""#,
+        ),
+        (
+            "mss = \"1448 B\"",
+            "send_memory = { maximum = \"2 GiB\" }",
+            r#"geo.toml:8: hosts.server.tcp.send_memory.maximum: expected at most "1 GiB", got "2 GiB""#,
+        ),
+        (
+            "mss = \"1448 B\"",
             "send_buffer = \"1 kB\"",
             r#"geo.toml:8: hosts.server.tcp.send_buffer: expected at least one segment ("1448 B"), got "1 kB""#,
         ),

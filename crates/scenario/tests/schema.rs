@@ -187,8 +187,10 @@ idle_restart = "restart-window"
 initial_window = "1 segment"
 initial_slow_start_threshold = "64 KiB"
 mss = "536 B"
-send_buffer = "1 MB"
-receive_buffer = "1 MiB"
+send_buffer = "auto"
+send_memory = { minimum = "4 KiB", initial = "16 KiB", maximum = "1 MB" }
+receive_buffer = "auto"
+receive_memory = { minimum = "4 KiB", initial = "128 KiB", maximum = "6 MiB" }
 window_scaling = true
 keep_alive = { idle = "5 s", interval = "1 s", probes = 3 }
 path_mtu_discovery = "search"

@@ -20,11 +20,15 @@ pub struct Config {
     pub initial_slow_start_threshold: Option<u64>,
     /// Bytes written and not yet acknowledged that the connection holds.
     pub send_buffer: u64,
-    /// Bytes of receive buffer: the advertised window of an idle connection. No auto-tuning.
+    /// Bytes of receive buffer: the advertised window of an idle connection.
     pub receive_buffer: u64,
     /// The most of it that is offered at first; see
     /// [`Connection::set_window_limit`](crate::Connection::set_window_limit). `None`: all.
     pub first_window: Option<u64>,
+    /// Let the send buffer grow as Linux does, instead of `send_buffer`: `tcp_wmem`.
+    pub send_sizes: Option<BufferSizes>,
+    /// Let the receive buffer grow as Linux does, instead of `receive_buffer`: `tcp_rmem`.
+    pub receive_sizes: Option<BufferSizes>,
     /// The window scale announced, at least: Linux announces what its buffer could grow to. Less
     /// where one unit of it is more than half the receive buffer.
     pub window_shift: u8,
@@ -37,8 +41,8 @@ pub struct Config {
     /// The longest an acknowledgment waits for a second segment; at most 500 ms by RFC 9293
     /// section 3.8.6.3. `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
-    /// The first so many acknowledgments of a connection are not delayed. Linux has 16.
-    pub quick_acks: u32,
+    /// Which acknowledgments are not delayed.
+    pub quick_acks: QuickAcks,
     /// Hold a small segment back while an earlier small one is unacknowledged (Nagle's algorithm
     /// with Minshall's modification, as Linux has it).
     pub nagle: bool,
@@ -125,12 +129,14 @@ impl Default for Config {
             send_buffer: 6 << 20,
             receive_buffer: 6 << 20,
             first_window: None,
+            send_sizes: None,
+            receive_sizes: None,
             window_shift: 0,
             window_scaling: true,
             timestamps: true,
             sack: true,
             delayed_ack: Some(Span::from_millis(40)),
-            quick_acks: 0,
+            quick_acks: QuickAcks::First(0),
             nagle: true,
             initial_rto: Span::from_secs(1),
             minimum_rto: Span::from_millis(200),
@@ -171,17 +177,79 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The most bytes that wait to be read, or are out of order, at once.
+    #[must_use]
+    pub fn most_received(&self) -> u64 {
+        // No window is wider than what 16 bits and a shift of 14 can say (RFC 7323 section 2.3).
+        let widest = u64::from(u16::MAX) << 14;
+        (self.receive_sizes)
+            .map_or(self.receive_buffer, |sizes| sizes.most.max(sizes.initial))
+            .min(widest)
+    }
+
     /// Linux's choices, also where the default is an RFC's, or simpler.
     #[must_use]
     pub fn linux() -> Self {
         Self {
-            // TCP_MAX_QUICKACKS
-            quick_acks: 16,
+            send_sizes: Some(BufferSizes::SEND),
+            receive_sizes: Some(BufferSizes::RECEIVE),
+            quick_acks: QuickAcks::Linux,
             slow_start: SlowStartKind::LinuxHyStart,
             habits: Habits::Linux,
             ..Self::default()
         }
     }
+}
+
+/// The sizes of a buffer that grows, in bytes of memory: Linux's tcp_rmem and tcp_wmem.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferSizes {
+    /// What is left of it when the machine has little memory. Here it always has enough.
+    pub least: u64,
+    /// What a connection begins with.
+    pub initial: u64,
+    /// What it grows to.
+    pub most: u64,
+}
+
+impl BufferSizes {
+    /// tcp_rmem of Linux 6.18, on a machine with 4 GiB or more.
+    pub const RECEIVE: Self = Self {
+        least: 4096,
+        initial: 131_072,
+        most: 32 << 20,
+    };
+    /// tcp_wmem of the same.
+    pub const SEND: Self = Self {
+        least: 4096,
+        initial: 16_384,
+        most: 4 << 20,
+    };
+
+    /// The most payload that a send buffer of these sizes holds, in buffers of two full segments of
+    /// `segment` bytes.
+    #[must_use]
+    pub fn sendable(&self, segment: u32) -> u64 {
+        crate::send_sizing::payload_in(self.most, segment)
+    }
+
+    /// The most payload that a receive buffer of these sizes holds, in full segments of `segment` bytes
+    /// and packets of `packet` bytes, IP header included.
+    #[must_use]
+    pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
+        crate::right_sizing::payload_in(self.most, segment, packet)
+    }
+}
+
+/// Which acknowledgments are not delayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QuickAcks {
+    /// The first so many of a connection.
+    First(u32),
+    /// As in Linux: while the window opens, and 16 at the start, after a silence of the sender's, and
+    /// after what has come twice; others are held back, too, where many would say the same (with SACK,
+    /// after the third duplicate).
+    Linux,
 }
 
 /// RFC 9406 section 4.3: L, for a sender that does not pace.

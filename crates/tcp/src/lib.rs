@@ -11,8 +11,7 @@
 //! A [`Socket`] is a connection with the bytes it carries: none in a simulation, where a payload is a
 //! range of its stream, rings of them where they are real. Hosts and gateways are made of it.
 //!
-//! Not modelled: the urgent pointer (urgent data is data), receive window
-//! auto-tuning, and taking a new SYN in TIME-WAIT (RFC 6191).
+//! Not modelled: the urgent pointer (urgent data is data), and taking a new SYN in TIME-WAIT (RFC 6191).
 
 mod config;
 pub mod congestion;
@@ -24,7 +23,9 @@ mod pacing;
 mod rate_sample;
 mod reassembly;
 pub mod recovery;
+mod right_sizing;
 mod rtt;
+mod send_sizing;
 pub mod slow_start;
 mod socket;
 mod statistics;
@@ -32,8 +33,8 @@ mod statistics;
 mod testing;
 
 pub use config::{
-    AvoidanceKind, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, KeepAlive,
-    PathMtuDiscovery, RtoFrom, RtoRule,
+    AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, KeepAlive,
+    PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
 };
 pub use congestion::CongestionControlKind;
 pub use connection::{

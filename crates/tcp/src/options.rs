@@ -102,7 +102,7 @@ pub(crate) fn negotiate(config: &Config, peer: &SynOptions, peer_timestamps: boo
 }
 
 /// The payload of a full segment of ours when it carries no options: the MSS that we announce.
-fn full_mss(config: &Config) -> u16 {
+pub(crate) fn full_mss(config: &Config) -> u16 {
     let options = if config.timestamps {
         TIMESTAMPS_LENGTH
     } else {
@@ -117,6 +117,11 @@ fn full_mss(config: &Config) -> u16 {
 /// 3.8.6.2.2): with less than both together to offer, the field could stay 0 for good. (Linux's
 /// __tcp_select_window rounds up there.)
 fn receive_shift(config: &Config) -> u8 {
+    if let Some(sizes) = config.receive_sizes {
+        // Linux's tcp_select_initial_window: for what the buffer can grow to
+        let widest = config.most_received().max(sizes.initial).max(1);
+        return (widest.ilog2().saturating_sub(15) as u8).min(MAXIMUM_SHIFT);
+    }
     let half = (config.receive_buffer / 2).checked_ilog2().unwrap_or(0);
     let least = u32::from(config.window_shift.min(MAXIMUM_SHIFT)).min(half) as u8;
     (least..MAXIMUM_SHIFT)

@@ -21,6 +21,8 @@ const REPORTED: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     ranges: VecDeque<Range>,
+    // In all of them.
+    bytes: u64,
     limit: usize,
     // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
     recent: [Range; REPORTED],
@@ -43,6 +45,7 @@ impl Reassembly {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             ranges: VecDeque::new(),
+            bytes: 0,
             limit: limit.max(1),
             recent: [Range { start: 0, end: 0 }; REPORTED],
             recent_count: 0,
@@ -56,11 +59,9 @@ impl Reassembly {
     }
 
     /// Bytes that have arrived ahead of a gap.
+    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        self.ranges
-            .iter()
-            .map(|range| range.end - range.start)
-            .sum()
+        self.bytes
     }
 
     /// The end of the last range.
@@ -82,6 +83,7 @@ impl Reassembly {
             && last.end == range.start
         {
             last.end = range.end;
+            self.bytes += range.end - range.start;
             let merged = *last;
             self.report(merged);
             return Inserted::New;
@@ -91,6 +93,7 @@ impl Reassembly {
         let mut after = first;
         let mut merged = range;
         let mut overlap: Option<Range> = None;
+        let mut held = 0;
         while let Some(&other) = self.ranges.get(after)
             && other.start <= range.end
         {
@@ -101,6 +104,7 @@ impl Reassembly {
                 };
                 overlap = (common.start < common.end).then_some(common);
             }
+            held += other.end - other.start;
             merged.start = merged.start.min(other.start);
             merged.end = merged.end.max(other.end);
             after += 1;
@@ -116,6 +120,7 @@ impl Reassembly {
                 self.ranges.drain(first + 1..after);
             }
         }
+        self.bytes += merged.end - merged.start - held;
         self.report(merged);
         overlap.map_or(Inserted::New, Inserted::Overlapping)
     }
@@ -128,6 +133,7 @@ impl Reassembly {
             && range.start <= position
         {
             position = position.max(range.end);
+            self.bytes -= range.end - range.start;
             self.ranges.pop_front();
         }
         let mut kept = 0;

@@ -385,7 +385,8 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
     if path.has_losses:
         return "the downlink loses packets; it assumes none"
     if path.quick_acks and path.segments_per_ack > 1:
-        return f"the first {path.quick_acks} ACKs aren't delayed; it delays them all"
+        which = "first" if path.quick_acks == "auto" else f"first {path.quick_acks}"
+        return f"the {which} ACKs aren't delayed; it delays them all"
     if path.congestion_control not in _STANDARD_SLOW_START:
         return f"it models standard slow start, not {path.congestion_control}'s"
     sent = math.ceil(_size(path) / path.segment_bytes)

@@ -41,8 +41,8 @@ class FlowPath:
     # 0 and 1 where every segment is acknowledged at once.
     delayed_ack_s: float
     segments_per_ack: int
-    # How many ACKs at the start aren't delayed.
-    quick_acks: int
+    # How many ACKs at the start aren't delayed; or "auto".
+    quick_acks: int | str
     minimum_rto_s: float
     # None: until the end of the run.
     transfer_bytes: int | None

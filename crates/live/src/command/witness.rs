@@ -8,10 +8,12 @@ use super::Outcome;
 
 pub(super) const USAGE: &str = "\
 bentpipe-live witness --congestion-control NAME [--rate BIT/S] [--delay MS] [--queue PACKETS]
-                      [--mtu BYTES] [--seconds S] [--capture DIR]
+                      [--return-rate BIT/S] [--loss P] [--seed N] [--mtu BYTES] [--seconds S]
+                      [--receive-buffer 'N N N'] [--send-buffer 'N N N'] [--capture DIR]
 
   One connection of the kernel's, over a link with this rate, one-way delay and drop-tail queue.
-  Writes a JSON object: what had arrived by when.
+  Packets towards the receiver are lost with probability P. The buffers are tcp_rmem and tcp_wmem:
+  without the options so large that they never limit. Writes a JSON object: what had arrived by when.
 ";
 
 pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
@@ -19,12 +21,17 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
         congestion_control: String::new(),
         rate: BitRate::new(10_000_000).ok_or("no rate")?,
         delay: Span::from_millis(50),
+        return_rate: BitRate::new(10_000_000).ok_or("no rate")?,
+        loss: 0.0,
+        seed: 1,
+        buffers: [witness::LIMITLESS.to_owned(), witness::LIMITLESS.to_owned()],
         queue_packets: 100,
         mtu: 1500,
         duration: Span::from_secs(30),
         interval: Span::from_millis(100),
         capture: None,
     };
+    let mut return_rate = None;
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("congestion-control") => {
@@ -34,6 +41,14 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
                 let rate = BitRate::new(arguments.value()?.parse()?);
                 request.rate = rate.ok_or("--rate: not 0")?;
             }
+            Long("return-rate") => {
+                let rate = BitRate::new(arguments.value()?.parse()?);
+                return_rate = Some(rate.ok_or("--return-rate: not 0")?);
+            }
+            Long("loss") => request.loss = arguments.value()?.parse()?,
+            Long("seed") => request.seed = arguments.value()?.parse()?,
+            Long("receive-buffer") => request.buffers[0] = arguments.value()?.string()?,
+            Long("send-buffer") => request.buffers[1] = arguments.value()?.string()?,
             Long("delay") => request.delay = Span::from_millis(arguments.value()?.parse()?),
             Long("queue") => request.queue_packets = arguments.value()?.parse()?,
             Long("mtu") => request.mtu = arguments.value()?.parse()?,
@@ -45,6 +60,10 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
             }
             other => return Err(other.unexpected().into()),
         }
+    }
+    request.return_rate = return_rate.unwrap_or(request.rate);
+    if !(0.0..=1.0).contains(&request.loss) {
+        return Err("--loss: from 0 to 1".into());
     }
     if request.congestion_control.is_empty() {
         return Err("--congestion-control is missing".into());

@@ -74,17 +74,29 @@ fn parameters(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
     // the window is half, to begin with; of what is sent, an eighth is lost to it.
-    let receive = 2 * tcp.receive_buffer.get();
-    let send = tcp.send_buffer.get() + tcp.send_buffer.get() / 8;
+    let receive = match tcp.receive_memory {
+        Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
+        None => format!("4096 {0} {0}", 2 * tcp.receive_buffer.get()),
+    };
+    let send = match tcp.send_memory {
+        Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
+        None => {
+            let send = tcp.send_buffer.get() + tcp.send_buffer.get() / 8;
+            format!("4096 {send} {send}")
+        }
+    };
     let ecn = match serde_json::to_value(tcp.ecn) {
         Ok(Value::String(word)) if word == "request" => "1",
         Ok(Value::String(word)) if word == "off" => "0",
         _ => "2",
     };
     vec![
-        ("net.ipv4.tcp_rmem", format!("4096 {receive} {receive}")),
-        ("net.ipv4.tcp_wmem", format!("4096 {send} {send}")),
-        ("net.ipv4.tcp_moderate_rcvbuf", flag(false)),
+        ("net.ipv4.tcp_rmem", receive),
+        ("net.ipv4.tcp_wmem", send),
+        (
+            "net.ipv4.tcp_moderate_rcvbuf",
+            flag(tcp.receive_memory.is_some()),
+        ),
         ("net.ipv4.tcp_no_metrics_save", flag(true)),
         ("net.ipv4.tcp_sack", flag(tcp.sack)),
         ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
@@ -114,10 +126,12 @@ fn metrics(tcp: &TcpSettings) -> Vec<RouteMetric> {
     let window = u32::try_from(tcp.receive_buffer.get()).unwrap_or(u32::MAX);
     let mut metrics = vec![
         RouteMetric::InitCwnd(tcp.initial_window),
-        // What a window may be at most; else a kernel that finds its packets well packed offers more.
-        RouteMetric::Window(window),
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
+    if tcp.receive_memory.is_none() {
+        // What a window may be at most; else a kernel that finds its packets well packed offers more.
+        metrics.push(RouteMetric::Window(window));
+    }
     if tcp.delayed_ack == DelayedAck::Off {
         metrics.push(RouteMetric::QuickAck(1));
     }
@@ -125,11 +139,13 @@ fn metrics(tcp: &TcpSettings) -> Vec<RouteMetric> {
 }
 
 /// Settings that the kernel is given, by their names in a resolved scenario.
-const POSSIBLE: [&str; 16] = [
+const POSSIBLE: [&str; 18] = [
     "congestion_control",
     "mss_bytes",
     "send_buffer_bytes",
     "receive_buffer_bytes",
+    "send_memory_bytes",
+    "receive_memory_bytes",
     "window_scaling",
     "timestamps",
     "sack",
@@ -169,6 +185,7 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
                 tcp.delayed_ack == DelayedAck::Off
                     || tcp.delayed_ack == DelayedAck::After(Span::from_millis(40))
             }
+            "quick_acks" => value == "auto",
             key => POSSIBLE.contains(&key),
         };
         if !possible && usual.get(key) != Some(value) {

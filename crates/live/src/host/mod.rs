@@ -463,7 +463,7 @@ impl<A: Application> Host<A> {
             tuple,
             connection,
             send: SendBuffer::default(),
-            receive: ReceiveBuffer::new(config.receive_buffer),
+            receive: ReceiveBuffer::new(config.most_received()),
             application,
             half_open,
         }));

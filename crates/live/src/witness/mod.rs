@@ -10,9 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread;
 
-use bentpipe_link::{Counters, DropTail, Ends, Limit, Settings};
+use bentpipe_link::{Counters, DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_sim::{LinkSettings, NetworkBuilder};
-use bentpipe_types::{BitRate, Span};
+use bentpipe_types::{BitRate, RandomStream, Span};
 use serde::Serialize;
 
 use crate::engine::{Lateness, Prefix};
@@ -30,8 +30,16 @@ const SNAP_LENGTH: u32 = 100;
 pub struct Request {
     /// The kernel's congestion control, by its name: `reno`, `cubic`, `bbr`.
     pub congestion_control: String,
-    /// Of the link, both ways.
+    /// Of the link, towards the receiver.
     pub rate: BitRate,
+    /// Of the link, back.
+    pub return_rate: BitRate,
+    /// Each packet towards the receiver is lost with this probability.
+    pub loss: f64,
+    /// Of the losses.
+    pub seed: u64,
+    /// The kernel's `tcp_rmem` and `tcp_wmem`: three numbers each.
+    pub buffers: [String; 2],
     /// Of the link, each way.
     pub delay: Span,
     /// Of the link's drop-tail queue, each way; the packet being transmitted does not count.
@@ -46,11 +54,11 @@ pub struct Request {
     pub capture: Option<PathBuf>,
 }
 
-/// The kernel's settings, but for the congestion control. Buffers so large that they never limit:
-/// what is judged is congestion control.
-pub const PARAMETERS: [(&str, &str); 7] = [
-    ("net.ipv4.tcp_rmem", "4096 16777216 67108864"),
-    ("net.ipv4.tcp_wmem", "4096 16777216 67108864"),
+/// Buffers so large that they never limit: what is judged is congestion control.
+pub const LIMITLESS: &str = "4096 16777216 67108864";
+
+/// The kernel's settings, but for the congestion control and the buffers.
+pub const PARAMETERS: [(&str, &str); 5] = [
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_timestamps", "1"),
@@ -67,8 +75,12 @@ pub struct Report {
     pub congestion_control: String,
     /// Its parameters, as they were.
     pub parameters: Vec<(String, String)>,
-    /// In bit/s.
+    /// In bit/s, towards the receiver.
     pub rate_bps: u64,
+    /// In bit/s, back.
+    pub return_rate_bps: u64,
+    /// The probability of a loss, towards the receiver.
+    pub loss: f64,
     /// One way, in seconds.
     pub delay_s: f64,
     /// What may wait.
@@ -82,6 +94,8 @@ pub struct Report {
     pub received: Vec<u64>,
     /// Packets that the queue towards the receiver dropped.
     pub dropped: u64,
+    /// Packets that the link towards the receiver lost.
+    pub lost: u64,
     /// The most that waited in it.
     pub queue_max_packets: u64,
     /// How late packets left the link, in microseconds: half of them, 99 of 100, the latest.
@@ -96,12 +110,20 @@ pub fn run(request: &Request) -> io::Result<Report> {
     let clock = Clock::start();
     let spaces = [Namespace::new()?, Namespace::new()?];
     let mut parameters = Vec::new();
+    let [receive, send] = &request.buffers;
+    let wanted: Vec<(&str, &str)> = [
+        ("net.ipv4.tcp_rmem", receive.as_str()),
+        ("net.ipv4.tcp_wmem", send.as_str()),
+    ]
+    .into_iter()
+    .chain(PARAMETERS)
+    .collect();
     for space in &spaces {
-        for (name, value) in PARAMETERS {
+        for (name, value) in &wanted {
             space.set(name, value)?;
         }
     }
-    for (name, _) in PARAMETERS {
+    for (name, _) in wanted {
         parameters.push((name.to_owned(), spaces[0].parameter(name)?));
     }
     let open = |end: usize, name: &str, address: Ipv4Addr| -> io::Result<Box<dyn Device>> {
@@ -156,8 +178,8 @@ fn engine(
     request: &Request,
     mut open: impl FnMut(usize, &str, Ipv4Addr) -> io::Result<Box<dyn Device>>,
 ) -> io::Result<Engine> {
-    let way = || Settings {
-        rate: request.rate,
+    let way = |rate| Settings {
+        rate,
         delay: request.delay,
         queue: DropTail {
             limit: Limit::Packets(request.queue_packets),
@@ -167,12 +189,18 @@ fn engine(
         redundancy: 1.0,
         ends: Ends::default(),
     };
+    let mut there = way(request.rate);
+    if request.loss > 0.0 {
+        // The stream of a scenario's link that is named "path"
+        let random = RandomStream::new(request.seed, "path.forward", "errors");
+        there.errors = vec![ErrorModel::packet_loss(request.loss, random)];
+    }
     let mut builder = NetworkBuilder::new(1);
     let nodes = ["sender", "receiver"].map(|name| builder.attached(name));
     let link = LinkSettings {
         name: "link".to_owned(),
-        forward: Some(way()),
-        backward: Some(way()),
+        forward: Some(there),
+        backward: Some(way(request.return_rate)),
     };
     builder.link(nodes[0], nodes[1], link);
     let network = builder.build().map_err(io::Error::other)?;
@@ -209,12 +237,15 @@ fn report(
         congestion_control: request.congestion_control.clone(),
         parameters,
         rate_bps: request.rate.bits_per_second(),
+        return_rate_bps: request.return_rate.bits_per_second(),
+        loss: request.loss,
         delay_s: request.delay.as_secs_f64(),
         queue_packets: request.queue_packets,
         mtu: request.mtu,
         interval_s: request.interval.as_secs_f64(),
         received: (1..=intervals).map(by).collect(),
         dropped: there.dropped,
+        lost: there.lost,
         queue_max_packets: there.queue_max_packets,
         lateness_us: [late(0.5), late(0.99), late(1.0)],
     }

@@ -10,7 +10,7 @@ use super::{fault, tcp};
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::gateway::{Gateway, Processing, SplitGateway, TrafficClass};
-use crate::quantity::{Length, PortRange, QueueLimit, Size};
+use crate::quantity::{Buffer, Length, PortRange, QueueLimit, Size};
 use crate::schema::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp, TcpFile};
 use crate::{CustomControls, Link, Way};
 
@@ -67,8 +67,8 @@ fn split(
     let facing = facing(name, file, node, around)?;
     let buffer = buffer(&around.links[facing]);
     let defaults = Defaults {
-        send_buffer: buffer,
-        receive_buffer: buffer,
+        send_buffer: Buffer::Of(Size(buffer)),
+        receive_buffer: Buffer::Of(Size(buffer)),
         nagle: false,
     };
     let settings = |key: &str, table: &Option<TcpFile>| {

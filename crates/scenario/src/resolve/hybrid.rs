@@ -10,7 +10,7 @@ use super::tcp::Defaults;
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::gateway::{Anticipation, HybridGateway};
-use crate::quantity::{Length, Size};
+use crate::quantity::{Buffer, Length, Size};
 use crate::schema::{AnticipationName, GatewayFile};
 
 const RECEIVE_BUFFER: Bytes = Bytes::new(64_000);
@@ -94,8 +94,8 @@ pub(super) fn resolve(
             Some(file) => {
                 let buffer = buffer(&around.links[facing]);
                 let defaults = Defaults {
-                    send_buffer: buffer,
-                    receive_buffer: buffer,
+                    send_buffer: Buffer::Of(Size(buffer)),
+                    receive_buffer: Buffer::Of(Size(buffer)),
                     nagle: false,
                 };
                 let keys = ["gateways", name, "tcp"];

@@ -1,13 +1,15 @@
 //! The TCP of a host, or of a gateway.
 
+use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{Bytes, Span};
 
 use super::fault;
 use crate::document::Fault;
-use crate::quantity::Size;
+use crate::quantity::{Buffer, QuickAcks, Size};
 use crate::schema::hints;
 use crate::schema::{
-    CongestionControl, CongestionControlName, KeepAliveFile, Profile, Recovery, SlowStart, TcpFile,
+    CongestionControl, CongestionControlName, KeepAliveFile, MemoryFile, Profile, Recovery,
+    SlowStart, TcpFile,
 };
 use crate::{CustomControls, TcpSettings};
 
@@ -15,34 +17,35 @@ use crate::{CustomControls, TcpSettings};
 const ETHERNET_MSS: u64 = 1460;
 /// Bytes of the timestamps option, padded (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
+/// Headers of a segment with timestamps in an IPv4 packet.
+const HEADERS: u32 = 52;
 const MSS: (u64, u64) = (64, 65_000);
 /// Largest window without scaling, and with the largest scale (RFC 7323 section 2.3).
 const UNSCALED: u64 = 65_535;
 const SCALED: u64 = 65_535 << 14;
 const MAX_SEND_BUFFER: u64 = 1 << 30;
+const MAX_MEMORY: u64 = 1 << 30;
+/// Linux's SOCK_MIN_RCVBUF, about
+const LEAST_MEMORY: u64 = 2304;
 /// More than a counter in a connection needs to hold.
 const MOST_TIMES: u32 = 1_000;
-/// Linux acknowledges every segment while its window opens: 370,000 for one of 1 GiB.
-const MOST_QUICK_ACKS: u32 = 1_000_000;
 /// A shorter retransmission timeout is no timeout but a storm.
 const SHORTEST_RTO: Span = Span::from_millis(1);
-/// Linux's TCP_MAX_QUICKACKS
-const QUICK_ACKS: u32 = 16;
 /// Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
 /// What a file doesn't say that depends on whose TCP it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
-    pub(super) send_buffer: Bytes,
-    pub(super) receive_buffer: Bytes,
+    pub(super) send_buffer: Buffer,
+    pub(super) receive_buffer: Buffer,
     pub(super) nagle: bool,
 }
 
-/// A host's: what Linux grows its buffers to.
+/// A host's: Linux's.
 pub(super) const OF_A_HOST: Defaults = Defaults {
-    send_buffer: Bytes::new(6 << 20),
-    receive_buffer: Bytes::new(6 << 20),
+    send_buffer: Buffer::Auto,
+    receive_buffer: Buffer::Auto,
     nagle: true,
 };
 
@@ -55,7 +58,14 @@ pub(super) fn resolve(
 ) -> Result<TcpSettings, Fault> {
     let [section, name, own] = table;
     let refuse = |key: &str, message: String| Err(fault(&[section, name, own, key], message));
-    let send_buffer = file.send_buffer.unwrap_or(Size(defaults.send_buffer));
+    let send_buffer = file.send_buffer.unwrap_or(defaults.send_buffer);
+    let receive_buffer = match file.receive_buffer.unwrap_or(defaults.receive_buffer) {
+        // What is left to us does not ask for more than a window can be.
+        Buffer::Of(size) if file.receive_buffer.is_none() && !file.window_scaling => {
+            Buffer::Of(Size(size.0.min(Bytes::new(UNSCALED))))
+        }
+        buffer => buffer,
+    };
 
     if let CongestionControlName::Custom(name) = &file.congestion_control
         && !custom.has(name)
@@ -76,31 +86,51 @@ pub(super) fn resolve(
     } else {
         UNSCALED
     };
-    let receive_buffer = file
-        .receive_buffer
-        .unwrap_or(Size(defaults.receive_buffer.min(Bytes::new(widest))));
-    if receive_buffer.0.get() > widest {
-        let without = if file.window_scaling {
-            ""
-        } else {
-            " without window_scaling"
-        };
-        let message = format!(r#"expected at most "{widest} B"{without}, got "{receive_buffer}""#);
-        return refuse("receive_buffer", message);
-    }
-    if send_buffer.0.get() > MAX_SEND_BUFFER {
-        let message = format!(r#"expected at most "1 GiB", got "{send_buffer}""#);
-        return refuse("send_buffer", message);
-    }
-    for (key, buffer) in [
-        ("send_buffer", send_buffer),
-        ("receive_buffer", receive_buffer),
+    let without = if file.window_scaling {
+        ""
+    } else {
+        " without window_scaling"
+    };
+    for (key, buffer, most, clause) in [
+        ("send_buffer", send_buffer, MAX_SEND_BUFFER, ""),
+        ("receive_buffer", receive_buffer, widest, without),
     ] {
-        if buffer.0 < mss.0 {
-            let message = format!(r#"expected at least one segment ("{mss}"), got "{buffer}""#);
+        let Buffer::Of(size) = buffer else {
+            if section != "hosts" {
+                let message = r#"expected a size such as "1 MiB": a gateway's do not grow"#;
+                return refuse(key, message.to_owned());
+            }
+            continue;
+        };
+        if size.0.get() > most {
+            let most = Size(Bytes::new(most));
+            let message = format!(r#"expected at most "{most}"{clause}, got "{size}""#);
+            return refuse(key, message);
+        }
+        if size.0 < mss.0 {
+            let message = format!(r#"expected at least one segment ("{mss}"), got "{size}""#);
             return refuse(key, message);
         }
     }
+    let memory = |key, memory: &MemoryFile, buffer, default| {
+        memory_of(memory, buffer, default)
+            .map_err(|(part, message)| fault(&[section, name, own, key, part], message))
+    };
+    let send = ("send_memory", &file.send_memory);
+    let receive = ("receive_memory", &file.receive_memory);
+    let send_memory = memory(send.0, send.1, send_buffer, BufferSizes::SEND)?;
+    let receive_memory = memory(receive.0, receive.1, receive_buffer, BufferSizes::RECEIVE)?;
+    let packet = mss.0.get() as u32 + HEADERS;
+    let send_buffer = match send_buffer {
+        Buffer::Of(size) => size.0.get(),
+        Buffer::Auto => send_memory.map_or(0, |sizes| sizes.sendable(mss.0.get() as u32)),
+    };
+    let receive_buffer = match receive_buffer {
+        Buffer::Of(size) => size.0.get(),
+        Buffer::Auto => receive_memory
+            .map_or(0, |sizes| sizes.receivable(mss.0.get() as u32, packet))
+            .min(widest),
+    };
 
     for (key, rto) in [
         ("minimum_rto", file.minimum_rto),
@@ -148,11 +178,10 @@ pub(super) fn resolve(
         return refuse("slow_start_limit", message);
     }
     let quick_acks = file.quick_acks.unwrap_or(match file.profile {
-        Profile::Rfc => 0,
-        Profile::Linux => QUICK_ACKS,
+        Profile::Rfc => QuickAcks::First(0),
+        Profile::Linux => QuickAcks::Auto,
     });
     for (key, count, most) in [
-        ("quick_acks", quick_acks, MOST_QUICK_ACKS),
         (
             "maximum_retransmissions",
             file.maximum_retransmissions,
@@ -207,8 +236,10 @@ pub(super) fn resolve(
         initial_window: file.initial_window.0,
         initial_slow_start_threshold: file.initial_slow_start_threshold,
         mss: mss.0,
-        send_buffer: send_buffer.0,
-        receive_buffer: receive_buffer.0,
+        send_buffer: Bytes::new(send_buffer),
+        receive_buffer: Bytes::new(receive_buffer),
+        send_memory,
+        receive_memory,
         window_scaling: file.window_scaling,
         timestamps: file.timestamps,
         sack: file.sack,
@@ -243,6 +274,52 @@ fn keep_alive_is_sane(file: &KeepAliveFile) -> Result<(), (&'static str, String)
         return Err(("probes", message));
     }
     Ok(())
+}
+
+/// The memory of a buffer that grows. On failure: which of its keys, and what is wrong with it.
+fn memory_of(
+    file: &MemoryFile,
+    buffer: Buffer,
+    default: BufferSizes,
+) -> Result<Option<BufferSizes>, (&'static str, String)> {
+    let set = [
+        ("minimum", file.minimum, default.least),
+        ("initial", file.initial, default.initial),
+        ("maximum", file.maximum, default.most),
+    ];
+    if let Buffer::Of(size) = buffer {
+        return match set.iter().find(|(_, value, _)| value.is_some()) {
+            Some((key, ..)) => Err((key, format!(r#"has no effect: the buffer is "{size}""#))),
+            None => Ok(None),
+        };
+    }
+    let mut least = LEAST_MEMORY;
+    for (key, value, _) in set {
+        let Some(size) = value else { continue };
+        let (bytes, at_least) = (size.0.get(), Size(Bytes::new(least)));
+        if bytes > MAX_MEMORY {
+            return Err((key, format!(r#"expected at most "1 GiB", got "{size}""#)));
+        }
+        if bytes < least {
+            return Err((
+                key,
+                format!(r#"expected at least "{at_least}", got "{size}""#),
+            ));
+        }
+        least = bytes;
+    }
+    // A key that is absent gives way to those that are set.
+    let of = |index: usize| {
+        let (_, value, default) = set[index];
+        value.map_or(default, |size| size.0.get())
+    };
+    let most = of(2).max(if file.maximum.is_some() { 0 } else { of(1) });
+    let initial = of(1).min(most);
+    Ok(Some(BufferSizes {
+        least: of(0).min(initial),
+        initial,
+        most,
+    }))
 }
 
 /// Loss recovery and what goes with it.

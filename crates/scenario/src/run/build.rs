@@ -7,12 +7,13 @@ use bentpipe_sim::{
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
     IdleRestart as TcpIdleRestart, KeepAlive, PacingKind, PathMtuDiscovery as TcpPathMtuDiscovery,
-    RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule, SlowStartKind,
+    QuickAcks as TcpQuickAcks, RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule,
+    SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
-use crate::quantity::{DelayedAck, Interval, Pacing};
+use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
 use crate::schema::{
     CongestionAvoidance, Ecn, IdleRestart, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
     RtoRule, SlowStart,
@@ -120,6 +121,8 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
         send_buffer: tcp.send_buffer.get(),
         receive_buffer: tcp.receive_buffer.get(),
         first_window: None,
+        send_sizes: tcp.send_memory,
+        receive_sizes: tcp.receive_memory,
         window_shift: 0,
         window_scaling: tcp.window_scaling,
         timestamps: tcp.timestamps,
@@ -128,7 +131,10 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
             DelayedAck::After(span) => Some(span),
             DelayedAck::Off => None,
         },
-        quick_acks: tcp.quick_acks,
+        quick_acks: match tcp.quick_acks {
+            QuickAcks::Auto => TcpQuickAcks::Linux,
+            QuickAcks::First(count) => TcpQuickAcks::First(count),
+        },
         nagle: tcp.nagle,
         initial_rto: tcp.initial_rto,
         minimum_rto: tcp.minimum_rto,

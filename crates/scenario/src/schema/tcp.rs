@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::congestion::{BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile};
 use super::words::words;
-use crate::quantity::{DelayedAck, Length, Pacing, Rate, Segments, Size, Window};
+use crate::quantity::{
+    Buffer, DelayedAck, Length, Pacing, QuickAcks, Rate, Segments, Size, Window,
+};
 
 /// How a host's TCP behaves. The defaults are today's Linux as far as it is modelled; where they
 /// differ, the key says so. A paper's settings are spelled out.
@@ -74,13 +76,20 @@ pub struct TcpFile {
     /// timestamps, "1460 B" without. From 64 B to 65000 B.
     pub mss: Option<Size>,
     /// Bytes written and not yet acknowledged that a connection holds: together with the receive
-    /// buffer, the most that can be in flight. Linux grows it to 4 MiB (tcp_wmem); here it is
-    /// exactly this. Up to 1 GiB. Default: "6 MiB"; in a gateway, what its link needs.
-    pub send_buffer: Option<Size>,
-    /// The advertised window: exactly this, without Linux's auto-tuning. Default: "6 MiB", the most
-    /// that Linux grows to (tcp_rmem); "65535 B", the most that fits, where `window_scaling` is
-    /// off; in a gateway, what its link needs. Up to 1073725440 B.
-    pub receive_buffer: Option<Size>,
+    /// buffer, the most that can be in flight. "auto": Linux's, which grows with the congestion window
+    /// from `send_memory` initial to maximum, and counts what a segment takes of the machine's memory.
+    /// A size: exactly this. Up to 1 GiB. Default: "auto"; in a gateway, what its link needs.
+    pub send_buffer: Option<Buffer>,
+    /// The window that is advertised. "auto": Linux's, which grows with what the application reads, in
+    /// a buffer from `receive_memory` initial to maximum. A size: exactly this, from the start; up to
+    /// 1073725440 B, and without `window_scaling` to 65535 B. Default: "auto"; in a gateway, what its
+    /// link needs.
+    pub receive_buffer: Option<Buffer>,
+    /// The memory of an "auto" `send_buffer`: Linux's tcp_wmem. Default: "4 KiB", "16 KiB", "4 MiB".
+    pub send_memory: MemoryFile,
+    /// The memory of an "auto" `receive_buffer`: Linux's tcp_rmem. Default: "4 KiB", "128 KiB",
+    /// "32 MiB".
+    pub receive_memory: MemoryFile,
     /// Offer window scaling (RFC 7323 section 2). Without it no window exceeds 65535 B.
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 section 3): 12 bytes of options in every segment when the other
@@ -93,9 +102,10 @@ pub struct TcpFile {
     /// every segment is acknowledged at once. Linux adapts it between 40 and 200 ms. At most 500 ms
     /// (RFC 9293 section 3.8.6.3); 200 ms in BSD and in many papers.
     pub delayed_ack: DelayedAck,
-    /// How many acknowledgments at the start of a connection are not delayed. Default: 0; 16 with
-    /// `profile` "linux".
-    pub quick_acks: Option<u32>,
+    /// Acknowledgments that are not delayed: the first so many of a connection, or "auto": those that
+    /// Linux does not delay, at the start, while the window opens, after a silence, after duplicates. It
+    /// also holds some back, of those that SACK the same. Default: 0; "auto" with `profile` "linux".
+    pub quick_acks: Option<QuickAcks>,
     /// Hold back a small segment while an earlier small one is unacknowledged (RFC 9293 section
     /// 3.7.4, with Minshall's modification as in Linux). Default: true; in a gateway, false.
     pub nagle: Option<bool>,
@@ -156,6 +166,8 @@ impl Default for TcpFile {
             mss: None,
             send_buffer: None,
             receive_buffer: None,
+            send_memory: MemoryFile::default(),
+            receive_memory: MemoryFile::default(),
             window_scaling: true,
             timestamps: true,
             sack: true,
@@ -179,13 +191,26 @@ impl Default for TcpFile {
     }
 }
 
+/// The memory of a buffer that grows: what a segment takes of it is more than its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryFile {
+    /// What a connection keeps where the machine is short of memory. Here it never is: for the sake of
+    /// the sysctls' three numbers.
+    pub minimum: Option<Size>,
+    /// What a connection begins with.
+    pub initial: Option<Size>,
+    /// What it grows to. Up to 1 GiB.
+    pub maximum: Option<Size>,
+}
+
 words! {
     /// Whose habits a TCP has.
     Profile {
         /// The RFCs', with Linux's settings as they are listed here.
         Rfc = "rfc",
-        /// Linux's also where it does what no RFC asks for: 16 acknowledgments at the start are not
-        /// delayed, slow start ends by "hystart" with "cubic", a loss reduces the congestion window
+        /// Linux's also where it does what no RFC asks for: acknowledgments are not delayed at the start
+        /// and while the window opens, slow start ends by "hystart" with "cubic", a loss reduces the congestion window
         /// rather than what is in flight, CUBIC grows by 5% a round trip at least before the first
         /// loss, a probe of a closed window carries no data. What Linux's packetdrill scripts make of
         /// it: docs/packetdrill.md.

@@ -43,8 +43,10 @@ impl Connection {
     /// Something new was acknowledged: what the application is told of it.
     #[inline]
     fn tell_progress(&mut self) {
-        let send = &self.sender.send;
-        if send.writer_waits
+        let send = &mut self.sender.send;
+        if let Some(sizing) = &mut send.sizing {
+            sizing.acknowledged(send.sequence.unacknowledged);
+        } else if send.writer_waits
             && send.buffer_room() >= u64::from(self.sender.negotiated.segment).min(send.buffer)
         {
             self.events |= Events::WRITABLE;

@@ -27,20 +27,29 @@ impl Connection {
         self.sender.statistics.segments_received += 1;
         let packet = *cx.packets.get(reference);
         if !self.is_ordinary(&packet) {
-            return self.unusual_segment(reference, &packet, cx);
+            let accepted = self.unusual_segment(reference, &packet, cx);
+            self.check_space();
+            return accepted;
         }
         cx.packets.release(reference);
         if !self.acknowledgment(&packet, None, cx.now) {
             self.output(cx);
             return None;
         }
-        self.update_timestamp(&packet, 0, cx.now);
+        let accepted = self.ordinary_segment(&packet, cx);
+        self.check_space();
+        accepted
+    }
+
+    #[inline]
+    fn ordinary_segment(&mut self, packet: &Packet, cx: &mut Ctx<'_>) -> Option<Accepted> {
+        self.update_timestamp(packet, 0, cx.now);
         let accepted = if packet.payload_length > 0 {
             if self.receive.refuses {
-                self.refuse(&packet, cx);
+                self.refuse(packet, cx);
                 return None;
             }
-            self.text(&packet, 0, cx.now)
+            self.text(packet, 0, cx.now)
         } else {
             None
         };
@@ -276,6 +285,9 @@ impl Connection {
         // RFC 9293 section 3.10.7.4 step 8: the peer's FIN again, in TIME-WAIT
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
             self.wait_for_stragglers(now);
+        }
+        if packet.payload_length > 0 {
+            self.receive.is_odd();
         }
         if packet.payload_length > 0 && start < 0 {
             self.sender.statistics.duplicates_received += 1;

@@ -13,6 +13,7 @@
 //! | `sender` | 3.8: the sender's half: what was sent, what arrived, how much may be in flight |
 //! | `output` | 3.8: what may be sent |
 //! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
+//! | `room` | the send buffer: when it grows, and what leaves at once |
 //! | `path` | what a window rule that models the path is told; pacing |
 //! | `timers` | 3.8.1, 3.8.6.1: retransmission, zero-window probes, delayed acknowledgments |
 //! | `keep_alive` | 3.8.4: is a silent peer still there |
@@ -37,6 +38,7 @@ mod path;
 mod path_mtu;
 mod receive;
 mod retransmit;
+mod room;
 mod send;
 mod sender;
 mod state;
@@ -47,6 +49,7 @@ use bentpipe_types::{
     Time,
 };
 
+use crate::config::Habits;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
@@ -152,7 +155,11 @@ impl Connection {
 
     fn append(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
-        self.sender.check_app_limited();
+        // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
+        // then is its buffer.
+        if !self.sender.send.writer_waits || self.sender.config.habits == Habits::Rfc {
+            self.sender.check_app_limited();
+        }
         self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
         if accepted > 0 {
             self.sender.send.end += accepted;
@@ -188,6 +195,7 @@ impl Connection {
     /// The send buffer, from now on, in bytes.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.sender.send.buffer = bytes.min(1 << 48);
+        self.sender.send.sizing = None;
     }
 
     /// How often the SYN goes again before the connection is given up, from now on.
@@ -207,7 +215,7 @@ impl Connection {
         if self.sender.send.fin || self.state == State::Closed {
             return 0;
         }
-        self.sender.send.buffer_room()
+        self.sender.room_in_send_buffer()
     }
 
     /// Reads up to `maximum` bytes that have arrived in order, and returns how many. That may open
@@ -215,10 +223,15 @@ impl Connection {
     pub fn read(&mut self, maximum: u64, cx: &mut Ctx<'_>) -> u64 {
         let bytes = maximum.min(self.readable());
         if bytes > 0 {
+            let before = self.receive.read;
             self.receive.read += bytes;
             self.sender.statistics.bytes_delivered += bytes;
             self.sender.statistics.last_delivery_at = Some(cx.now);
-            if self.state.can_receive() && self.receive.owes_window_update() {
+            if self.receive.sizing.is_some() {
+                self.has_read(before, cx.now);
+            }
+            let owes = self.receive.acknowledge_now || self.receive.owes_window_update();
+            if self.state.can_receive() && owes {
                 self.receive.acknowledge_now = true;
                 self.output(cx);
             }

@@ -182,6 +182,9 @@ impl Connection {
             .on_established(self.sender.rtt.smoothed(), cx.now);
         self.sender.send.attempts = 0;
         self.receive.data_at = cx.now;
+        self.receive
+            .established(self.sender.negotiated.segment, cx.now);
+        self.sender.expand_send_buffer();
         self.events |= Events::ESTABLISHED;
         self.state = if self.sender.send.fin {
             State::FinWait1 // the application has closed already

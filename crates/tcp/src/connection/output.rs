@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
 
+use super::room::Burst;
 use super::{Connection, Sender, State};
 use crate::config::{Habits, IdleRestart};
 use crate::limited::Limit;
@@ -96,6 +97,7 @@ impl Connection {
                 sent = true;
             }
         }
+        let mut burst = Burst::default();
         while self.sender.scoreboard.has_room() {
             match self.next_to_send(room) {
                 Next::Send(length) if allowance < u64::from(length) => {
@@ -103,7 +105,9 @@ impl Connection {
                     break;
                 }
                 Next::Send(length) => {
+                    self.sender.before_next(&mut burst, room, allowance);
                     self.send_segment(self.sender.send.sequence.next, length, cx);
+                    self.sender.after_next(&mut burst);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
@@ -257,7 +261,7 @@ impl Connection {
         let mut flags = Flags::ACK;
         let mut end = data_end;
         let ends_record = send.records.binary_search(&data_end).is_ok();
-        if ends_record {
+        if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
         if data_end == send.end {
@@ -273,13 +277,16 @@ impl Connection {
         let highest = send.sequence.highest;
         self.sender.on_sent(position, end, cx.now);
         let send = &mut self.sender.send;
-        if self.receive.quick_acks > 0
-            && self.sender.config.habits == Habits::Linux
+        if self.sender.config.habits == Habits::Linux
+            && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.is_answered
             && cx.now.since(self.receive.data_at) < ANSWER
         {
             // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
             self.receive.quick_acks = 0;
+            if let Some(sizing) = &mut self.receive.sizing {
+                sizing.answers();
+            }
         }
         if length > 0 {
             send.last_sent_at = cx.now;
@@ -349,8 +356,7 @@ impl Connection {
         if self.sender.ecn.is_on() {
             self.mark_outgoing(reference, length, cx.packets);
         }
-        self.receive.last_acknowledged = self.receive.next;
-        self.receive.acknowledge_now = false;
+        self.receive.acknowledged();
         self.sender.timers.acknowledged();
         cx.emit(self.egress, reference);
     }

@@ -6,6 +6,7 @@
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::Sender;
+use crate::config::Habits;
 use crate::pacing::{self, Pacer, PacingKind};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
@@ -41,6 +42,15 @@ impl Sender {
         }
     }
 
+    /// The same when an acknowledgment arrives or a timer expires. Linux asks only when the application
+    /// writes: of a sender that waits for room in its buffer it says nothing.
+    #[inline]
+    pub(super) fn check_app_limited_between_writes(&mut self) {
+        if self.config.habits == Habits::Rfc {
+            self.check_app_limited();
+        }
+    }
+
     /// The segment from `position` to `end` has left.
     pub(super) fn note_departure(&mut self, position: u64, end: u64, idle: bool, now: Time) {
         let in_flight = self.in_flight();
@@ -59,7 +69,7 @@ impl Sender {
         if self.delivery_rate.is_none() {
             return;
         }
-        self.check_app_limited();
+        self.check_app_limited_between_writes();
         let in_flight = self.in_flight();
         if let Some(rate) = &mut self.delivery_rate {
             rate.begin(in_flight);

@@ -1,11 +1,15 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
-use bentpipe_types::{Packet, SackBlocks, Seq, Time};
+use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
 
 use super::{Accepted, Connection};
-use crate::Config;
-use crate::options::Negotiated;
+use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
+use crate::right_sizing::{RightSizing, Segment, Stream, When};
+use crate::{Config, QuickAcks, timestamp};
+
+/// An IP header and a TCP header without options.
+const HEADERS: u32 = 40;
 
 /// No position.
 pub(super) const NOWHERE: u64 = u64::MAX;
@@ -48,6 +52,14 @@ pub(super) struct Receive {
     pub(super) limit: u64,
     /// The peer's FIN is not confirmed before somebody says so.
     pub(super) holds_fin: bool,
+    /// What Linux's window and acknowledgments go by, where they are asked for.
+    pub(super) sizing: Option<Box<RightSizing>>,
+    /// The window is `sizing`'s.
+    grows: bool,
+    /// The acknowledgments are.
+    quick_as_linux: bool,
+    /// A SYN offers whole segments of this many bytes.
+    offer_unit: u64,
     /// Where the peer's FIN is.
     pub(super) fin: u64,
     pub(super) reassembly: Reassembly,
@@ -62,8 +74,14 @@ pub(super) struct Receive {
 
 impl Receive {
     pub(super) fn new(config: &Config) -> Self {
-        // RFC 7323 section 2.3: what 16 bits and a shift of 14 can say, at most
-        let buffer = config.receive_buffer.min(u64::from(u16::MAX) << 14);
+        let buffer = config.most_received();
+        let announced = u32::from(full_mss(config));
+        let quick_as_linux = config.quick_acks == QuickAcks::Linux;
+        let sizing = match config.receive_sizes {
+            Some(sizes) => Some(RightSizing::new(sizes)),
+            None => quick_as_linux
+                .then(|| RightSizing::fixed(buffer, u32::from(config.mss), announced + HEADERS)),
+        };
         // An honest peer's gaps are segments apart; 536 is the smallest MSS to expect.
         let ranges = (buffer / 536).clamp(64, 1 << 17) as usize;
         Self {
@@ -76,7 +94,10 @@ impl Receive {
             acknowledge_now: false,
             timestamp_recent: 0,
             shift: 0,
-            quick_acks: config.quick_acks,
+            quick_acks: match config.quick_acks {
+                QuickAcks::First(count) => count,
+                QuickAcks::Linux => 0,
+            },
             largest_segment: 0,
             is_answered: false,
             data_at: Time::ZERO,
@@ -85,6 +106,10 @@ impl Receive {
             buffer,
             limit: config.first_window.map_or(NOWHERE, |first| 1 + first),
             holds_fin: false,
+            sizing: sizing.map(Box::new),
+            grows: config.receive_sizes.is_some(),
+            quick_as_linux,
+            offer_unit: u64::from(announced),
             fin: NOWHERE,
             reassembly: Reassembly::new(ranges),
             duplicate: None,
@@ -99,6 +124,9 @@ impl Receive {
         self.initial = initial;
         self.next = 1;
         self.shift = negotiated.receive_shift;
+        if negotiated.timestamps {
+            self.offer_unit -= u64::from(TIMESTAMPS_LENGTH).min(self.offer_unit - 1);
+        }
         // RFC 9293 section 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), Fr = 1/2
         self.window_step = (self.buffer / 2).min(u64::from(negotiated.segment)).max(1);
     }
@@ -112,6 +140,25 @@ impl Receive {
     /// The largest payload that has come; before the first, the least that a peer may send in full.
     pub(super) fn largest_segment(&self) -> u32 {
         self.largest_segment
+    }
+
+    /// The connection is established.
+    pub(super) fn established(&mut self, segment: u32, now: Time) {
+        let next = self.next;
+        let widest = u64::from(u16::MAX) << self.shift;
+        if let Some(sizing) = &mut self.sizing {
+            sizing.established(u64::from(segment), widest, next, now);
+        }
+    }
+
+    /// The stream, as the receive buffer sees it.
+    fn stream(&self) -> Stream {
+        Stream {
+            next: self.in_order_end(),
+            read: self.read,
+            ahead: self.reassembly.bytes(),
+            highest: self.reassembly.highest(),
+        }
     }
 
     /// What is advertised and not yet used.
@@ -134,7 +181,15 @@ impl Receive {
 
     /// The window field of a SYN: never scaled (RFC 7323 section 2.2).
     pub(super) fn syn_window_field(&mut self) -> u16 {
-        let window = (self.possible_edge() - 1).min(u64::from(u16::MAX));
+        let mut possible = self.possible_edge();
+        let unit = self.offer_unit;
+        if let Some(sizing) = &mut self.sizing {
+            let offered = sizing.initial_window(unit);
+            if self.grows {
+                possible = (1 + offered).min(self.limit);
+            }
+        }
+        let window = (possible - 1).min(u64::from(u16::MAX));
         self.edge = self.edge.max(1 + window);
         window as u16
     }
@@ -142,6 +197,9 @@ impl Receive {
     /// The window field of any other segment. Advertises it.
     #[inline]
     pub(super) fn window_field(&mut self) -> u16 {
+        if self.grows {
+            return self.growing_window_field();
+        }
         // RFC 9293 section 3.8.6.2.2: the edge stays where it is until it can move by enough.
         let possible = self.possible_edge();
         let edge = if possible >= self.edge + self.window_step {
@@ -154,14 +212,54 @@ impl Receive {
         field as u16
     }
 
+    /// Linux's tcp_select_window: the window moves on with what arrives, and never back.
+    fn growing_window_field(&mut self) -> u16 {
+        let stream = self.stream();
+        let (now, shift) = (self.window(), self.shift);
+        let Some(sizing) = &mut self.sizing else {
+            return 0;
+        };
+        let window = sizing
+            .select_window(&stream, shift)
+            .min(self.limit.saturating_sub(self.next))
+            .max(now.next_multiple_of(1 << shift));
+        sizing.advertised(window);
+        let field = (window >> shift).min(u64::from(u16::MAX));
+        self.edge = self.edge.max(self.next + (field << shift));
+        field as u16
+    }
+
     /// Has the application read enough that the peer should hear of it?
-    pub(super) fn owes_window_update(&self) -> bool {
+    pub(super) fn owes_window_update(&mut self) -> bool {
         let now = self.window();
+        let stream = self.stream();
+        if self.grows
+            && let Some(sizing) = &mut self.sizing
+        {
+            return sizing.owes_update(&stream, now, self.shift);
+        }
         let field = u64::from(u16::MAX) << self.shift;
         let possible = (self.possible_edge()).saturating_sub(self.next).min(field);
         // RFC 9293 section 3.8.6.2.2, and as in Linux only when the window at least doubles:
         // acknowledgments of data carry smaller changes.
         possible >= now + self.window_step && possible >= 2 * now
+    }
+
+    /// What comes makes no sense here.
+    pub(super) fn is_odd(&mut self) {
+        if let Some(sizing) = &mut self.sizing {
+            sizing.is_odd();
+        }
+    }
+
+    /// An acknowledgment goes out.
+    #[inline]
+    pub(super) fn acknowledged(&mut self) {
+        if let Some(sizing) = &mut self.sizing {
+            sizing.acknowledged(self.acknowledge_now || self.next != self.last_acknowledged);
+        }
+        self.last_acknowledged = self.next;
+        self.acknowledge_now = false;
     }
 
     /// Is there anything to report in a SACK option?
@@ -204,9 +302,13 @@ impl Connection {
             let offset = self.receive.next - 1;
             if self.receive.reassembly.is_empty() {
                 self.receive.next += length as u64;
-                self.delay_acknowledgment(length as u32, now);
+                if self.receive.sizing.is_some() {
+                    self.sized_in_order(packet, length as u32, false, now);
+                } else {
+                    self.delay_acknowledgment(length as u32, now);
+                }
             } else {
-                self.in_order_before_a_gap(self.receive.next + length as u64);
+                self.in_order_before_a_gap(packet, self.receive.next + length as u64, now);
             }
             self.deliver(now);
             return Some(Accepted {
@@ -222,7 +324,7 @@ impl Connection {
     fn unusual_text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let receive = &mut self.receive;
         // Whatever is odd about it, the peer should know at once where we stand.
-        receive.acknowledge_now = true;
+        let due = std::mem::replace(&mut receive.acknowledge_now, true);
         let next = receive.next;
         let limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
         let end = start + i64::from(packet.payload_length);
@@ -238,6 +340,7 @@ impl Connection {
             self.receive.duplicate = (old.start < old.end).then_some(old);
         }
         if from >= to {
+            self.receive.is_odd();
             return None; // RFC 9293 section 3.4: with no window, nothing is taken
         }
         self.witness(packet, start);
@@ -246,13 +349,13 @@ impl Connection {
             end: next + to as u64,
         };
         if from == 0 {
-            self.in_order_before_a_gap(range.end);
+            self.in_order_before_a_gap(packet, range.end, now);
             self.deliver(now);
         } else {
             // RFC 5681 section 4.2: out of order, acknowledged at once
             self.sender.statistics.out_of_order += 1;
             match self.receive.reassembly.insert(range) {
-                Inserted::New => {}
+                Inserted::New => self.sized_out_of_order(packet, due, now),
                 Inserted::Overlapping(common) => {
                     self.sender.statistics.duplicates_received += 1;
                     self.receive.duplicate = Some(common);
@@ -268,12 +371,16 @@ impl Connection {
     }
 
     /// Data up to `end` is in order, and may join what waits behind a gap.
-    fn in_order_before_a_gap(&mut self, end: u64) {
+    fn in_order_before_a_gap(&mut self, packet: &Packet, end: u64, now: Time) {
         let receive = &mut self.receive;
         // RFC 2883 section 4: it is partly new, and partly what waits behind the gap.
         let joined = receive.reassembly.first_within(end);
         receive.duplicate = receive.duplicate.or(joined);
         receive.next = receive.reassembly.advance(end);
+        if self.receive.sizing.is_some() {
+            let length = u32::from(packet.payload_length);
+            return self.sized_in_order(packet, length, true, now);
+        }
         // RFC 5681 section 4.2: a segment that fills a gap, or a part of one
         self.receive.acknowledge_now = true;
     }
@@ -301,6 +408,74 @@ impl Connection {
         }
     }
 
+    /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
+    /// acknowledgments make of it.
+    fn sized_in_order(&mut self, packet: &Packet, length: u32, gap: bool, now: Time) {
+        let segment = self.sized(packet, length, now);
+        let (rto, smoothed) = (self.sender.rtt.rto(), self.sender.rtt.smoothed());
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        sizing.in_order(&segment, &stream, rto, now);
+        if receive.quick_as_linux {
+            let unacknowledged = receive.next - receive.last_acknowledged;
+            // RFC 5681 section 4.2, as Linux has it: the last gap is filled
+            let due = receive.acknowledge_now || gap && stream.highest.is_none();
+            let sack = self.sender.negotiated.sack;
+            let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
+            self.acknowledge(when, now);
+        } else if gap {
+            receive.acknowledge_now = true;
+        } else {
+            self.delay_acknowledgment(length, now);
+        }
+    }
+
+    /// A segment has arrived out of order; `due`: an acknowledgment was due before.
+    fn sized_out_of_order(&mut self, packet: &Packet, due: bool, now: Time) {
+        let segment = self.sized(packet, u32::from(packet.payload_length), now);
+        let smoothed = self.sender.rtt.smoothed();
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let sack = self.sender.negotiated.sack;
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        sizing.out_of_order(&segment, &stream, sack);
+        if receive.quick_as_linux {
+            receive.acknowledge_now = false;
+            let unacknowledged = receive.next - receive.last_acknowledged;
+            let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
+            self.acknowledge(when, now);
+        }
+    }
+
+    fn acknowledge(&mut self, when: When, now: Time) {
+        match when {
+            When::Now => self.receive.acknowledge_now = true,
+            When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
+            When::Delayed => match self.sender.config.delayed_ack {
+                Some(delay) => self.sender.timers.delay_acknowledgment(now + delay),
+                None => self.receive.acknowledge_now = true,
+            },
+        }
+    }
+
+    fn sized(&self, packet: &Packet, length: u32, now: Time) -> Segment {
+        let echo = packet
+            .timestamps()
+            .filter(|_| self.sender.negotiated.timestamps)
+            .map(|(_, echo)| (echo, timestamp(now).wrapping_sub(echo)));
+        Segment {
+            length,
+            packet: packet.length().get() as u32,
+            pushed: packet.flags.has(Flags::PSH),
+            echo,
+        }
+    }
+
     /// Hands what is in order to the application.
     #[inline]
     fn deliver(&mut self, now: Time) {
@@ -309,9 +484,29 @@ impl Connection {
             return;
         }
         let end = self.receive.in_order_end();
-        self.sender.statistics.bytes_delivered += end - self.receive.read;
+        let before = std::mem::replace(&mut self.receive.read, end);
+        self.sender.statistics.bytes_delivered += end - before;
         self.sender.statistics.last_delivery_at = Some(now);
-        self.receive.read = end;
+        if self.receive.sizing.is_some() {
+            self.has_read(before, now);
+        }
+    }
+
+    /// The application has read on from `before`.
+    pub(super) fn has_read(&mut self, before: u64, now: Time) {
+        let receive = &mut self.receive;
+        let mut stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        // Linux looks after each segment that the application reads; nothing changes after the first of
+        // those that it reads at once.
+        stream.read = stream.read.min(before + sizing.segment());
+        let pushed = sizing.has_read(&stream, now);
+        let all = receive.read == receive.in_order_end() && receive.reassembly.is_empty();
+        if receive.quick_as_linux && pushed && all {
+            receive.acknowledge_now = true;
+        }
     }
 
     /// Does the payload say of itself what its sequence number says?

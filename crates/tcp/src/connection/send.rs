@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use bentpipe_types::{Seq, Time};
 
+use crate::config::BufferSizes;
 use crate::recovery::SendSequence;
+use crate::send_sizing::{Held, SendSizing};
 
 /// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
 #[derive(Debug)]
@@ -55,12 +57,16 @@ pub(super) struct Send {
     /// A write was cut short.
     pub(super) writer_waits: bool,
     pub(super) buffer: u64,
+    /// The buffer as Linux grows it, instead.
+    pub(super) sizing: Option<Box<SendSizing>>,
+    /// The next segment is the last of several that leave at once.
+    pub(super) ends_burst: bool,
     /// ISS.
     pub(super) initial: Seq,
 }
 
 impl Send {
-    pub(super) fn new(initial: Seq, buffer: u64, segment: u32) -> Self {
+    pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
         Self {
             sequence: SendSequence {
                 unacknowledged: 0,
@@ -91,6 +97,8 @@ impl Send {
             writer_waits: false,
             // Positions stay far from the end of 64 bits.
             buffer: buffer.min(1 << 48),
+            sizing: sizes.map(|sizes| Box::new(SendSizing::new(sizes))),
+            ends_burst: false,
             initial,
         }
     }
@@ -111,6 +119,15 @@ impl Send {
     pub(super) fn buffer_room(&self) -> u64 {
         let held = self.end - self.sequence.unacknowledged.clamp(1, self.end);
         self.buffer.saturating_sub(held)
+    }
+
+    /// What is in the send buffer.
+    pub(super) fn held(&self) -> Held {
+        Held {
+            unacknowledged: self.sequence.unacknowledged.clamp(1, self.end),
+            next: self.sequence.highest.clamp(1, self.end),
+            end: self.end,
+        }
     }
 
     /// Has our FIN been acknowledged?

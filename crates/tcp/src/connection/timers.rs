@@ -139,6 +139,9 @@ impl Connection {
         if self.sender.timers.delayed_acknowledgment <= cx.now {
             self.sender.timers.acknowledged();
             self.receive.acknowledge_now = true;
+            if let Some(sizing) = &mut self.receive.sizing {
+                sizing.waited_in_vain();
+            }
         }
         if self.sender.timers.pacing <= cx.now {
             self.sender.timers.pace(None);
@@ -310,7 +313,7 @@ impl Sender {
         }
         self.send.attempts += 1;
         self.statistics.timeouts += 1;
-        self.check_app_limited();
+        self.check_app_limited_between_writes();
         self.rtt.back_off();
         self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
     }

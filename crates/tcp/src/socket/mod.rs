@@ -49,7 +49,7 @@ impl<P: Payload> Socket<P> {
         data: Source<'_>,
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
-        let mut payload = P::new(opening.config.receive_buffer);
+        let mut payload = P::new(opening.config.most_received());
         if let Some(ip) = ip {
             payload.set_ip(ip);
         }
@@ -82,7 +82,7 @@ impl<P: Payload> Socket<P> {
         fast_open: PassiveFastOpen,
         cx: &mut Ctx<'_>,
     ) -> Self {
-        let mut payload = P::new(opening.config.receive_buffer);
+        let mut payload = P::new(opening.config.most_received());
         if !P::KEEPS_BYTES {
             let connection = Connection::accept_fast(opening, syn, fast_open, cx);
             return Self {

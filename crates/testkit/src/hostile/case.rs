@@ -211,7 +211,7 @@ impl Case {
         for side in [0, 1] {
             let segment = u64::from(configs[side].mss.min(configs[1 - side].mss));
             // A small window needs a round trip each time, a slow pace a second for each segment.
-            let mut most = 100 * configs[1 - side].receive_buffer.min(65_535);
+            let mut most = 100 * configs[1 - side].most_received().min(65_535);
             if let PacingKind::AtMost(rate) = configs[side].pacing {
                 let seconds = 300;
                 most = most.min((rate.bits_per_second() / 8).max(segment) * seconds);

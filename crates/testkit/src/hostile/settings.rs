@@ -5,8 +5,9 @@ use bentpipe_tcp::congestion::{
     InitialThreshold,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, EcnMode, Habits, IdleRestart, KeepAlive,
-    PacingKind, PathMtuDiscovery, RecoveryKind, RtoFrom, RtoRule, SlowStartKind,
+    AvoidanceKind, BufferSizes, Config, CongestionControlKind, EcnMode, Habits, IdleRestart,
+    KeepAlive, PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom, RtoRule,
+    SlowStartKind,
 };
 use bentpipe_types::{BitRate, IpVersion, Span};
 
@@ -78,6 +79,16 @@ pub(super) fn keep_alive(dice: &mut Dice) -> KeepAlive {
     }
 }
 
+/// A buffer that grows.
+fn sizes(dice: &mut Dice) -> BufferSizes {
+    let initial = dice.between(2500, 100_000);
+    BufferSizes {
+        least: 2500,
+        initial,
+        most: initial + dice.below(400_000),
+    }
+}
+
 /// Settings at random.
 pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
     Config {
@@ -95,12 +106,18 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         } else {
             dice.between(3000, 200_000)
         },
+        send_sizes: dice.coin().then(|| sizes(dice)),
+        receive_sizes: dice.coin().then(|| sizes(dice)),
         window_shift: dice.below(15) as u8,
         window_scaling: dice.coin(),
         timestamps: dice.coin(),
         sack: !dice.one_in(4),
         delayed_ack: dice.coin().then(|| dice.millis(500)),
-        quick_acks: dice.below(17) as u32,
+        quick_acks: if dice.coin() {
+            QuickAcks::Linux
+        } else {
+            QuickAcks::First(dice.below(17) as u32)
+        },
         nagle: dice.coin(),
         rto_rule: dice.pick(&[RtoRule::Rfc6298, RtoRule::Linux]),
         rto_from: dice.pick(&[RtoFrom::Acknowledgment, RtoFrom::OldestSegment]),

@@ -2,8 +2,8 @@
 
 use bentpipe_types::{Flags, Span};
 
-use crate::Config;
 use crate::testing::Single;
+use crate::{Config, QuickAcks};
 
 fn receiver(config: Config) -> Single {
     Single::established(&config, 65_535)
@@ -54,7 +54,7 @@ fn without_delay_every_segment_is_acknowledged() {
 #[test]
 fn the_first_acknowledgments_may_be_quick() {
     let mut tcp = receiver(Config {
-        quick_acks: 2,
+        quick_acks: QuickAcks::First(2),
         ..Config::default()
     });
     tcp.data(1, 1448);

@@ -9,7 +9,7 @@ use crate::congestion::{
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
     AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, KeepAlive, PacingKind,
-    PathMtuDiscovery, RecoveryKind, RtoRule, SlowStartKind, State,
+    PathMtuDiscovery, QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 
 /// What one end's application does.
@@ -140,7 +140,7 @@ fn config() -> impl Strategy<Value = Config> {
                     timestamps: on[2],
                     sack: on[3],
                     delayed_ack: delayed.map(Span::from_millis),
-                    quick_acks: quick,
+                    quick_acks: QuickAcks::First(quick),
                     nagle: on[4],
                     limited_transmit: on[5],
                     newreno_impatient: on[6],

@@ -1,0 +1,165 @@
+"""The cells in which Linux's TCP was measured: docs/linux.md.
+
+Data, and nothing else: `linux.py` measures and simulates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
+
+# The kernel's own: net.ipv4.tcp_rmem and tcp_wmem of a machine with 4 GiB or more.
+DEFAULT_BUFFERS = ("4096 131072 33554432", "4096 16384 4194304")
+# Never the limit: what is judged is congestion control.
+LARGE_BUFFERS = ("4096 16777216 67108864", "4096 16777216 67108864")
+
+
+# How far a simulated goodput may be from Linux's, as a share of it: the aims, by groups of cells.
+BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss": 0.05}
+
+# The cells that are beyond their bounds, and why: docs/linux.md has the captures.
+BEYOND = {
+    "buffers-reno-25M-600ms-1250": "the send buffer in loss recovery",
+    "buffers-reno-60M-500ms-1250": "the send buffer in loss recovery",
+    "buffers-cubic-60M-500ms-1250": "the send buffer in loss recovery",
+    "buffers-cubic-10M-800ms-666": "CUBIC's slow start ends in another round",
+    "return-cubic-12M-500ms-500-48k": "acknowledgments that carry more than two segments",
+    "return-bbr-12M-500ms-500-48k": "acknowledgments that carry more than two segments",
+    "return-cubic-30M-200ms-500-128k": "acknowledgments that carry more than two segments",
+    "plain-reno-8M-120ms-20": "one loss more at the end of slow start",
+    "loss-cubic-10M-560ms-466-0.002-1": "CUBIC's growth after a loss",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One connection over one link, and for how long it sends."""
+
+    group: str
+    congestion_control: str
+    rate_bps: int
+    round_trip_ms: int
+    queue_packets: int
+    return_rate_bps: int | None = None
+    loss: float = 0.0
+    seed: int = 1
+    buffers: tuple[str, str] = LARGE_BUFFERS
+    mtu_bytes: int = 1500
+    duration_s: int = 20
+
+    @property
+    def name(self) -> str:
+        """Return a name that tells the cell from all others, such as "plain-cubic-8M-120ms-80"."""
+        parts = [
+            self.group,
+            self.congestion_control,
+            f"{self.rate_bps / 1e6:g}M",
+            f"{self.round_trip_ms}ms",
+            str(self.queue_packets),
+        ]
+        if self.return_rate_bps is not None:
+            parts.append(f"{self.return_rate_bps / 1e3:g}k")
+        if self.loss:
+            parts.append(f"{self.loss:g}")
+            parts.append(str(self.seed))
+        return "-".join(parts)
+
+
+def product_packets(rate_bps: int, round_trip_ms: int, mtu_bytes: int = 1500) -> int:
+    """Return the bandwidth-delay product, in full packets."""
+    return rate_bps * round_trip_ms // 1000 // 8 // mtu_bytes
+
+
+def _first() -> Iterator[Cell]:
+    for round_trip_ms in (100, 600):
+        for control in CONGESTION_CONTROLS:
+            yield Cell(
+                group="first",
+                congestion_control=control,
+                rate_bps=10_000_000,
+                round_trip_ms=round_trip_ms,
+                queue_packets=product_packets(10_000_000, round_trip_ms),
+                duration_s=30,
+            )
+
+
+def _plain() -> Iterator[Cell]:
+    """Rate in Mbit/s, round trip in ms, queue in bandwidth-delay products."""
+    for rate, round_trip_ms, queue in (
+        (8, 120, 1.0),
+        (8, 120, 0.25),
+        (20, 60, 2.0),
+        (20, 250, 0.5),
+        (30, 160, 4.0),
+        (4, 560, 1.0),
+        (15, 400, 10.0),
+        (40, 90, 0.2),
+    ):
+        for control in CONGESTION_CONTROLS:
+            yield Cell(
+                group="plain",
+                congestion_control=control,
+                rate_bps=rate * 1_000_000,
+                round_trip_ms=round_trip_ms,
+                queue_packets=int(queue * product_packets(rate * 1_000_000, round_trip_ms)),
+            )
+
+
+def _slow_return() -> Iterator[Cell]:
+    """Rate in Mbit/s, round trip in ms, rate of the way back in kbit/s; one product of queue."""
+    for rate, round_trip_ms, back in ((12, 120, 96), (12, 500, 48), (30, 200, 128), (20, 560, 200)):
+        for control in CONGESTION_CONTROLS:
+            yield Cell(
+                group="return",
+                congestion_control=control,
+                rate_bps=rate * 1_000_000,
+                round_trip_ms=round_trip_ms,
+                queue_packets=product_packets(rate * 1_000_000, round_trip_ms),
+                return_rate_bps=back * 1000,
+            )
+
+
+def _default_buffers() -> Iterator[Cell]:
+    for rate, round_trip_ms, queue in (
+        (25, 600, 1.0),
+        (40, 300, 1.0),
+        (10, 800, 1.0),
+        (45, 120, 2.0),
+        (60, 500, 0.5),
+    ):
+        for control in CONGESTION_CONTROLS:
+            yield Cell(
+                group="buffers",
+                congestion_control=control,
+                rate_bps=rate * 1_000_000,
+                round_trip_ms=round_trip_ms,
+                queue_packets=int(queue * product_packets(rate * 1_000_000, round_trip_ms)),
+                buffers=DEFAULT_BUFFERS,
+            )
+
+
+def lossy(seeds: range) -> Iterator[Cell]:
+    """Rate in Mbit/s, round trip in ms, share of packets lost; one product of queue."""
+    for rate, round_trip_ms, loss, controls in (
+        (10, 120, 0.001, CONGESTION_CONTROLS),
+        (20, 300, 0.0002, CONGESTION_CONTROLS),
+        (10, 560, 0.002, ("cubic", "bbr")),
+    ):
+        for control in controls:
+            for seed in seeds:
+                yield Cell(
+                    group="loss",
+                    congestion_control=control,
+                    rate_bps=rate * 1_000_000,
+                    round_trip_ms=round_trip_ms,
+                    queue_packets=product_packets(rate * 1_000_000, round_trip_ms),
+                    loss=loss,
+                    seed=seed,
+                    duration_s=30,
+                )
+
+
+# In the order in which they are measured: the first are the quickest judges.
+CELLS = (*_first(), *_default_buffers(), *_slow_return(), *_plain(), *lossy(range(1, 5)))

@@ -1,0 +1,166 @@
+use super::*;
+
+const SEGMENT: Segment = Segment {
+    length: 1448,
+    packet: 1500,
+    pushed: false,
+    echo: None,
+};
+
+const RTO: Span = Span::from_secs(1);
+
+fn at(next: u64) -> Stream {
+    Stream {
+        next,
+        read: next,
+        ahead: 0,
+        highest: None,
+    }
+}
+
+fn milliseconds(milliseconds: u64) -> Time {
+    Time::ZERO + Span::from_millis(milliseconds)
+}
+
+fn linux() -> RightSizing {
+    let mut sizing = RightSizing::new(BufferSizes::RECEIVE);
+    assert_eq!(sizing.initial_window(1448), 65_160);
+    sizing.established(1448, 65_535 << 10, 1, Time::ZERO);
+    sizing
+}
+
+#[test]
+fn the_first_windows_are_those_that_linux_advertised() {
+    // A capture of Linux 6.18.44, tcp_rmem 4096 131072 33554432: after each of the first segments
+    let seen = [68_608, 71_680, 74_752, 76_800, 79_872, 80_896, 80_896];
+    let mut sizing = linux();
+    for (index, expected) in seen.into_iter().enumerate() {
+        let mut stream = at(1 + 1448 * (index as u64 + 1));
+        // The application has not read it when the acknowledgment leaves.
+        stream.read -= 1448;
+        sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+        let window = sizing.select_window(&stream, 10);
+        sizing.advertised(window);
+        assert_eq!(window, expected, "{index}");
+    }
+}
+
+#[test]
+fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
+    // tcp_rmem 4096 16777216 67108864: from half of the buffer to five eighths, by two segments each
+    let mut sizing = RightSizing::new(BufferSizes {
+        least: 4096,
+        initial: 16 << 20,
+        most: 64 << 20,
+    });
+    sizing.initial_window(1448);
+    sizing.established(1448, 65_535 << 11, 1, Time::ZERO);
+    let mut quick = 0;
+    for number in 1..2000 {
+        let stream = at(1 + 1448 * number);
+        sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+        if sizing.when(1448, &stream, false, true, None) == When::Now {
+            quick += 1;
+        }
+        sizing.acknowledged(true);
+    }
+    // And then the 16 of the start. (A capture of Linux has 742.)
+    assert_eq!(quick, 725 + 16);
+}
+
+#[test]
+fn what_is_read_in_a_round_trip_asks_for_four_times_as_much_while_it_doubles() {
+    let mut sizing = linux();
+    let mut first = SEGMENT;
+    first.echo = Some((1, 100));
+    sizing.in_order(&first, &at(1449), RTO, milliseconds(100));
+    assert!(!sizing.has_read(&at(1449), milliseconds(100)));
+    // 28,960 bytes in the next round trip: twice the 14,480 that Linux begins with
+    let read = 1449 + 28_960;
+    assert!(!sizing.has_read(&at(read), milliseconds(199)));
+    let before = sizing.buffer;
+    sizing.has_read(&at(read), milliseconds(200));
+    // 2 x 28,960, and as much again and again for the doubling: 3 x; in 160 of 256 parts
+    let wanted = (2 * 28_960 + 2 * 2 * (30_408 - 14_480) * 30_408 / 14_480) * 256 / 160;
+    assert!(sizing.buffer > before && sizing.buffer.abs_diff(wanted) < wanted / 10);
+    assert_eq!(sizing.clamp, sizing.payload_in(sizing.buffer));
+}
+
+#[test]
+fn it_grows_no_further_than_it_may() {
+    let mut sizing = linux();
+    sizing.rtt = 8;
+    for round in 1..60_u64 {
+        let stream = at(1 << round.min(50));
+        sizing.has_read(&stream, milliseconds(round));
+    }
+    assert_eq!(sizing.buffer, 32 << 20);
+}
+
+#[test]
+fn after_the_third_duplicate_acknowledgments_wait() {
+    let mut sizing = linux();
+    sizing.rtt = 8 * 100_000;
+    let stream = Stream {
+        ahead: 1448,
+        highest: Some(10_000),
+        ..at(5_000)
+    };
+    for _ in 0..3 {
+        assert_eq!(sizing.when(0, &stream, false, true, None), When::Now);
+    }
+    let waits = When::Within(Span::from_micros(1_100));
+    for _ in 0..44 {
+        assert_eq!(sizing.when(0, &stream, false, true, None), waits);
+    }
+    assert_eq!(sizing.when(0, &stream, false, true, None), When::Now);
+    // A short round trip, and none at all without SACK
+    sizing.acknowledged(true);
+    sizing.rtt = 8 * 2_000;
+    let waits = When::Within(Span::from_micros(200));
+    assert_eq!(sizing.when(0, &stream, false, true, None), waits);
+    assert_eq!(sizing.when(0, &stream, false, false, None), When::Now);
+}
+
+#[test]
+fn a_silence_makes_acknowledgments_quick_again() {
+    let mut sizing = linux();
+    let mut next = 1;
+    let mut arrive = |sizing: &mut RightSizing, at_ms| {
+        next += 100;
+        let short = Segment {
+            length: 100,
+            packet: 152,
+            ..SEGMENT
+        };
+        sizing.in_order(&short, &at(next), RTO, milliseconds(at_ms));
+        let when = sizing.when(100, &at(next), false, true, None);
+        sizing.acknowledged(true);
+        when
+    };
+    for _ in 0..16 {
+        assert_eq!(arrive(&mut sizing, 0), When::Now);
+    }
+    assert_eq!(arrive(&mut sizing, 900), When::Delayed);
+    assert_eq!(arrive(&mut sizing, 1_901), When::Now);
+    // Unless what is sent carries them
+    sizing.answers();
+    assert_eq!(arrive(&mut sizing, 1_902), When::Delayed);
+    sizing.waited_in_vain();
+    assert_eq!(arrive(&mut sizing, 1_903), When::Now);
+}
+
+#[test]
+fn true_sizes_are_the_allocators() {
+    // 1500 bytes: seen as 2304 by ss -m on Linux 6.18.44
+    for (packet, size) in [
+        (52, 832),
+        (192, 832),
+        (576, 1280),
+        (1500, 2304),
+        (3_000, 4352),
+        (9_000, 832 + 3 * 4096),
+    ] {
+        assert_eq!(true_size(packet), size, "{packet}");
+    }
+}

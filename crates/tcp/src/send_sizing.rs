@@ -1,0 +1,146 @@
+//! The send buffer as Linux grows it, and the buffers that it is made of: `tcp.c`, `tcp_input.c` and
+//! `tcp_output.c` of Linux 6.18.
+//!
+//! What an application writes lies in buffers of up to 64 KiB. When some of it may be sent, so much is
+//! split off and leaves as one buffer: two segments at the least, or a millisecond's worth. Each buffer
+//! takes memory beside its payload, and all of it counts.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::Span;
+
+use crate::config::BufferSizes;
+
+/// A buffer's head for the headers (MAX_TCP_HEADER and skb_shared_info) and its record (sk_buff).
+const OVERHEAD: u64 = 832;
+
+/// tcp_sndbuf_expand: what a segment with its headers takes beside its payload, before it is rounded up
+/// to the allocator's next size; and the record.
+const HEADERS: u64 = 256 + 320;
+const RECORD: u64 = 256;
+
+/// GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER: the longest buffer.
+const LONGEST: u64 = 65_279;
+
+/// tcp_min_tso_segs, sk_pacing_shift and tcp_tso_rtt_log
+const SHORTEST: u64 = 2;
+const PACING_SHIFT: u32 = 10;
+const RTT_SHIFT: u32 = 9;
+
+/// TCP_INIT_CWND
+const INITIAL_WINDOW: u64 = 10;
+
+/// A send buffer that Linux would have.
+#[derive(Clone, Debug)]
+pub(crate) struct SendSizing {
+    // tcp_wmem[2]
+    most: u64,
+    // sk_sndbuf
+    buffer: u64,
+    // Where buffers that were sent end, in positions; those not acknowledged.
+    ends: VecDeque<u64>,
+    // Payload of a buffer that was not sent.
+    goal: u64,
+}
+
+/// What is in a send buffer, in positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// SND.UNA
+    pub(crate) unacknowledged: u64,
+    /// SND.NXT
+    pub(crate) next: u64,
+    /// After the last byte written.
+    pub(crate) end: u64,
+}
+
+impl SendSizing {
+    /// A buffer of these sizes.
+    pub(crate) fn new(sizes: BufferSizes) -> Self {
+        Self {
+            most: sizes.most.max(sizes.initial),
+            buffer: sizes.initial,
+            ends: VecDeque::new(),
+            goal: LONGEST,
+        }
+    }
+
+    /// tcp_xmit_size_goal: buffers are of whole segments, and no longer than half the largest window
+    /// that the peer has offered.
+    pub(crate) fn set_goal(&mut self, segment: u64, largest_window: u64) {
+        let longest = LONGEST.min(largest_window / 2).max(segment);
+        self.goal = longest - longest % segment;
+    }
+
+    /// sk_wmem_queued
+    fn memory(&self, held: &Held) -> u64 {
+        let unsent = held.end.saturating_sub(held.next).div_ceil(self.goal);
+        let buffers = self.ends.len() as u64 + unsent;
+        held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
+    }
+
+    /// The bytes that may be written now, of which the windows let `sendable` leave at once. After a
+    /// write that was cut short (`waits`), a third of the buffer has to be free first
+    /// (sk_stream_is_writeable).
+    ///
+    /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. What may be sent is
+    /// split off the last one before that is full, so that there is always room in it: until the windows
+    /// are full, nobody asks, and the send buffer holds more than it should.
+    pub(crate) fn room(&self, held: &Held, waits: bool, sendable: u64) -> u64 {
+        let memory = self.memory(held);
+        if memory >= self.buffer || waits && self.buffer - memory < memory / 2 {
+            return 0;
+        }
+        // The last buffer is filled up, and others are begun as long as there is any room.
+        let unsent = held.end.saturating_sub(held.next);
+        let tail = unsent.next_multiple_of(self.goal) - unsent;
+        let free = (self.buffer - memory).saturating_sub(tail);
+        let others = free.div_ceil(self.goal + OVERHEAD) * self.goal;
+        (tail + others).max((sendable + self.goal).saturating_sub(unsent))
+    }
+
+    /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
+    /// `factor` of them in the buffer.
+    pub(crate) fn expand(&mut self, window: u64, segment: u64, factor: u64) {
+        let each = (segment + HEADERS).next_power_of_two() + RECORD;
+        let wanted = factor
+            .saturating_mul(window.max(INITIAL_WINDOW))
+            .saturating_mul(each);
+        if self.buffer < wanted {
+            self.buffer = wanted.min(self.most).max(self.buffer);
+        }
+    }
+
+    /// A buffer that ends at `end` was sent.
+    pub(crate) fn sent(&mut self, end: u64) {
+        self.ends.push_back(end);
+    }
+
+    /// Everything up to `position` is acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, position: u64) {
+        while self.ends.front().is_some_and(|&end| end <= position) {
+            self.ends.pop_front();
+        }
+    }
+}
+
+/// tcp_tso_autosize: the segments that leave as one buffer, at a pacing rate of so many bytes a second.
+pub(crate) fn segments_at_once(rate: u64, segment: u64, minimum_rtt: Option<Span>) -> u64 {
+    let mut bytes = rate >> PACING_SHIFT;
+    let microseconds = minimum_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1_000);
+    let shift = microseconds >> RTT_SHIFT;
+    if shift < 32 {
+        bytes += LONGEST >> shift;
+    }
+    (bytes.min(LONGEST) / segment.max(1)).max(SHORTEST)
+}
+
+/// The most payload that `memory` holds, in buffers of two segments.
+pub(crate) fn payload_in(memory: u64, segment: u32) -> u64 {
+    let payload = SHORTEST * u64::from(segment);
+    memory.saturating_mul(payload) / (payload + OVERHEAD)
+}
+
+#[cfg(test)]
+mod tests;

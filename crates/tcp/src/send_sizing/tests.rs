@@ -1,0 +1,77 @@
+use super::*;
+
+fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
+    Held {
+        unacknowledged,
+        next,
+        end,
+    }
+}
+
+/// As after a handshake with a Linux receiver, whose window is 65,160 bytes.
+fn linux() -> SendSizing {
+    let mut sizing = SendSizing::new(BufferSizes::SEND);
+    sizing.expand(10, 1448, 2);
+    sizing.set_goal(1448, 65_160);
+    sizing
+}
+
+#[test]
+fn the_first_write_is_linuxs() {
+    // ss -m on Linux 6.18.44: sndbuf 46080; ten segments in five buffers and one of 31,856 bytes
+    let mut sizing = linux();
+    assert_eq!(sizing.buffer, 46_080);
+    assert_eq!(sizing.goal, 31_856);
+    for number in 1..=5 {
+        sizing.sent(1 + 2 * 1448 * number);
+    }
+    let written = held(1, 14_481, 14_481 + 31_856);
+    assert_eq!(sizing.memory(&written), 51_328);
+    assert_eq!(sizing.room(&written, true, 0), 0);
+}
+
+#[test]
+fn a_writer_that_waits_goes_on_when_a_third_is_free() {
+    let mut sizing = linux();
+    sizing.sent(40_001);
+    let full = held(1, 40_001, 40_001);
+    assert_eq!(sizing.memory(&full), 40_832);
+    assert_eq!(sizing.room(&full, true, 0), 0);
+    assert_eq!(sizing.room(&full, false, 0), 31_856);
+    let third = held(10_115, 40_001, 40_001);
+    assert_eq!(sizing.room(&held(10_100, 40_001, 40_001), true, 0), 0);
+    assert_eq!(sizing.room(&third, true, 0), 31_856);
+}
+
+#[test]
+fn what_leaves_at_once_takes_no_room() {
+    let sizing = linux();
+    let empty = held(1, 1, 1);
+    assert_eq!(sizing.room(&empty, false, 1_000_000), 1_000_000 + 31_856);
+    let waits = held(1, 1, 31_857);
+    assert_eq!(sizing.room(&waits, false, 10_000), 31_856);
+}
+
+#[test]
+fn it_holds_two_windows_up_to_its_limit() {
+    let mut sizing = linux();
+    sizing.expand(80, 1448, 2);
+    assert_eq!(sizing.buffer, 368_640); // as seen
+    sizing.expand(38, 1448, 3);
+    assert_eq!(sizing.buffer, 368_640);
+    sizing.expand(80, 1448, 3);
+    assert_eq!(sizing.buffer, 552_960); // with BBR, as seen
+    sizing.expand(100_000, 1448, 2);
+    assert_eq!(sizing.buffer, 4 << 20);
+}
+
+#[test]
+fn two_segments_leave_at_once_or_a_millisecond_of_them() {
+    let long = Some(Span::from_millis(100));
+    assert_eq!(segments_at_once(1_250_000, 1448, long), 2);
+    assert_eq!(segments_at_once(7_500_000, 1448, long), 5);
+    assert_eq!(segments_at_once(u64::MAX, 1448, long), 45);
+    // Near by, more
+    let short = Some(Span::from_micros(1_100));
+    assert_eq!(segments_at_once(0, 1448, short), 65_279 / 4 / 1448);
+}
