@@ -11,6 +11,9 @@ const CLOCK_GRANULARITY: u64 = 1_000_000;
 /// No round trip takes so long.
 const NEVER: Span = Span::from_nanos(u64::MAX);
 
+/// Two days, nearly: no longer round trip is measured, nor timeout set, so that nothing overflows.
+const LONGEST: u64 = 1 << 47;
+
 /// RFC 6298 section 5.7: the timeout once data flows, if the SYN had to be sent again.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
@@ -37,11 +40,10 @@ pub(crate) struct RttEstimator {
 
 impl RttEstimator {
     pub(crate) fn new(config: &Config) -> Self {
-        // Two days at most, so that doubling never overflows.
         let maximum = config
             .maximum_rto
             .as_nanos()
-            .clamp(CLOCK_GRANULARITY, 1 << 47);
+            .clamp(CLOCK_GRANULARITY, LONGEST);
         Self {
             rule: config.rto_rule,
             minimum: config.minimum_rto.as_nanos().min(maximum),
@@ -124,7 +126,7 @@ impl RttEstimator {
     #[inline]
     pub(crate) fn on_sample(&mut self, rtt: Span, acknowledged: u64, highest: u64) {
         // Zero means that there is no sample yet.
-        let rtt = rtt.as_nanos().clamp(1, self.maximum);
+        let rtt = rtt.as_nanos().clamp(1, LONGEST);
         // RFC 6298 section 5, "the retransmission timer is computed anew": Karn's backed-off
         // value holds until a sample.
         self.backoff = 0;

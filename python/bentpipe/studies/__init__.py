@@ -15,7 +15,7 @@ from bentpipe.errors import RequestError
 if TYPE_CHECKING:
     from bentpipe.studies.study import Study
 
-_NAMES: Final = ("karir1999", "obata2000", "samaraweera1999", "vanzara2014")
+_NAMES: Final = ("gaid1998", "karir1999", "obata2000", "samaraweera1999", "vanzara2014")
 
 
 def names() -> list[str]:

@@ -1,0 +1,25 @@
+"""From the outcomes of the cells to figures, measurements and remarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bentpipe.studies.gaid1998.comparison import comparison_figures
+from bentpipe.studies.gaid1998.evidence import Evidence
+from bentpipe.studies.gaid1998.figures import figures
+from bentpipe.studies.gaid1998.measurements import measure
+from bentpipe.studies.gaid1998.remarks import remarks
+from bentpipe.studies.study import Analysis, Outcomes
+
+if TYPE_CHECKING:
+    from bentpipe.studies.gaid1998.cells import Cell
+
+
+def analyse(outcomes: Outcomes[Cell]) -> Analysis:
+    """Draw the figures and measure the claims."""
+    evidence = Evidence(outcomes)
+    return Analysis(
+        figures=[*figures(evidence), *comparison_figures(evidence)],
+        measurements=measure(evidence),
+        remarks=remarks(evidence),
+    )

@@ -1,0 +1,328 @@
+"""The runs of gaid1998, and those that we add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from bentpipe.scenario import Scenario
+
+_FOLDER: Final = Path(__file__).parent
+
+DURATION_S: Final = 100
+SATELLITE_BPS: Final = 10_000_000
+SATELLITE_DELAY_S: Final = 0.25
+STANDARD_WINDOW_BYTES: Final = 4096
+SLOW_BPS: Final = 9_600
+FAST_BPS: Final = 29_900
+# Section 6.3.1: 7% of the application's load in 100 s.
+STANDARD_SENT_MB: Final = 7.0
+
+_HUB: Final = "gateways.hub"
+_SATELLITE: Final = "links.satellite"
+SETS: Final = (1, 2, 3, 4, 5)
+# What the tables 3 to 6 and section 6.3.5 vary: (host's window, gateway's window, modem, ACK
+# timeout). Tables 5 and 6 name no modem: the faster one of the set before.
+_VARIED: Final[Mapping[int, tuple[int, int, int, int]]] = {
+    1: (4_096, 64_000, SLOW_BPS, 200),
+    2: (45_000, 64_000, FAST_BPS, 200),
+    3: (45_000, 1_000_000, FAST_BPS, 200),
+    4: (1_000_000, 1_000_000, FAST_BPS, 200),
+    5: (1_000_000, 1_000_000, FAST_BPS, 10),
+}
+NAMES: Final[Mapping[int, str]] = {
+    1: "standard",
+    2: "faster modem, host window 45 kbyte",
+    3: "gateway window 1000 kbyte",
+    4: "host window 1000 kbyte, too",
+    5: "ACK timeout 10 ms",
+}
+PROBES: Final = (
+    "download.delivered",
+    "download.congestion_window",
+    "download.smoothed_rtt",
+    "satellite.forward.utilization",
+)
+HUB_PROBES: Final = (
+    "hub.received",
+    "hub.sent",
+    "hub.acknowledged",
+    "hub.acknowledged_to_server",
+    "hub.host_window",
+    "hub.eligible",
+    "hub.smoothed_rtt",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Open:
+    """What the paper leaves open, and all sets share.
+
+    `delay_ms` is that of the way between server and gateway, `queue_packets` what the modem's
+    queue holds. `held_by_host`: the gateway's window counts what the host hasn't acknowledged;
+    else only what the gateway hasn't acknowledged to the server, and what it holds is bounded by 8
+    MB.
+    """
+
+    mss_bytes: int = 512
+    queue_packets: int = 10
+    delay_ms: int = 1
+    delayed_ack: bool = True
+    held_by_host: bool = True
+
+    def __str__(self) -> str:
+        acks = "delayed" if self.delayed_ack else "not delayed"
+        window = "by the host" if self.held_by_host else "by the gateway"
+        return (
+            f"segments of {self.mss_bytes} bytes, {self.queue_packets} packets in the modem's "
+            f"queue, {2 * self.delay_ms} ms to the server and back, ACKs {acks}, window freed "
+            f"{window}"
+        )
+
+
+EVERY_OPEN: Final = tuple(
+    Open(
+        mss_bytes=mss_bytes,
+        queue_packets=queue_packets,
+        delay_ms=delay_ms,
+        delayed_ack=delayed_ack,
+        held_by_host=held_by_host,
+    )
+    for mss_bytes in (512, 1024, 1460)
+    for queue_packets in (10, 50, 1000)
+    for delay_ms in (1, 25, 100)
+    for delayed_ack in (True, False)
+    for held_by_host in (True, False)
+)
+# The one that comes nearest to the 7 Mbyte of set 1; `standard-seven` fails if another does.
+FITTED: Final = Open(mss_bytes=1460, delay_ms=25, delayed_ack=False)
+
+TIMER: Final = "timer"
+ADAPTIVE: Final = "adaptive"
+SELECTIVE: Final = "selective"
+LOSS_SEEDS: Final = (1, 2, 3, 4, 5)
+LOSS_RATE: Final = 0.01
+TRANSFER_BYTES: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """One of the paper's sets, or a variation of it.
+
+    `loss` is that of every direction of every link, `satellite_loss` of the satellite's alone.
+    With `transfer` the server has so many bytes, else as many as it can send.
+    """
+
+    number: int = 1
+    gateway: bool = True
+    open: Open = field(default_factory=Open)
+    recovery: str = TIMER
+    loss: float = 0.0
+    satellite_loss: float = 0.0
+    seed: int = 1
+    transfer: int | None = None
+    sampled: bool = False
+
+    @property
+    def window_bytes(self) -> int:
+        """The window that the gateway offers the server."""
+        return _VARIED[self.number][1]
+
+    @property
+    def host_window_bytes(self) -> int:
+        """The host's receive buffer."""
+        return _VARIED[self.number][0]
+
+    @property
+    def ack_timeout_s(self) -> float:
+        """The gateway's ACK timeout."""
+        return 1e-3 * _VARIED[self.number][3]
+
+    @property
+    def store_bytes(self) -> int:
+        """What the gateway may hold."""
+        return self.window_bytes if self.open.held_by_host else 8_000_000
+
+    def scenario(self) -> Scenario:
+        """Return the download as a scenario."""
+        _, window, modem_bps, ack_timeout_ms = _VARIED[self.number]
+        keys: dict[str, object] = {
+            "seed": self.seed,
+            "hosts.host.tcp.receive_buffer": f"{self.host_window_bytes} B",
+            "hosts.host.tcp.delayed_ack": "200 ms" if self.open.delayed_ack else "off",
+            "links.lan.delay": f"{self.open.delay_ms} ms",
+            f"{_SATELLITE}.return.rate": f"{modem_bps} bit/s",
+            f"{_SATELLITE}.return.queue.limit": f"{self.open.queue_packets} packets",
+        }
+        for host in ("server", "host"):
+            keys[f"hosts.{host}.tcp.mss"] = f"{self.open.mss_bytes} B"
+        series = list(PROBES) if self.sampled else []
+        if self.gateway:
+            keys |= {
+                f"{_HUB}.receive_buffer": f"{window} B",
+                f"{_HUB}.store": f"{self.store_bytes} B",
+                f"{_HUB}.ack_timeout": f"{ack_timeout_ms} ms",
+            }
+            if self.recovery == TIMER:
+                keys[f"{_HUB}.retransmission_timeout"] = "200 ms"
+            elif self.recovery == ADAPTIVE:
+                keys[f"{_HUB}.adaptive_timeout"] = True
+            else:
+                keys[f"{_HUB}.tcp.recovery"] = "sack"
+            series += HUB_PROBES if self.sampled else ()
+        else:
+            keys[_HUB] = {"kind": "router"}
+        if self.recovery == SELECTIVE or self.satellite_loss > 0.0:
+            # Both ends have to offer what the gateway is to use.
+            for host in ("server", "host"):
+                keys[f"hosts.{host}.tcp.sack"] = True
+        if self.satellite_loss > 0.0:
+            keys[f"{_SATELLITE}.forward.errors.packet_loss_rate"] = self.satellite_loss
+        if self.loss > 0.0:
+            keys["links.lan.errors.packet_loss_rate"] = self.loss
+            for way in ("forward", "return"):
+                keys[f"{_SATELLITE}.{way}.errors.packet_loss_rate"] = self.loss
+        if self.transfer is not None:
+            keys["flows.download.app.size"] = f"{self.transfer} B"
+            keys["duration"] = "2000 s"
+        keys["probes.series"] = series
+        return Scenario(path=_FOLDER / "hybrid.toml").with_settings(keys)
+
+
+def standard(number: int) -> Download:
+    """Return one of the paper's sets."""
+    return Download(number=number, open=FITTED, sampled=True)
+
+
+def plain() -> Download:
+    """Return set 1 through a plain router."""
+    return Download(number=1, gateway=False, open=FITTED, sampled=True)
+
+
+def opened(open_: Open) -> Download:
+    """Return set 1 with other choices of what is left open."""
+    return Download(number=1, open=open_)
+
+
+def adaptive() -> Download:
+    """Return set 3 with a timeout that follows the round trips."""
+    return Download(number=3, open=FITTED, recovery=ADAPTIVE)
+
+
+def lossy(recovery: str, seed: int) -> Download:
+    """Return set 2 with losses on the satellite."""
+    return Download(number=2, open=FITTED, recovery=recovery, satellite_loss=LOSS_RATE, seed=seed)
+
+
+def transfer(number: int, loss: float) -> Download:
+    """Return a transfer of 1 Mbyte that ends."""
+    return Download(number=number, open=FITTED, loss=loss, transfer=TRANSFER_BYTES)
+
+
+# Beyond the paper: its network and one of today, with what is done at the gateway, or on the return
+# link, with the papers' end hosts and today's.
+THEN: Final = "1998"
+NOW: Final = "2026"
+NETWORKS: Final = (THEN, NOW)
+_ROUTER: Final[Mapping[str, object]] = {_HUB: {"kind": "router"}}
+_TODAYS: Final[Mapping[str, object]] = {
+    "recovery": "sack",
+    "congestion_control": "cubic",
+    "receive_buffer": "6 MiB",
+    "send_buffer": "6 MiB",
+}
+METHODS: Final[Mapping[str, Mapping[str, object]]] = {
+    "nothing": _ROUTER,
+    "ACK filter": {**_ROUTER, f"{_SATELLITE}.return.acks.kind": "filter"},
+    "ACK compaction": {
+        **_ROUTER,
+        f"{_SATELLITE}.return.acks": {"kind": "compaction", "low": 4, "high": 60, "spacing": True},
+    },
+    "split": {_HUB: {"kind": "split", "facing": "satellite", "tcp": dict(_TODAYS)}},
+    "hybrid, timer": {_HUB: {"kind": "hybrid", "facing": "satellite", "receive_buffer": "6 MiB"}},
+    "hybrid, SACK": {
+        _HUB: {
+            "kind": "hybrid",
+            "facing": "satellite",
+            "receive_buffer": "6 MiB",
+            "tcp": {"recovery": "sack", "congestion_control": "cubic"},
+        }
+    },
+}
+HOSTS: Final[Mapping[str, str]] = {"papers": "the papers' end hosts", "today": "today's end hosts"}
+BEYOND_LOSSES: Final = (0.0, 1e-3)
+BEYOND_DURATION_S: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond:
+    """A download of the table that says which remedy to take."""
+
+    method: str
+    network: str
+    hosts: str
+    loss: float = 0.0
+
+    def scenario(self) -> Scenario:
+        """Return the download as a scenario."""
+        modern = self.hosts == "today"
+        keys: dict[str, object] = {
+            "duration": f"{BEYOND_DURATION_S} s",
+            "probes.series": [],
+        }
+        if self.network == NOW:
+            keys |= {
+                "links.lan.rate": "1 Gbit/s",
+                "links.lan.delay": "10 ms",
+                f"{_SATELLITE}.forward.rate": "50 Mbit/s",
+                f"{_SATELLITE}.return.rate": "1 Mbit/s",
+                f"{_SATELLITE}.return.delay": "30 ms",
+            }
+        else:
+            keys[f"{_SATELLITE}.return.rate"] = f"{FAST_BPS} bit/s"
+        keys[f"{_SATELLITE}.return.queue.limit"] = "50 packets"
+        if self.loss > 0.0:
+            keys[f"{_SATELLITE}.forward.errors.packet_loss_rate"] = self.loss
+        if modern:
+            keys |= {"hosts.server.tcp": {}, "hosts.host.tcp": {}}
+        else:
+            keys |= {f"hosts.{host}.tcp.mss": "1024 B" for host in ("server", "host")}
+            keys["hosts.host.tcp.receive_buffer"] = "45 kB"
+        return Scenario(path=_FOLDER / "hybrid.toml").with_settings(
+            {**keys, **METHODS[self.method]}
+        )
+
+
+Cell = Download | Beyond
+
+
+def beyond_cells() -> list[Beyond]:
+    """Return every run of the table."""
+    return [
+        Beyond(method=method, network=network, hosts=hosts, loss=loss)
+        for network in NETWORKS
+        for hosts in HOSTS
+        for loss in BEYOND_LOSSES
+        for method in METHODS
+    ]
+
+
+def every_cell(quick: bool) -> Sequence[Cell]:
+    """Return every run of the study; `quick` sweeps less of what is left open."""
+    opens = [each for each in EVERY_OPEN if not quick or each == FITTED or _is_near(each)]
+    cells: list[Cell] = [standard(number) for number in SETS]
+    cells.append(plain())
+    cells.append(adaptive())
+    cells += [opened(each) for each in opens]
+    cells += [lossy(recovery, seed) for recovery in (TIMER, SELECTIVE) for seed in LOSS_SEEDS]
+    cells += [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]
+    cells += beyond_cells()
+    return list(dict.fromkeys(cells))
+
+
+def _is_near(open_: Open) -> bool:
+    """Whether all but one of the choices are those of the fitted."""
+    names = ("mss_bytes", "queue_packets", "delay_ms", "delayed_ack", "held_by_host")
+    return any(replace(open_, **{name: getattr(FITTED, name)}) == FITTED for name in names)

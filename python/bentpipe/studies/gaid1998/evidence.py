@@ -1,0 +1,121 @@
+"""What was simulated, by the question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bentpipe.errors import WorkError
+from bentpipe.studies.gaid1998.cells import DURATION_S, FITTED, Cell, Download, Open, opened
+
+if TYPE_CHECKING:
+    from bentpipe.results import FlowResult, GatewayResult, RunResult
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A probe's samples; each holds until the next."""
+
+    times_s: Floats
+    values: Floats
+
+    def at(self, times_s: Floats | float) -> Floats:
+        """Return the values at some times."""
+        index = np.searchsorted(self.times_s, np.asarray(times_s) + 1e-9, side="right") - 1
+        values: Floats = self.values[np.maximum(index, 0)]
+        return values
+
+    def known(self) -> Curve:
+        """Return the samples that have a value."""
+        known = ~np.isnan(self.values)
+        return Curve(times_s=self.times_s[known], values=self.values[known])
+
+    def until(self, end_s: float) -> Curve:
+        """Return the samples up to a time."""
+        early = self.times_s <= end_s
+        return Curve(times_s=self.times_s[early], values=self.values[early])
+
+    def rate(self, step_s: float = 1.0) -> Curve:
+        """Return what a total grows by, a second, over every `step_s`."""
+        known = self.known()
+        times = np.arange(0.0, DURATION_S + step_s / 2, step_s)
+        grown = np.diff(known.at(times)) / step_s
+        return Curve(times_s=times[1:], values=grown)
+
+
+class Evidence:
+    """The outcomes of the study's cells."""
+
+    def __init__(self, outcomes: Mapping[Cell, RunResult]) -> None:
+        self.outcomes = outcomes
+
+    def has(self, cell: Cell) -> bool:
+        """Whether it was simulated."""
+        return cell in self.outcomes
+
+    def result(self, cell: Cell) -> RunResult:
+        """Return a run.
+
+        Raises
+        ------
+        WorkError
+            It was not simulated.
+        """
+        if cell not in self.outcomes:
+            raise WorkError(f"not simulated: {cell.scenario().command()}")
+        return self.outcomes[cell]
+
+    def flow(self, cell: Cell) -> FlowResult:
+        """Return what became of the download."""
+        return self.result(cell).summary.flows[0]
+
+    def hub(self, cell: Cell) -> GatewayResult:
+        """Return what the gateway counted."""
+        return self.result(cell).summary.gateways[0]
+
+    def counted(self, cell: Cell, part: str, name: str) -> int:
+        """Return one of the gateway's counters."""
+        return int(self.hub(cell).extra[part][name])
+
+    def curve(self, cell: Cell, series: str) -> Curve:
+        """Return a probe's samples."""
+        found = self.result(cell).series[series]
+        return Curve(times_s=found.times_s, values=found.values)
+
+    def received_bytes(self, cell: Cell) -> int:
+        """Return what the host's application has received."""
+        return int(self.flow(cell).bytes_delivered)
+
+    def throughput_bps(self, cell: Cell) -> float:
+        """Return the throughput at the host over the whole run."""
+        return 8.0 * self.received_bytes(cell) / DURATION_S
+
+    def sent_mb(self, download: Download) -> float:
+        """Return what the server sent, Mbyte."""
+        return self.flow(download).segments_sent * download.open.mss_bytes / 1e6
+
+    def opens(self) -> list[Open]:
+        """Return which choices of what is left open were simulated."""
+        return [
+            cell.open
+            for cell in self.outcomes
+            if isinstance(cell, Download) and cell == opened(cell.open)
+        ]
+
+    def dropped(self, cell: Cell) -> int:
+        """Return how many packets were lost or dropped on the satellite."""
+        links = self.result(cell).summary.links
+        forward = next(each for each in links if each.name == "satellite.forward")
+        return int(forward.packets_lost + forward.packets_dropped)
+
+    def nearest(self, sent_mb: float) -> tuple[Open, float]:
+        """Return the choice with which the server sends the amount nearest to this."""
+        amounts = {each: self.sent_mb(opened(each)) for each in self.opens()}
+        best = min(amounts, key=lambda each: (abs(amounts[each] - sent_mb), each != FITTED))
+        return best, amounts[best]

@@ -1,0 +1,254 @@
+"""Each claim's measurement: a function by the claim's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bentpipe.studies.gaid1998 import cells
+from bentpipe.studies.gaid1998.cells import (
+    DURATION_S,
+    FITTED,
+    LOSS_RATE,
+    LOSS_SEEDS,
+    SATELLITE_DELAY_S,
+    SELECTIVE,
+    SETS,
+    STANDARD_SENT_MB,
+    STANDARD_WINDOW_BYTES,
+    TIMER,
+    TRANSFER_BYTES,
+    Download,
+    adaptive,
+    lossy,
+    plain,
+    standard,
+    transfer,
+)
+from bentpipe.studies.gaid1998.evidence import Evidence
+from bentpipe.studies.study import Claim, Measurement, read_claims
+
+Measure = Callable[[Evidence, Claim], Measurement]
+
+
+def measure(evidence: Evidence) -> dict[str, Measurement]:
+    """Measure every claim."""
+    claims = read_claims(Path(__file__).parent / "claims.toml")
+    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+
+
+def _kbyte_s(evidence: Evidence, cell: Download) -> float:
+    return evidence.throughput_bps(cell) / 8e3
+
+
+def _window_over_t(evidence: Evidence, _: Claim) -> Measurement:
+    measured = _kbyte_s(evidence, plain())
+    bound = STANDARD_WINDOW_BYTES / SATELLITE_DELAY_S / 1e3
+    return Measurement(
+        measured=f"{measured:.1f} kbyte/s through a plain router, of {bound:.1f} at most",
+        holds=measured <= bound,
+    )
+
+
+def _window_over_t1(evidence: Evidence, claim: Claim) -> Measurement:
+    download = standard(1)
+    round_trip_s = 2e-3 * FITTED.delay_ms + download.ack_timeout_s
+    predicted = download.window_bytes / round_trip_s / 1e3
+    measured = evidence.sent_mb(download) * 1e3 / DURATION_S
+    unbounded = (
+        evidence.sent_mb(cells.opened(replace(FITTED, held_by_host=False))) * 1e3 / DURATION_S
+    )
+    return Measurement(
+        measured=f"{measured:.0f} kbyte/s, where window / T1 is {predicted:.0f}; "
+        f"{unbounded:.0f} if what the host hasn't acknowledged doesn't count",
+        holds=abs(measured / predicted - 1.0) <= claim.tolerance,
+    )
+
+
+def _standard_seven(evidence: Evidence, claim: Claim) -> Measurement:
+    best, sent = evidence.nearest(STANDARD_SENT_MB)
+    close = abs(sent / STANDARD_SENT_MB - 1.0) <= claim.tolerance
+    return Measurement(
+        measured=f"{sent:.2f} Mbyte in 100 s with {best}; {len(evidence.opens())} combinations "
+        "tried",
+        holds=close and best == FITTED,
+    )
+
+
+def _standard_faster(evidence: Evidence, _: Claim) -> Measurement:
+    with_it, without = (_kbyte_s(evidence, cell) for cell in (standard(1), plain()))
+    return Measurement(
+        measured=f"{with_it:.1f} kbyte/s through the gateway, {without:.1f} through a plain router",
+        holds=with_it > without,
+    )
+
+
+def _standard_not_satellite(evidence: Evidence, _: Claim) -> Measurement:
+    used = evidence.curve(standard(1), "satellite.forward.utilization")
+    seconds = (used.times_s * (1 - 1e-12)).astype(int)
+    most = max(float(used.values[seconds == each].mean()) for each in np.unique(seconds))
+    return Measurement(measured=f"at most {most:.2f} in a second", holds=most < 0.5)
+
+
+def _larger_windows(evidence: Evidence, _: Claim) -> Measurement:
+    rates = [evidence.throughput_bps(standard(number)) / 1e3 for number in (1, 2, 3, 4)]
+    return Measurement(
+        measured=", ".join(f"set {n} {rate:.0f}" for n, rate in enumerate(rates, 1)) + " kbit/s",
+        holds=all(one < other for one, other in pairwise(rates)),
+    )
+
+
+def _forty_times(evidence: Evidence, claim: Claim) -> Measurement:
+    measured = evidence.throughput_bps(standard(2)) / 1e3
+    return Measurement(
+        measured=f"{measured:.0f} kbit/s, {measured / 9.6:.0f} times 9,600 bit/s",
+        holds=measured >= 400.0 * (1.0 - claim.tolerance),
+    )
+
+
+def _ack_timeout(evidence: Evidence, _: Claim) -> Measurement:
+    host = [evidence.received_bytes(standard(number)) for number in (4, 5)]
+    gateway = [evidence.sent_mb(standard(number)) for number in (4, 5)]
+    return Measurement(
+        measured=f"at the host {host[0] / 1e6:.2f} Mbyte with 200 ms, {host[1] / 1e6:.2f} with 10 "
+        f"ms; from the server {gateway[0]:.2f} and {gateway[1]:.2f}",
+        holds=host[1] > host[0] and gateway[1] > gateway[0],
+    )
+
+
+def _slow_start(evidence: Evidence, _: Claim) -> Measurement:
+    download = standard(1)
+    window = evidence.curve(download, "download.congestion_window").known()
+    # The server's slow start has done its work once the gateway's window is what limits it.
+    full = np.flatnonzero(window.values >= download.window_bytes)
+    end_s = float(window.times_s[full[0]]) + SATELLITE_DELAY_S
+    received = evidence.curve(download, "download.delivered").known()
+    first = float(received.times_s[np.flatnonzero(received.values > 0)[0]])
+    times = np.linspace(first, end_s, 5)
+    steps = np.diff(received.at(times))
+    halves = float(steps[2:].sum()) / max(float(steps[:2].sum()), 1.0)
+    return Measurement(
+        measured=f"until {end_s:.1f} s; the second half brings {halves:.1f} times the first",
+        holds=halves > 2.0,
+    )
+
+
+def _duplicates(evidence: Evidence, _: Claim) -> Measurement:
+    download = standard(3)
+    again = evidence.counted(download, "to_host", "retransmissions")
+    lost = evidence.dropped(download)
+    return Measurement(
+        measured=f"{again} segments sent to the host twice, {lost} lost or dropped on the way",
+        holds=again >= 1 and lost == 0,
+    )
+
+
+def _duplicates_why(evidence: Evidence, _: Claim) -> Measurement:
+    again = evidence.counted(adaptive(), "to_host", "retransmissions")
+    return Measurement(measured=f"{again} with an adaptive timeout", holds=again == 0)
+
+
+def _zero_window(evidence: Evidence, _: Claim) -> Measurement:
+    beyond = evidence.counted(standard(1), "to_host", "beyond_window")
+    return Measurement(measured=f"{beyond} segments beyond the window", holds=beyond > 0)
+
+
+def _acknowledged_ahead(evidence: Evidence, _: Claim) -> Measurement:
+    told = evidence.curve(standard(1), "hub.acknowledged_to_server").known()
+    host = evidence.curve(standard(1), "hub.acknowledged").known()
+    ahead = told.values - host.values
+    return Measurement(
+        measured=f"{ahead.min() / 1e3:.1f} to {ahead.max() / 1e3:.1f} kbyte ahead in "
+        f"{len(ahead)} samples",
+        holds=bool((ahead >= 0).all()),
+    )
+
+
+def _merely_the_same(evidence: Evidence, claim: Claim) -> Measurement:
+    ratios = {}
+    half = DURATION_S / 2
+    for number in SETS[1:]:
+        host = evidence.curve(standard(number), "download.delivered").known()
+        hub = evidence.curve(standard(number), "hub.received").known()
+        grown = [float(c.values[-1] - c.at(half)) for c in (host, hub)]
+        ratios[number] = grown[0] / grown[1]
+    return Measurement(
+        measured=", ".join(f"set {n} {ratio:.3f}" for n, ratio in ratios.items()),
+        holds=all(abs(ratio - 1.0) <= claim.tolerance for ratio in ratios.values()),
+    )
+
+
+def _host_window(evidence: Evidence, claim: Claim) -> Measurement:
+    shares = {}
+    for number in (1, 2, 3, 4):
+        window = evidence.curve(standard(number), "hub.host_window").known()
+        shares[number] = float(np.median(window.values)) / standard(number).host_window_bytes
+    return Measurement(
+        measured=", ".join(f"set {n} {share:.3f}" for n, share in shares.items()) + " of it",
+        holds=all(abs(share - 1.0) <= claim.tolerance for share in shares.values()),
+    )
+
+
+def _rtt_apart(evidence: Evidence, _: Claim) -> Measurement:
+    median = float(np.median(evidence.curve(standard(1), "download.smoothed_rtt").known().values))
+    bound = SATELLITE_DELAY_S + standard(1).ack_timeout_s
+    return Measurement(measured=f"{1e3 * median:.0f} ms", holds=median < bound)
+
+
+def _everything(evidence: Evidence, _: Claim) -> Measurement:
+    runs = [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]
+    whole = [
+        evidence.received_bytes(run) == TRANSFER_BYTES and evidence.flow(run).finish_s is not None
+        for run in runs
+    ]
+    return Measurement(measured=f"{sum(whole)} of {len(whole)} transfers", holds=all(whole))
+
+
+def _bounded(evidence: Evidence, _: Claim) -> Measurement:
+    fullest = 0.0
+    for cell in evidence.outcomes:
+        if isinstance(cell, Download) and cell.gateway:
+            held = evidence.hub(cell).bytes_held["max"]
+            fullest = max(fullest, held / cell.store_bytes)
+    return Measurement(measured=f"at most {fullest:.3f} of it", holds=fullest <= 1.0)
+
+
+def _fast_retransmit(evidence: Evidence, _: Claim) -> Measurement:
+    rates = [
+        [evidence.throughput_bps(lossy(recovery, seed)) / 1e3 for seed in LOSS_SEEDS]
+        for recovery in (TIMER, SELECTIVE)
+    ]
+    timer, selective = rates
+    return Measurement(
+        measured=f"timer {min(timer):.0f} to {max(timer):.0f} kbit/s, selective "
+        f"{min(selective):.0f} to {max(selective):.0f}",
+        holds=all(one < other for one, other in zip(timer, selective, strict=True)),
+    )
+
+
+_MEASURES: Final[dict[str, Measure]] = {
+    "window-over-t": _window_over_t,
+    "window-over-t1": _window_over_t1,
+    "standard-seven": _standard_seven,
+    "standard-faster": _standard_faster,
+    "standard-not-satellite": _standard_not_satellite,
+    "larger-windows": _larger_windows,
+    "forty-times": _forty_times,
+    "ack-timeout": _ack_timeout,
+    "slow-start": _slow_start,
+    "duplicates": _duplicates,
+    "duplicates-why": _duplicates_why,
+    "zero-window": _zero_window,
+    "acknowledged-ahead": _acknowledged_ahead,
+    "merely-the-same": _merely_the_same,
+    "host-window": _host_window,
+    "rtt-apart": _rtt_apart,
+    "everything": _everything,
+    "bounded": _bounded,
+    "fast-retransmit": _fast_retransmit,
+}

@@ -1,0 +1,90 @@
+"""The study of gaid1998, as a quick run makes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bentpipe import cli
+from bentpipe.studies import get
+from bentpipe.studies.gaid1998.cells import EVERY_OPEN, FITTED, every_cell, standard
+
+FIGURES = ("12", *(str(number) for number in range(16, 45)), "A1", "A2")
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reproduction")
+    assert cli.execute(["reproduce", "gaid1998", "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def claims(reproduction: Path) -> dict[str, Any]:
+    verdicts = json.loads((reproduction / "claims.json").read_text())
+    return {verdict["id"]: verdict for verdict in verdicts}
+
+
+def test_every_figure_is_written(reproduction: Path) -> None:
+    for number in FIGURES:
+        assert (reproduction / "gaid1998" / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / "gaid1998" / f"figure-{number}.parquet")
+        assert table.num_rows > 0
+
+
+@pytest.mark.parametrize(
+    "id_",
+    [
+        "window-over-t",
+        "standard-seven",
+        "standard-faster",
+        "standard-not-satellite",
+        "forty-times",
+        "ack-timeout",
+        "duplicates",
+        "duplicates-why",
+        "zero-window",
+        "acknowledged-ahead",
+        "merely-the-same",
+        "host-window",
+        "rtt-apart",
+        "everything",
+        "bounded",
+        "fast-retransmit",
+    ],
+)
+def test_what_holds(claims: dict[str, Any], id_: str) -> None:
+    assert claims[id_]["holds"], claims[id_]
+
+
+@pytest.mark.parametrize("id_", ["window-over-t1", "larger-windows"])
+def test_what_does_not_hold_is_said(claims: dict[str, Any], id_: str) -> None:
+    assert not claims[id_]["holds"], claims[id_]
+
+
+def test_cells_are_each_simulated_once() -> None:
+    cells = every_cell(quick=False)
+    assert len(cells) == len(set(cells))
+    assert set(every_cell(quick=True)) <= set(cells)
+    assert FITTED in EVERY_OPEN
+
+
+def test_the_sets_are_the_papers() -> None:
+    windows = [(standard(n).host_window_bytes, standard(n).window_bytes) for n in range(1, 6)]
+    assert windows == [
+        (4_096, 64_000),
+        (45_000, 64_000),
+        (45_000, 1_000_000),
+        (1_000_000, 1_000_000),
+        (1_000_000, 1_000_000),
+    ]
+    assert [standard(n).ack_timeout_s for n in range(1, 6)] == [0.2, 0.2, 0.2, 0.2, 0.01]
+
+
+def test_every_claim_is_measured() -> None:
+    study = get("gaid1998")
+    assert len({claim.id for claim in study.claims}) == len(study.claims)
