@@ -186,6 +186,11 @@ def _limits(path: FlowPath) -> dict[str, float]:
         "window": 8.0 * path.window_bytes / round_trip_s,
         "downlink": float(asymmetric.capacity_bps),
     }
+    if path.windows:
+        # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
+        del limits["window"]
+        for each in path.windows:
+            limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
     if path.compresses_downlink:
         # The headers may shrink to nothing.
         limits["downlink"] *= path.packet_bytes / path.segment_bytes

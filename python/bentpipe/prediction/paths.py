@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, Network, Table, sharing_flows
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 # IPv4 and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = 40
 _TIMESTAMP_BYTES = 12
-# Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
-_LARGEST_UNSCALED_WINDOW = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,9 @@ class FlowPath:
     duration_s: float
     # Where gateways split the connection: each of its parts, in the order of the data.
     parts: tuple[FlowPath, ...] = ()
+    # Where a hybrid gateway answers for the host: instead of the host's window, the windows that
+    # bound the flow, each with the shortest round trip in which it can be used once.
+    windows: tuple[Window, ...] = ()
 
     @property
     def likeness(self) -> Hashable:
@@ -191,6 +193,16 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
                 duration_s=duration_s,
             )
             path = replace(path, parts=parts)
+        else:
+            windows = hybrid_windows(
+                flow,
+                nodes,
+                downlink,
+                uplink,
+                packet_bytes=path.packet_bytes,
+                segment_bytes=path.segment_bytes,
+            )
+            path = replace(path, windows=windows)
         paths.append(path)
     return paths
 
@@ -297,7 +309,7 @@ def _flow_path(
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
     window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
-        window_bytes = min(window_bytes, _LARGEST_UNSCALED_WINDOW)
+        window_bytes = min(window_bytes, LARGEST_UNSCALED_WINDOW)
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
     return FlowPath(

@@ -51,11 +51,11 @@ def _remark_limit(evidence: Evidence) -> str:
     rates = {number: evidence.throughput_bps(standard(number)) / 1e6 for number in (2, 3, 4, 5)}
     return (
         f"In set 2 the host receives {rates[2]:.2f} Mbit/s, more than the 400 kbit/s that the "
-        "paper set out to match. From set 3 on the gateway's window no longer limits: the satellite does "
-        f"({rates[3]:.2f}, {rates[4]:.2f} and {rates[5]:.2f} Mbit/s of its 10, headers not "
-        "counted), so that the host's larger window of set 4 and the shorter ACK timeout of set 5 change "
-        "little. The server here has as much to send as goes; the paper's application offers about "
-        "8 Mbit/s."
+        "paper set out to match. From set 3 on the gateway's window no longer limits: the "
+        f"satellite does ({rates[3]:.2f}, {rates[4]:.2f} and {rates[5]:.2f} Mbit/s of its 10, "
+        "headers not counted), so that the host's larger window of set 4 and the shorter ACK "
+        "timeout of set 5 change little. The server here has as much to send as goes; the paper's "
+        "application offers about 8 Mbit/s."
     )
 
 

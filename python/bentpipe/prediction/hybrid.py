@@ -1,0 +1,80 @@
+"""What bounds a flow that a hybrid gateway answers for: gaid1998, section 3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from bentpipe.prediction.network import Direction, Table
+
+# Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
+LARGEST_UNSCALED_WINDOW: Final = 65_535
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """So many bytes, once a round trip."""
+
+    name: str
+    size_bytes: float
+    round_trip_s: float
+
+
+def hybrid_windows(
+    flow: Table,
+    nodes: Mapping[str, Table],
+    downlink: Sequence[Direction],
+    uplink: Sequence[Direction],
+    *,
+    packet_bytes: int,
+    segment_bytes: int,
+) -> tuple[Window, ...]:
+    """Return the windows of gaid1998's section 3, and what else bounds them; none without it."""
+    down = next(
+        (
+            index
+            for index, (before, after) in enumerate(pairwise(downlink), 1)
+            if nodes[before.to]["kind"] == "hybrid"
+            and nodes[before.to]["facing"] == after.name.rpartition(".")[0]
+        ),
+        None,
+    )
+    if down is None:
+        return ()
+    name = downlink[down - 1].to
+    up = next((index for index, each in enumerate(uplink, 1) if each.to == name), None)
+    if up is None:
+        return ()
+    gateway = nodes[name]
+    sender, receiver = (nodes[flow[end]]["tcp"] for end in ("from", "to"))
+
+    def round_trip_s(there: Sequence[Direction], back: Sequence[Direction]) -> float:
+        travels = sum(each.delay_s for each in (*there, *back))
+        return travels + max(each.packet_time_s(packet_bytes) for each in there)
+
+    to_server_s = round_trip_s(downlink[:down], uplink[up:])
+    to_host_s = round_trip_s(downlink[down:], uplink[:up])
+    offered = min(gateway["receive_buffer_bytes"], sender["send_buffer_bytes"])
+    if not (sender["window_scaling"] and receiver["window_scaling"]):
+        offered = min(offered, LARGEST_UNSCALED_WINDOW)
+    windows = [
+        Window(name="gateway's window", size_bytes=offered, round_trip_s=to_server_s),
+        # Room is taken when it is offered: a round trip later what it is for arrives, and stays
+        # until the host's acknowledgment comes.
+        Window(
+            name="gateway's memory",
+            size_bytes=gateway["store_bytes"],
+            round_trip_s=to_server_s + to_host_s,
+        ),
+    ]
+    anticipation = gateway["anticipation"]
+    named = {"unlimited": math.inf, "strict": 1.0}
+    factor = float(named.get(anticipation, anticipation))
+    if factor < math.inf:
+        # A segment is not divided: the last may reach beyond.
+        size = factor * receiver["receive_buffer_bytes"] + segment_bytes
+        windows.append(Window(name="host's window", size_bytes=size, round_trip_s=to_host_s))
+    return tuple(windows)

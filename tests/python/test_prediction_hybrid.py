@@ -1,0 +1,90 @@
+"""What `predict` says of a hybrid gateway, held against runs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import bentpipe
+from bentpipe.scenario import Scenario
+
+TEXT = """
+name = "hybrid"
+duration = "60 s"
+[hosts.server.tcp]
+mss = "1024 B"
+[hosts.host.tcp]
+mss = "1024 B"
+receive_buffer = "8 kB"
+[gateways.hub]
+kind = "hybrid"
+facing = "satellite"
+ack_timeout = "1 ms"
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[links.satellite]
+between = ["hub", "host"]
+# With no congestion window, a shorter queue would overflow.
+forward = { rate = "10 Mbit/s", delay = "250 ms", queue = { limit = "10000 packets" } }
+return = { rate = "1 Mbit/s", delay = "50 ms" }
+[flows.download]
+from = "server"
+to = "host"
+app = { kind = "bulk" }
+"""
+
+GRID = [
+    {
+        "gateways.hub.receive_buffer": window,
+        "gateways.hub.store": store,
+        "links.lan.delay": delay,
+        **anticipation,
+    }
+    for window, store, delay, anticipation in product(
+        ("16 kB", "64 kB", "1 MB"),
+        ("64 kB", "4 MB"),
+        ("10 ms", "200 ms"),
+        ({}, {"gateways.hub.anticipation": "strict"}, {"gateways.hub.window_factor": 4.0}),
+    )
+]
+
+
+@pytest.fixture
+def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    path = tmp_path_factory.mktemp("hybrid") / "hybrid.toml"
+    path.write_text(TEXT)
+    return Scenario(path=path)
+
+
+@pytest.mark.parametrize("settings", GRID)
+def test_no_run_passes_a_limit_and_each_comes_near_the_lowest(
+    hybrid: Scenario, settings: dict[str, object]
+) -> None:
+    scenario = hybrid.with_settings(settings)
+    (predicted,) = bentpipe.predict(scenario).flows
+    (flow,) = bentpipe.run(scenario).summary.flows
+    for name, limit_bps in predicted.limits_bps.items():
+        assert flow.goodput_bps <= limit_bps, name
+    lowest = predicted.limits_bps[predicted.binding]
+    assert flow.goodput_bps >= 0.5 * lowest, predicted.binding
+
+
+def test_what_binds_is_named(hybrid: Scenario) -> None:
+    def binding(**settings: object) -> str:
+        keys = {f"gateways.hub.{key}": value for key, value in settings.items()}
+        return bentpipe.predict(hybrid.with_settings(keys)).flows[0].binding
+
+    assert binding() == "gateway's memory"
+    assert binding(store="4 MB") == "downlink"
+    assert binding(receive_buffer="2 kB", store="4 MB") == "gateway's window"
+    assert binding(anticipation="strict") == "host's window"
+    plain = bentpipe.predict(hybrid.with_settings({"gateways.hub": {"kind": "router"}})).flows[0]
+    assert plain.binding == "window"
+    # The paper's figures: 4096 bytes and 0.25 s are 16 kbyte/s at most.
+    few = hybrid.with_settings(
+        {"gateways.hub": {"kind": "router"}, "hosts.host.tcp.receive_buffer": "4096 B"}
+    )
+    assert bentpipe.predict(few).flows[0].limits_bps["window"] <= 8.0 * 4096 / 0.25
