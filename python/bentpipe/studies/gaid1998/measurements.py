@@ -123,10 +123,9 @@ def _ack_timeout(evidence: Evidence, _: Claim) -> Measurement:
 
 def _slow_start(evidence: Evidence, _: Claim) -> Measurement:
     download = standard(1)
-    window = evidence.curve(download, "download.congestion_window").known()
-    # The server's slow start has done its work once the gateway's window is what limits it.
-    full = np.flatnonzero(window.values >= download.window_bytes)
-    end_s = float(window.times_s[full[0]]) + SATELLITE_DELAY_S
+    held = evidence.curve(download, "hub.eligible").known()
+    full = np.flatnonzero(held.values >= download.window_bytes - 4 * download.open.mss_bytes)
+    end_s = float(held.times_s[full[0]]) + SATELLITE_DELAY_S
     received = evidence.curve(download, "download.delivered").known()
     first = float(received.times_s[np.flatnonzero(received.values > 0)[0]])
     times = np.linspace(first, end_s, 5)
