@@ -45,6 +45,7 @@ def test_every_figure_is_written(reproduction: Path) -> None:
         "standard-not-satellite",
         "forty-times",
         "ack-timeout",
+        "slow-start",
         "duplicates",
         "duplicates-why",
         "zero-window",

@@ -36,7 +36,12 @@ to = "host"
 app = { kind = "bulk" }
 """
 
-GRID = [
+ANTICIPATIONS: tuple[dict[str, object], ...] = (
+    {},
+    {"gateways.hub.anticipation": "strict"},
+    {"gateways.hub.window_factor": 4.0},
+)
+GRID: list[dict[str, object]] = [
     {
         "gateways.hub.receive_buffer": window,
         "gateways.hub.store": store,
@@ -47,7 +52,7 @@ GRID = [
         ("16 kB", "64 kB", "1 MB"),
         ("64 kB", "4 MB"),
         ("10 ms", "200 ms"),
-        ({}, {"gateways.hub.anticipation": "strict"}, {"gateways.hub.window_factor": 4.0}),
+        ANTICIPATIONS,
     )
 ]
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bentpipe.prediction.network import Direction, Table
+if TYPE_CHECKING:
+    from bentpipe.prediction.network import Direction, Table
 
 # Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
 LARGEST_UNSCALED_WINDOW: Final = 65_535
