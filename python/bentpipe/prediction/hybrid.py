@@ -72,8 +72,7 @@ def hybrid_windows(
         ),
     ]
     anticipation = gateway["anticipation"]
-    named = {"unlimited": math.inf, "strict": 1.0}
-    factor = float(named.get(anticipation, anticipation))
+    factor: float = {"unlimited": math.inf, "strict": 1.0}.get(anticipation) or anticipation
     if factor < math.inf:
         # A segment is not divided: the last may reach beyond.
         size = factor * receiver["receive_buffer_bytes"] + segment_bytes
