@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import studies
+from bentpipe import report, studies
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.plot import new_axes
 from bentpipe.scenario import Scenario
@@ -172,3 +172,24 @@ def test_studies_are_found_by_name() -> None:
         assert studies.get(name).key == name
     with pytest.raises(RequestError, match="did you mean 'obata2000'"):
         studies.get("obata")
+
+
+def test_a_claim_that_was_changed_says_when_and_why_beside_its_verdict() -> None:
+    changed = {
+        (name, claim.id): claim.changed
+        for name in studies.names()
+        for claim in studies.get(name).claims
+        if claim.changed
+    }
+    # What the history of the claims' files has, after each study's first measurement.
+    assert changed.keys() >= {
+        ("obata2000", "narrow-uplink"),
+        ("obata2000", "bandwidth-order"),
+        ("samaraweera1999", "harmless-goodput"),
+        ("samaraweera1999", "harmless-retransmissions"),
+        ("vanzara2014", "ber0-westwood-later"),
+    }
+    for text in changed.values():
+        assert re.match(r"\d{4}-\d{2}-\d{2}[,:] .{30,}", text)
+    page = (Path(report.__file__).parent / "report.html").read_text(encoding="utf-8")
+    assert "verdict.claim.changed" in page

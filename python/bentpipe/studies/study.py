@@ -33,7 +33,8 @@ class Claim:
 
     `published` is the paper's value or relation. `tolerance` is relative to it: 0.02 is two per
     cent, 0 means that the relation holds as it stands. `source` is "paper", or "bentpipe" for what
-    we claim ourselves.
+    we claim ourselves. A claim that is no longer what it was before the first measurement says in
+    `changed` when it was changed, from what, and why.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Claim:
     tolerance: float
     reason: str
     source: str = "paper"
+    changed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,7 @@ class Verdict:
             "measured": self.measurement.measured,
             "tolerance": self.claim.tolerance,
             "reason": self.claim.reason,
+            "changed": self.claim.changed or None,
             "holds": self.measurement.holds,
         }
 
