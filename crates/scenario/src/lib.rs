@@ -20,8 +20,8 @@
 //! # Ok::<(), bentpipe_scenario::ScenarioError>(())
 //! ```
 //!
-//! A [`Scenario`] holds no default that is still to be filled in and no name that is still to be
-//! looked up. What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
+//! A [`Scenario`] holds no name that is still to be looked up, and of defaults still to be filled in
+//! only what depends on what else is there (`slow_start_limit`, where it is absent). What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
 
 mod acks;
 pub mod congestion;

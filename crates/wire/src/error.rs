@@ -32,14 +32,14 @@ pub enum ParseError {
     },
     /// An IPv4 header length under 20 bytes.
     Ipv4HeaderLength {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// What it says, in bytes.
         length: usize,
     },
     /// An IPv4 total length that does not cover the header.
     Ipv4TotalLength {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// What it says, in bytes.
         length: usize,
@@ -48,7 +48,7 @@ pub enum ParseError {
     },
     /// The IPv4 header's checksum is wrong.
     Ipv4Checksum {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// What the header says.
         found: u16,
@@ -57,7 +57,7 @@ pub enum ParseError {
     },
     /// A fragment: it has no TCP header of its own, or not all of its payload.
     Fragment {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// Its offset in the whole packet, in bytes.
         offset: u16,
@@ -66,14 +66,14 @@ pub enum ParseError {
     },
     /// Something else than TCP follows the IP header.
     Protocol {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// IANA protocol number.
         protocol: u8,
     },
     /// A TCP data offset under 20 bytes, or beyond the segment's end.
     DataOffset {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// What it says, in bytes.
         length: usize,
@@ -82,7 +82,7 @@ pub enum ParseError {
     },
     /// The TCP checksum is wrong.
     TcpChecksum {
-        /// Where.
+        /// Where in the packet, in bytes from its beginning.
         at: usize,
         /// What the header says.
         found: u16,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bentpipe_types::{
-    Address, Ecn, Endpoint, Flags, IpVersion, Packet, PacketRef, PacketStore, SackBlock, Seq, Span,
-    SynOptions, Time,
+    Address, Ecn, Endpoint, Flags, IcmpError, IpVersion, Packet, PacketRef, PacketStore, SackBlock,
+    Seq, Span, SynOptions, Time,
 };
 use bentpipe_wire::{Encoder, NodeAddresses, TcpOptions, payload, pcapng};
 
@@ -596,4 +596,79 @@ fn payload_is_taken_for_no_protocol() {
     let path = exchange.capture("payload.pcapng", |_, _| ());
     assert_eq!(matching(&path, "frame.protocols != \"raw:ip:tcp:data\""), 0);
     assert_eq!(matching(&path, "data"), 6_000);
+}
+
+#[test]
+fn an_icmp_error_says_what_it_is_about() {
+    if tshark_is_missing() {
+        return;
+    }
+    for (version, kind, mtu) in [
+        (IpVersion::V4, ["icmp.type", "icmp.code", "icmp.mtu"], 1000),
+        (
+            IpVersion::V6,
+            ["icmpv6.type", "icmpv6.code", "icmpv6.mtu"],
+            1300,
+        ),
+    ] {
+        let mut exchange = Exchange::new(version);
+        exchange.send(Segment {
+            from: 1,
+            flags: ACK,
+            sequence: 5_000,
+            payload: (0, 1448),
+            ..Segment::default()
+        });
+        let (_, segment) = exchange.sent[0];
+        let segment = *exchange.packets.get(segment);
+        for error in [
+            IcmpError::TooBig { mtu },
+            IcmpError::PortUnreachable,
+            IcmpError::TimeExceeded,
+        ] {
+            let packet = Packet::icmp_error(Address(7), &segment, error).expect("about TCP");
+            let packet = exchange.packets.insert(packet);
+            exchange.sent.push((0, packet));
+        }
+        let name = format!("icmp-{version:?}.pcapng");
+        let path = exchange.capture(&name, |_, _| ());
+        let read = fields(
+            &path,
+            &format!("{} >= 0", kind[0]),
+            &[
+                kind[0],
+                kind[1],
+                kind[2],
+                "tcp.srcport",
+                "tcp.dstport",
+                "tcp.seq",
+            ],
+        );
+        let quoted = [
+            segment.source.port.to_string(),
+            segment.destination.port.to_string(),
+            segment.sequence.get().to_string(),
+        ];
+        let types = match version {
+            IpVersion::V4 => [("3", "4"), ("3", "3"), ("11", "0")],
+            IpVersion::V6 => [("2", "0"), ("1", "4"), ("3", "0")],
+        };
+        assert_eq!(read.len(), 3);
+        for (i, (line, (kind, code))) in read.iter().zip(types).enumerate() {
+            assert_eq!((line[0].as_str(), line[1].as_str()), (kind, code));
+            assert_eq!(line[2] == mtu.to_string(), i == 0, "{line:?}");
+            // (Of eight bytes of TCP inside ICMPv6, tshark reads the ports alone.)
+            let told = if version == IpVersion::V4 { 3 } else { 2 };
+            assert_eq!(line[3..3 + told], quoted[..told], "{line:?}");
+        }
+        let status = format!(
+            "{}.checksum.status != Good",
+            kind[0].split('.').next().unwrap_or("")
+        );
+        assert_eq!(matching(&path, &status), 0);
+        assert_eq!(
+            matching(&path, "_ws.malformed || ip.checksum.status == Bad"),
+            0
+        );
+    }
 }

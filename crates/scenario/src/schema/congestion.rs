@@ -31,7 +31,7 @@ words! {
         /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
         /// that grows until something is lost. What Linux calls "bbr".
         Bbr = "bbr",
-        /// The same.
+        /// BBR version 1, by the name that tells it from version 3.
         Bbr1 = "bbr1",
         /// BBR version 3: heeds losses, too, and leaves others room (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",

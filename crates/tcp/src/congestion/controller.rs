@@ -258,10 +258,6 @@ impl Controller {
     }
 
     /// The last congestion event was none.
-    #[allow(
-        dead_code,
-        reason = "for spurious-retransmission detection, which is to come"
-    )]
     pub(crate) fn on_spurious(&mut self) {
         dispatch!(&mut self.rule, r => r.on_spurious(&mut self.window, self.before));
         self.keep_sane();
