@@ -85,7 +85,7 @@ impl Sender {
                 && self.send.window == window
                 && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
-            if duplicate || sack.is_some() && self.recovery.selective().is_some() {
+            if duplicate || sack.is_some() && self.recovery.knows_segments() {
                 self.nothing_new_acknowledged(packet, duplicate, sack, now);
             }
         }
@@ -137,7 +137,7 @@ impl Sender {
         self.path_mtu_probe_arrived();
         self.timers.review();
         let rtt = self.measure(packet, before, now);
-        if self.recovery.selective().is_some() {
+        if self.recovery.knows_segments() {
             self.delivered.add(self.scoreboard.delivered().bytes());
         } else {
             self.delivered
@@ -193,7 +193,7 @@ impl Sender {
         self.before_delivery();
         self.update_scoreboard(packet, sack, now);
         let mut rtt = None;
-        if self.recovery.selective().is_none() {
+        if !self.recovery.knows_segments() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
@@ -238,7 +238,7 @@ impl Sender {
     #[inline]
     fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
         let sequence = &self.send.sequence;
-        let Some(selective) = self.recovery.selective() else {
+        if !self.recovery.knows_segments() {
             let arrival = Arrival {
                 now,
                 ..Arrival::default()
@@ -246,11 +246,11 @@ impl Sender {
             self.scoreboard
                 .acknowledge(sequence.unacknowledged, arrival);
             return;
-        };
+        }
         let arrival = Arrival {
             now,
             echo: self.echo(packet),
-            minimum_rtt: selective.minimum_rtt(),
+            minimum_rtt: self.recovery.minimum_rtt(),
         };
         self.scoreboard
             .acknowledge(sequence.unacknowledged, arrival);
@@ -324,7 +324,7 @@ impl Sender {
         if self.config.habits == Habits::Linux {
             return window;
         }
-        if self.recovery.selective().is_none() {
+        if !self.recovery.knows_segments() {
             return outstanding;
         }
         outstanding.min(window)
@@ -333,20 +333,17 @@ impl Sender {
     /// Sets the window that fast recovery allows until the next acknowledgment.
     #[inline]
     pub(super) fn regulate(&mut self, advances: bool) {
-        if let Some(selective) = self.recovery.selective_mut()
-            && selective.is_recovering()
-            // A rule that models the path regulates recovery itself.
-            && self.delivery_rate.is_none()
-        {
+        // A rule that models the path regulates recovery itself.
+        if self.recovery.is_recovering() && self.delivery_rate.is_none() {
             let target = self.congestion.window().congestion_window;
-            selective.regulate(target, advances, &self.send.sequence, &self.scoreboard);
+            (self.recovery).regulate(target, advances, &self.send.sequence, &self.scoreboard);
         }
     }
 
     /// Bytes that grow the window.
     #[inline]
     fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
-        if self.recovery.selective().is_some() {
+        if self.recovery.knows_segments() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
             self.scoreboard.delivered().bytes()
         } else if self.config.habits == Habits::Linux {
@@ -390,9 +387,7 @@ impl Sender {
         let send = &self.send.sequence;
         self.rtt.on_sample(earliest, send.unacknowledged, send.next);
         self.statistics.rtt.record(earliest);
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_rtt(latest, now);
-        }
+        self.recovery.on_rtt(latest, now);
     }
 
     /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and

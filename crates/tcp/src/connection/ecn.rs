@@ -6,6 +6,7 @@ use super::{Connection, Sender};
 use crate::EcnMode;
 use crate::congestion::Congestion;
 use crate::rate_sample::RecoveryPhase;
+use crate::recovery::LossRecovery;
 
 /// Both flags: "ECN-setup SYN" (RFC 3168 section 6.1.1).
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);

@@ -4,6 +4,7 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, State};
 use crate::rate_sample::RecoveryPhase;
+use crate::recovery::LossRecovery;
 
 /// Linux's names for where loss recovery stands (tcp_ca_state).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -96,7 +96,7 @@ impl Sender {
         };
         let sequence = &self.send.sequence;
         let segment = self.negotiated.segment;
-        let selective = self.recovery.selective().is_some();
+        let selective = self.recovery.knows_segments();
         if acknowledged > 0 {
             rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
         }
@@ -152,7 +152,7 @@ impl Sender {
     /// The retransmission timer has expired: without SACK, what was in flight is taken for lost, from
     /// the first segment on.
     pub(super) fn all_lost(&mut self, in_flight: u64, now: Time) {
-        if self.recovery.selective().is_some() {
+        if self.recovery.knows_segments() {
             return;
         }
         let Some(rate) = &mut self.delivery_rate else {

@@ -12,7 +12,7 @@ use super::{Connection, Sender, State};
 use crate::config::{Habits, PathMtuDiscovery};
 use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
-use crate::recovery::Retransmission;
+use crate::recovery::{Again, LossRecovery, Retransmission};
 
 /// RFC 1191 section 7: lengths that links have, for routers that do not say theirs.
 const PLATEAUS: [u32; 11] = [
@@ -199,16 +199,17 @@ impl Sender {
         if !self.scoreboard.has_longer(segment, self.send.end) {
             return;
         }
-        let sequence = &mut self.send.sequence;
-        if let Some(selective) = self.recovery.selective_mut() {
+        if self.recovery.knows_segments() {
             self.scoreboard.shorten(segment, self.send.end);
-            selective.on_shortened(sequence);
-            self.timers.review();
-        } else {
-            self.send.timed_out_below = sequence.highest;
-            // (With Fast Open, our SYN may be outstanding still. It is none too long.)
-            sequence.next = sequence.unacknowledged.max(1);
-            self.recovery.on_timeout(sequence);
+        }
+        let sequence = &mut self.send.sequence;
+        match self.recovery.on_shortened(sequence) {
+            Again::Marked => self.timers.review(),
+            Again::All => {
+                self.send.timed_out_below = sequence.highest;
+                // (With Fast Open, our SYN may be outstanding still. It is none too long.)
+                sequence.next = sequence.unacknowledged.max(1);
+            }
         }
         self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
     }
@@ -258,7 +259,7 @@ impl Sender {
         if segment < self.negotiated.segment {
             self.statistics.path_mtu_reductions += 1;
             self.set_segment(segment);
-            if self.recovery.selective().is_some() {
+            if self.recovery.knows_segments() {
                 self.scoreboard.shorten(segment, self.send.end);
             }
         }
@@ -344,7 +345,7 @@ impl Sender {
             search.probe = None;
         }
         // Without SACK, fast recovery sends it again, in as many segments as it takes.
-        if self.recovery.selective().is_some() {
+        if self.recovery.knows_segments() {
             self.resend_shorter(now);
         }
         true

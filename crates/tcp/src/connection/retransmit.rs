@@ -39,8 +39,7 @@ impl Connection {
         let segment = u64::from(self.sender.negotiated.segment);
         let mut sent = 0;
         while window >= segment + self.in_flight()
-            && let Some(selective) = self.sender.recovery.selective_mut()
-            && let Some(suspect) = selective.next_suspect(&mut self.sender.scoreboard)
+            && let Some(suspect) = (self.sender.recovery).next_suspect(&mut self.sender.scoreboard)
         {
             let again = Retransmission {
                 position: suspect.position,
@@ -87,9 +86,7 @@ impl Connection {
             return;
         }
         self.sender.statistics.loss_probes += 1;
-        if let Some(selective) = self.sender.recovery.selective_mut() {
-            selective.on_probe(&self.sender.send.sequence, new.is_none());
-        }
+        (self.sender.recovery).on_probe(&self.sender.send.sequence, new.is_none());
     }
 }
 

@@ -168,15 +168,15 @@ impl Sender {
         let send = &mut self.send;
         let idle = send.is_idle();
         let highest = send.sequence.highest;
-        if position < highest && self.recovery.selective().is_none() {
+        if position < highest && !self.recovery.knows_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
         if end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
-        if let Some(selective) = self.recovery.selective_mut() {
-            selective.on_sent(end - position);
+        if self.recovery.knows_segments() {
+            self.recovery.on_sent(end - position);
             self.timers.review();
         }
         send.sequence.next = send.sequence.next.max(end);
@@ -289,9 +289,7 @@ impl Sender {
     #[inline]
     pub fn sending_window(&self) -> u64 {
         let window = self.congestion.window().congestion_window;
-        self.recovery
-            .selective()
-            .map_or(window, |selective| selective.window(window))
+        self.recovery.window(window)
     }
 
     /// The congestion window, in bytes, without the inflation of fast recovery.

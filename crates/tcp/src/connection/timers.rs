@@ -7,7 +7,7 @@ use bentpipe_types::{Ctx, Span, Time};
 use super::{Connection, Events, Sender, State};
 use crate::config::Habits;
 use crate::congestion::Congestion;
-use crate::recovery::{Arrival, LossRecovery};
+use crate::recovery::{Again, Arrival, LossRecovery, TimedOut};
 
 /// Later than any deadline.
 const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -208,7 +208,7 @@ impl Connection {
     /// The peer's window was too small to send for too long.
     fn probe(&mut self, cx: &mut Ctx<'_>) {
         let position = self.sender.send.sequence.unacknowledged;
-        let selective = self.sender.recovery.selective().is_some();
+        let selective = self.sender.recovery.knows_segments();
         if selective && position < self.sender.send.sequence.next && self.sender.send.window > 0 {
             // A probe's byte, sent before: it goes again like anything that is lost.
             self.sender.scoreboard.mark_first();
@@ -327,7 +327,7 @@ impl Sender {
             // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
             let in_flight = self.in_flight();
             self.all_lost(in_flight, now);
-            let flight_size = if self.recovery.selective().is_some() {
+            let flight_size = if self.recovery.knows_segments() {
                 self.congested_flight(self.send.sequence.outstanding())
             } else {
                 in_flight
@@ -353,16 +353,16 @@ impl Sender {
         }
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);
-        let Some(selective) = self.recovery.selective() else {
+        if !self.recovery.knows_segments() {
             return;
-        };
-        if let Some(at) = selective.reordering_deadline() {
+        }
+        if let Some(at) = self.recovery.reordering_deadline() {
             self.timers.early = at;
             self.timers.early_purpose = Early::Reordering;
             return;
         }
         let probes = synchronized && !self.send.is_idle() && self.timers.runs(Purpose::Retransmit);
-        let wait = selective
+        let wait = (self.recovery)
             .probe_timeout(&self.scoreboard, self.rtt.smoothed())
             .filter(|_| probes);
         // RFC 8985 section 7.2: no later than the retransmission timer
@@ -383,12 +383,9 @@ impl Sender {
         // Nothing has arrived.
         self.scoreboard
             .acknowledge(sequence.unacknowledged, arrival);
-        let Some(selective) = self.recovery.selective_mut() else {
-            return;
-        };
         let smoothed_rtt = self.rtt.smoothed();
-        let reaction =
-            selective.on_reordering_timer(sequence, &mut self.scoreboard, smoothed_rtt, now);
+        let board = &mut self.scoreboard;
+        let reaction = (self.recovery).on_reordering_timer(sequence, board, smoothed_rtt, now);
         self.timers.review();
         self.react(reaction, now);
         self.note_losses(now);
@@ -404,20 +401,26 @@ impl Sender {
 
     /// After a timeout: what is outstanding is sent again as the window opens.
     fn everything_is_lost(&mut self, reduces: bool, now: Time) {
-        let smoothed_rtt = self.rtt.smoothed();
+        let timeout = TimedOut {
+            reduces,
+            smoothed_rtt: self.rtt.smoothed(),
+            now,
+        };
         let sequence = &mut self.send.sequence;
-        if let Some(selective) = self.recovery.selective_mut() {
-            let board = &mut self.scoreboard;
+        let board = &mut self.scoreboard;
+        if self.recovery.knows_segments() {
             board.forget_newly_lost();
-            selective.on_retransmission_timeout(sequence, board, reduces, smoothed_rtt, now);
-            self.timers.review();
-            self.note_losses(now);
-            return;
         }
-        // Reno and NewReno go back to the first segment not acknowledged.
-        self.send.timed_out_below = sequence.highest;
-        sequence.next = sequence.unacknowledged;
-        self.recovery.on_timeout(sequence);
+        match self.recovery.on_timeout(&timeout, sequence, board) {
+            Again::Marked => {
+                self.timers.review();
+                self.note_losses(now);
+            }
+            Again::All => {
+                self.send.timed_out_below = sequence.highest;
+                sequence.next = sequence.unacknowledged;
+            }
+        }
     }
 
     /// How long a window that is too small may keep us from sending.

@@ -164,6 +164,117 @@ pub trait LossRecovery {
 
     /// Is fast recovery under way?
     fn is_recovering(&self) -> bool;
+
+    /// The retransmission timer has expired. What is outstanding is to be sent again; where that means
+    /// everything from SND.UNA on, the connection goes back there: [`Again::All`].
+    fn on_timeout(
+        &mut self,
+        timeout: &TimedOut,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Again;
+
+    /// What was too long for the path goes again in shorter segments, and is no sign of congestion. Where
+    /// segments are known one by one, those on the scoreboard are split and marked already.
+    fn on_shortened(&mut self, send: &SendSequence) -> Again;
+
+    // What follows is for recoveries that know of each segment whether it has arrived.
+
+    /// Does it, by what the peer says (SACK)? Then the scoreboard is told what an acknowledgment says, a
+    /// segment sent again is known from the first, and time is looked at between acknowledgments.
+    fn knows_segments(&self) -> bool {
+        false
+    }
+
+    /// Must the scoreboard watch retransmissions in the order of leaving?
+    fn watches_retransmissions(&self) -> bool {
+        false
+    }
+
+    /// Where it stands.
+    fn phase(&self) -> RecoveryPhase {
+        if self.is_recovering() {
+            RecoveryPhase::FastRecovery
+        } else {
+            RecoveryPhase::Open
+        }
+    }
+
+    /// The shortest round trip that it knows of.
+    fn minimum_rtt(&self) -> Span {
+        Arrival::default().minimum_rtt
+    }
+
+    /// A round trip was measured.
+    fn on_rtt(&mut self, _rtt: Span, _now: Time) {}
+
+    /// `bytes` were sent, for the first time or again.
+    fn on_sent(&mut self, _bytes: u64) {}
+
+    /// What may be in flight, where the window rule allows `window`.
+    fn window(&self, window: u64) -> u64 {
+        window
+    }
+
+    /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
+    /// arrive.
+    fn regulate(
+        &mut self,
+        _target: u64,
+        _advances: bool,
+        _send: &SendSequence,
+        _board: &Scoreboard,
+    ) {
+    }
+
+    /// What to send again when the window has room and there is nothing new.
+    fn next_suspect(&mut self, _board: &mut Scoreboard) -> Option<LostSegment> {
+        None
+    }
+
+    /// When it wants to look again at what may be lost.
+    fn reordering_deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// That time has come; the scoreboard was told the time.
+    fn on_reordering_timer(
+        &mut self,
+        _send: &SendSequence,
+        _board: &mut Scoreboard,
+        _smoothed_rtt: Option<Span>,
+        _now: Time,
+    ) -> Reaction {
+        Reaction::Hold
+    }
+
+    /// How long to wait for an acknowledgment before a probe, if one is due at all.
+    fn probe_timeout(&self, _board: &Scoreboard, _smoothed_rtt: Option<Span>) -> Option<Span> {
+        None
+    }
+
+    /// A probe was sent.
+    fn on_probe(&mut self, _send: &SendSequence, _retransmission: bool) {}
+}
+
+/// The retransmission timer has expired.
+#[derive(Clone, Copy, Debug)]
+pub struct TimedOut {
+    /// The window suffers for it.
+    pub reduces: bool,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Option<Span>,
+    /// The time.
+    pub now: Time,
+}
+
+/// What is to be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// Everything from SND.UNA on.
+    All,
+    /// What the scoreboard has marked.
+    Marked,
 }
 
 /// The loss recovery of one connection.
@@ -197,49 +308,6 @@ impl Recovery {
             RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => Self::NewReno(
                 NewReno::new(config.limited_transmit, config.newreno_impatient),
             ),
-        }
-    }
-
-    /// Recovery by SACK blocks, if it is.
-    #[inline]
-    pub(crate) fn selective(&self) -> Option<&Selective> {
-        match self {
-            Self::Selective(selective) => Some(selective),
-            _ => None,
-        }
-    }
-
-    /// Recovery by SACK blocks, if it is.
-    #[inline]
-    pub(crate) fn selective_mut(&mut self) -> Option<&mut Selective> {
-        match self {
-            Self::Selective(selective) => Some(selective),
-            _ => None,
-        }
-    }
-
-    /// Must the scoreboard watch retransmissions?
-    pub(crate) fn watches_retransmissions(&self) -> bool {
-        self.selective()
-            .is_some_and(Selective::watches_retransmissions)
-    }
-
-    /// The retransmission timer has expired, in Reno and NewReno: everything from `unacknowledged`
-    /// on will be sent again.
-    pub(crate) fn on_timeout(&mut self, send: &SendSequence) {
-        match self {
-            Self::Reno(reno) => reno.on_timeout(send),
-            Self::NewReno(newreno) => newreno.on_timeout(send),
-            Self::Selective(_) => {}
-        }
-    }
-
-    /// Where it stands.
-    pub(crate) fn phase(&self) -> RecoveryPhase {
-        match self {
-            Self::Selective(selective) => selective.phase(),
-            _ if self.is_recovering() => RecoveryPhase::FastRecovery,
-            _ => RecoveryPhase::Open,
         }
     }
 }
@@ -279,6 +347,84 @@ impl LossRecovery for Recovery {
 
     fn is_recovering(&self) -> bool {
         dispatch!(self, r => r.is_recovering())
+    }
+
+    fn on_timeout(
+        &mut self,
+        timeout: &TimedOut,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Again {
+        dispatch!(self, r => r.on_timeout(timeout, send, board))
+    }
+
+    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+        dispatch!(self, r => r.on_shortened(send))
+    }
+
+    #[inline]
+    fn knows_segments(&self) -> bool {
+        dispatch!(self, r => r.knows_segments())
+    }
+
+    fn watches_retransmissions(&self) -> bool {
+        dispatch!(self, r => r.watches_retransmissions())
+    }
+
+    fn phase(&self) -> RecoveryPhase {
+        dispatch!(self, r => r.phase())
+    }
+
+    #[inline]
+    fn minimum_rtt(&self) -> Span {
+        dispatch!(self, r => r.minimum_rtt())
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, rtt: Span, now: Time) {
+        dispatch!(self, r => r.on_rtt(rtt, now));
+    }
+
+    #[inline]
+    fn on_sent(&mut self, bytes: u64) {
+        dispatch!(self, r => r.on_sent(bytes));
+    }
+
+    #[inline]
+    fn window(&self, window: u64) -> u64 {
+        dispatch!(self, r => r.window(window))
+    }
+
+    fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {
+        dispatch!(self, r => r.regulate(target, advances, send, board));
+    }
+
+    fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
+        dispatch!(self, r => r.next_suspect(board))
+    }
+
+    #[inline]
+    fn reordering_deadline(&self) -> Option<Time> {
+        dispatch!(self, r => r.reordering_deadline())
+    }
+
+    fn on_reordering_timer(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) -> Reaction {
+        dispatch!(self, r => r.on_reordering_timer(send, board, smoothed_rtt, now))
+    }
+
+    #[inline]
+    fn probe_timeout(&self, board: &Scoreboard, smoothed_rtt: Option<Span>) -> Option<Span> {
+        dispatch!(self, r => r.probe_timeout(board, smoothed_rtt))
+    }
+
+    fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
+        dispatch!(self, r => r.on_probe(send, retransmission));
     }
 }
 

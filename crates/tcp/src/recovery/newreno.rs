@@ -3,7 +3,10 @@
 use bentpipe_types::Time;
 
 use super::fast_retransmit::FastRetransmit;
-use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence};
+use super::{
+    Acknowledgment, Again, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence,
+    TimedOut,
+};
 
 /// Recovery that sends one lost segment again per round trip, until all that was outstanding when it
 /// began is acknowledged.
@@ -43,13 +46,6 @@ impl NewReno {
         let restart_timer = self.first_partial || !self.impatient;
         self.first_partial = false;
         Reaction::Partial { restart_timer }
-    }
-
-    /// The retransmission timer has expired: everything from `unacknowledged` on will be sent again.
-    pub fn on_timeout(&mut self, send: &SendSequence) {
-        self.fast.reset();
-        // RFC 6582 section 3.2 step 4
-        self.recover = send.highest;
     }
 }
 
@@ -108,5 +104,21 @@ impl LossRecovery for NewReno {
 
     fn is_recovering(&self) -> bool {
         self.fast.is_recovering()
+    }
+
+    fn on_timeout(
+        &mut self,
+        _timeout: &TimedOut,
+        send: &SendSequence,
+        _board: &mut Scoreboard,
+    ) -> Again {
+        self.on_shortened(send)
+    }
+
+    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+        self.fast.reset();
+        // RFC 6582 section 3.2 step 4
+        self.recover = send.highest;
+        Again::All
     }
 }

@@ -3,7 +3,10 @@
 use bentpipe_types::Time;
 
 use super::fast_retransmit::FastRetransmit;
-use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence};
+use super::{
+    Acknowledgment, Again, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence,
+    TimedOut,
+};
 
 /// Recovery that ends with the first acknowledgment of new data, however much is still missing. Of
 /// two segments lost in a window, the second costs a second halving, or a timeout.
@@ -24,12 +27,6 @@ impl Reno {
             fast: FastRetransmit::new(limited_transmit),
             recover: 0,
         }
-    }
-
-    /// The retransmission timer has expired: everything from `unacknowledged` on will be sent again.
-    pub fn on_timeout(&mut self, send: &SendSequence) {
-        self.fast.reset();
-        self.recover = send.highest;
     }
 }
 
@@ -87,5 +84,20 @@ impl LossRecovery for Reno {
 
     fn is_recovering(&self) -> bool {
         self.fast.is_recovering()
+    }
+
+    fn on_timeout(
+        &mut self,
+        _timeout: &TimedOut,
+        send: &SendSequence,
+        _board: &mut Scoreboard,
+    ) -> Again {
+        self.on_shortened(send)
+    }
+
+    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+        self.fast.reset();
+        self.recover = send.highest;
+        Again::All
     }
 }

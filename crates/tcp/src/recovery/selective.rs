@@ -19,7 +19,9 @@ use super::rack::Rack;
 use super::scoreboard::{LostSegment, Scoreboard};
 use super::tail_loss_probe::{TailLossProbe, Verdict};
 use super::undo::Undo;
-use super::{Acknowledgment, LossRecovery, Reaction, Retransmission, SendSequence};
+use super::{
+    Acknowledgment, Again, LossRecovery, Reaction, Retransmission, SendSequence, TimedOut,
+};
 use crate::{Config, RecoveryPhase};
 
 /// Where recovery stands, and the position that ends it: RFC 6675's RecoveryPoint.
@@ -89,31 +91,6 @@ impl Selective {
             undoes: config.undo,
             undo: Undo::default(),
         }
-    }
-
-    /// Must the scoreboard watch retransmissions in the order of leaving?
-    pub(crate) const fn watches_retransmissions(&self) -> bool {
-        matches!(self.detection, Detection::Rack(_))
-    }
-
-    /// Where recovery stands.
-    pub(crate) const fn phase(&self) -> RecoveryPhase {
-        match self.state {
-            State::Open => RecoveryPhase::Open,
-            State::Fast { .. } => RecoveryPhase::FastRecovery,
-            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
-        }
-    }
-
-    /// The shortest round trip that RACK knows of.
-    pub(crate) fn minimum_rtt(&self) -> Span {
-        self.detection.minimum_rtt()
-    }
-
-    /// A round trip was measured.
-    #[inline]
-    pub(crate) fn on_rtt(&mut self, rtt: Span, now: Time) {
-        self.detection.on_rtt(rtt, now);
     }
 
     /// An acknowledgment about which there is something to think.
@@ -225,54 +202,6 @@ impl Selective {
         board.unmark_lost();
     }
 
-    /// The window in fast recovery, after each acknowledgment of it; `target` is where it is to
-    /// arrive.
-    pub(crate) fn regulate(
-        &mut self,
-        target: u64,
-        advances: bool,
-        send: &SendSequence,
-        board: &Scoreboard,
-    ) {
-        if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
-            return;
-        }
-        let delivered = board.delivered().bytes();
-        if self.reduction.is_some() && delivered == 0 {
-            return; // RFC 9937 section 6.2
-        }
-        let reduction = self.reduction.get_or_insert_with(|| {
-            ProportionalRateReduction::new(
-                send.outstanding(),
-                board.sacked(),
-                delivered,
-                send.segment,
-            )
-        });
-        let ack = RecoveryAck {
-            delivered,
-            in_flight: board.pipe(send.outstanding()),
-            safe: advances && board.newly_lost() == 0,
-        };
-        reduction.on_ack(ack, target);
-    }
-
-    /// What may be in flight, where the window rule allows `window`.
-    #[inline]
-    pub(crate) fn window(&self, window: u64) -> u64 {
-        self.reduction
-            .as_ref()
-            .map_or(window, ProportionalRateReduction::window)
-    }
-
-    /// `bytes` were sent, for the first time or again.
-    #[inline]
-    pub(crate) fn on_sent(&mut self, bytes: u64) {
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent(bytes);
-        }
-    }
-
     /// May something be sent again that is not known to be lost?
     #[inline]
     fn may_suspect(&self) -> bool {
@@ -280,20 +209,6 @@ impl Selective {
             (self.state, &self.detection),
             (State::Fast { .. }, Detection::Sacked(_))
         )
-    }
-
-    /// What to send again when the window has room and there is nothing new: RFC 6675 section 4,
-    /// NextSeg, rules 3 and 4.
-    pub(crate) fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
-        if !self.may_suspect() {
-            return None;
-        }
-        let suspect = board.next_suspect();
-        if suspect.is_some() || self.rescued {
-            return suspect;
-        }
-        self.rescued = true;
-        board.highest_not_sacked()
     }
 }
 
@@ -360,5 +275,119 @@ impl LossRecovery for Selective {
 
     fn is_recovering(&self) -> bool {
         matches!(self.state, State::Fast { .. })
+    }
+
+    fn watches_retransmissions(&self) -> bool {
+        matches!(self.detection, Detection::Rack(_))
+    }
+
+    fn phase(&self) -> RecoveryPhase {
+        match self.state {
+            State::Open => RecoveryPhase::Open,
+            State::Fast { .. } => RecoveryPhase::FastRecovery,
+            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
+        }
+    }
+
+    fn minimum_rtt(&self) -> Span {
+        self.detection.minimum_rtt()
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, rtt: Span, now: Time) {
+        self.detection.on_rtt(rtt, now);
+    }
+
+    fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {
+        if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
+            return;
+        }
+        let delivered = board.delivered().bytes();
+        if self.reduction.is_some() && delivered == 0 {
+            return; // RFC 9937 section 6.2
+        }
+        let reduction = self.reduction.get_or_insert_with(|| {
+            ProportionalRateReduction::new(
+                send.outstanding(),
+                board.sacked(),
+                delivered,
+                send.segment,
+            )
+        });
+        let ack = RecoveryAck {
+            delivered,
+            in_flight: board.pipe(send.outstanding()),
+            safe: advances && board.newly_lost() == 0,
+        };
+        reduction.on_ack(ack, target);
+    }
+
+    #[inline]
+    fn window(&self, window: u64) -> u64 {
+        self.reduction
+            .as_ref()
+            .map_or(window, ProportionalRateReduction::window)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, bytes: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(bytes);
+        }
+    }
+
+    fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
+        if !self.may_suspect() {
+            return None;
+        }
+        let suspect = board.next_suspect();
+        if suspect.is_some() || self.rescued {
+            return suspect;
+        }
+        self.rescued = true;
+        board.highest_not_sacked()
+    }
+
+    fn knows_segments(&self) -> bool {
+        true
+    }
+
+    fn on_timeout(
+        &mut self,
+        timeout: &TimedOut,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+    ) -> Again {
+        self.after_timeout(timeout, send, board);
+        Again::Marked
+    }
+
+    fn on_shortened(&mut self, send: &SendSequence) -> Again {
+        self.after_shortening(send);
+        Again::Marked
+    }
+
+    fn on_reordering_timer(
+        &mut self,
+        send: &SendSequence,
+        board: &mut Scoreboard,
+        smoothed_rtt: Option<Span>,
+        now: Time,
+    ) -> Reaction {
+        self.after_reordering(send, board, smoothed_rtt, now)
+    }
+
+    #[inline]
+    fn reordering_deadline(&self) -> Option<Time> {
+        self.detection.deadline()
+    }
+
+    #[inline]
+    fn probe_timeout(&self, board: &Scoreboard, smoothed_rtt: Option<Span>) -> Option<Span> {
+        self.tail_timeout(board, smoothed_rtt)
+    }
+
+    fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
+        self.probe.on_sent(send.highest, retransmission);
     }
 }

@@ -88,7 +88,8 @@ proptest! {
                 }
                 Operation::Timeout => {
                     send.next = send.unacknowledged;
-                    recovery.on_timeout(&send);
+                    let timeout = TimedOut { reduces: true, smoothed_rtt: None, now: Time::ZERO };
+                    let _ = recovery.on_timeout(&timeout, &send, &mut board);
                     prop_assert!(!recovery.is_recovering());
                     prop_assert_eq!(recovery.in_flight(&send, &board), 0);
                     duplicates = 0;

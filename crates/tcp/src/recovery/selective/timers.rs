@@ -5,13 +5,13 @@ use bentpipe_types::{Span, Time};
 use super::super::f_rto::ForwardRto;
 use super::super::rack::Surroundings;
 use super::super::tail_loss_probe::TailLossProbe;
-use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence};
+use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut};
 use super::{Selective, State};
 
 impl Selective {
     /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
     /// the time.
-    pub(crate) fn on_reordering_timer(
+    pub(super) fn after_reordering(
         &mut self,
         send: &SendSequence,
         board: &mut Scoreboard,
@@ -37,16 +37,10 @@ impl Selective {
         Reaction::Hold
     }
 
-    /// When RACK wants to look again.
-    #[inline]
-    pub(crate) fn reordering_deadline(&self) -> Option<Time> {
-        self.detection.deadline()
-    }
-
     /// How long to wait for an acknowledgment before a probe, if one is due at all (RFC 8985
     /// section 7.2).
     #[inline]
-    pub(crate) fn probe_timeout(
+    pub(super) fn tail_timeout(
         &self,
         board: &Scoreboard,
         smoothed_rtt: Option<Span>,
@@ -58,14 +52,9 @@ impl Selective {
         due.then(|| TailLossProbe::timeout(smoothed_rtt, board.segments() == 1))
     }
 
-    /// A probe was sent.
-    pub(crate) fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
-        self.probe.on_sent(send.highest, retransmission);
-    }
-
     /// What was too long for the path goes again in shorter segments: like after a timeout, but that
     /// nothing is to be found out about it, nor taken back.
-    pub(crate) fn on_shortened(&mut self, send: &SendSequence) {
+    pub(super) fn after_shortening(&mut self, send: &SendSequence) {
         self.undo.stop();
         self.probe.forget();
         self.reduction = None;
@@ -76,15 +65,18 @@ impl Selective {
         };
     }
 
-    /// The timer has expired; `reduces`: the window suffers for it.
-    pub(crate) fn on_retransmission_timeout(
+    /// The timer has expired.
+    pub(super) fn after_timeout(
         &mut self,
+        timeout: &TimedOut,
         send: &SendSequence,
         board: &mut Scoreboard,
-        reduces: bool,
-        smoothed_rtt: Option<Span>,
-        now: Time,
     ) {
+        let TimedOut {
+            reduces,
+            smoothed_rtt,
+            now,
+        } = *timeout;
         if self.undoes && reduces {
             self.undo
                 .start(send.unacknowledged, board.retransmitted_segments());
