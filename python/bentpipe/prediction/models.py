@@ -182,15 +182,14 @@ def _limits(path: FlowPath) -> dict[str, float]:
     round_trip_s = propagation_s + packet_s
     if not path.compresses_uplink:
         round_trip_s += float(asymmetric.ack_time_s)
-    limits = {
-        "window": 8.0 * path.window_bytes / round_trip_s,
-        "downlink": float(asymmetric.capacity_bps),
-    }
+    limits = {"downlink": float(asymmetric.capacity_bps)}
     if path.windows:
         # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
-        del limits["window"]
         for each in path.windows:
             limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
+    elif not path.intervening:
+        # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
+        limits["window"] = 8.0 * path.window_bytes / round_trip_s
     if path.compresses_downlink:
         # The headers may shrink to nothing.
         limits["downlink"] *= path.packet_bytes / path.segment_bytes
@@ -200,7 +199,7 @@ def _limits(path: FlowPath) -> dict[str, float]:
         # Of the transfer, the last byte travels one way after as many round trips as slow start
         # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
         rounds = 0
-        if path.congestion_control in _AT_MOST_DOUBLING:
+        if path.congestion_control in _AT_MOST_DOUBLING and not path.intervening:
             segments = math.ceil(path.transfer_bytes / path.segment_bytes)
             rounds = max(0, math.ceil(math.log2(segments / path.initial_window_segments + 1)) - 1)
         start_up_s = rounds * propagation_s + path.propagation_down_s
