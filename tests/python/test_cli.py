@@ -398,7 +398,7 @@ def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
     # Each of them costs more than the run itself: rich alone is a third of the start.
-    heavy = {"numpy", "matplotlib", "pyarrow", "jinja2", "pydantic", "rich", "rich.table"}
+    heavy = {"numpy", "matplotlib", "pyarrow", "jinja2", "pydantic", "rich", "tomllib"}
     for options in (["--json"], []):
         process = subprocess.run(
             [sys.executable, "-c", script, "run", str(small), *options],

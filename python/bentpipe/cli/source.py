@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -38,6 +37,8 @@ def told_apart(scenario: Scenario, *, command: str) -> Iterator[None]:
 
 
 def _is_sweep(scenario: Scenario) -> bool:
+    import tomllib
+
     try:
         text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
         keys = tomllib.loads(text).keys()
