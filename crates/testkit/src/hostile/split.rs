@@ -369,7 +369,7 @@ impl<'a> Chain<'a> {
     fn check(&self) -> Result<(), String> {
         for side in [A, B] {
             if let Some(tcp) = &self.hosts[side] {
-                let buffer = self.case.configs[side].receive_buffer;
+                let buffer = self.case.configs[side].most_received();
                 check(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
                 if tcp.delivered_offset() > self.written[1 - side] {
                     return Err(self.about(side, "it has more than was written"));
