@@ -49,9 +49,10 @@ pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window}
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    CaptureRequest, Closing, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
-    LinkSummary, MANY_RECORDS, Outside, RESULTS_VERSION, RttSummary, Run, RunError, RunOptions,
-    RunOutput, Summary,
+    ApplicationSummary, CaptureRequest, Closing, Counted, CountersSummary, FlowSummary,
+    GatewaySummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside,
+    PageSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
+    RunOptions, RunOutput, Summary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,

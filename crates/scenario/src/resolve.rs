@@ -1,6 +1,7 @@
 //! From what a file says to what it means: defaults filled in, names looked up, limits kept.
 
 mod acks;
+mod app;
 mod directory;
 mod flows;
 mod gateways;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bentpipe_link::BurstSettings;
+use bentpipe_sim::Traffic;
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Window};
 use crate::schema::{
-    BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn, HyblaFile,
-    IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom, RtoRule,
-    SlowStart, words::words,
+    AppKind, BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn,
+    HyblaFile, IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
+    RtoRule, SlowStart, words::words,
 };
 use crate::{Acks, Gateway, Queue};
 
@@ -243,9 +244,9 @@ pub enum RandomErrors {
 pub struct Flow {
     /// Its name: `download-3` for the third that a counted host made.
     pub name: String,
-    /// The host that sends, by index.
+    /// The host that begins, by index.
     pub from: usize,
-    /// The host that receives, by index; another one.
+    /// The host that it speaks to, by index; another one.
     pub to: usize,
     /// When it opens the connection; before the end.
     pub start: Time,
@@ -253,14 +254,16 @@ pub struct Flow {
     pub app: App,
 }
 
-/// What a flow sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a flow does.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum App {
-    /// As much as TCP takes.
+    /// One transfer from the host that opens: as much as TCP takes.
     Bulk {
         /// Bytes to transfer, above zero; none: until the end.
         size: Option<Bytes>,
     },
+    /// Anything else.
+    Other(AppKind, Traffic),
 }
 
 /// What to record over time.

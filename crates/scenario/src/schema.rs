@@ -28,7 +28,9 @@ pub use congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
     InitialThreshold,
 };
-pub use flow::{AppFile, AppKind, FlowFile};
+pub use flow::{
+    AppFile, AppKind, DirectionName, FlowFile, HttpName, PageName, TlsName, TransportName,
+};
 pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };

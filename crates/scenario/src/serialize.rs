@@ -1,5 +1,7 @@
 //! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
 
+use bentpipe_sim::Traffic;
+use bentpipe_sim::applications::{self, PageModel};
 use bentpipe_tcp::BufferSizes;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 
 use bentpipe_types::Span;
 
-use crate::quantity::{DelayedAck, Interval, QueueLimit, Window};
+use crate::quantity::{DelayedAck, Interval, QueueLimit, RandomLength, RandomSize, Window};
 use crate::schema::GatewayKind;
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
@@ -318,11 +320,7 @@ fn errors(errors: &Errors) -> Value {
 }
 
 fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
-    let app = match flow.app {
-        App::Bulk { size } => {
-            json!({ "kind": "bulk", "size_bytes": size.map(bentpipe_types::Bytes::get) })
-        }
-    };
+    let app = app(&flow.app);
     json!({
         "name": flow.name,
         "from": name_of(flow.from),
@@ -330,6 +328,75 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
         "start_s": flow.start.as_secs_f64(),
         "app": app,
     })
+}
+
+fn app(app: &App) -> Value {
+    let (kind, traffic) = match app {
+        App::Bulk { size } => {
+            return json!({ "kind": "bulk", "size_bytes": size.map(bentpipe_types::Bytes::get) });
+        }
+        App::Other(kind, traffic) => (kind, traffic),
+    };
+    let mut data = match traffic {
+        Traffic::Bulk(bulk) => json!({
+            "size_bytes": bulk.size,
+            "direction": match bulk.direction {
+                applications::Direction::Upload => "upload",
+                applications::Direction::Download => "download",
+                applications::Direction::Both => "both",
+            },
+            "transfers": bulk.transfers,
+            "pause_s": bulk.pause.as_secs_f64(),
+        }),
+        Traffic::RequestResponse(ask) => json!({
+            "request": RandomSize(ask.request).to_string(),
+            "response": RandomSize(ask.response).to_string(),
+            "think_s": ask.think.as_secs_f64(),
+            "pause": RandomLength(ask.pause).to_string(),
+            "requests": ask.count,
+        }),
+        Traffic::Web(web) => json!({
+            "http": match web.http {
+                applications::Http::One => "1.1",
+                applications::Http::Two => "2",
+            },
+            "tls": match web.tls {
+                applications::Tls::Off => "off",
+                applications::Tls::V1_2 => "1.2",
+                applications::Tls::V1_3 => "1.3",
+            },
+            "resumption": web.resumption,
+            "page": match web.page {
+                PageModel::WebAlmanac => json!("web-almanac"),
+                PageModel::ThreeGpp => json!("3gpp"),
+                PageModel::Fixed { document, objects, size } => json!({
+                    "document_bytes": document,
+                    "objects": objects,
+                    "object_bytes": size,
+                }),
+            },
+            "levels": web.levels,
+            "request_bytes": web.request,
+            "think_s": web.think.as_secs_f64(),
+            "reading": RandomLength(web.reading).to_string(),
+            "pages": web.count,
+        }),
+        Traffic::Packets(packets) => json!({
+            "transport": match packets.transport {
+                applications::Transport::Udp => "udp",
+                applications::Transport::Tcp => "tcp",
+            },
+            "size": RandomSize(packets.size).to_string(),
+            "interval": RandomLength(packets.interval).to_string(),
+            "on": packets.bursts.map(|(on, _)| RandomLength(on).to_string()),
+            "off": packets.bursts.map(|(_, off)| RandomLength(off).to_string()),
+            "lasts_s": packets.lasts.map(bentpipe_types::Span::as_secs_f64),
+        }),
+    };
+    if let Value::Object(data) = &mut data {
+        data.insert("kind".to_owned(), json!(kind));
+    }
+    data
 }
 
 fn probes(probes: &Probes) -> Value {

@@ -465,8 +465,8 @@ fn words() {
         ),
         (
             r#""bulk""#,
-            r#""request-response""#,
-            r#"geo.toml:29: flows.download.app.kind: "request-response" is not built yet; built: "bulk""#,
+            r#""voice""#,
+            r#"geo.toml:29: flows.download.app.kind: "voice" is not built yet; built: "bulk", "request-response", "web", "packets""#,
         ),
     ]);
 }

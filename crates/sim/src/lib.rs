@@ -13,7 +13,8 @@ mod schedule;
 mod tap;
 mod topology;
 
-pub use bentpipe_host::Traffic;
+pub use bentpipe_host::report;
+pub use bentpipe_host::{Distribution, Report, Traffic, applications};
 pub use network::{Departure, Network, Progress};
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,

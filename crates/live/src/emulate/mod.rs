@@ -285,7 +285,12 @@ fn prepare(
         let (Some(from), Some(to)) = (place(flow.from), place(flow.to)) else {
             return Err(EmulateError::Failed(format!("{}: no host", flow.name)));
         };
-        let App::Bulk { size } = flow.app;
+        let App::Bulk { size } = flow.app else {
+            let name = &flow.name;
+            return Err(EmulateError::Request(format!(
+                "flows.{name}.app: emulated flows are single bulk uploads as yet"
+            )));
+        };
         let local = SocketAddrV4::new(hosts[from].address, FIRST_SENDER + index as u16);
         let remote = SocketAddrV4::new(hosts[to].address, FIRST_PORT + index as u16);
         let listener = hosts[to].space.enter(|| ends::listen(remote))??;

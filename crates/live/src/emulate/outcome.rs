@@ -73,7 +73,10 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
 
 fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
     let flow = &scenario.flows[ran.index];
-    let App::Bulk { size } = flow.app;
+    let size = match flow.app {
+        App::Bulk { size } => size,
+        App::Other(..) => None,
+    };
     let bytes = ran.received.bytes;
     let finish = (ran.received.curve.last())
         .filter(|(_, bytes)| size.is_some_and(|size| *bytes >= size.get()))

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bentpipe_types::{Bytes, Span, Time};
+use bentpipe_types::{Span, Time};
 
 use super::directory::{Directory, Members, member_name, pairs};
-use super::fault;
+use super::{app, fault};
 use crate::document::Fault;
 use crate::error::quoted;
 use crate::quantity::Length;
-use crate::schema::{AppFile, AppKind, FlowFile, Named};
-use crate::{App, Flow, Link, Node, NodeKind};
+use crate::schema::{FlowFile, Named};
+use crate::{Flow, Link, Node, NodeKind};
 
 /// How many flows each table makes.
 pub(super) fn count<'a>(
@@ -88,8 +88,8 @@ pub(super) fn resolve(
             );
             return Err(fault(&["flows", name, "spacing"], message));
         }
-        let app =
-            app_of(&flow.app).map_err(|message| fault(&["flows", name, "app", "size"], message))?;
+        let app = app::resolve(&flow.app)
+            .map_err(|(key, message)| fault(&["flows", name, "app", key], message))?;
         resolved.extend((0..count.unwrap_or(1)).map(|n| Flow {
             name: member_name(name, count, n),
             from: from.nth(n),
@@ -99,17 +99,6 @@ pub(super) fn resolve(
         }));
     }
     Ok(resolved)
-}
-
-fn app_of(file: &AppFile) -> Result<App, &'static str> {
-    match file.kind {
-        AppKind::Bulk => match file.size {
-            Some(size) if size.0 == Bytes::ZERO => Err(r#"expected at least "1 B""#),
-            size => Ok(App::Bulk {
-                size: size.map(|size| size.0),
-            }),
-        },
-    }
 }
 
 /// Every flow joins two hosts that a route joins. Only gateways forward.

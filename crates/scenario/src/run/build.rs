@@ -10,7 +10,7 @@ use bentpipe_tcp::{
     QuickAcks as TcpQuickAcks, RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule,
     SlowStartKind,
 };
-use bentpipe_types::{IpVersion, Span, Time};
+use bentpipe_types::{Bytes, IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
@@ -71,13 +71,16 @@ pub(super) fn network(
     let bytes = !outside.is_empty();
     gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
     for flow in &scenario.flows {
-        let App::Bulk { size } = flow.app;
+        let application = match flow.app {
+            App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
+            App::Other(_, traffic) => traffic,
+        };
         builder.flow(FlowSettings {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
             start: flow.start.since(Time::ZERO),
-            application: Traffic::bulk(size.map(|size| size.get())),
+            application,
             sender: tcp_of(scenario, flow.from, custom)?,
             receiver: tcp_of(scenario, flow.to, custom)?,
         });

@@ -1,5 +1,6 @@
 //! From a scenario to a network that runs, and from there to results.
 
+mod applications;
 mod build;
 mod capture;
 mod congestion;
@@ -21,6 +22,9 @@ use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
 
+pub use applications::{
+    ApplicationSummary, MessagesSummary, PageSummary, Quantiles, ResponsesSummary,
+};
 pub use error::RunError;
 pub use outside::{Closing, Outside};
 pub use summary::{

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::applications::ApplicationSummary;
 use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
@@ -79,6 +80,9 @@ pub struct FlowSummary {
     pub rtt_ms: RttSummary,
     /// What kept the sender from sending more, and for how long.
     pub limited_s: LimitedSummary,
+    /// What its applications tell: `responses`, `pages`, `messages`.
+    #[serde(flatten)]
+    pub application: ApplicationSummary,
 }
 
 /// For how many seconds each of these kept the sender from sending more. Together, they are the time
@@ -242,6 +246,7 @@ impl FlowSummary {
                 .as_ref()
                 .map(|sender| RttSummary::new(&sender.rtt))
                 .unwrap_or_default(),
+            application: ApplicationSummary::new(&flow.report),
             limited_s: flow
                 .sender
                 .as_ref()

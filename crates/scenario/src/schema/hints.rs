@@ -38,7 +38,7 @@ pub(crate) fn is_planned_key(key: &str) -> bool {
 fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
         Some(&"router") => &["hybrid"],
-        Some(&"bulk") => &["packets", "request-response"],
+        Some(&"bulk") => &["ftp", "mail", "voice", "video", "ping"],
         _ => &[],
     };
     planned.contains(&value)
