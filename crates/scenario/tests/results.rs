@@ -76,6 +76,9 @@ fn a_run_has_the_fields_of_the_schema() {
         hosts = { a = {}, b = {} }
         links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", acks.kind = "filter" }
         flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "10 kB" } }
+        flows.g = { from = "a", to = "b", app = { kind = "request-response", response = "1 kB", pause = "1 s" } }
+        flows.h = { from = "a", to = "b", app = { kind = "web", page = "fixed", objects = 1, pages = 1 } }
+        flows.i = { from = "a", to = "b", app = { kind = "packets", size = "10 B", interval = "1 s" } }
     "#;
     let scenario = Scenario::parse(text, "n.toml", &[]).expect("it is right");
     let output = scenario.run(&RunOptions::default()).expect("it runs");

@@ -259,7 +259,19 @@ from = "server"
 to = "client"
 spacing = "20 ms"
 start = "0.5 s"
-app = { kind = "bulk", size = "10 kB" }
+app = { kind = "bulk", size = "10 kB", direction = "both", transfers = 3, pause = "1 s" }
+[flows.ask]
+from = "server"
+to = "client"
+app = { kind = "request-response", request = "uniform(100 B, 1 kB)", response = "pareto(10 kB, 1.2)", think = "50 ms", pause = "exponential(2 s)", requests = 7 }
+[flows.browse]
+from = "server"
+to = "client"
+app = { kind = "web", http = "1.1", tls = "1.2", resumption = true, page = "fixed", document = "20 kB", objects = 3, object_size = "5 kB", levels = 2, request = "500 B", think = "10 ms", reading = "exponential(5 s)", pages = 2 }
+[flows.noise]
+from = "server"
+to = "client"
+app = { kind = "packets", transport = "tcp", size = "exponential(500 B)", interval = "exponential(20 ms)", on = "exponential(1 s)", off = "2 s", lasts = "5 s" }
 [probes]
 series = ["down.goodput", "one.forward.queue"]
 interval = "every-change"

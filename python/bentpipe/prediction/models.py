@@ -128,9 +128,11 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
 
 
 def _ignored(path: FlowPath) -> tuple[str, ...]:
-    return tuple(
-        f"{each.name}: {what}" for each in (*path.downlink, *path.uplink) for what in each.ignored
-    )
+    links = (*path.downlink, *path.uplink)
+    ignored = [f"{each.name}: {what}" for each in links for what in each.ignored]
+    if path.application != "bulk":
+        ignored.insert(0, f"application: {path.application}")
+    return tuple(ignored)
 
 
 def _predict_flow(path: FlowPath) -> FlowPrediction:
@@ -143,6 +145,11 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         return replace(slowest, name=path.flow, like=path.flow, parts=parts)
     asymmetric = path.asymmetric()
     answers = tuple(each(path) for each in _MODELS)
+    if path.application != "bulk":
+        reason = f"it is of one bulk transfer, and this is {path.application}"
+        answers = tuple(
+            ModelAnswer(name=each.name, applies=False, reason=reason) for each in answers
+        )
     limits, estimates = _limits(path), _estimates(path)
     together = limits | estimates
     saturation = None

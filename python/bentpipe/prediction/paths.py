@@ -45,6 +45,8 @@ class FlowPath:
     minimum_rto_s: float
     # None: until the end of the run.
     transfer_bytes: int | None
+    # "bulk" and nothing else is what the models are of.
+    application: str
     # Gateways on the way that end the connection or change its packets.
     intervening: tuple[str, ...]
     # How many other flows use one of the same directions, and the name if it is one.
@@ -325,7 +327,8 @@ def _flow_path(
         segments_per_ack=1 if delayed_ack_s is None else 2,
         quick_acks=receiver["quick_acks"],
         minimum_rto_s=sender["minimum_rto_s"],
-        transfer_bytes=flow["app"]["size_bytes"],
+        transfer_bytes=flow["app"].get("size_bytes"),
+        application=_application(flow["app"]),
         intervening=tuple(
             each.to
             for each in downlink
@@ -341,6 +344,14 @@ def _flow_path(
         slow_start=sender["slow_start"],
         duration_s=duration_s,
     )
+
+
+def _application(app: Table) -> str:
+    """Return what a flow does; "bulk" of a plain transfer from the host that opens."""
+    kind = str(app["kind"])
+    if kind == "bulk" and (app.get("direction", "upload"), app.get("transfers", 1)) != ("upload", 1):
+        return "bulk, not one upload"
+    return kind
 
 
 def _slowest(route: Sequence[Direction], packet_bytes: float) -> Direction:
