@@ -42,7 +42,6 @@ impl Tun {
         let mut builder = DeviceBuilder::new()
             .name(&settings.name)
             .mtu(settings.mtu)
-            .tx_queue_len(settings.queue_packets)
             .enable(true);
         if let Some((address, prefix)) = settings.ipv4 {
             builder = builder.ipv4(address, prefix, None);
@@ -52,6 +51,11 @@ impl Tun {
             builder = builder.ipv6(address, prefix);
         }
         let device = builder.build_sync()?;
+        // In a user namespace, this old way of asking is refused; netlink's is not.
+        match device.set_tx_queue_len(settings.queue_packets) {
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
         device.set_nonblocking(true)?;
         if let Some((address, _)) = settings.ipv6 {
             until_usable(address)?;

@@ -55,6 +55,7 @@ impl Host {
             let mut netlink = Netlink::routes()?;
             netlink.loopback_up()?;
             let interface = nix::net::if_::if_nametoindex("bentpipe")?;
+            netlink.queue_length(interface, QUEUE)?;
             netlink.route(NETWORK, interface, address, metrics(tcp))?;
             // And the rest of the world, if somebody stands for it.
             netlink.route((Ipv4Addr::UNSPECIFIED, 0), interface, address, metrics(tcp))?;

@@ -7,7 +7,7 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
     NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::link::{LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
     RouteScope, RouteType,
@@ -94,6 +94,15 @@ impl Netlink {
         message.header.index = 1; // in every namespace
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
+        self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
+    }
+
+    /// Sets how many packets may wait at an interface.
+    pub(crate) fn queue_length(&mut self, interface: u32, packets: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = interface;
+        let length = LinkAttribute::TxQueueLen(packets);
+        message.attributes.push(length);
         self.ask(NLM_F_ACK, RouteNetlinkMessage::SetLink(message), |_| {})
     }
 
