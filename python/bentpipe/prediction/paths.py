@@ -349,7 +349,10 @@ def _flow_path(
 def _application(app: Table) -> str:
     """Return what a flow does; "bulk" of a plain transfer from the host that opens."""
     kind = str(app["kind"])
-    if kind == "bulk" and (app.get("direction", "upload"), app.get("transfers", 1)) != ("upload", 1):
+    if kind == "bulk" and (app.get("direction", "upload"), app.get("transfers", 1)) != (
+        "upload",
+        1,
+    ):
         return "bulk, not one upload"
     return kind
 
