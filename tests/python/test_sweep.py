@@ -194,7 +194,7 @@ def test_what_is_there_is_not_overwritten(folder: Path) -> None:
         with pytest.raises(RequestError, match="exists, and is no sweep's results"):
             bentpipe.sweep(folder / "sweep.toml", out=out / "letter.txt", resume=resume)
     bentpipe.sweep(folder / "sweep.toml", out=folder / "results", resume=True)
-    with pytest.raises(RequestError, match="--resume goes on with it"):
+    with pytest.raises(RequestError, match="resume goes on with it"):
         bentpipe.sweep(folder / "sweep.toml", out=folder / "results")
     with pytest.raises(RequestError, match="no sweep's results"):
         bentpipe.load_sweep(out)

@@ -144,7 +144,7 @@ WRONG = [
     ),
     (
         '[axes]\nlinks.satellite.forward.delay = ["1 s",\n "soon"]',
-        ':4: axes.links.satellite.forward.delay: expected a length of time such as "250 ms"',
+        ':4: axes.links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms"',
     ),
     (
         "[axes]\nlinks.satellite.forward.dely = [1]",

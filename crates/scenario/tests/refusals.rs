@@ -236,7 +236,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, idle_timeout"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, idle_timeout, receive_buffer, store, ack_timeout, ack_every, anticipation, window_factor, retransmission_timeout, adaptive_timeout, congestion_window, give_up, connections"#,
         ),
         (
             "name = \"geo\"\n",
@@ -450,13 +450,8 @@ fn words() {
         ),
         (
             r#""router""#,
-            "\"hybrid\"\nfacing = \"satellite\"",
-            r#"geo.toml:13: gateways.hub.kind: "hybrid" is not built yet; built: "router", "split""#,
-        ),
-        (
-            r#""router""#,
             r#""switch""#,
-            r#"geo.toml:13: gateways.hub.kind: expected one of "router", "split", got "switch""#,
+            r#"geo.toml:13: gateways.hub.kind: expected one of "router", "split", "hybrid", got "switch""#,
         ),
         (
             r#"{ limit ="#,

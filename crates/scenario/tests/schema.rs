@@ -228,6 +228,33 @@ except = { hosts = ["client"] }
 processing = { time = "10 us", queue = "500 packets" }
 warm_path = true
 idle_timeout = "2 h"
+[gateways.answerer]
+kind = "hybrid"
+facing = "three"
+tcp = { congestion_control = "reno" }
+receive_buffer = "64 kB"
+store = "128 kB"
+ack_timeout = "200 ms"
+ack_every = 2
+anticipation = "strict"
+adaptive_timeout = true
+congestion_window = true
+give_up = "60 s"
+connections = 100
+[gateways.factor]
+kind = "hybrid"
+facing = "four"
+window_factor = 1.5
+retransmission_timeout = "3 s"
+[links.three]
+between = ["splitter", "answerer"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+errors = { packet_loss_rate = 0.01, mean_burst_packets = 4, loss_in_burst = 0.5, loss_between_bursts = 0.001 }
+[links.four]
+between = ["splitter", "factor"]
+rate = "1 Mbit/s"
+delay = "1 ms"
 [links.one]
 between = ["server", "splitter"]
 rate = "1e-3 Gbit/s"

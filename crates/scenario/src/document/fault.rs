@@ -120,8 +120,6 @@ impl de::Error for Fault {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let message = if let Some(near) = suggest(field, known.iter().copied()) {
             format!("unknown key; did you mean {}?", quoted(near))
-        } else if hints::is_planned_key(field) {
-            "not built yet".to_owned()
         } else {
             format!("unknown key; known here: {}", known.join(", "))
         };

@@ -29,15 +29,9 @@ pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
     })
 }
 
-/// Is this a key of the design that nothing stands behind yet?
-pub(crate) fn is_planned_key(key: &str) -> bool {
-    matches!(key, "ack_timeout")
-}
-
 /// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
 fn is_planned_value(value: &str, built: &[&str]) -> bool {
     let planned: &[&str] = match built.first() {
-        Some(&"router") => &["hybrid"],
         Some(&"bulk") => &["ftp", "mail", "voice", "video", "ping"],
         _ => &[],
     };
@@ -59,12 +53,9 @@ pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     if is_planned_value(word, known) {
         format!("{} is not built yet; built: {}", quoted(word), list(known))
     } else if known.first() == Some(&"router") && SPLITTING.contains(&word) {
-        let hint = if known.contains(&"split") {
-            "a gateway that ends connections is \"split\""
-        } else {
-            "a gateway that ends connections, \"split\", is not built yet"
-        };
-        format!("expected {}, got {}; {hint}", one_of(known), quoted(word))
+        let expected = one_of(known);
+        let hint = "a gateway that ends connections is \"split\"";
+        format!("expected {expected}, got {}; {hint}", quoted(word))
     } else if let Some(near) = suggest(word, known.iter().copied()) {
         format!(
             "expected {}, got {}; did you mean {}?",
