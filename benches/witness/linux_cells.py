@@ -19,7 +19,8 @@ LARGE_BUFFERS = ("4096 16777216 67108864", "4096 16777216 67108864")
 # How far a simulated goodput may be from Linux's, as a share of it: the aims, by groups of cells.
 BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss": 0.05}
 
-# The cells that are beyond their bounds, and why: docs/linux.md has the captures.
+# The cells that are beyond their bounds, and where the difference is thought to come from; only the
+# send buffer's was followed through both traces (docs/linux.md).
 BEYOND = {
     "buffers-reno-25M-600ms-1250": "the send buffer in loss recovery",
     "buffers-reno-60M-500ms-1250": "the send buffer in loss recovery",
