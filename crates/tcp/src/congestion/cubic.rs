@@ -125,8 +125,11 @@ impl Cubic {
         stage.updated = now;
         let elapsed = now.since(stage.epoch).as_secs_f64();
 
-        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior.
-        let alpha = if stage.window_estimate >= self.state.window_prior {
+        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior. Linux's bictcp_update knows one
+        // alpha only (8/15, as it counts whole windows; that it then counts up to a whole segment
+        // before the window follows is not modelled).
+        let beyond = stage.window_estimate >= self.state.window_prior;
+        let alpha = if beyond && self.habits == Habits::Rfc {
             1.0
         } else {
             ALPHA

@@ -112,6 +112,23 @@ fn on_short_paths_it_is_reno() {
 }
 
 #[test]
+fn linux_does_not_grow_faster_beyond_the_window_that_was() {
+    // The same path: alpha segments a round trip, before the prior window and after it.
+    let mut clock = Clock::new(20, Span::from_millis(10));
+    clock.cubic.habits = Habits::Linux;
+    clock.congestion(Congestion::Loss);
+    for _ in 0..20 {
+        clock.round();
+    }
+    let grown = 14.0 + 20.0 * ALPHA;
+    assert!(
+        (clock.segments() - grown).abs() < 0.4,
+        "{}",
+        clock.segments()
+    );
+}
+
+#[test]
 fn fast_convergence() {
     let mut clock = Clock::new(1000, Span::from_millis(100));
     clock.congestion(Congestion::Loss);
