@@ -10,7 +10,6 @@
 //! * [`witness`]: the kernel's congestion control over such a link.
 //! * [`interop`]: a host and the kernel's TCP, judging each other.
 
-mod buffer;
 mod clock;
 mod host;
 mod impairment;

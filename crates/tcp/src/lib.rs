@@ -46,7 +46,9 @@ pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
 pub use slow_start::SlowStartKind;
-pub use socket::{Payload, Ranges, Rings, Socket, Source, relay, relay_more};
+pub use socket::{
+    Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
+};
 pub use statistics::{Failure, FailureKind, RttStatistics, Statistics};
 
 pub(crate) use options::timestamp;

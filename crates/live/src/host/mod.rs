@@ -13,13 +13,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use bentpipe_tcp::{Accepted, Config, Connection, State, reset_reply};
+use bentpipe_tcp::{Accepted, Config, Connection, ReceiveBuffer, SendBuffer, State, reset_reply};
 use bentpipe_types::{
     Ctx, Endpoint, Flags, IpVersion, PacketRef, PacketStore, Port, RandomStream, Time, World,
 };
 use bentpipe_wire::{Encoder, Parsed, parse};
 
-use crate::buffer::{ReceiveBuffer, SendBuffer};
 use deadlines::Deadlines;
 use peers::{LOCAL, Peers, STRAY};
 

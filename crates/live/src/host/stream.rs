@@ -1,9 +1,7 @@
 //! What an application sees of its connection.
 
-use bentpipe_tcp::{Connection, Events};
+use bentpipe_tcp::{Connection, Events, ReceiveBuffer, SendBuffer};
 use bentpipe_types::{Ctx, Time};
-
-use crate::buffer::{ReceiveBuffer, SendBuffer};
 
 /// An application at this host's end of a connection. It is told what is new, and never waits.
 pub trait Application {

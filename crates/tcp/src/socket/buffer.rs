@@ -70,7 +70,7 @@ impl Ring {
 /// The connection's send buffer bounds it: nobody writes more than
 /// [`Connection::writable`](crate::Connection::writable) takes.
 #[derive(Debug, Default)]
-pub(super) struct SendBuffer {
+pub struct SendBuffer {
     ring: Ring,
     start: u64,
     end: u64,
@@ -78,7 +78,7 @@ pub(super) struct SendBuffer {
 
 impl SendBuffer {
     /// Appends bytes, dropping those before `acknowledged`.
-    pub(super) fn write(&mut self, acknowledged: u64, bytes: &[u8]) {
+    pub fn write(&mut self, acknowledged: u64, bytes: &[u8]) {
         self.start = acknowledged.clamp(self.start, self.end);
         let end = self.end + bytes.len() as u64;
         self.ring.reserve(self.start, self.end, end);
@@ -98,7 +98,7 @@ impl SendBuffer {
 
     /// Fills `out` with the bytes from `offset` on. False, and nothing is filled, if they are not
     /// there: never written, or acknowledged long ago.
-    pub(super) fn copy(&self, offset: u64, out: &mut [u8]) -> bool {
+    pub fn copy(&self, offset: u64, out: &mut [u8]) -> bool {
         let end = offset.saturating_add(out.len() as u64);
         let held = out.is_empty() || (self.start <= offset && end <= self.end);
         if held {
@@ -108,7 +108,7 @@ impl SendBuffer {
     }
 
     /// Bytes of memory it takes.
-    pub(super) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.ring.slots.len()
     }
 }
@@ -118,7 +118,7 @@ impl SendBuffer {
 /// The connection says which bytes are in order; this only keeps them. The receive window bounds it:
 /// what lies further ahead of what was read than `limit` is refused.
 #[derive(Debug)]
-pub(super) struct ReceiveBuffer {
+pub struct ReceiveBuffer {
     ring: Ring,
     limit: u64,
     start: u64,
@@ -127,7 +127,7 @@ pub(super) struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// For a connection with a receive buffer of `limit` bytes.
-    pub(super) fn new(limit: u64) -> Self {
+    pub fn new(limit: u64) -> Self {
         Self {
             ring: Ring::default(),
             limit,
@@ -138,7 +138,7 @@ impl ReceiveBuffer {
 
     /// Keeps bytes that the connection has accepted at `offset`. False if they do not fit, which an
     /// accepted range always does.
-    pub(super) fn store(&mut self, offset: u64, bytes: &[u8]) -> bool {
+    pub fn store(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset.saturating_add(bytes.len() as u64);
         if offset < self.start || end - self.start > self.limit {
             return false;
@@ -175,7 +175,7 @@ impl ReceiveBuffer {
     }
 
     /// Takes the next `out.len()` bytes, all of them in order.
-    pub(super) fn take(&mut self, out: &mut [u8]) {
+    pub fn take(&mut self, out: &mut [u8]) {
         debug_assert!(self.start + out.len() as u64 <= self.highest, "not arrived");
         if out.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl ReceiveBuffer {
     }
 
     /// Bytes of memory it takes.
-    pub(super) fn memory(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.ring.slots.len()
     }
 }

@@ -9,6 +9,7 @@ use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
 
 use crate::{ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, State};
 
+pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use payload::{Payload, Ranges, Rings, Source};
 
 /// A [`Connection`], and its payload wherever that lives.
