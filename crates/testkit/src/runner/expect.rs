@@ -115,9 +115,7 @@ impl Runner {
     /// Payload of a full segment.
     fn full_segment(&self) -> u32 {
         self.current().map_or(u32::MAX, |conversation| {
-            self.host.conversations[conversation]
-                .connection
-                .segment_size()
+            self.host.connection(conversation).segment_size()
         })
     }
 

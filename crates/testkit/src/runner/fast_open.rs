@@ -131,14 +131,15 @@ impl Runner {
 
     /// tcp_rcv_fastopen_synack: remembers what servers have said.
     pub(super) fn learn_cookies(&mut self) {
-        for conversation in &mut self.host.conversations {
+        for index in 0..self.host.conversations.len() {
+            let conversation = &mut self.host.conversations[index];
             if !conversation.history.has(Events::ESTABLISHED) {
                 continue;
             }
             let Some(asked) = conversation.learns.take() else {
                 continue;
             };
-            let connection = &conversation.connection;
+            let connection = self.host.connection(index);
             self.learnt.mss = connection.peer_mss().or(self.learnt.mss);
             let cookie = connection.offered_cookie();
             // A cookie that nobody asked for isn't kept.

@@ -1,17 +1,29 @@
-//! The host under test: connections and listeners, driven like any sans-IO code.
+//! The host under test: the one of both clocks, with every connection kept for the script to look at.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bentpipe_host::{
+    Application, ApplicationId, Connect, ConnectError, Desk, InitialSequences, Limits,
+    Listener as Taking, Member, SocketId, Taker,
+};
 use bentpipe_tcp::{
-    ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, State, reset_reply,
+    ActiveFastOpen, Config, Connection, Events, PassiveFastOpen, Ranges, Source, State,
 };
 use bentpipe_types::{
-    Address, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Seq, Time, World,
+    Address, Agent, Ctx, Endpoint, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream,
+    Routes, Seq, Time, World,
 };
 
 use super::fast_open::Policy;
+use super::segment::SERVICE;
 
 /// The host's address, and that of the world outside.
 pub(super) const LOCAL: Address = Address(1);
 pub(super) const REMOTE: Address = Address(2);
+
+/// The only way out.
+const EGRESS: Port = Port(0);
 
 /// Our first sequence number: it wraps soon, so that every script sees it wrap.
 pub(super) const INITIAL_SEQUENCE: Seq = Seq::new(u32::MAX - 2_000);
@@ -19,7 +31,8 @@ pub(super) const INITIAL_SEQUENCE: Seq = Seq::new(u32::MAX - 2_000);
 /// A connection, and what has happened to it that nobody asked about.
 #[derive(Debug)]
 pub(super) struct Conversation {
-    pub(super) connection: Connection,
+    socket: SocketId,
+    application: ApplicationId,
     /// Everything that ever happened.
     pub(super) history: Events,
     /// What happened since a socket last looked.
@@ -47,22 +60,95 @@ pub(super) struct Listener {
     pub(super) fast_open: Option<Policy>,
 }
 
+/// The application below the script's sockets: it does nothing of its own accord, and tells what it
+/// hears.
+#[derive(Debug)]
+struct Ear {
+    /// The listening socket that it stands for.
+    parent: Option<i64>,
+    heard: Arc<Mutex<Heard>>,
+}
+
+/// What was heard and not taken in, in order.
+#[derive(Debug, Default)]
+struct Heard {
+    /// A SYN came whose data was taken, before its connection was there.
+    takes_data: bool,
+    news: Vec<News>,
+}
+
+#[derive(Debug)]
+enum News {
+    Accepted {
+        socket: SocketId,
+        parent: i64,
+        takes_data: bool,
+    },
+    Happened(SocketId, Events),
+}
+
+impl Application<Ranges> for Ear {
+    fn on_accept(&mut self, socket: SocketId, _: &mut Desk<'_, '_, Ranges>) {
+        let Some(parent) = self.parent else {
+            return;
+        };
+        let mut heard = lock(&self.heard);
+        let takes_data = std::mem::take(&mut heard.takes_data);
+        heard.news.push(News::Accepted {
+            socket,
+            parent,
+            takes_data,
+        });
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, _: &mut Desk<'_, '_, Ranges>) {
+        lock(&self.heard).news.push(News::Happened(socket, events));
+    }
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) world: World,
     pub(super) conversations: Vec<Conversation>,
-    pub(super) listeners: Vec<Listener>,
+    listeners: Vec<Listener>,
+    host: bentpipe_host::Host<Ranges>,
+    heard: Arc<Mutex<Heard>>,
+    by_socket: BTreeMap<SocketId, usize>,
+    /// Whose the connections are that the script opens; and those that come to the listening socket.
+    opener: ApplicationId,
+    listening: Option<ApplicationId>,
 }
 
 impl Host {
     pub(super) fn new(now: Time) -> Self {
         let mut world = World::new(RandomStream::new(1, "host", "none"));
         world.now = now;
+        let sequences = InitialSequences::Fixed(INITIAL_SEQUENCE);
+        let mut host = bentpipe_host::Host::new(Limits::NONE, sequences);
+        host.routes(Routes::by_default(LOCAL, EGRESS));
+        let heard = Arc::default();
+        let opener = add(&mut host, Config::default(), None, &heard);
         Self {
             world,
             conversations: Vec::new(),
             listeners: Vec::new(),
+            host,
+            heard,
+            by_socket: BTreeMap::new(),
+            opener,
+            listening: None,
         }
+    }
+
+    /// The connection of a conversation, dead or alive.
+    pub(super) fn connection(&self, conversation: usize) -> &Connection {
+        let id = self.conversations[conversation].socket;
+        let socket = self.host.socket(id);
+        socket.expect("closed connections are kept").connection()
     }
 
     /// Calls `act` on a connection.
@@ -71,8 +157,16 @@ impl Host {
         conversation: usize,
         act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T,
     ) -> T {
-        let connection = &mut self.conversations[conversation].connection;
-        act(connection, &mut self.world.cx())
+        let Conversation {
+            socket,
+            application,
+            ..
+        } = self.conversations[conversation];
+        let mut cx = self.world.cx();
+        let result = self
+            .host
+            .at_desk(application, &mut cx, |desk| desk.act(socket, act));
+        result.expect("closed connections are kept")
     }
 
     /// Opens a connection. With `fast_open`: an option, data, and how much of it has room on the SYN;
@@ -83,109 +177,164 @@ impl Host {
         local: u16,
         remote: u16,
         fast_open: Option<ActiveFastOpen>,
-    ) -> (usize, u64) {
-        let end = |address, port| Endpoint { address, port };
-        let (local, remote) = (end(LOCAL, local), end(REMOTE, remote));
-        let mut cx = self.world.cx();
-        let opening = Opening {
-            config,
-            local,
-            remote,
-            egress: Port(0),
-            initial_sequence: INITIAL_SEQUENCE,
+    ) -> Result<(usize, u64), ConnectError> {
+        let remote = Endpoint {
+            address: REMOTE,
+            port: remote,
         };
-        let (connection, taken) =
-            Connection::connect_fast(&opening, fast_open.unwrap_or_default(), &mut cx);
-        let index = self.add(connection, None);
+        let fast = fast_open.unwrap_or_default();
+        let connect = Connect {
+            local_port: Some(local),
+            config: Some(config),
+            fast_open: fast,
+            data: Source::Filler(fast.bytes),
+            ..Connect::to(remote.into())
+        };
+        let opener = self.opener;
+        let mut cx = self.world.cx();
+        let opened = self
+            .host
+            .at_desk(opener, &mut cx, |desk| desk.connect_with(&connect));
+        let (socket, taken) = opened?;
+        let index = self.add(socket, opener, None);
         self.conversations[index].learns = fast_open.map(|fast| match fast.option {
             Some(_) => Asked::Cookie,
             None => Asked::Nothing,
         });
-        (index, taken)
+        Ok((index, taken))
     }
 
-    fn add(&mut self, connection: Connection, parent: Option<i64>) -> usize {
+    fn add(&mut self, socket: SocketId, application: ApplicationId, parent: Option<i64>) -> usize {
         self.conversations.push(Conversation {
-            connection,
+            socket,
+            application,
             history: Events::NONE,
             news: Events::NONE,
             parent,
             learns: None,
         });
-        self.conversations.len() - 1
+        let index = self.conversations.len() - 1;
+        self.by_socket.insert(socket, index);
+        index
+    }
+
+    pub(super) fn listens(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
+    /// A socket listens from now on, and takes what comes before those that did already.
+    pub(super) fn listen(&mut self, listener: Listener) {
+        self.listeners.retain(|one| one.socket != listener.socket);
+        self.listeners.push(listener);
+        self.listen_as_set();
+    }
+
+    /// Something about a listening socket was set.
+    pub(super) fn set_listener(&mut self, socket: i64, set: impl FnOnce(&mut Listener)) {
+        if let Some(listener) = self.listeners.iter_mut().find(|one| one.socket == socket) {
+            set(listener);
+            self.listen_as_set();
+        }
+    }
+
+    /// A socket listens no more.
+    pub(super) fn unlisten(&mut self, socket: i64) {
+        self.listeners.retain(|one| one.socket != socket);
+        self.listen_as_set();
+    }
+
+    /// The last of the listening sockets takes what comes, with an application of its own: settings are
+    /// an application's, and connections keep those that they came with.
+    fn listen_as_set(&mut self) {
+        let Some(listener) = self.listeners.last() else {
+            self.host.unlisten(SERVICE);
+            return;
+        };
+        let (config, parent) = (listener.config.clone(), Some(listener.socket));
+        let application = add(&mut self.host, config, parent, &self.heard);
+        let mut taking = Taking::new(Taker::One(application));
+        if let Some(policy) = listener.fast_open.clone() {
+            let heard = Arc::clone(&self.heard);
+            taking.fast_open = Some(Box::new(move |payload, option| {
+                let answer = policy.answer(payload, option);
+                lock(&heard).takes_data = answer == PassiveFastOpen::Take;
+                answer
+            }));
+        }
+        self.host.listen(SERVICE, taking);
+        self.listening = Some(application);
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.conversations
-            .iter()
-            .filter_map(|c| c.connection.next_deadline())
-            .min()
+        self.host.next_deadline()
     }
 
     pub(super) fn on_deadline(&mut self) {
-        for index in 0..self.conversations.len() {
-            let deadline = self.conversations[index].connection.next_deadline();
-            if deadline.is_some_and(|at| at <= self.world.now) {
-                self.with(index, Connection::on_deadline);
-            }
-        }
+        self.host.on_deadline(&mut self.world.cx());
     }
 
     /// The living connection between these ports.
     pub(super) fn between(&self, local: u16, remote: u16) -> Option<usize> {
-        self.conversations.iter().rposition(|c| {
-            c.connection.local().port == local
-                && c.connection.remote().port == remote
-                && c.connection.state() != State::Closed
+        (0..self.conversations.len()).rev().find(|&index| {
+            let connection = self.connection(index);
+            connection.local().port == local
+                && connection.remote().port == remote
+                && connection.state() != State::Closed
         })
     }
 
     /// A packet has arrived.
-    pub(super) fn receive(&mut self, reference: PacketRef) {
-        let packet: Packet = *self.world.packets.get(reference);
-        let (local, remote) = (packet.destination, packet.source);
-        if let Some(index) = self.between(local.port, remote.port) {
-            self.with(index, |c, cx| c.on_packet(reference, cx));
-            return;
-        }
-        let opens = packet.flags.has(Flags::SYN) && !packet.flags.has(Flags::ACK.with(Flags::RST));
-        let mut cx = self.world.cx();
-        match self.listeners.last() {
-            Some(listener) if opens => {
-                let option = cx.packets.syn_options(reference).fast_open;
-                let policy = listener.fast_open.as_ref();
-                let fast_open = policy.map_or(PassiveFastOpen::Ignore, |policy| {
-                    policy.answer(packet.payload_length, option)
-                });
-                let opening = Opening {
-                    config: &listener.config,
-                    local,
-                    remote,
-                    egress: Port(0),
-                    initial_sequence: INITIAL_SEQUENCE,
-                };
-                let connection = Connection::accept_fast(&opening, reference, fast_open, &mut cx);
-                let parent = Some(listener.socket);
-                let index = self.add(connection, parent);
-                if fast_open == PassiveFastOpen::Take {
-                    // It can be accepted at once.
-                    let conversation = &mut self.conversations[index];
-                    conversation.history |= Events::ESTABLISHED;
-                    conversation.news |= Events::ESTABLISHED;
-                }
-            }
-            _ => reset_reply(reference, Port(0), &mut cx),
+    pub(super) fn receive(&mut self, packet: PacketRef) {
+        self.host.on_packet(EGRESS, packet, &mut self.world.cx());
+    }
+
+    /// An ICMP error has arrived about a segment of a connection.
+    pub(super) fn receive_icmp(
+        &mut self,
+        conversation: usize,
+        version: IpVersion,
+        error: IcmpError,
+        sequence: Seq,
+    ) {
+        let connection = self.connection(conversation);
+        let mut segment = Packet::new(connection.local(), connection.remote(), version);
+        segment.sequence = sequence;
+        if let Some(complaint) = Packet::icmp_error(REMOTE, &segment, error) {
+            let complaint = self.world.packets.insert(complaint);
+            self.receive(complaint);
         }
     }
 
     /// Takes in what has happened.
     pub(super) fn settle(&mut self) {
-        for index in 0..self.conversations.len() {
-            let conversation = &mut self.conversations[index];
-            let events = conversation.connection.take_events();
-            conversation.history |= events;
-            conversation.news |= events;
+        let news = std::mem::take(&mut lock(&self.heard).news);
+        for news in news {
+            match news {
+                News::Accepted {
+                    socket,
+                    parent,
+                    takes_data,
+                } => {
+                    let application = self.listening.unwrap_or(self.opener);
+                    let index = self.add(socket, application, Some(parent));
+                    if takes_data {
+                        // It can be accepted at once.
+                        self.happened(index, Events::ESTABLISHED);
+                    }
+                }
+                News::Happened(socket, events) => {
+                    if let Some(&index) = self.by_socket.get(&socket) {
+                        self.happened(index, events);
+                    }
+                }
+            }
         }
+    }
+
+    fn happened(&mut self, index: usize, events: Events) {
+        let conversation = &mut self.conversations[index];
+        conversation.history |= events;
+        conversation.news |= events;
     }
 
     pub(super) fn take_outbox(&mut self) -> Vec<PacketRef> {
@@ -195,4 +344,18 @@ impl Host {
             .map(|(_, packet)| packet)
             .collect()
     }
+}
+
+fn add(
+    host: &mut bentpipe_host::Host<Ranges>,
+    config: Config,
+    parent: Option<i64>,
+    heard: &Arc<Mutex<Heard>>,
+) -> ApplicationId {
+    let member = Member {
+        keeps_closed: true,
+        ..Member::new(config)
+    };
+    let heard = Arc::clone(heard);
+    host.add(member, Box::new(Ear { parent, heard }))
 }

@@ -15,8 +15,9 @@ impl Runner {
             ));
         };
         let sequence = INITIAL_SEQUENCE + spec.sequence;
+        let version = self.flow.version;
         self.host
-            .with(conversation, |c, cx| c.on_icmp(spec.error, sequence, cx));
+            .receive_icmp(conversation, version, spec.error, sequence);
         self.after_host()
     }
 
@@ -29,7 +30,7 @@ impl Runner {
         let name = rest.split_whitespace().next().unwrap_or_default();
         let count = match (name, self.current()) {
             ("TcpExtOutOfWindowIcmps", Some(conversation)) => {
-                let connection = &self.host.conversations[conversation].connection;
+                let connection = self.host.connection(conversation);
                 connection.statistics().icmp_ignored
             }
             _ => return Err(Problem::missing(format!("the counter {name}"))),

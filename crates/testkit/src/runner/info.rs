@@ -43,7 +43,7 @@ pub(super) fn names(runner: &Runner) -> Names {
     let Some(conversation) = runner.current() else {
         return names;
     };
-    let connection = &runner.host.conversations[conversation].connection;
+    let connection = runner.host.connection(conversation);
     let info = connection.info(runner.host.world.now);
     let microseconds = |span: Span| span.as_nanos() / 1000;
     let scaled = info.window_scale != (0, 0);
@@ -125,8 +125,9 @@ impl Runner {
     /// The connection that the script is about, dead or alive.
     pub(super) fn current(&self) -> Option<usize> {
         let flow = &self.flow;
-        self.host.conversations.iter().rposition(|c| {
-            c.connection.local().port == flow.local && c.connection.remote().port == flow.remote
+        (0..self.host.conversations.len()).rev().find(|&index| {
+            let connection = self.host.connection(index);
+            connection.local().port == flow.local && connection.remote().port == flow.remote
         })
     }
 }

@@ -214,10 +214,10 @@ impl Runner {
                 .host
                 .between(local, remote)
                 .is_some_and(|conversation| {
-                    let state = self.host.conversations[conversation].connection.state();
+                    let state = self.host.connection(conversation).state();
                     state != State::TimeWait
                 });
-        if syn && !acknowledges && !alive && !self.host.listeners.is_empty() {
+        if syn && !acknowledges && !alive && self.host.listens() {
             let next = if self.flow.exists {
                 remote.max(50_000) + 1
             } else {
@@ -226,7 +226,7 @@ impl Runner {
             self.flow.renew(SERVICE, next);
         }
         let opening = self.current().is_none_or(|conversation| {
-            let state = self.host.conversations[conversation].connection.state();
+            let state = self.host.connection(conversation).state();
             matches!(state, State::SynSent | State::Closed)
         });
         if syn && opening {

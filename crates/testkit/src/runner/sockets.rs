@@ -161,7 +161,7 @@ impl Sockets {
             });
         } else if news.has(Events::TIMED_OUT | Events::UNREACHABLE) {
             // What the path has said tells more than that nothing came.
-            let said = host.conversations[index].connection.path_error();
+            let said = host.connection(index).path_error();
             socket.error = Some(said.map_or("ETIMEDOUT", errno));
         }
         let shown = Events::READABLE | Events::PEER_CLOSED | Events::CLOSED | Events::ESTABLISHED;
@@ -193,7 +193,7 @@ impl Sockets {
             }
             Kind::Stream(index) => {
                 let conversation = &host.conversations[*index];
-                let connection = &conversation.connection;
+                let connection = host.connection(*index);
                 let over = connection.state() == State::Closed;
                 let finished =
                     conversation.history.has(Events::PEER_CLOSED) || socket.reads_no_more || over;

@@ -320,7 +320,7 @@ impl Runner {
         let Some(conversation) = self.stream(fd) else {
             return error("EINVAL");
         };
-        let connection = &self.host.conversations[conversation].connection;
+        let connection = self.host.connection(conversation);
         let n = match request {
             "SIOCINQ" | "FIONREAD" => connection.readable(),
             "SIOCOUTQ" | "TIOCOUTQ" => {

@@ -32,8 +32,7 @@ impl Runner {
         socket.kind = Kind::Listening { backlog, ready };
         // The next SYN is for this one, whatever the connection before does.
         self.flow.is_over = true;
-        self.host.listeners.retain(|l| l.socket != fd);
-        self.host.listeners.push(Listener {
+        self.host.listen(Listener {
             socket: fd,
             config,
             fast_open: None,
@@ -50,11 +49,8 @@ impl Runner {
         let options = &socket.options;
         let settings = &self.setup.fast_open;
         let policy = settings.policy(options.fast_open_queue, options.fast_open_key);
-        for listener in &mut self.host.listeners {
-            if listener.socket == fd {
-                listener.fast_open = policy.clone();
-            }
-        }
+        self.host
+            .set_listener(fd, |listener| listener.fast_open = policy);
     }
 
     /// What a connection of this socket is configured like.
@@ -110,7 +106,7 @@ impl Runner {
         if known.history.has(Events::RESET) {
             accepted.error = Some("ECONNRESET");
         } else if known.history.has(Events::UNREACHABLE) {
-            accepted.error = known.connection.path_error().map(errno);
+            accepted.error = self.host.connection(conversation).path_error().map(errno);
         }
         self.sockets.table.insert(number, accepted);
         value(number)
@@ -144,7 +140,7 @@ impl Runner {
             option: fast.option,
             ..ActiveFastOpen::default()
         });
-        self.open(fd, option);
+        self.open(fd, option)?;
         if nonblocking {
             return error("EINPROGRESS");
         }
@@ -152,16 +148,22 @@ impl Runner {
     }
 
     /// Sends the SYN; with `fast_open`, what goes on it. Returns how much of the data did.
-    pub(super) fn open(&mut self, fd: i64, fast_open: Option<ActiveFastOpen>) -> u64 {
+    pub(super) fn open(
+        &mut self,
+        fd: i64,
+        fast_open: Option<ActiveFastOpen>,
+    ) -> Result<u64, Problem> {
         let config = self.configuration(fd);
         let local = self.sockets.ephemeral_port();
-        let (conversation, taken) = self.host.connect(&config, local, SERVICE, fast_open);
+        let opened = self.host.connect(&config, local, SERVICE, fast_open);
+        let (conversation, taken) = opened
+            .map_err(|error| Problem::wrong("a connection to be opened", error.to_string()))?;
         self.flow.renew(local, SERVICE);
         if let Some(socket) = self.sockets.table.get_mut(&fd) {
             socket.kind = Kind::Stream(conversation);
             socket.deferred = false;
         }
-        taken
+        Ok(taken)
     }
 
     /// Is it connected by now?
@@ -188,7 +190,7 @@ impl Runner {
         let Some(conversation) = self.stream(fd) else {
             return error("ENOTCONN");
         };
-        let state = self.host.conversations[conversation].connection.state();
+        let state = self.host.connection(conversation).state();
         if state == State::Closed {
             return error("ENOTCONN");
         }
@@ -215,7 +217,7 @@ impl Runner {
             watches.remove(&fd);
         }
         if is_listening(&socket.kind) {
-            self.host.listeners.retain(|l| l.socket != fd);
+            self.host.unlisten(fd);
         }
         match socket.kind {
             Kind::Fresh => {}

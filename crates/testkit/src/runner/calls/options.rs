@@ -75,11 +75,8 @@ impl Runner {
                 }
                 options.maximum_segment = Some(segment);
                 let config = self.configuration(fd);
-                for listener in &mut self.host.listeners {
-                    if listener.socket == fd {
-                        listener.config = config.clone();
-                    }
-                }
+                self.host
+                    .set_listener(fd, |listener| listener.config = config);
             }
             "TCP_USER_TIMEOUT" => {
                 let timeout = (n > 0).then(|| Span::from_millis(positive));
@@ -143,7 +140,7 @@ impl Runner {
         };
         let options = &socket.options;
         let segment = conversation.map(|index| {
-            let connection = &self.host.conversations[index].connection;
+            let connection = self.host.connection(index);
             i64::from(connection.segment_size())
         });
         let n = match name {

@@ -114,7 +114,7 @@ impl Runner {
                 bytes,
                 room,
             }),
-        );
+        )?;
         if nonblocking {
             return if taken > 0 {
                 value(taken as i64)
@@ -137,7 +137,7 @@ impl Runner {
 
     fn unread(&self, fd: i64) -> u64 {
         self.stream(fd).map_or(0, |conversation| {
-            self.host.conversations[conversation].connection.readable()
+            self.host.connection(conversation).readable()
         })
     }
 
@@ -155,7 +155,7 @@ impl Runner {
             let deferred = socket.deferred;
             return error(if deferred { "EAGAIN" } else { "ENOTCONN" });
         };
-        let connection = &self.host.conversations[conversation].connection;
+        let connection = self.host.connection(conversation);
         let readable = connection.readable();
         if readable > 0 {
             let bytes = most.min(readable);
@@ -191,7 +191,7 @@ impl Runner {
         let Kind::Stream(conversation) = socket.kind else {
             return Some("EPIPE");
         };
-        let state = self.host.conversations[conversation].connection.state();
+        let state = self.host.connection(conversation).state();
         (socket.writes_no_more || state == State::Closed).then_some("EPIPE")
     }
 
@@ -227,9 +227,9 @@ impl Runner {
     }
 
     /// Has the handshake still to come, and no Fast Open in its place?
-    fn is_opening(&self, conversation: usize) -> bool {
-        let conversation = &self.host.conversations[conversation];
-        let state = conversation.connection.state();
+    fn is_opening(&self, index: usize) -> bool {
+        let conversation = &self.host.conversations[index];
+        let state = self.host.connection(index).state();
         matches!(state, State::SynSent | State::SynReceived)
             && !conversation.history.has(Events::ESTABLISHED)
     }
