@@ -29,7 +29,9 @@ pub struct Settings {
     /// How what the host doesn't acknowledge is sent again.
     pub recovery: Recovery,
     /// The retransmission timeout. `None`: adaptive (RFC 6298), 200 ms at least with the timer alone,
-    /// what the TCP says with that.
+    /// what the TCP says with that. With a congestion window it is the shortest, and adaptive above:
+    /// a window rule takes each expiry for a sign of congestion, and one that comes before the
+    /// acknowledgment can would never let the window open.
     pub retransmission_timeout: Option<Span>,
     /// Without progress for so long, a host is given up and the server told by RST.
     pub give_up: Span,
@@ -165,7 +167,14 @@ impl Settings {
             tail_loss_probe: false,
             ..base
         };
+        let windowed = matches!(self.recovery, Recovery::Tcp { window: true, .. });
         match self.retransmission_timeout {
+            Some(shortest) if windowed => Config {
+                initial_rto: base.initial_rto.max(shortest),
+                minimum_rto: shortest,
+                maximum_rto: base.maximum_rto.max(shortest),
+                ..base
+            },
             Some(fixed) => Config {
                 initial_rto: fixed,
                 minimum_rto: fixed,

@@ -51,6 +51,9 @@ pub(super) struct End {
     pub(super) established: bool,
     /// After the last sequence number that it has sent.
     pub(super) next: Seq,
+    /// What it has said that it has of the other's stream: the SYN, and text that came with it (RFC
+    /// 7413). A position, 0 before it has said anything.
+    pub(super) has: u32,
 }
 
 /// Where a connection stands.
@@ -189,10 +192,14 @@ impl Tracked {
             }
             Phase::Opening if known.is_some_and(|initial| initial != packet.sequence) => {
                 self.ends[side as usize] = End::default();
+                // What the other end has acknowledged was another SYN.
+                let other = &mut self.ends[1 - side as usize];
+                (other.established, other.has) = (false, 0);
             }
             Phase::Opening => {}
         }
         if matches!(self.phase, Phase::Opening) {
+            let again = self.end(side).syn.is_some();
             self.ends[side as usize].syn = Some(Syn {
                 initial: packet.sequence,
                 window: packet.window,
@@ -201,7 +208,11 @@ impl Tracked {
                 sack: options.sack_permitted,
                 timestamps: packet.timestamps().is_some(),
             });
-            self.ends[side as usize].next = packet.sequence_end();
+            let end = &mut self.ends[side as usize];
+            // (One that goes again may have less text with it.)
+            if !again || packet.sequence_end().after(end.next) {
+                end.next = packet.sequence_end();
+            }
         }
         if side == Side::Host {
             self.rewrite_syn(reference, &mut options, hall);
@@ -238,7 +249,9 @@ impl Tracked {
             let after = packet.acknowledgment.distance_from(syn.initial + 1);
             let sent = self.end(other).next.distance_from(syn.initial + 1);
             if (0..=sent).contains(&after) {
-                self.ends[side as usize].established = true;
+                let end = &mut self.ends[side as usize];
+                end.established = true;
+                end.has = end.has.max(after as u32 + 1);
             }
         }
     }
@@ -269,14 +282,7 @@ impl Tracked {
             let agreed = self.agree(&host_syn, &server_syn, hall.settings);
             // What of the server's stream the host has said it has. What passed before and is lost,
             // the server will send again.
-            let acknowledged = match side {
-                Side::Host => packet
-                    .acknowledgment
-                    .distance_from(server_syn.initial)
-                    .max(1),
-                Side::Server => 1,
-            };
-            let relay = Relay::new(self, &agreed, acknowledged as u64, hall);
+            let relay = Relay::new(self, &agreed, u64::from(host.has), hall);
             self.phase = Phase::Open(Box::new(relay));
             hall.totals.open += 1;
             hall.totals.tracked += 1;

@@ -49,8 +49,10 @@ pub(super) struct Pair<P> {
     pub(super) widest: u64,
     /// What each leg offers at first.
     pub(super) first: u64,
-    /// Bytes of its text that have gone on with our own SYN.
-    syn_text: u64,
+    /// Bytes of its text that have gone on with our own SYN, and that its leg has still to read past.
+    ahead: u64,
+    /// There were some.
+    fast: bool,
     /// What each begins at: `streams[leg]` comes in at that leg.
     pub(super) streams: [Stream; 2],
     /// When a packet last came.
@@ -129,7 +131,8 @@ impl<P: Payload> Pair<P> {
             syn_sequence: record.sequence,
             widest: 0,
             first,
-            syn_text,
+            ahead: syn_text,
+            fast: syn_text > 0,
             streams: [Stream::default(); 2],
             touched: cx.now,
             over: false,
@@ -155,14 +158,22 @@ impl<P: Payload> Pair<P> {
             initial_sequence,
         };
         let fast = match responder.connection().offered_cookie() {
-            _ if self.syn_text > 0 => PassiveFastOpen::Take,
+            _ if self.fast => PassiveFastOpen::Take,
             Some(cookie) => PassiveFastOpen::Offer(cookie),
             None => PassiveFastOpen::Ignore,
         };
-        let mut opener = Socket::accept(&opening, syn, fast, cx);
-        // What went with our SYN is the responder's leg's already.
-        opener.read(self.syn_text, cx);
-        self.legs[OPENER] = Some(opener);
+        self.legs[OPENER] = Some(Socket::accept(&opening, syn, fast, cx));
+        self.pass_over(cx);
+    }
+
+    /// What went with our SYN is the responder's leg's already. The opener's leg may have taken less of
+    /// it, for want of window: the rest of it comes again.
+    fn pass_over(&mut self, cx: &mut Ctx<'_>) {
+        if self.ahead > 0
+            && let Some(opener) = &mut self.legs[OPENER]
+        {
+            self.ahead -= opener.read(self.ahead, cx);
+        }
     }
 
     /// Lets neither end of a stream be confirmed before the other side has.
@@ -258,6 +269,9 @@ impl<P: Payload> Pair<P> {
 
     /// Carries the stream that comes in at one leg to the other. Has anything moved?
     fn carry(&mut self, from: usize, cx: &mut Ctx<'_>) -> bool {
+        if from == OPENER {
+            self.pass_over(cx);
+        }
         let [opener, responder] = &mut self.legs;
         let (Some(opener), Some(responder)) = (opener, responder) else {
             return false;

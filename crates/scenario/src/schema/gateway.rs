@@ -66,7 +66,8 @@ pub struct GatewayFile {
     /// Instead of `anticipation`: up to so many times the window, 1 at least.
     pub window_factor: Option<f64>,
     /// The time after which a hybrid gateway sends again what a host doesn't acknowledge. "10 ms" to
-    /// "60 s". Default: "200 ms"; with `tcp`, adaptive.
+    /// "60 s". Default: "200 ms"; with `tcp`, adaptive. With a congestion window it is the shortest
+    /// rather than fixed: a window rule takes each expiry for a sign of congestion.
     pub retransmission_timeout: Option<Length>,
     /// Make that time follow from the round trips (RFC 6298). Default: with `tcp`.
     pub adaptive_timeout: Option<bool>,

@@ -25,6 +25,20 @@ pub(super) fn owes(tcp: &Connection) -> bool {
 
 /// The first thing that is not as it must be.
 pub(super) fn check(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<(), String> {
+    check_stream(tcp)?;
+    check_state(tcp, receive_buffer, now)
+}
+
+/// Was everything that came accepted where it was sent from?
+pub(super) fn check_stream(tcp: &Connection) -> Result<(), String> {
+    if tcp.statistics().payload_mismatches > 0 {
+        return Err("payload that is not what its sequence number says".to_owned());
+    }
+    Ok(())
+}
+
+/// Everything but the stream.
+pub(super) fn check_state(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<(), String> {
     let window = tcp.congestion_window();
     if !(u64::from(tcp.segment_size())..FINITE).contains(&window) {
         return Err(format!("a congestion window of {window}"));
@@ -44,9 +58,6 @@ pub(super) fn check(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<
     // The window is never taken back, so that one more than the buffer holds may have to be taken.
     if tcp.readable() > receive_buffer {
         return Err(format!("{} bytes wait to be read", tcp.readable()));
-    }
-    if tcp.statistics().payload_mismatches > 0 {
-        return Err("payload that is not what its sequence number says".to_owned());
     }
     if owes(tcp) {
         match tcp.next_deadline() {

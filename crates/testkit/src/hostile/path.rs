@@ -39,6 +39,8 @@ pub(super) struct Path {
     losing: bool,
     // The last acknowledgment that the liar sent in truth.
     last: Option<Seq>,
+    // Where streams begin according to SYNs that were none.
+    forged_syns: Vec<Seq>,
     encoder: Encoder<NodeAddresses>,
     bytes: Vec<u8>,
     /// Packets whose changed bits no checksum told of.
@@ -60,6 +62,7 @@ impl Path {
             count: 0,
             losing: false,
             last: None,
+            forged_syns: Vec::new(),
             encoder: Encoder::new(NodeAddresses),
             bytes: Vec::new(),
             undetected: 0,
@@ -123,6 +126,7 @@ impl Path {
         if self.dice.happens(self.network.unseen_corruption) {
             let copy = packets.duplicate(packet);
             lies::corrupt(&mut self.dice, packets, copy, self.ahead[1 - from]);
+            self.note_forgery(&record, packets.get(copy));
             self.enqueue(1 - from, copy, now);
         }
         if record.ecn() != Ecn::NotCapable && self.dice.happens(self.network.marks) {
@@ -184,6 +188,7 @@ impl Path {
             let mut more = Vec::new();
             if self.kind == Kind::Fraud && self.dice.coin() {
                 lies::defraud(&mut self.dice, packets, packet);
+                self.note_forgery(&truth, packets.get(packet));
             } else {
                 lies::lie(&mut self.dice, packets, packet, self.last, &mut more);
             }
@@ -194,6 +199,17 @@ impl Path {
         if truth.flags.has(Flags::ACK) {
             self.last = Some(truth.acknowledgment);
         }
+    }
+
+    fn note_forgery(&mut self, truth: &Packet, record: &Packet) {
+        if record.flags.has(Flags::SYN) && !truth.flags.has(Flags::SYN) {
+            self.forged_syns.push(record.sequence);
+        }
+    }
+
+    /// Did a SYN with this number come out of a segment that was none?
+    pub(super) fn has_forged_syn(&self, initial: Seq) -> bool {
+        self.forged_syns.contains(&initial)
     }
 
     /// Changes one to four bits of the headers. Does a receiver take it for whole, and other than it

@@ -1,7 +1,10 @@
 //! Two endpoints, and gateways between them that split what they see.
 
 use bentpipe_gateway::split::{Answer, Processing, Settings, Split};
-use bentpipe_tcp::{Connection, Events, Ranges, State, reset_reply};
+use bentpipe_tcp::{
+    ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, Ranges, State,
+    reset_reply,
+};
 use bentpipe_types::{
     Address, Agent, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Routes, Seq, Span, Time,
     World,
@@ -9,7 +12,7 @@ use bentpipe_types::{
 
 use super::capture::{Capture, Seen};
 use super::case::{Case, Kind, Stall};
-use super::checks::{check, owes};
+use super::checks::{check_state, check_stream, owes};
 use super::dice::Dice;
 use super::path::Path;
 use super::settings::config;
@@ -116,6 +119,11 @@ impl<'a> Chain<'a> {
                 // ICMP errors are not carried here: gateways know nothing of what a path says.
                 part.network.mtu = u32::MAX;
                 part.network.false_icmp = 0.0;
+                if case.fast_open.is_some() {
+                    // Whoever takes what comes on a SYN, B or a gateway, sends data before the
+                    // handshake is over: what is made of it can pass for a SYN+ACK.
+                    part.network.unseen_corruption = 0.0;
+                }
                 // What it may do to them depends on how they probe.
                 let leg = |here: usize, port: u16| {
                     let settings = &gateways[here].settings;
@@ -185,11 +193,25 @@ impl<'a> Chain<'a> {
 
     fn connect(&mut self, side: usize) {
         let config = self.case.configs[side].clone();
-        let initial = self.initial[side];
-        let (local, remote) = (endpoint(side), endpoint(1 - side));
-        let cx = &mut self.world.cx();
-        let tcp = Connection::connect(&config, local, remote, Port(0), initial, cx);
+        let mut fast = ActiveFastOpen::default();
+        if let Some((asks, _)) = self.case.fast_open.filter(|_| side == A) {
+            fast = asks;
+            fast.bytes = fast.bytes.min(self.case.applications[side].to_write);
+        }
+        let opening = self.opening(side, &config);
+        let (tcp, taken) = Connection::connect_fast(&opening, fast, &mut self.world.cx());
+        self.written[side] = taken;
         self.add(side, tcp);
+    }
+
+    fn opening<'c>(&self, side: usize, config: &'c Config) -> Opening<'c> {
+        Opening {
+            config,
+            local: endpoint(side),
+            remote: endpoint(1 - side),
+            egress: Port(0),
+            initial_sequence: self.initial[side],
+        }
     }
 
     fn add(&mut self, side: usize, mut tcp: Connection) {
@@ -268,11 +290,24 @@ impl<'a> Chain<'a> {
             return;
         }
         let config = self.case.configs[side].clone();
-        let (local, remote) = (endpoint(side), endpoint(1 - side));
-        let initial = self.initial[side];
-        let cx = &mut self.world.cx();
-        let tcp = Connection::accept(&config, local, remote, Port(0), initial, packet, cx);
+        let opening = self.opening(side, &config);
+        let fast = (self.case.fast_open).map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
+        let tcp = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());
         self.add(side, tcp);
+        if self.case.applications[side].sink {
+            // What came on the SYN is there before anybody could say that it is read at once.
+            self.with(side, |tcp, cx| tcp.read(u64::MAX, cx));
+        }
+    }
+
+    /// Did this host take a SYN that a liar has made of another segment? In the stream that such a SYN
+    /// begins, what the peer says is out of place, and no TCP can tell: a host that still waits for its
+    /// SYN to be answered has nothing to compare it with. Through gateways the peer may by then be in
+    /// the middle of its stream, on a connection that a gateway has forgotten (after a forged RST).
+    fn opened_by_a_forgery(&self, side: usize) -> bool {
+        let tcp = self.hosts[side].as_ref();
+        tcp.and_then(Connection::peer_initial_sequence)
+            .is_some_and(|initial| self.hops.iter().any(|hop| hop.has_forged_syn(initial)))
     }
 
     /// Lets the applications do what they can. Can one go on with something later?
@@ -370,7 +405,10 @@ impl<'a> Chain<'a> {
         for side in [A, B] {
             if let Some(tcp) = &self.hosts[side] {
                 let buffer = self.case.configs[side].most_received();
-                check(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
+                check_state(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
+                if !self.opened_by_a_forgery(side) {
+                    check_stream(tcp).map_err(|what| self.about(side, &what))?;
+                }
                 if tcp.delivered_offset() > self.written[1 - side] {
                     return Err(self.about(side, "it has more than was written"));
                 }

@@ -221,6 +221,29 @@ fn the_fixed_timeout_sends_duplicates_and_an_adaptive_one_doesnt() {
     assert_eq!(duplicates[1], 0);
 }
 
+/// A window rule takes an expiry for congestion: one that comes before any acknowledgment can would
+/// keep its window at a segment.
+#[test]
+fn a_window_rule_is_not_held_down_by_a_timeout_below_the_round_trip() {
+    let finished = |timeout| {
+        let mut net = net(Settings {
+            recovery: tcp(RecoveryKind::Sack, Some(CongestionControlKind::Cubic)),
+            retransmission_timeout: timeout,
+            ..Settings::default()
+        });
+        net.to_write[SERVER] = 1_000_000;
+        net.run_until(seconds(100));
+        assert_eq!(net.delivered(HOST), 1_000_000);
+        let statistics = net.end(HOST).statistics();
+        assert_eq!(statistics.duplicates_received, 0);
+        statistics.last_delivery_at.unwrap()
+    };
+    let adaptive = finished(None);
+    assert_eq!(finished(Some(Span::from_millis(200))), adaptive);
+    // A longer one is waited for; here nothing is lost.
+    assert_eq!(finished(Some(Span::from_secs(3))), adaptive);
+}
+
 #[test]
 fn the_acknowledgment_timeout_is_what_the_server_waits_for() {
     let finish = |ack_timeout, ack_every| {

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bentpipe_tcp::{
-    Config, CongestionControlKind, Connection, Events, RecoveryKind, State, reset_reply,
+    ActiveFastOpen, Config, CongestionControlKind, Connection, Events, Opening, PassiveFastOpen,
+    RecoveryKind, State, reset_reply,
 };
 use bentpipe_types::{
     Address, Agent, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Routes, Seq, Span,
@@ -125,6 +126,8 @@ pub(super) struct Net {
     /// Which packets arrive: (from, to, packet).
     pub(super) filter: Filter,
     pub(super) bound: u64,
+    /// Who opens puts so much on its SYN, and what the other end makes of it.
+    pub(super) fast_open: Option<(ActiveFastOpen, PassiveFastOpen)>,
 }
 
 impl Net {
@@ -164,22 +167,34 @@ impl Net {
             log: None,
             filter: Box::new(|_, _, _| true),
             bound,
+            fast_open: None,
         }
     }
 
     /// This end opens the connection.
     pub(super) fn connect(&mut self, side: usize) {
-        let mut connection = Connection::connect(
-            &self.configs[side],
-            endpoint(side),
-            endpoint(1 - side),
-            Port(0),
-            self.initial[side],
-            &mut self.world.cx(),
-        );
+        let config = self.configs[side].clone();
+        let opening = self.opening(side, &config);
+        let mut fast = self
+            .fast_open
+            .map_or_else(ActiveFastOpen::default, |(asks, _)| asks);
+        fast.bytes = fast.bytes.min(self.to_write[side]);
+        let (mut connection, taken) =
+            Connection::connect_fast(&opening, fast, &mut self.world.cx());
+        self.to_write[side] -= taken;
         connection.set_sink(self.sinks(side));
         self.ends[side] = Some(connection);
         self.after(side);
+    }
+
+    fn opening<'c>(&self, side: usize, config: &'c Config) -> Opening<'c> {
+        Opening {
+            config,
+            local: endpoint(side),
+            remote: endpoint(1 - side),
+            egress: Port(0),
+            initial_sequence: self.initial[side],
+        }
     }
 
     fn sinks(&self, side: usize) -> bool {
@@ -459,16 +474,15 @@ impl Net {
             self.after(to);
             return;
         }
-        let mut connection = Connection::accept(
-            &self.configs[to],
-            endpoint(to),
-            endpoint(1 - to),
-            Port(0),
-            self.initial[to],
-            packet,
-            &mut self.world.cx(),
-        );
+        let config = self.configs[to].clone();
+        let opening = self.opening(to, &config);
+        let fast = (self.fast_open).map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
+        let mut connection = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());
         connection.set_sink(self.sinks(to));
+        if self.sinks(to) {
+            // What came on the SYN is there before anybody could say that it is read at once.
+            connection.read(u64::MAX, &mut self.world.cx());
+        }
         self.ends[to] = Some(connection);
         self.after(to);
     }

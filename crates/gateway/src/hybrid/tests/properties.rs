@@ -4,8 +4,8 @@
 //! gateway holds stays in its bound; every connection ends; and a close that succeeds means that the
 //! other end has everything.
 
-use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
-use bentpipe_types::{Agent, RandomStream, Span, Time};
+use bentpipe_tcp::{ActiveFastOpen, Config, CongestionControlKind, PassiveFastOpen, RecoveryKind};
+use bentpipe_types::{Agent, FastOpen, RandomStream, Span, Time};
 
 use super::super::{Anticipation, Recovery, Settings};
 use super::network::tcp;
@@ -26,16 +26,6 @@ fn path(random: &mut RandomStream, delays: &[u64]) -> Path {
 }
 
 fn settings(random: &mut RandomStream) -> Settings {
-    let mut settings = drawn(random);
-    let windowed = matches!(settings.recovery, Recovery::Tcp { window: true, .. });
-    if windowed {
-        // A timer shorter than the round trip closes a window rule's window for good.
-        settings.retransmission_timeout = None;
-    }
-    settings
-}
-
-fn drawn(random: &mut RandomStream) -> Settings {
     let receive_buffer = pick(random, &[2_000, 3_000, 20_000, 64_000, 300_000]);
     Settings {
         receive_buffer,
@@ -90,6 +80,18 @@ fn config(random: &mut RandomStream) -> Config {
     config
 }
 
+fn fast_open(random: &mut RandomStream) -> (ActiveFastOpen, PassiveFastOpen) {
+    let cookie = |text: &[u8]| FastOpen::new(text, false);
+    let asks = ActiveFastOpen {
+        option: cookie(pick(random, &[b"cookie".as_slice(), b""])),
+        bytes: pick(random, &[0, 500, 3_000]),
+        room: pick(random, &[1, 400, 1_400]),
+    };
+    let offer = cookie(b"another!").map_or(PassiveFastOpen::Ignore, PassiveFastOpen::Offer);
+    let answers = [PassiveFastOpen::Ignore, offer, PassiveFastOpen::Take];
+    (asks, pick(random, &answers))
+}
+
 /// One random network. Says what went wrong, with everything that it was made of.
 fn case(seed: u64) {
     let mut random = RandomStream::new(seed, "hybrid", "case");
@@ -121,7 +123,14 @@ fn case(seed: u64) {
     net.misbehaviour = misbehaviour.clone();
     net.until = until;
     net.to_write = bytes;
-    net.connect(if random.happens(0.8) { HOST } else { SERVER });
+    let opener = if random.happens(0.8) { HOST } else { SERVER };
+    net.fast_open = random.happens(0.25).then(|| fast_open(random));
+    if net.fast_open.is_some() {
+        // Data goes before the handshake is over: what is made of it can pass for a SYN+ACK.
+        net.paths[HOST].corruption = 0.0;
+        net.paths[SERVER].corruption = 0.0;
+    }
+    net.connect(opener);
 
     if std::env::var("SEED").is_ok() {
         net.log = Some(Vec::new());
