@@ -82,6 +82,7 @@ fn run(arguments: &[String]) -> Option<String> {
             }
             .into(),
             ends: Ends::default(),
+            changes: None,
             errors,
             redundancy: 1.0,
         })

@@ -373,6 +373,10 @@ impl<P: Realm> Host<P> {
     #[inline(never)]
     fn on_datagram(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let record = *cx.packets.get(packet);
+        if record.is_corrupt() {
+            cx.discard(packet, DropReason::Checksum);
+            return;
+        }
         if let Some(quote) = record.icmp_quote() {
             cx.packets.release(packet);
             self.path_says(&quote, cx);

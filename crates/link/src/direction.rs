@@ -2,9 +2,12 @@
 
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
+use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
-use crate::{DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally};
+use crate::{
+    Changes, DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally,
+};
 
 /// What one direction of a link is made of.
 #[derive(Debug)]
@@ -21,6 +24,17 @@ pub struct Settings {
     pub redundancy: f64,
     /// What its two ends do to packets besides.
     pub ends: Ends,
+    /// How it changes with time, if it does, and what its random streams are called.
+    pub changes: Option<(Changes, Streams)>,
+}
+
+/// Which random streams a direction that changes draws from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Streams {
+    /// The key of all randomness.
+    pub seed: u64,
+    /// The direction's name.
+    pub component: String,
 }
 
 /// What waits for the transmitter.
@@ -62,8 +76,8 @@ impl Ends {
 
 /// What a direction has done so far.
 ///
-/// Every packet is somewhere: `offered = delivered + lost + dropped + removed + undecodable` and what
-/// is in the queue and on the link; `delivered + made = passed_on + released` and what the far end
+/// Every packet is somewhere: `offered + duplicated = delivered + lost + dropped + removed +
+/// undecodable` and what is in the queue and on the link; `delivered + made = passed_on + released` and what the far end
 /// holds back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -77,6 +91,8 @@ pub struct Counters {
     pub lost: u64,
     /// Packets that arrived intact and could not be decoded.
     pub undecodable: u64,
+    /// Packets that arrived a second time.
+    pub duplicated: u64,
     /// Packets that arrived.
     pub delivered: u64,
     /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes of
@@ -105,7 +121,7 @@ pub struct Counters {
 pub enum Direction {
     /// Behind a drop-tail queue: a departure is known when a packet arrives.
     Fifo(Fifo),
-    /// Behind any other queue, or with something at its ends.
+    /// Behind any other queue, with something at its ends, or on a path that changes.
     Managed(Box<Managed>),
 }
 
@@ -115,7 +131,7 @@ impl Direction {
     pub fn new(settings: Settings) -> Self {
         let transmitter = Transmitter::new(settings.rate, settings.redundancy);
         let (queue, random): (Box<dyn QueueDiscipline>, _) = match settings.queue {
-            Queueing::DropTail(queue) if settings.ends.is_empty() => {
+            Queueing::DropTail(queue) if settings.ends.is_empty() && settings.changes.is_none() => {
                 let fifo = Fifo::new(transmitter, settings.delay, queue, settings.errors);
                 return Self::Fifo(fifo);
             }
@@ -126,6 +142,16 @@ impl Direction {
             ),
             Queueing::Discipline { queue, random } => (queue, random),
         };
+        let usual = Usual {
+            rate: settings.rate,
+            redundancy: settings.redundancy,
+            delay: settings.delay,
+        };
+        let course = settings.changes.map(|(changes, streams)| {
+            let Streams { seed, component } = streams;
+            let random = |purpose: &str| RandomStream::new(seed, &component, purpose);
+            Box::new(Course::new(usual, changes, &random))
+        });
         Self::Managed(Box::new(Managed::new(
             transmitter,
             settings.delay,
@@ -133,6 +159,7 @@ impl Direction {
             random,
             settings.errors,
             settings.ends,
+            course,
         )))
     }
 

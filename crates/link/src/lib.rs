@@ -5,10 +5,12 @@
 //! Any other queue decides when the transmitter is free ([`Managed`]): then it is the first of a
 //! departure, an arrival and a deadline of the far end.
 
+mod changes;
 mod direction;
 mod errors;
 mod far_end;
 mod fifo;
+mod flight;
 mod framing;
 mod managed;
 mod queue;
@@ -16,7 +18,11 @@ mod ring;
 mod tally;
 mod transmitter;
 
-pub use direction::{Counters, Direction, Ends, Queueing, Settings};
+pub use changes::{
+    Changes, FadingSettings, InFlight, LossRates, Opportunities, Outages, Profile, RateCourse,
+    Sending,
+};
+pub use direction::{Counters, Direction, Ends, Queueing, Settings, Streams};
 pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
 pub use far_end::FarEnd;
 pub use fifo::{Arrival, Fifo};

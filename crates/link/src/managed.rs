@@ -2,7 +2,8 @@
 
 use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
-use crate::ring::{InTransit, Ring};
+use crate::changes::{Course, Fate, Passage};
+use crate::flight::{Airborne, Flight};
 use crate::transmitter::Transmitter;
 use crate::{Counters, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict};
 
@@ -14,10 +15,10 @@ pub trait Watch {
     fn received(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
 }
 
-/// One direction of a link: any queue, framings, a far end.
+/// One direction of a link: any queue, framings, a far end, a path that changes.
 ///
-/// The ring holds what has left the queue. The next event is the first of three: the end of a
-/// transmission while something waits, the arrival of the ring's head, the far end's deadline. At the
+/// The flight holds what has left the queue. The next event is the first of three: the end of a
+/// transmission while something waits, the arrival of the flight's head, the far end's deadline. At the
 /// same time they come in another order: what arrives, then the deadline (which may let out what
 /// arrived just now), then the next transmission. A packet offered at the very time a transmission
 /// ends finds that the next has begun, as behind a drop-tail queue.
@@ -26,13 +27,16 @@ pub struct Managed {
     queue: Box<dyn QueueDiscipline>,
     random: RandomStream,
     ends: Ends,
-    ring: Ring,
+    flight: Flight,
     transmitter: Transmitter,
     idle_from: Time,
+    /// Though the transmitter is idle, nothing can go before this.
+    not_before: Time,
     /// The queue had nothing to send though something waits: it is asked again after the next packet.
     stalled: bool,
     delay: Span,
     errors: Vec<ErrorModel>,
+    course: Option<Box<Course>>,
     counters: Counters,
 }
 
@@ -44,17 +48,20 @@ impl Managed {
         random: RandomStream,
         errors: Vec<ErrorModel>,
         ends: Ends,
+        course: Option<Box<Course>>,
     ) -> Self {
         Self {
             queue,
             random,
             ends,
-            ring: Ring::default(),
+            flight: Flight::default(),
             transmitter,
             idle_from: Time::ZERO,
+            not_before: Time::ZERO,
             stalled: false,
             delay,
             errors,
+            course,
             counters: Counters::default(),
         }
     }
@@ -69,6 +76,9 @@ impl Managed {
     ) -> Verdict {
         self.counters.offered += 1;
         self.transmit(now, packets, watch);
+        if let Some(course) = &mut self.course {
+            course.offered(now);
+        }
         let idle = self.idle_from <= now && self.queue.packets() == 0;
         if idle {
             self.queue.idle_since(self.idle_from);
@@ -99,8 +109,9 @@ impl Managed {
     /// When something next happens here without a packet being offered.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
-        let departure = (self.queue.packets() > 0 && !self.stalled).then_some(self.idle_from);
-        let arrival = self.ring.first().map(|head| head.departure + self.delay);
+        let waits = self.queue.packets() > 0 && !self.stalled;
+        let departure = waits.then_some(self.idle_from.max(self.not_before));
+        let arrival = self.flight.next();
         let deadline = self.ends.far_end.as_ref().and_then(|f| f.next_deadline());
         [departure, arrival, deadline].into_iter().flatten().min()
     }
@@ -113,10 +124,7 @@ impl Managed {
         watch: &mut dyn Watch,
         out: &mut Vec<PacketRef>,
     ) {
-        while let Some(head) = self.ring.first().copied()
-            && head.departure + self.delay <= now
-        {
-            self.ring.arrive();
+        while let Some(head) = self.flight.arrived(now) {
             self.arrive(now, head, packets, watch, out);
         }
         if let Some(far_end) = &mut self.ends.far_end
@@ -132,18 +140,13 @@ impl Managed {
     fn arrive(
         &mut self,
         now: Time,
-        head: InTransit,
+        head: Airborne,
         packets: &mut PacketStore,
         watch: &mut dyn Watch,
         out: &mut Vec<PacketRef>,
     ) {
         let length = Bytes::new(u64::from(head.length));
-        let mut lost = false;
-        for model in &mut self.errors {
-            // Every model sees every packet, so that one's losses don't shift another's draws.
-            lost |= model.loses(length);
-        }
-        if lost {
+        if head.fate.lost {
             self.counters.lost += 1;
             for framing in self.ends.framings.iter_mut().rev() {
                 framing.lose(now, head.packet, packets);
@@ -163,6 +166,26 @@ impl Managed {
             self.counters.undecodable += 1;
             return;
         };
+        if head.fate.corrupted {
+            packets.corrupt(packet);
+        }
+        if head.fate.duplicated {
+            let copy = packets.duplicate(packet);
+            self.counters.duplicated += 1;
+            self.deliver(now, copy, length, packets, out);
+        }
+        self.deliver(now, packet, length, packets, out);
+    }
+
+    /// A packet has arrived, and is whole.
+    fn deliver(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        length: Bytes,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+    ) {
         self.counters.delivered += 1;
         self.counters.delivered_bytes += length.get();
         if self.ends.far_end.is_some() {
@@ -196,6 +219,12 @@ impl Managed {
     /// Gives the transmitter, if it is free, what the queue has for it.
     fn transmit(&mut self, now: Time, packets: &mut PacketStore, watch: &mut dyn Watch) {
         while self.idle_from <= now && self.queue.packets() > 0 && !self.stalled {
+            if let Some(course) = &mut self.course
+                && let Err(later) = course.ready(now)
+            {
+                self.not_before = later;
+                return;
+            }
             let next = self.queue.dequeue(&mut QueueCtx {
                 now,
                 packets,
@@ -211,17 +240,39 @@ impl Managed {
                 length = framing.transmit(now, packet, length, packets);
             }
             watch.sent(now, packet, packets);
-            let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
-            let time = self.transmitter.time(length);
-            self.idle_from = now + time;
-            self.counters.busy += time;
-            self.ring.push(InTransit {
-                departure: self.idle_from,
+            let passage = self.way(now, length);
+            self.idle_from = passage.departure;
+            self.flight.push(Airborne {
+                arrival: passage.arrival,
                 packet,
-                length,
+                length: u32::try_from(length.get()).unwrap_or(u32::MAX),
+                fate: passage.fate,
             });
-            self.ring.depart();
         }
+    }
+
+    /// A packet's way over the link, which begins now. Errors are drawn here, in the order of
+    /// transmission: that of arrival may be another.
+    fn way(&mut self, now: Time, length: Bytes) -> Passage {
+        let mut passage = match &mut self.course {
+            Some(course) => course.send(now, length),
+            None => {
+                let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
+                let time = self.transmitter.time(length);
+                self.counters.busy += time;
+                let departure = now + time;
+                Passage {
+                    departure,
+                    arrival: departure + self.delay,
+                    fate: Fate::default(),
+                }
+            }
+        };
+        for model in &mut self.errors {
+            // Every model sees every packet, so that one's losses don't shift another's draws.
+            passage.fate.lost |= model.loses(length);
+        }
+        passage
     }
 
     /// Packets waiting.
@@ -239,7 +290,7 @@ impl Managed {
     /// Packets in the queue, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
-        self.queue.packets() as usize + self.ring.len()
+        self.queue.packets() as usize + self.flight.len()
     }
 
     /// Packets that the far end holds back.
@@ -264,6 +315,9 @@ impl Managed {
     /// Time the transmitter has worked, up to `now`.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
+        if let Some(course) = &self.course {
+            return course.busy(now);
+        }
         self.counters.busy.saturating_sub(self.idle_from.since(now))
     }
 
@@ -275,6 +329,9 @@ impl Managed {
         }
         if let Some(far_end) = &self.ends.far_end {
             far_end.tally(each);
+        }
+        if let Some(course) = &self.course {
+            course.tally(each);
         }
     }
 }

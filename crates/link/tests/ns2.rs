@@ -98,6 +98,7 @@ fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
         errors: Vec::new(),
         redundancy: 1.0,
         ends: Ends::default(),
+        changes: None,
     }) else {
         unreachable!("a discipline is managed");
     };

@@ -20,6 +20,7 @@ fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
             delay: Span::from_millis(300),
             queue: queue(way),
             ends: Ends::default(),
+            changes: None,
             errors: Vec::new(),
             redundancy: 1.0,
         })

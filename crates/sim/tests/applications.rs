@@ -44,6 +44,7 @@ fn network(path: Path, flows: &[(&str, Traffic)]) -> Network {
             }
             .into(),
             ends: Ends::default(),
+            changes: None,
             errors: vec![ErrorModel::packet_loss(path.loss, luck)],
             redundancy: 1.0,
         })

@@ -23,11 +23,13 @@ pub enum DropReason {
     Busy,
     /// It is longer than the link takes that it was to go on by.
     TooBig,
+    /// Its checksum is wrong.
+    Checksum,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
@@ -35,6 +37,7 @@ impl DropReason {
         Self::HopLimit,
         Self::Busy,
         Self::TooBig,
+        Self::Checksum,
     ];
 }
 

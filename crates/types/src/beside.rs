@@ -88,6 +88,23 @@ impl PacketStore {
         }
     }
 
+    /// Turns the last bit of the bytes that a packet came with; copies of it keep theirs.
+    pub(crate) fn corrupt_bytes(&mut self, reference: PacketRef) {
+        let kept = self.beside(reference).and_then(|beside| beside.bytes);
+        let Some(kept) = kept.filter(|kept| kept.payload_at > 0) else {
+            return;
+        };
+        let mut bytes = self.pool.bytes(kept.buffer).to_vec();
+        if let Some(last) = bytes.last_mut() {
+            *last ^= 1;
+        }
+        let buffer = self
+            .pool
+            .fill(bytes.len(), |copy| copy.copy_from_slice(&bytes));
+        self.pool.release(kept.buffer);
+        self.beside_mut(reference).bytes = Some(Kept { buffer, ..kept });
+    }
+
     /// The real addresses, source first; `None` where there are only nodes.
     #[must_use]
     pub fn ip(&self, reference: PacketRef) -> Option<(IpAddr, IpAddr)> {

@@ -92,7 +92,7 @@ impl Packet {
     /// What an ICMP error says, if it is one that was made in the network.
     #[must_use]
     pub fn icmp_quote(&self) -> Option<IcmpQuote> {
-        if !matches!(self.protocol(), ICMP | ICMP_V6) || self.is_tcp() {
+        if !matches!(self.protocol(), ICMP | ICMP_V6) || self.is_tcp() || self.is_corrupt() {
             return None;
         }
         let (kind, mtu) = self.said();

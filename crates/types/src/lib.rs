@@ -13,6 +13,7 @@
 mod agent;
 mod beside;
 mod bytes;
+mod distribution;
 pub mod filler;
 mod icmp;
 mod packet;
@@ -30,6 +31,7 @@ pub use agent::{
 };
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
+pub use distribution::Distribution;
 pub use icmp::{IcmpError, IcmpQuote};
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,

@@ -264,6 +264,9 @@ const ECN: u8 = 0b0110_0000;
 const ECN_SHIFT: u8 = 5;
 const VERSION_6: u8 = 0b1000_0000;
 
+/// Beside the protocol number in a datagram's `window`.
+const CORRUPT: u16 = 0x100;
+
 /// IANA protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -343,6 +346,29 @@ impl Packet {
         } else {
             self.window as u8
         }
+    }
+
+    /// Has its checksum gone wrong on the way? Such a packet is a datagram, whatever it was: nobody
+    /// but the receiver finds out, and it throws it away.
+    #[must_use]
+    pub fn is_corrupt(&self) -> bool {
+        !self.is_tcp() && self.window & CORRUPT != 0
+    }
+
+    /// Its checksum is wrong from now on. Of its headers, the `outer` bytes of a tunnel's and IP's own
+    /// can still be made out, and UDP's, which nobody reads.
+    pub(crate) fn corrupt(&mut self, outer: u8) {
+        let protocol = u16::from(self.protocol());
+        if self.is_tcp() {
+            let headers = outer + self.ip_version().header_length();
+            let rest = self.header_length.saturating_sub(headers);
+            self.header_length -= rest;
+            self.payload_length = self.payload_length.saturating_add(u16::from(rest));
+        }
+        self.attributes |= DATAGRAM;
+        self.attributes &= !TIMESTAMPED;
+        self.flags = Flags::NONE;
+        self.window = protocol | CORRUPT;
     }
 
     /// Its length as an IP packet: headers and payload.

@@ -3,7 +3,7 @@
 use crate::beside::Beside;
 use crate::packet::INLINE_SACK_BLOCKS;
 use crate::pool::Pool;
-use crate::{Address, Packet, SackBlocks, SynOptions};
+use crate::{Address, IpVersion, Packet, SackBlocks, SynOptions};
 
 /// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -248,6 +248,18 @@ impl PacketStore {
             self.extend(copy).beside = Some(self.copy_beside(beside));
         }
         copy
+    }
+
+    /// A packet's checksum has gone wrong on the way: it is a datagram from now on, of the same length
+    /// between the same ends. If it came with bytes, the last bit of them is the other way round.
+    pub fn corrupt(&mut self, reference: PacketRef) {
+        let outer = if self.tunnel(reference).is_some() {
+            IpVersion::V4.header_length()
+        } else {
+            0
+        };
+        self.get_mut(reference).corrupt(outer);
+        self.corrupt_bytes(reference);
     }
 
     /// A stored copy of a packet, with an extension of its own (a duplicating link, say). Bytes are

@@ -16,6 +16,11 @@ use crate::{
 /// Hops a packet may go, as Linux and RFC 1700 have it.
 const HOP_LIMIT: u8 = 64;
 
+/// Bytes of a TCP header without options.
+const TCP_LENGTH: u8 = 20;
+/// IANA's number of TCP.
+const TCP: u8 = 6;
+
 /// Writes stored packets as the bytes of IP packets.
 ///
 /// Of packets made in the network, all fields that a [`Packet`] has no room for are constant (TTL 64, DSCP, flow label and urgent
@@ -156,14 +161,31 @@ impl<A: Addressing> Encoder<A> {
             Some(payload) => bytes[at..].copy_from_slice(payload),
             None => payload::fill(packet.payload_offset, &mut bytes[at..]),
         }
-        if udp {
+        let corrupt_segment = packet.protocol() == TCP && packet.is_corrupt();
+        let checksum_at = if udp {
+            Some(6)
+        } else if corrupt_segment && carried >= usize::from(TCP_LENGTH) {
+            // Of a segment that was corrupted on the way, its ports and that it is one.
+            bytes[start..start + 2].copy_from_slice(&packet.source.port.to_be_bytes());
+            bytes[start + 2..start + 4].copy_from_slice(&packet.destination.port.to_be_bytes());
+            bytes[start + 12] = (TCP_LENGTH / 4) << 4;
+            bytes[start + 16..start + 18].fill(0);
+            Some(16)
+        } else {
+            None
+        };
+        if let Some(at) = checksum_at {
             let sum = Sum::default()
-                .pseudo_header_of(UDP, source, destination, carried)
+                .pseudo_header_of(packet.protocol(), source, destination, carried)
                 .bytes(&bytes[start..])
                 .finish();
+            let wrong = u16::from(packet.is_corrupt());
             // RFC 768: a checksum of zero is sent as all ones.
-            let sum = if sum == 0 { 0xffff } else { sum };
-            bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+            let sum = match sum ^ wrong {
+                0 if udp => 0xffff ^ (wrong << 1),
+                sum => sum,
+            };
+            bytes[start + at..start + at + 2].copy_from_slice(&sum.to_be_bytes());
         }
         Ok(())
     }

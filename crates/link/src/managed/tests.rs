@@ -20,6 +20,7 @@ fn settings(queue: Queueing, errors: Vec<ErrorModel>, ends: Ends) -> Settings {
         errors,
         redundancy: 1.0,
         ends,
+        changes: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn way(rate: u64, delay: Span) -> Settings {
         errors: Vec::new(),
         redundancy: 1.0,
         ends: Ends::default(),
+        changes: None,
     }
 }
 

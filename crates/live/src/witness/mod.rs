@@ -188,6 +188,7 @@ fn engine(
         errors: Vec::new(),
         redundancy: 1.0,
         ends: Ends::default(),
+        changes: None,
     };
     let mut there = way(request.rate);
     if request.loss > 0.0 {

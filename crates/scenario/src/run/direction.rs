@@ -39,6 +39,7 @@ pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) ->
         errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
         ends: ends(scenario, direction, from, to),
+        changes: None,
     }
 }
 

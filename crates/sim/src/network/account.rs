@@ -203,7 +203,7 @@ impl Network {
                 + counters.dropped
                 + counters.removed
                 + counters.undecodable;
-            if counters.offered != left + in_transit
+            if counters.offered + counters.duplicated != left + in_transit
                 || counters.delivered + counters.made
                     != counters.passed_on + counters.released + held_back
             {

@@ -18,6 +18,7 @@ fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> S
         delay,
         queue: DropTail { limit: queue }.into(),
         ends: Ends::default(),
+        changes: None,
         errors,
         redundancy: 1.0,
     }

@@ -1,6 +1,6 @@
 //! Random sizes and times.
 
-use bentpipe_types::{RandomStream, Span};
+use crate::{RandomStream, Span};
 
 /// A distribution of non-negative numbers: bytes, or seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]

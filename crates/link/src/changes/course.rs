@@ -1,0 +1,359 @@
+//! What becomes of each packet on a direction that changes.
+
+use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
+
+use super::fading::Fading;
+use super::opportunities::Turns;
+use super::{Changes, InFlight, Profile, RateCourse, Sending};
+use crate::errors::PacketLoss;
+use crate::{Flow, Tally};
+
+/// What is to become of a packet that is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Fate {
+    pub(crate) lost: bool,
+    pub(crate) duplicated: bool,
+    pub(crate) corrupted: bool,
+}
+
+/// A packet's way over the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passage {
+    /// The end of its transmission.
+    pub(crate) departure: Time,
+    pub(crate) arrival: Time,
+    pub(crate) fate: Fate,
+}
+
+/// How the rate comes about.
+#[derive(Debug)]
+enum Clock {
+    Constant,
+    Steps(Profile<u64>),
+    Turns(Turns),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    losses: u64,
+    outage_losses: u64,
+    held: u64,
+    reordered: u64,
+    duplicated: u64,
+    corrupted: u64,
+}
+
+/// A direction as it changes: asked about at times that never go back.
+#[derive(Debug)]
+pub(crate) struct Course {
+    rate: BitRate,
+    redundancy: f64,
+    delay: Span,
+    changes: Changes,
+    clock: Clock,
+    fading: Option<Fading>,
+    losses: Losses,
+    duplication: PacketLoss,
+    corruption: PacketLoss,
+    late: PacketLoss,
+    lateness: RandomStream,
+    /// When the last packet arrives that keeps to the order.
+    last_arrival: Time,
+    busy: Span,
+    sending_until: Time,
+    counted: Counted,
+}
+
+/// Losses at a probability that changes: the hazard that is left until the next.
+///
+/// A packet that is lost with probability p uses up -ln(1 - p) of it; what is left is exponential with
+/// mean 1, which has no memory: the same distribution as a draw for each packet, with one draw per loss.
+#[derive(Debug)]
+struct Losses {
+    left: f64,
+    random: RandomStream,
+}
+
+impl Losses {
+    fn new(mut random: RandomStream) -> Self {
+        let left = random.exponential(1.0);
+        Self { left, random }
+    }
+
+    fn loses(&mut self, hazard: f64) -> bool {
+        if hazard < self.left {
+            self.left -= hazard;
+            return false;
+        }
+        self.left = self.random.exponential(1.0);
+        true
+    }
+}
+
+/// The rate of a transmitter, its redundancy, and the delay behind it, where they don't change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usual {
+    pub(crate) rate: BitRate,
+    pub(crate) redundancy: f64,
+    pub(crate) delay: Span,
+}
+
+impl Course {
+    /// `random` makes the stream for a purpose.
+    pub(crate) fn new(
+        usual: Usual,
+        changes: Changes,
+        random: &dyn Fn(&str) -> RandomStream,
+    ) -> Self {
+        let share = |purpose, share| PacketLoss::new(share, random(purpose));
+        let late = changes.reordering.map_or(0.0, |(share, _)| share);
+        Self {
+            rate: usual.rate,
+            redundancy: usual.redundancy,
+            delay: usual.delay,
+            clock: match &changes.rate {
+                RateCourse::Constant => Clock::Constant,
+                RateCourse::Steps(profile) => Clock::Steps(profile.clone()),
+                RateCourse::Opportunities(of) => Clock::Turns(Turns::new(of.clone())),
+            },
+            fading: (changes.fading).map(|settings| Fading::new(settings, random("fading"))),
+            losses: Losses::new(random("changing losses")),
+            duplication: share("duplication", changes.duplication),
+            corruption: share("corruption", changes.corruption),
+            late: share("reordering", late),
+            lateness: random("lateness"),
+            changes,
+            last_arrival: Time::ZERO,
+            busy: Span::ZERO,
+            sending_until: Time::ZERO,
+            counted: Counted::default(),
+        }
+    }
+
+    /// A packet has been offered: what could have been sent until now no longer can.
+    pub(crate) fn offered(&mut self, now: Time) {
+        if let Clock::Turns(turns) = &mut self.clock {
+            turns.burn(now);
+        }
+    }
+
+    /// May a transmission begin? If not: when next.
+    pub(crate) fn ready(&mut self, now: Time) -> Result<(), Time> {
+        let changes = &self.changes;
+        match &mut self.clock {
+            Clock::Turns(turns) => turns.ready(now, |at| held(changes, at)),
+            Clock::Constant | Clock::Steps(_) => Ok(()),
+        }
+    }
+
+    /// A transmission begins.
+    pub(crate) fn send(&mut self, start: Time, length: Bytes) -> Passage {
+        let departure = match &mut self.clock {
+            Clock::Turns(turns) => {
+                let changes = &self.changes;
+                // An opportunity counts for its share of the time.
+                let period = turns.of().period().as_nanos();
+                let worth = super::OPPORTUNITY * turns.of().count();
+                let busy = u128::from(length.get()) * u128::from(period) / u128::from(worth);
+                self.busy += Span::from_nanos(busy as u64);
+                let on_air = libm::round(length.get() as f64 * self.redundancy);
+                turns.send(on_air as u64, |at| held(changes, at))
+            }
+            Clock::Constant | Clock::Steps(_) => {
+                let departure = self.sent_by(start, length);
+                self.busy += departure.since(start);
+                self.sending_until = departure;
+                departure
+            }
+        };
+        let (arrival, fate) = self.way(start, departure, length);
+        Passage {
+            departure,
+            arrival,
+            fate,
+        }
+    }
+
+    /// When the last bit of a packet goes, the first of which goes at `start`.
+    ///
+    /// What is to go is counted in bit/s times nanoseconds, so that each piece of time at one rate takes
+    /// off a whole number, and only the last instant is rounded.
+    fn sent_by(&mut self, start: Time, length: Bytes) -> Time {
+        let mut to_go = if self.redundancy == 1.0 {
+            u128::from(length.bits()) * 1_000_000_000
+        } else {
+            libm::round(length.bits() as f64 * self.redundancy * 1e9) as u128
+        };
+        let mut now = start;
+        loop {
+            let (rate, until) = self.rate_at(now);
+            let rate = u128::from(rate);
+            let Some(until) = until else {
+                // For ever: zero never sends it.
+                let Some(left) = (to_go + rate / 2).checked_div(rate) else {
+                    return Time::from_nanos(u64::MAX);
+                };
+                return now + Span::from_nanos(u64::try_from(left).unwrap_or(u64::MAX));
+            };
+            let possible = rate * u128::from(until.since(now).as_nanos());
+            if to_go <= possible {
+                let left = (to_go + rate / 2) / rate;
+                return now + Span::from_nanos(left as u64);
+            }
+            if until > Time::LAST {
+                return Time::from_nanos(u64::MAX);
+            }
+            to_go -= possible;
+            now = until;
+        }
+    }
+
+    /// The transmitter's rate in bit/s, and until when it is that.
+    fn rate_at(&mut self, now: Time) -> (u64, Option<Time>) {
+        let (mut rate, mut until) = match &self.clock {
+            Clock::Steps(profile) => {
+                let (rate, until) = profile.at(now);
+                (rate.unwrap_or(self.rate.bits_per_second()), until)
+            }
+            Clock::Constant | Clock::Turns(_) => (self.rate.bits_per_second(), None),
+        };
+        let mut sooner = |at: Time| until = Some(until.map_or(at, |until| until.min(at)));
+        if let Some(fading) = &mut self.fading
+            && let Some(slower) = fading.settings.rate
+        {
+            let (faded, changes) = fading.at(now);
+            sooner(changes);
+            if faded {
+                rate = rate.min(slower);
+            }
+        }
+        for outages in &self.changes.outages {
+            if outages.sending == Sending::Held {
+                match outages.at(now) {
+                    Ok(end) => {
+                        rate = 0;
+                        sooner(end);
+                    }
+                    Err(next) => next.into_iter().for_each(&mut sooner),
+                }
+            }
+        }
+        (rate, until)
+    }
+
+    /// When a packet arrives, and as what.
+    fn way(&mut self, start: Time, departure: Time, length: Bytes) -> (Time, Fate) {
+        let delay = self.changes.delay.as_ref().and_then(|d| d.value(departure));
+        let mut arrival = departure + delay.unwrap_or(self.delay);
+        let mut fate = Fate {
+            duplicated: self.duplication.loses(),
+            corrupted: self.corruption.loses(),
+            lost: self.meets_losses(departure, length),
+        };
+        self.counted.losses += u64::from(fate.lost);
+        let late = self.late.loses();
+        if late && let Some((_, lateness)) = self.changes.reordering {
+            arrival += lateness.span(&mut self.lateness);
+            self.counted.reordered += 1;
+        }
+        let (held_until, cut) = self.meets_outages(start, departure, arrival);
+        self.counted.held += u64::from(held_until > arrival);
+        arrival = held_until;
+        self.counted.outage_losses += u64::from(cut && !fate.lost);
+        fate.lost |= cut;
+        if !late && self.changes.keeps_order {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        self.counted.duplicated += u64::from(fate.duplicated && !fate.lost);
+        self.counted.corrupted += u64::from(fate.corrupted && !fate.lost);
+        (arrival, fate)
+    }
+
+    /// Does it meet one of the losses that change with time?
+    fn meets_losses(&mut self, at: Time, length: Bytes) -> bool {
+        let bits = length.bits();
+        let mut hazard = 0.0;
+        if let Some(losses) = &self.changes.losses
+            && let (Some(rates), _) = losses.at(at)
+        {
+            hazard += rates.hazard(bits);
+        }
+        if let Some(fading) = &mut self.fading
+            && at <= Time::LAST
+            && fading.at(at).0
+        {
+            hazard += fading.settings.losses.hazard(bits);
+        }
+        hazard > 0.0 && self.losses.loses(hazard)
+    }
+
+    /// When a packet arrives that outages may hold, and whether one loses it.
+    fn meets_outages(&self, start: Time, departure: Time, arrival: Time) -> (Time, bool) {
+        let outages = &self.changes.outages;
+        let mut lost = false;
+        let mut arrival = arrival;
+        // Who is held by one may meet the next.
+        loop {
+            let before = arrival;
+            for outages in outages {
+                let Some(begins) = outages.next(start).filter(|begins| *begins < arrival) else {
+                    continue;
+                };
+                match outages.in_flight {
+                    InFlight::Arrive => {}
+                    InFlight::Lost => lost = true,
+                    InFlight::Held => {
+                        let mut begins = Some(begins);
+                        while let Some(down) = begins.filter(|down| *down < arrival) {
+                            arrival = arrival.max(down + outages.lasts);
+                            begins = outages.next(down).filter(|_| arrival <= Time::LAST);
+                        }
+                    }
+                }
+            }
+            if arrival == before {
+                break;
+            }
+        }
+        lost |= outages.iter().any(|outages| {
+            outages.sending == Sending::Lost
+                && (outages.at(start).is_ok()
+                    || outages.next(start).is_some_and(|begins| begins < departure))
+        });
+        (arrival, lost)
+    }
+
+    /// Time the transmitter has worked, up to `now`.
+    pub(crate) fn busy(&self, now: Time) -> Span {
+        self.busy.saturating_sub(self.sending_until.since(now))
+    }
+
+    /// Tells what it has done to packets, by name.
+    pub(crate) fn tally(&self, each: &mut Tally<'_>) {
+        let mut tell = |is_there: bool, name, value| {
+            if is_there {
+                each(None::<Flow>, name, value);
+            }
+        };
+        let changes = &self.changes;
+        let counted = &self.counted;
+        let loses = changes.losses.is_some() || changes.fading.is_some();
+        let outages = !changes.outages.is_empty();
+        tell(loses, "lost_to_changes", counted.losses);
+        tell(outages, "lost_to_outages", counted.outage_losses);
+        tell(outages, "held_by_outages", counted.held);
+        tell(changes.reordering.is_some(), "reordered", counted.reordered);
+        tell(changes.duplication > 0.0, "duplicated", counted.duplicated);
+        tell(changes.corruption > 0.0, "corrupted", counted.corrupted);
+    }
+}
+
+/// Until when nothing goes, if so.
+fn held(changes: &Changes, at: Time) -> Option<Time> {
+    let outages = changes.outages.iter();
+    outages
+        .filter(|outages| outages.sending == Sending::Held)
+        .filter_map(|outages| outages.at(at).ok())
+        .max()
+}

@@ -1,0 +1,208 @@
+//! A quantity as a function of time.
+
+use std::sync::Arc;
+
+use bentpipe_types::{Span, Time};
+
+/// A value from each of these times on, from the start of the run or over and over again.
+///
+/// Before the first step there is no value: what the direction has of its own holds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Profile<T> {
+    steps: Arc<[(Span, T)]>,
+    period: Option<Span>,
+    ramps: bool,
+}
+
+impl<T: Copy> Profile<T> {
+    /// `None` unless there is a step, each is later than the one before, and a period ends after
+    /// the last has begun.
+    #[must_use]
+    pub fn new(steps: impl Into<Arc<[(Span, T)]>>, period: Option<Span>) -> Option<Self> {
+        let steps = steps.into();
+        let last = steps.last()?.0;
+        let ascends = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let fits = period.is_none_or(|period| period > last && period > Span::ZERO);
+        (ascends && fits).then_some(Self {
+            steps,
+            period,
+            ramps: false,
+        })
+    }
+
+    /// The steps.
+    #[must_use]
+    pub fn steps(&self) -> &[(Span, T)] {
+        &self.steps
+    }
+
+    /// How often it begins again.
+    #[must_use]
+    pub fn period(&self) -> Option<Span> {
+        self.period
+    }
+
+    /// Does the value go straight from each step to the next?
+    #[must_use]
+    pub fn ramps(&self) -> bool {
+        self.ramps
+    }
+
+    /// When the round began that `now` is in, and how long ago.
+    fn round(&self, now: Time) -> (Time, Span) {
+        let into = match self.period {
+            Some(period) => now.as_nanos() % period.as_nanos(),
+            None => now.as_nanos(),
+        };
+        let began = Time::from_nanos(now.as_nanos() - into);
+        (began, Span::from_nanos(into))
+    }
+
+    /// The step in force, and until when it is: for ever, if nothing comes after it.
+    pub(crate) fn step(&self, now: Time) -> (Option<usize>, Option<Time>) {
+        let (began, into) = self.round(now);
+        let later = self.steps.partition_point(|(at, _)| *at <= into);
+        let until = match self.steps.get(later) {
+            Some((at, _)) => Some(began + *at),
+            None => self.period.map(|period| began + period),
+        };
+        (later.checked_sub(1), until)
+    }
+
+    /// The value in force, and until when it is.
+    #[must_use]
+    pub fn at(&self, now: Time) -> (Option<T>, Option<Time>) {
+        let (step, until) = self.step(now);
+        (step.map(|step| self.steps[step].1), until)
+    }
+
+    /// The average from the start on for so long, each value weighed by how long it holds; `before`
+    /// holds where there is none.
+    #[must_use]
+    pub fn mean(&self, lasts: Span, before: T, value: impl Fn(T) -> f64) -> f64 {
+        let over = |length: Span| {
+            let mut sum = 0.0;
+            let mut since = Span::ZERO;
+            let mut held = value(before);
+            for (at, next) in self.steps.iter() {
+                let at = (*at).min(length);
+                let next = value(*next);
+                let until = (at - since).as_secs_f64();
+                let first = since == Span::ZERO && at == Span::ZERO;
+                sum += until
+                    * if self.ramps && !first {
+                        f64::midpoint(held, next)
+                    } else {
+                        held
+                    };
+                (since, held) = (at, next);
+            }
+            sum + length.saturating_sub(since).as_secs_f64() * held
+        };
+        if lasts == Span::ZERO {
+            return value(before);
+        }
+        let whole = match self.period {
+            Some(period) if period < lasts => {
+                let rounds = (lasts.as_nanos() / period.as_nanos()) as f64;
+                let rest = Span::from_nanos(lasts.as_nanos() % period.as_nanos());
+                rounds * over(period) + over(rest)
+            }
+            _ => over(lasts),
+        };
+        whole / lasts.as_secs_f64()
+    }
+}
+
+impl Profile<Span> {
+    /// The same with a value that goes straight from each step to the next.
+    #[must_use]
+    pub fn ramping(mut self) -> Self {
+        self.ramps = true;
+        self
+    }
+
+    /// The value at an instant, to the nearest nanosecond.
+    #[must_use]
+    pub fn value(&self, now: Time) -> Option<Span> {
+        let index = self.step(now).0?;
+        let (from, value) = self.steps[index];
+        let Some((to, next)) = self.steps.get(index + 1).filter(|_| self.ramps) else {
+            return Some(value);
+        };
+        let into = u128::from((self.round(now).1 - from).as_nanos());
+        let length = u128::from((*to - from).as_nanos());
+        let part = |change: Span| {
+            let nanoseconds = (u128::from(change.as_nanos()) * into + length / 2) / length;
+            Span::from_nanos(nanoseconds as u64)
+        };
+        Some(if *next >= value {
+            value + part(*next - value)
+        } else {
+            value - part(value - *next)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(milliseconds: u64) -> Span {
+        Span::from_millis(milliseconds)
+    }
+
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + ms(milliseconds)
+    }
+
+    #[test]
+    fn a_step_holds_until_the_next() {
+        let profile = Profile::new([(ms(10), 'a'), (ms(30), 'b')], None).expect("sound");
+        assert_eq!(profile.at(at(0)), (None, Some(at(10))));
+        assert_eq!(profile.at(at(10)), (Some('a'), Some(at(30))));
+        assert_eq!(profile.at(at(29)), (Some('a'), Some(at(30))));
+        assert_eq!(profile.at(at(1_000_000)), (Some('b'), None));
+        assert_eq!(Profile::new([(ms(10), 1), (ms(10), 2)], None), None);
+        assert_eq!(Profile::<u8>::new([], None), None);
+        assert_eq!(Profile::new([(ms(10), 1)], Some(ms(10))), None);
+        assert_eq!(Profile::new([(ms(0), 1)], Some(ms(0))), None);
+    }
+
+    #[test]
+    fn a_period_starts_over() {
+        let profile = Profile::new([(ms(0), 1), (ms(30), 2)], Some(ms(40))).expect("sound");
+        assert_eq!(profile.at(at(75)), (Some(2), Some(at(80))));
+        assert_eq!(profile.at(at(80)), (Some(1), Some(at(110))));
+        let late = Profile::new([(ms(5), 1)], Some(ms(40))).expect("sound");
+        assert_eq!(late.at(at(41)), (None, Some(at(45))));
+    }
+
+    #[test]
+    fn a_ramp_is_straight() {
+        let profile = Profile::new(
+            [(ms(0), ms(100)), (ms(1_000), ms(200)), (ms(2_000), ms(0))],
+            Some(ms(2_500)),
+        );
+        let profile = profile.expect("sound").ramping();
+        assert_eq!(profile.value(at(250)), Some(ms(125)));
+        assert_eq!(profile.value(at(1_000)), Some(ms(200)));
+        assert_eq!(profile.value(at(1_750)), Some(ms(50)));
+        assert_eq!(profile.value(at(2_400)), Some(ms(0)));
+        assert_eq!(profile.value(at(2_750)), Some(ms(125)));
+        // 150 ms for a second, 100 ms for the next, 0 for half a one.
+        let mean = profile.mean(ms(2_500), ms(7), Span::as_secs_f64);
+        assert!((mean - 0.25 / 2.5).abs() < 1e-12, "{mean}");
+    }
+
+    #[test]
+    fn a_mean_weighs_by_time() {
+        let profile = Profile::new([(ms(10), 4.0), (ms(20), 8.0)], Some(ms(40))).expect("sound");
+        let mean = |lasts| profile.mean(ms(lasts), 1.0, |value| value);
+        assert!((mean(10) - 1.0).abs() < 1e-12);
+        assert!((mean(20) - 2.5).abs() < 1e-12);
+        assert!((mean(40) - (10.0 + 40.0 + 160.0) / 40.0).abs() < 1e-12);
+        assert!((mean(400) - 5.25).abs() < 1e-12);
+        assert!((mean(50) - (210.0 + 10.0) / 50.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,98 @@
+//! What has left a direction's queue and has not arrived.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+use bentpipe_types::{PacketRef, Time};
+
+use crate::changes::Fate;
+
+/// A packet that is transmitted or on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Airborne {
+    pub(crate) arrival: Time,
+    pub(crate) packet: PacketRef,
+    pub(crate) length: u32,
+    pub(crate) fate: Fate,
+}
+
+/// Packets in the order in which they arrive; of those that arrive together, in which they were sent.
+///
+/// Those that arrive after all that were sent before them are in a queue: all of them, unless the link
+/// reorders. What overtakes is in a heap beside it. Neither allocates once it is as long as it gets.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    in_order: VecDeque<Numbered>,
+    overtaking: BinaryHeap<Numbered>,
+    sent: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Numbered {
+    number: u64,
+    what: Airborne,
+}
+
+impl Ord for Numbered {
+    /// The greatest is the first to arrive.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |of: &Self| (of.what.arrival, of.number);
+        key(other).cmp(&key(self))
+    }
+}
+
+impl PartialOrd for Numbered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Flight {
+    pub(crate) fn len(&self) -> usize {
+        self.in_order.len() + self.overtaking.len()
+    }
+
+    pub(crate) fn push(&mut self, what: Airborne) {
+        let numbered = Numbered {
+            number: self.sent,
+            what,
+        };
+        self.sent += 1;
+        let overtakes = |last: &Numbered| what.arrival < last.what.arrival;
+        if self.in_order.back().is_some_and(overtakes) {
+            self.overtaking.push(numbered);
+        } else {
+            self.in_order.push_back(numbered);
+        }
+    }
+
+    /// Is the next to arrive one that overtakes?
+    fn overtakes(&self) -> bool {
+        match (self.in_order.front(), self.overtaking.peek()) {
+            (Some(first), Some(other)) => other > first,
+            (None, other) => other.is_some(),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// When the next arrives.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let next = if self.overtakes() {
+            self.overtaking.peek()
+        } else {
+            self.in_order.front()
+        };
+        next.map(|next| next.what.arrival)
+    }
+
+    /// Takes the next, if it has arrived by now.
+    pub(crate) fn arrived(&mut self, now: Time) -> Option<Airborne> {
+        self.next().filter(|next| *next <= now)?;
+        let next = if self.overtakes() {
+            self.overtaking.pop()
+        } else {
+            self.in_order.pop_front()
+        };
+        next.map(|next| next.what)
+    }
+}
