@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -192,6 +193,61 @@ def test_without_workers_what_is_done_is_kept(folder: Path) -> None:
     assert result.complete
     bentpipe.sweep(folder / "sweep.toml", out=folder / "here")
     assert results_of(out) == results_of(folder / "here")
+
+
+ENDLESS = """
+import pathlib, time
+import bentpipe
+
+@bentpipe.congestion_control("endless")
+class Endless:
+    def on_ack(self, window, ack):
+        pathlib.Path("RUNNING").touch()
+        while "endless" == LOOPS:
+            try:
+                time.sleep(0.01)
+            except Exception:
+                pass
+
+    def on_congestion(self, window, event, flight_size, now_s):
+        window.congestion_window = window.segment
+"""
+
+
+@pytest.mark.parametrize("loops", ["", "endless"], ids=["simulates", "loops"])
+def test_ctrl_c_ends_the_sweep_and_what_the_workers_do(folder: Path, loops: str) -> None:
+    """The cells take hours; afterwards the workers are free for somebody else's."""
+    running_now = folder / "running"
+    script = ENDLESS.replace("RUNNING", str(running_now)).replace("LOOPS", repr(loops))
+    (folder / "endless.py").write_text(script, encoding="utf-8")
+    settings = (
+        "server = { tcp = { congestion_control = 'endless', slow_start = 'standard', "
+        "initial_slow_start_threshold = '20 segments' } }"
+    )
+    huge = SCENARIO.replace("server = {}", settings).replace('"100 s"', '"70 h"')
+    (folder / "slow.toml").write_text(huge.replace(', size = "1 GB"', ""), encoding="utf-8")
+    with cluster(folder) as running:
+        running.worker()
+        running.worker()
+        process = running.swept(folder, "out", "--python", "endless.py")
+        wait_for(lambda: process.poll() is not None or running_now.exists())
+        assert process.poll() is None, process.communicate()
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said, error = (each.decode() for each in process.communicate(timeout=PATIENCE_S))
+        took = time.monotonic() - began
+        print(f"ended after {took:.2f} s")
+        assert (process.returncode, said) == (130, ""), error
+        assert error.splitlines()[-1] == "bentpipe: interrupted"
+        assert "Traceback" not in error
+        # A second on a machine that is ours alone.
+        assert took < 5.0
+        # Each worker has one thread: it is free again, or this waits in vain.
+        (folder / "slow.toml").write_text(SCENARIO.replace("1 GB", "200 kB"), encoding="utf-8")
+        again = running.swept(folder, "again")
+        said, error = (each.decode() for each in again.communicate(timeout=PATIENCE_S))
+        assert again.returncode == 0, error
+        assert json.loads(said)["simulated"] == CELLS
 
 
 def test_a_congestion_control_of_ones_own_goes_along(

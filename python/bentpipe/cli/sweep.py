@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bentpipe.cli.output import check_plot, print_json
 from bentpipe.cli.run import execute_file
 from bentpipe.cli.tables import Table
-from bentpipe.errors import RequestError, WorkError
-from bentpipe.sweeps import Progress, load_definition, load_sweep
+from bentpipe.errors import WorkError
+from bentpipe.sweeps import Progress, load_definition
 from bentpipe.sweeps import sweep as run_sweep
 from bentpipe.sweeps.summary import summarise, varying
 from bentpipe.units import format_rate, format_seconds
@@ -66,7 +66,7 @@ def sweep(
                 progress=progress,
             )
         except KeyboardInterrupt:
-            _say_what_is_kept(folder)
+            progress.say_what_is_kept(folder)
             raise
     simulated = progress.simulated
     if plot is not None:
@@ -156,27 +156,30 @@ def _as_data(
     }
 
 
-def _say_what_is_kept(folder: Path) -> None:
-    try:
-        result = load_sweep(folder)
-    except (RequestError, WorkError, OSError):
-        return
-    print(
-        f"bentpipe: {result.finished} of {len(result.sweep)} cells are in {folder}; "
-        "--resume goes on",
-        file=sys.stderr,
-    )
-
-
 class _Counting(Progress):
-    """Counts what is done now; shows nothing."""
+    """Counts what is done; shows nothing."""
 
     def __init__(self) -> None:
         self.simulated = 0
+        self._earlier = 0
+        self._total: int | None = None
+
+    def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
+        del name, failed
+        self._total, self._earlier = total, done
 
     def step(self, *, done: int, failed: int) -> None:
         del failed
         self.simulated += done
+
+    def say_what_is_kept(self, folder: Path) -> None:
+        """Say it from memory: who has pressed Ctrl-C doesn't wait for files to be read."""
+        if self._total is not None:
+            print(
+                f"bentpipe: {self._earlier + self.simulated} of {self._total} cells are in "
+                f"{folder}; --resume goes on",
+                file=sys.stderr,
+            )
 
 
 @contextmanager
@@ -204,6 +207,7 @@ def _progress() -> Iterator[_Counting]:
             self._name = ""
 
         def begin(self, name: str, *, total: int, done: int, failed: int) -> None:
+            super().begin(name, total=total, done=done, failed=failed)
             self._name, self._failed = name, failed
             self._bars.reset(self._task, total=total, completed=done, description=self._said())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from bentpipe import __version__
 from bentpipe.congestion import congestion_control, registered
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps.cell import Outcome, Task, simulate
+from bentpipe.sweeps.stopping import UnwantedError, a_second_one_kills, thrown_out
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -27,6 +28,9 @@ _PATIENCE_S: Final = 60.0
 # enough that a sweep of a million cells isn't in the scheduler's memory.
 _AHEAD: Final = 4
 _POLL_S: Final = 0.5
+# How long saying goodbye may take, in seconds; who has pressed Ctrl-C waits for nothing.
+_GOODBYE_S: Final = 5.0
+_HURRY_S: Final = 0.3
 
 
 Controls = list[tuple[str, type["CongestionControl"]]]
@@ -57,10 +61,17 @@ def connected(address: str) -> Iterator[Client]:
     except (OSError, ValueError, TimeoutError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
+    patience_s = _GOODBYE_S
     try:
         yield client
+    except KeyboardInterrupt:
+        patience_s = _HURRY_S
+        raise
     finally:
-        client.close(timeout=5)
+        # The scheduler drops what a client that has gone had asked for, and workers look whether
+        # what they simulate is still wanted.
+        with a_second_one_kills() if patience_s == _HURRY_S else nullcontext():
+            client.close(timeout=patience_s)
 
 
 def _knock(address: str) -> None:
@@ -190,4 +201,34 @@ def _simulate(task: Task, version: str, controls: Controls) -> Outcome:
     # Congestion controls of the user's own come along, as far as Dask can pickle a class.
     for name, control in controls:
         congestion_control(name)(control)
-    return simulate(task)
+    unwanted = _cancelled_here()
+
+    def look(*_: float) -> None:
+        if unwanted():
+            raise UnwantedError
+
+    # A rule written in Python that loops never comes back to the simulator.
+    with thrown_out(unwanted) if controls else nullcontext():
+        return simulate(task, progress=look)
+
+
+def _cancelled_here() -> Callable[[], bool]:
+    """Return what says whether the task that this thread of a worker does was cancelled.
+
+    Dask itself only ends tasks that have not begun.
+    """
+    from distributed import get_worker
+    from distributed.worker import thread_state
+
+    try:
+        tasks = get_worker().state.tasks
+        key = thread_state.key
+    except (AttributeError, ValueError):
+        # Called outside a worker.
+        return lambda: False
+
+    def cancelled() -> bool:
+        task = tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return cancelled

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
+from bentpipe.sweeps.stopping import NOTICE_S, a_second_one_kills, throw_into
 
 # Tasks for each worker, running or waiting: what finishes while a part is being written makes up
 # the next one, so that keeping cells of a millisecond costs no more than simulating them.
 _AHEAD: Final = 32
 CELL_THREADS: Final = "cell"
-# After Ctrl-C: how long a simulation may take to notice by itself, and how long a rule of the
-# user's may take to be thrown out of.
-_NOTICE_S: Final = 0.2
+# After Ctrl-C: how long a rule of the user's may take to be thrown out of.
 _PATIENCE_S: Final = 0.5
 
 
@@ -45,7 +41,7 @@ def outcomes(tasks: Iterator[Task], *, workers: int) -> Iterator[list[Outcome]]:
                 return
             yield cells.finished()
     except KeyboardInterrupt:
-        with _a_second_one_kills():
+        with a_second_one_kills():
             yield cells.stop()
         raise
     finally:
@@ -76,12 +72,12 @@ class _Cells:
         """End what is running, and return what finished before it could be."""
         self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(self.running, timeout=_NOTICE_S)
+        wait(self.running, timeout=NOTICE_S)
         # A rule written in Python that loops never comes back to the simulator.
         deadline = time.monotonic() + _PATIENCE_S
         while self._busy and time.monotonic() < deadline:
             for thread in list(self._busy):
-                _interrupt(thread)
+                throw_into(thread, KeyboardInterrupt)
             wait(self.running, timeout=0.05)
         done = [each for each in self.running if each.done() and not each.cancelled()]
         self.running = set()
@@ -98,23 +94,3 @@ class _Cells:
     def _look(self, *_: float) -> None:
         if self._stopped.is_set():
             raise KeyboardInterrupt
-
-
-def _interrupt(thread: int) -> None:
-    """Raise KeyboardInterrupt in another thread, as soon as it runs Python."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
-    )
-
-
-@contextmanager
-def _a_second_one_kills() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, whatever it is doing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
