@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import typer
 
-from bentpipe.cli.commands import application
+from bentpipe.cli.commands import application_for
 from bentpipe.cli.output import ClosedOutput
 from bentpipe.errors import RequestError, WorkError
 
@@ -46,6 +46,7 @@ def execute(arguments: Sequence[str]) -> int:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
+        application = application_for(arguments)
         status = application(list(arguments), prog_name="bentpipe", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +10,34 @@ import typer
 
 from bentpipe.cli import completion
 
-application = typer.Typer(
-    name="bentpipe",
-    help="A workbench for TCP over satellite and other long, asymmetric paths.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def _empty() -> typer.Typer:
+    return typer.Typer(
+        name="bentpipe",
+        help="A workbench for TCP over satellite and other long, asymmetric paths.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+application = _empty()
+
+
+def application_for(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line with no other command than the one that is asked for.
+
+    Typer reads the signature of every command that it has: that took as long as a short run. With
+    anything but a command's name in front, such as --help, all of them are there.
+    """
+    asked = [each for each in application.registered_commands if each.name in arguments[:1]]
+    if not asked:
+        return application
+    alone = _empty()
+    alone.registered_callback = application.registered_callback
+    alone.registered_commands = asked
+    return alone
+
 
 ScenarioFile = Annotated[
     str,
