@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 WORTHWHILE: Final = 1.02
 # Remedies that are applied on top of each other.
 _MOST_TOGETHER: Final = 3
+# Simulations of each, with the scenario's seed and the ones after it, where anything is random.
+SEEDS: Final = 3
 # A direction that transmits so much of the time has no more to give.
 _FULL: Final = 0.95
 
@@ -49,12 +52,17 @@ class FlowLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A remedy, and what a run with its settings came to: goodput of all flows, bit/s."""
+    """A remedy, and what a run with its settings came to: goodput of all flows, bit/s.
+
+    `gain` is goodput with it over goodput without it. Where anything is random, each of `gains` is
+    that of one seed, with and without, and `gain` their median; `goodput_bps` is that of the
+    scenario's own seed, which comes first.
+    """
 
     remedy: Remedy
     goodput_bps: float
-    # Goodput with it over goodput without it.
     gain: float
+    gains: tuple[float, ...]
     limits: Mapping[str, float]
     command: str
 
@@ -71,14 +79,21 @@ class Advice:
     remedies: tuple[Measured, ...]
     # Remedies that this scenario can't have, each with what the simulator said.
     refused: Mapping[str, str]
-    # Whether packets are lost at random: another seed would give other numbers.
-    random: bool
+    # Those that the scenario itself was simulated with: several where another one gives other
+    # numbers.
+    seeds: tuple[int, ...]
+
+    @property
+    def random(self) -> bool:
+        """Whether anything in the scenario itself is random."""
+        return len(self.seeds) > 1
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as plain data."""
         return {
             "scenario": self.scenario,
             "seed": self.seed,
+            "seeds": list(self.seeds),
             "goodput_bps": self.goodput_bps,
             "flows": [
                 {
@@ -99,6 +114,7 @@ class Advice:
                     "set": [f"{key}={value}" for key, value in each.remedy.settings],
                     "goodput_bps": each.goodput_bps,
                     "gain": each.gain,
+                    "gains": list(each.gains),
                     "limits": dict(each.limits),
                     "command": each.command,
                 }
@@ -112,12 +128,14 @@ def advise(
     *,
     settings: Mapping[str, object] | None = None,
     workers: int | None = None,
+    seeds: int = SEEDS,
     progress: Progress | None = None,
 ) -> Advice:
     """Find out what limits a scenario's flows, and simulate what might help.
 
-    Each remedy is simulated by itself with the scenario's seed; then the best one with each other
-    kind on top, as long as that gives more.
+    Each remedy is simulated by itself; then the best one with each other kind on top, as long as
+    that gives more. Where anything is random, each is simulated with several seeds, the same ones
+    for all.
 
     Parameters
     ----------
@@ -127,8 +145,10 @@ def advise(
         Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
     workers
         How many simulations at a time; as many as there are cores by default.
+    seeds
+        How many seeds, where anything is random: the scenario's and those after it.
     progress
-        Called with the number of simulations that are done, and that are known to be needed.
+        Called with the number of remedies that are done, and that are known to be tried.
 
     Raises
     ------
@@ -141,11 +161,11 @@ def advise(
 
     asked = Scenario.of(scenario).with_settings(settings or {})
     network = Network.of(asked, _native.lists())
-    base = run(asked, no_probes=True)
-    with _Bench(asked, workers=workers, progress=progress) as bench:
-        single = bench.measured(remedies(network), goodput_of(base))
+    with _Bench(asked, workers=workers, seeds=max(seeds, 1), progress=progress) as bench:
+        base = bench.base
+        single = bench.measured(remedies(network))
         together = list(single)
-        best = max(single, key=lambda each: each.goodput_bps, default=None)
+        best = max(single, key=_worth, default=None)
         for _ in range(1, _MOST_TOGETHER):
             if best is None or best.gain < WORTHWHILE:
                 break
@@ -155,9 +175,9 @@ def advise(
                 for each in single
                 if each.remedy.kind not in kinds
             ]
-            tried = bench.measured(more, goodput_of(base))
-            better = max(tried, key=lambda each: each.goodput_bps, default=None)
-            if better is None or better.goodput_bps < WORTHWHILE * best.goodput_bps:
+            tried = bench.measured(more)
+            better = max(tried, key=_worth, default=None)
+            if better is None or better.gain < WORTHWHILE * best.gain:
                 break
             together.append(better)
             best = better
@@ -173,11 +193,19 @@ def advise(
         limits=limits_of(base),
         # What changes less comes first among equals: a combination is no better than its part.
         remedies=tuple(
-            sorted(together, key=lambda each: (-each.goodput_bps, len(each.remedy.settings)))
+            sorted(
+                together,
+                key=lambda each: (-each.gain, -each.goodput_bps, len(each.remedy.settings)),
+            )
         ),
         refused=bench.refused,
-        random=any(path.loss_rate > 0 or path.ack_loss_rate > 0 for path in network.paths),
+        seeds=bench.seeds if bench.random else bench.seeds[:1],
     )
+
+
+def _worth(measured: Measured) -> tuple[float, float]:
+    # Where nothing arrives without a remedy there is no gain to speak of.
+    return measured.gain, measured.goodput_bps
 
 
 def goodput_of(result: RunResult) -> float:
@@ -196,16 +224,43 @@ def limits_of(result: RunResult) -> dict[str, float]:
     return {name: seconds / busy_s for name, seconds in most_first if seconds > 0.0}
 
 
+def _same(one: RunResult, other: RunResult) -> bool:
+    """Return whether two runs came to the same for every flow."""
+
+    def numbers(result: RunResult) -> list[tuple[float | None, ...]]:
+        return [
+            (flow.goodput_bps, flow.finish_s, flow.segments_sent, flow.rtt_ms.mean)
+            for flow in result.summary.flows
+        ]
+
+    return numbers(one) == numbers(other)
+
+
 class _Bench:
-    """Simulates remedies, several at a time; ends with whoever waits for it."""
+    """Simulates remedies, several at a time; ends with whoever waits for it.
+
+    `base` is the scenario as it is, with its own seed, the first of `seeds`.
+    """
 
     def __init__(
-        self, scenario: Scenario, *, workers: int | None, progress: Progress | None
+        self, scenario: Scenario, *, workers: int | None, seeds: int, progress: Progress | None
     ) -> None:
         from bentpipe.sweeps.local import cores
 
         self._scenario = scenario
+        self.base = run(scenario, no_probes=True)
+        # Seeds are whole numbers of 64 bits.
+        own = self.base.summary.seed
+        self.seeds = tuple((own + more) % 2**64 for more in range(seeds))
         self._pool = ThreadPoolExecutor(max_workers=workers or cores())
+        others = self._pool.map(
+            lambda seed: run(scenario, seed=seed, no_probes=True), self.seeds[1:]
+        )
+        without = [self.base, *others]
+        # Asked of what comes out, not of the file: errors, queues, applications and window rules
+        # draw, and may draw nothing.
+        self.random = any(not _same(each, self.base) for each in without)
+        self._without_bps = [goodput_of(each) for each in without]
         self._ended = threading.Event()
         self._progress = progress
         self._done = self._known = 0
@@ -218,43 +273,58 @@ class _Bench:
         self._ended.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def measured(self, several: Sequence[Remedy], before_bps: float) -> list[Measured]:
+    def measured(self, several: Sequence[Remedy]) -> list[Measured]:
         """Simulate each; those that the scenario can't have are in `refused` afterwards."""
         self._known += len(several)
         found = []
-        for remedy, result in zip(several, self._results(several), strict=True):
-            if result is not None:
-                goodput_bps = goodput_of(result)
-                found.append(
-                    Measured(
-                        remedy=remedy,
-                        goodput_bps=goodput_bps,
-                        gain=goodput_bps / before_bps if before_bps > 0 else 1.0,
-                        limits=limits_of(result),
-                        command=self._changed(remedy).command(),
-                    )
-                )
-        return found
-
-    def _results(self, several: Sequence[Remedy]) -> Iterable[RunResult | None]:
-        for result in self._pool.map(self._result, several):
+        for remedy, results in zip(several, self._pool.map(self._results, several), strict=True):
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done, self._known)
-            yield result
+            if not results:
+                continue
+            gains = [
+                goodput_of(each) / without_bps if without_bps > 0 else 1.0
+                for each, without_bps in zip(results, self._without_bps, strict=False)
+            ]
+            found.append(
+                Measured(
+                    remedy=remedy,
+                    goodput_bps=goodput_of(results[0]),
+                    gain=statistics.median(gains),
+                    gains=tuple(gains),
+                    limits=limits_of(results[0]),
+                    command=self._changed(remedy).command(),
+                )
+            )
+        return found
 
     def _changed(self, remedy: Remedy) -> Scenario:
         return self._scenario.with_settings(dict(remedy.settings))
 
-    def _result(self, remedy: Remedy) -> RunResult | None:
+    def _results(self, remedy: Remedy) -> list[RunResult]:
+        """Simulate a remedy with every seed that can make a difference; none if it is refused."""
         from bentpipe import _native
 
+        changed = self._changed(remedy)
         try:
-            return run(self._changed(remedy), no_probes=True, progress=self._look)
+            results = [self._run(changed, self.seeds[0])]
+            # A remedy may bring luck into a scenario that had none: a rule that draws. Only of one
+            # that helps does anybody want to know.
+            if not self.random and goodput_of(results[0]) < WORTHWHILE * self._without_bps[0]:
+                return results
+            for seed in self.seeds[1:]:
+                results.append(self._run(changed, seed))
+                if not self.random and len(results) == 2 and _same(results[0], results[1]):
+                    return results[:1]
         except (_native.ScenarioError, _native.RunError) as error:
             if "," not in remedy.kind:
                 self.refused[remedy.name] = str(error)
-            return None
+            return []
+        return results
+
+    def _run(self, scenario: Scenario, seed: int) -> RunResult:
+        return run(scenario, seed=seed, no_probes=True, progress=self._look)
 
     def _look(self, simulated_s: float, duration_s: float) -> None:
         del simulated_s, duration_s

@@ -24,6 +24,14 @@ _LONG_DELAY_S: Final = 0.1
 _USUAL_INITIAL_WINDOW: Final = 10
 _LARGER_INITIAL_WINDOWS: Final = (10, 32)
 _USUAL_MSS: Final = 1448
+# What Ethernet takes, and what its jumbo frames do; headers without options (RFC 9293), and
+# timestamps (RFC 7323).
+_USUAL_MTU: Final = 1500
+_JUMBO_MTU: Final = 9000
+_HEADERS: Final = 40
+_TIMESTAMPS: Final = 12
+# Tables of the file whose keys are names of one's own.
+_WITH_NAMES: Final = ("hosts", "gateways", "links")
 _SACK: Final = frozenset({"sack", "fack"})
 
 
@@ -64,9 +72,13 @@ class Network:
         """Look at a scenario; `names` are the words that its file may use, by kind."""
         resolved = scenario.resolved()
         text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
-        written = tomllib.loads(text)
-        tables = {name for kind in ("hosts", "gateways", "links") for name in written.get(kind, {})}
-        tables |= {key.split(".")[1] for key, _ in scenario.settings if key.count(".") > 0}
+        tables = _tables(tomllib.loads(text))
+        for key, value in scenario.settings:
+            kind, _, rest = key.partition(".")
+            if rest:
+                tables.add(rest.split(".")[0])
+            elif kind in _WITH_NAMES:
+                tables |= _tables(tomllib.loads(f"{kind} = {value}"))
         return cls(
             resolved=resolved,
             paths=flow_paths(resolved),
@@ -108,6 +120,10 @@ class Network:
     def product_bytes(self) -> float:
         """Return the largest bandwidth-delay product of any flow's path, in bytes."""
         return max(path.down_bottleneck.rate_bps * _round_trip_s(path) / 8.0 for path in self.paths)
+
+
+def _tables(written: Mapping[str, Any]) -> set[str]:
+    return {name for kind in _WITH_NAMES for name in written.get(kind, {})}
 
 
 def remedies(network: Network) -> list[Remedy]:
@@ -311,29 +327,108 @@ def _queues(network: Network) -> Iterator[Remedy]:
 
 
 def _segments(network: Network) -> Iterator[Remedy]:
+    yield _segments_of(
+        network,
+        _USUAL_MSS,
+        where=lambda mss: mss < _USUAL_MSS,
+        why="fewer headers, and a window that grows faster",
+    )
+    # RFC 9293 section 3.7.1: what a host that knows better may announce.
+    narrow = _narrow_mtus(network)
+    if narrow:
+        fitting = min(mtu for _, mtu in narrow) - _HEADERS - _TIMESTAMPS
+        yield _segments_of(
+            network,
+            fitting,
+            where=lambda mss: mss > fitting,
+            why="no packet is longer than the shortest MTU on the way: nothing to find out",
+        )
+    elif any(path.loss_rate == 0.0 for path in network.paths):
+        jumbo = _JUMBO_MTU - _HEADERS - _TIMESTAMPS
+        yield _segments_of(
+            network,
+            jumbo,
+            where=lambda mss: mss < jumbo,
+            why=f"fewer, longer packets, where every link takes {_JUMBO_MTU} B",
+        )
+
+
+def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], why: str) -> Remedy:
     settings = tuple(
         setting
         for end in ("from", "to")
         for setting in _settings_at(
-            network,
-            end,
-            "mss",
-            f"{_USUAL_MSS} B",
-            where=lambda tcp: tcp["mss_bytes"] < _USUAL_MSS,
+            network, end, "mss", f"{size} B", where=lambda tcp: where(tcp["mss_bytes"])
         )
     )
-    yield Remedy(
-        kind="segment size",
-        name=f"segments of {_USUAL_MSS} B",
-        why="fewer headers, and a window that grows faster",
-        settings=settings,
+    return Remedy(kind="segment size", name=f"segments of {size} B", why=why, settings=settings)
+
+
+def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
+    """Return the tables of the links on the way that don't take full segments, and their MTUs."""
+    narrow = {}
+    for path in network.paths:
+        for direction in path.downlink:
+            if direction.mtu_bytes < _full_packet_bytes(network, path):
+                link = direction.name.rpartition(".")[0]
+                narrow[network.table_of(link)] = int(direction.mtu_bytes)
+    return list(narrow.items())
+
+
+def _full_packet_bytes(network: Network, path: FlowPath) -> int:
+    """Return how long a packet is that carries all that both ends are ready for."""
+    largest = (
+        max(tcp["mss_bytes"] for tcp in network.ends(end).values()) for end in ("from", "to")
     )
+    return int(min(largest)) + path.header_bytes
+
+
+def _mtus(network: Network) -> Iterator[Remedy]:
+    """Links that take longer packets, or hosts that find out how long they may be."""
+    narrow = _narrow_mtus(network)
+    if not narrow:
+        return
+    size = max(_USUAL_MTU, *(_full_packet_bytes(network, path) for path in network.paths))
+    yield Remedy(
+        kind="MTU",
+        name=f"MTU of {size} B on {', '.join(table for table, _ in narrow)}",
+        why="no segment is too long for a link: nothing to find out, and fewer headers",
+        settings=tuple((f"links.{table}.mtu", f"{size} B") for table, _ in narrow),
+    )
+    for rule, why in (
+        ("black-hole", "routers that say nothing of long packets are found out"),
+        ("search", "what the path takes is found out from segments that are answered"),
+    ):
+        settings = tuple(
+            setting
+            for end in ("from", "to")
+            for setting in _settings_at(
+                network,
+                end,
+                "path_mtu_discovery",
+                rule,
+                where=lambda tcp, rule=rule: (  # type: ignore[misc]
+                    tcp["path_mtu_discovery"] not in {rule, "search"}
+                ),
+            )
+        )
+        yield Remedy(
+            kind="path MTU discovery", name=f"MTU discovery: {rule}", why=why, settings=settings
+        )
 
 
 def _gateways(network: Network) -> Iterator[Remedy]:
-    """Gateways at the ends of the longest link, where this version has them."""
+    """Gateways at the ends of the longest link, where this version has them.
+
+    What is set of a router that a gateway has no use for (`icmp`) can't be unset.
+    """
     path = max(network.paths, key=_round_trip_s)
-    plain = [name for name, kind in network.gateways().items() if kind == "router"]
+    silent = {node["name"] for node in network.resolved["nodes"] if node.get("icmp") is False}
+    plain = [
+        name
+        for name, kind in network.gateways().items()
+        if kind == "router" and name not in map(network.table_of, silent)
+    ]
     longest = max(path.downlink, key=lambda direction: direction.delay_s)
     if longest.delay_s < _LONG_DELAY_S:
         return
@@ -376,5 +471,6 @@ _KINDS: Final[tuple[Callable[[Network], Iterator[Remedy]], ...]] = (
     _acknowledgments,
     _queues,
     _segments,
+    _mtus,
     _gateways,
 )

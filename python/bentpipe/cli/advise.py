@@ -18,7 +18,7 @@ from bentpipe.units import format_rate
 
 if TYPE_CHECKING:
     from bentpipe.advice import Advice, FlowLimits
-    from bentpipe.advice.measured import Progress
+    from bentpipe.advice.measured import Measured, Progress
 
 # What is no help is told of in one line, unless all is asked for.
 _MOST_FLOWS: Final = 12
@@ -41,6 +41,7 @@ def advise(
     settings: Sequence[str],
     plot: Path | None,
     workers: int | None,
+    seeds: int,
     everything: bool,
     as_json: bool,
 ) -> None:
@@ -49,7 +50,7 @@ def advise(
         check_plot(plot)
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="advise"), _progress() as progress:
-        advice = find_advice(scenario, workers=workers, progress=progress)
+        advice = find_advice(scenario, workers=workers, seeds=seeds, progress=progress)
     if plot is not None:
         from bentpipe.plot.advice_plot import write_advice_plot
 
@@ -94,7 +95,7 @@ def _print(advice: Advice, *, everything: bool) -> None:
             table.add(
                 str(number),
                 format_rate(each.goodput_bps),
-                f"{each.gain - 1.0:+.0%}",
+                _gain(each),
                 each.remedy.name,
                 _most(each.limits),
                 each.remedy.why,
@@ -106,13 +107,26 @@ def _print(advice: Advice, *, everything: bool) -> None:
                 f"--set {shlex.quote(f'{key}={value}')}" for key, value in each.remedy.settings
             )
             print(f"{number:>3}  {sets}")
-    if advice.random:
-        print("\nPackets are lost at random: other seeds give other numbers, which a sweep shows.")
+    several = max([len(advice.seeds), *(len(each.gains) for each in helpful)])
+    if several > 1:
+        first, last = advice.seed, (advice.seed + several - 1) % 2**64
+        print(
+            f"\nLuck is part of it: goodput is that of seed {first}, gains are medians over the "
+            f"seeds {first} to {last}\n(lowest and highest beside them). A sweep shows more seeds."
+        )
     useless = [each.remedy.name for each in advice.remedies if each not in helpful]
     if useless:
         print(f"\nless than 2% more: {', '.join(useless)}")
     for name, said in advice.refused.items():
         print(f"not possible here: {name} ({said})")
+
+
+def _gain(measured: Measured) -> str:
+    gain = f"{measured.gain - 1.0:+.0%}"
+    if len(measured.gains) == 1:
+        return gain
+    lowest, highest = (f"{each - 1.0:+.0%}" for each in (min(measured.gains), max(measured.gains)))
+    return f"{gain} ({lowest}, {highest})"
 
 
 def _limited(flow: FlowLimits) -> str:
@@ -140,7 +154,7 @@ def _progress() -> Iterator[Progress | None]:
         return
 
     def show(done: int, known: int) -> None:
-        sys.stderr.write(f"\r\x1b[K{done} of {known} simulations")
+        sys.stderr.write(f"\r\x1b[K{done} of {known} remedies tried")
         sys.stderr.flush()
 
     try:

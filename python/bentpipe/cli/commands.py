@@ -232,6 +232,10 @@ def _advise(
         int | None,
         typer.Option(min=1, metavar="N", help="Simulations at a time. [default: one per core]"),
     ] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, max=1000, metavar="N", help="Seeds of each, where anything is random."),
+    ] = 3,
     everything: Annotated[
         bool, typer.Option("--all", help="Every flow, and what was tried in vain.")
     ] = False,
@@ -245,6 +249,7 @@ def _advise(
         settings=settings or [],
         plot=plot,
         workers=workers,
+        seeds=seeds,
         everything=everything,
         as_json=json,
     )
