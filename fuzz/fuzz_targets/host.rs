@@ -2,13 +2,15 @@
 //! cut, with their checksums put right.
 #![no_main]
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
-use bentpipe_live::{Application, Host, HostSettings, Limits, Refusal, Secret, Stream};
-use bentpipe_tcp::{Config, Events};
-use bentpipe_types::{Span, Time};
+use bentpipe_host::{Application, Desk, Limits, Listener, Member, Remote, Secret, SocketId, Taker};
+use bentpipe_live::LiveHost;
+use bentpipe_tcp::{Config, Events, Rings, Source};
+use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, Time, World};
 use bentpipe_wire::checksum::{Sum, checksum};
+use bentpipe_wire::{Encoder, NodeAddresses};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -38,22 +40,56 @@ enum Step {
 const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
 const BUFFER: u64 = 20_000;
+const HERE: Address = Address(1);
+const THERE: Address = Address(2);
 
 /// Echoes what it reads, and closes when its peer does.
+#[derive(Debug)]
 struct Echo;
 
-impl Application for Echo {
-    fn on_events(&mut self, events: Events, stream: &mut Stream<'_, '_>) {
+impl Application<Rings> for Echo {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, Rings>) {
         let mut buffer = [0; 1000];
         for _ in 0..100 {
-            let length = stream.read(&mut buffer);
+            let length = desk.read_bytes(socket, &mut buffer);
             if length == 0 {
                 break;
             }
-            stream.write(&buffer[..length]);
+            desk.write(socket, Source::Bytes(&buffer[..length]));
         }
         if events.has(Events::PEER_CLOSED) {
-            stream.close();
+            desk.close(socket);
+        }
+    }
+}
+
+/// The host, what it works with, and what it has sent, the last first.
+struct Play {
+    host: LiveHost,
+    world: World,
+    encoder: Encoder<NodeAddresses>,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Play {
+    /// A packet comes off the wire.
+    fn hear(&mut self, bytes: &[u8]) {
+        let to = |_, _| Some(HERE);
+        if let Ok(packet) = bentpipe_wire::insert(bytes, &mut self.world.packets, THERE, to) {
+            self.host.on_packet(Port(0), packet, &mut self.world.cx());
+        }
+        self.send();
+    }
+
+    /// What the host has emitted goes on the wire.
+    fn send(&mut self) {
+        for (_, packet) in std::mem::take(&mut self.world.outbox) {
+            let mut bytes = Vec::new();
+            let encoded = self.encoder.encode(&self.world.packets, packet, &mut bytes);
+            encoded.expect("what a host sends can be sent");
+            self.world.packets.release(packet);
+            self.sent.truncate(63);
+            self.sent.insert(0, bytes);
         }
     }
 }
@@ -161,30 +197,28 @@ fn run(steps: &[Step]) {
         connections: 8,
         half_open: 4,
     };
-    let mut host = Host::new(HostSettings {
-        ipv4: Some(LOCAL_V4),
-        ipv6: Some(LOCAL_V6),
-        limits,
-        secret: Secret([1, 2]),
-    });
+    let mut host = LiveHost::with(limits, Secret([1, 2]));
+    host.routes(Routes::by_default(HERE, Port(0)));
     let config = Config {
         send_buffer: BUFFER,
         receive_buffer: BUFFER,
         ..Config::default()
     };
-    host.listen(7000, config.clone(), |_| Echo);
-    let mut now = Time::ZERO;
-    let mut sent: Vec<Vec<u8>> = Vec::new();
+    let taker = Taker::Each(Box::new(config.clone()), Box::new(|_| Box::new(Echo)));
+    host.host_mut().listen(7000, Listener::new(taker));
+    let opener = host.host_mut().add(Member::new(config), Box::new(Echo));
+    let mut play = Play {
+        host,
+        world: World::new(RandomStream::new(1, "host", "fuzz")),
+        encoder: Encoder::new(NodeAddresses),
+        sent: Vec::new(),
+    };
     for step in steps.iter().take(200) {
-        let mut transmit = |packet: &[u8]| {
-            sent.truncate(63);
-            sent.insert(0, packet.to_vec());
-        };
         match step {
-            Step::Bytes(bytes) => host.on_packet(bytes, now, &mut transmit),
+            Step::Bytes(bytes) => play.hear(bytes),
             Step::Reflect { which, damage, cut } => {
-                let count = sent.len().max(1);
-                let Some(mut packet) = sent.get(usize::from(*which) % count).cloned() else {
+                let count = play.sent.len().max(1);
+                let Some(mut packet) = play.sent.get(usize::from(*which) % count).cloned() else {
                     continue;
                 };
                 swap(&mut packet);
@@ -194,10 +228,7 @@ fn run(steps: &[Step]) {
                 }
                 packet.truncate(cut.map_or(length, |cut| usize::from(cut).max(1)));
                 make_right(&mut packet);
-                host.on_packet(&packet, now, &mut |packet| {
-                    sent.truncate(63);
-                    sent.insert(0, packet.to_vec());
-                });
+                play.hear(&packet);
             }
             Step::Segment {
                 from,
@@ -208,29 +239,39 @@ fn run(steps: &[Step]) {
             } => {
                 let mut packet = segment(*from, *port, *header, options, payload);
                 make_right(&mut packet);
-                host.on_packet(&packet, now, &mut transmit);
+                play.hear(&packet);
             }
             Step::Wait(ms) => {
-                let end = now + Span::from_millis((*ms).into());
+                let end = play.world.now + Span::from_millis((*ms).into());
                 let mut turns = 0;
-                while let Some(at) = host.next_deadline().filter(|at| *at <= end) {
-                    now = now.max(at);
-                    host.on_deadline(now, &mut transmit);
+                while let Some(at) = play.host.next_deadline().filter(|at| *at <= end) {
+                    play.world.now = play.world.now.max(at);
+                    play.host.on_deadline(&mut play.world.cx());
+                    play.send();
                     turns += 1;
                     assert!(turns < 100_000, "it never comes to rest");
                 }
-                now = end;
+                play.world.now = end;
             }
             Step::Connect(port) => {
-                let to = SocketAddr::new(Ipv4Addr::new(10, 0, 0, 2).into(), (*port).into());
-                let _ = host.connect(&config, to, None, Echo, now, &mut transmit);
+                let to = Remote {
+                    endpoint: Endpoint {
+                        address: THERE,
+                        port: (*port).into(),
+                    },
+                    ip: Some((LOCAL_V4.into(), Ipv4Addr::new(10, 0, 0, 2).into())),
+                };
+                let mut cx = play.world.cx();
+                let host = play.host.host_mut();
+                let _ = host.at_desk(opener, &mut cx, |desk| desk.connect(to));
+                play.send();
             }
         }
+        let host = play.host.host();
         assert!(host.connections() <= limits.connections);
         // Both buffers, rounded up to a power of two, and a window's worth more.
-        assert!(host.buffer_memory() as u64 <= host.connections() as u64 * 4 * 32_768);
-        assert_eq!(host.counters().refused(Refusal::Unencodable), 0);
-        assert_eq!(host.counters().refused(Refusal::Unstorable), 0);
+        assert!(host.memory() as u64 <= host.connections() as u64 * 4 * 32_768);
+        assert_eq!(play.world.packets.held(), 0, "a packet was kept");
     }
 }
 

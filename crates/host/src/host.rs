@@ -7,8 +7,8 @@ use bentpipe_tcp::{
     Config, Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, IcmpQuote, PacketRef, Port,
-    Routes, StreamCheck, Time,
+    Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, IcmpError, PacketRef, Port,
+    Routes, Seq, StreamCheck, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -379,7 +379,8 @@ impl<P: Realm> Host<P> {
         }
         if let Some(quote) = record.icmp_quote() {
             cx.packets.release(packet);
-            self.path_says(&quote, cx);
+            let remote = Remote::from(quote.destination);
+            self.on_icmp(quote.source.port, remote, quote.error, quote.sequence, cx);
             return;
         }
         let remote = Remote::from(record.source);
@@ -412,13 +413,21 @@ impl<P: Realm> Host<P> {
         self.look_at_touched(ROUNDS, cx);
     }
 
-    /// An ICMP error has come about a segment that some connection may have sent.
-    fn path_says(&mut self, quote: &IcmpQuote, cx: &mut Ctx<'_>) {
-        let key = P::key_of(quote.source.port, quote.destination, None);
+    /// An ICMP error has come about a segment that some connection may have sent, from `local_port` to
+    /// `remote`. Where packets are real, whoever gets them reads it.
+    pub fn on_icmp(
+        &mut self,
+        local_port: u16,
+        remote: Remote,
+        error: IcmpError,
+        sequence: Seq,
+        cx: &mut Ctx<'_>,
+    ) {
+        let key = P::key_of(local_port, remote.endpoint, remote.ip);
         if let Some(place) = self.sockets.find(key)
             && let Some(slot) = self.sockets.at_mut(place)
         {
-            slot.socket.on_icmp(quote.error, quote.sequence, cx);
+            slot.socket.on_icmp(error, sequence, cx);
             self.settle(place, cx);
         }
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 
 use bentpipe_tcp::{Payload, Ranges, Rings};
-use bentpipe_types::{Endpoint, PacketRef, PacketStore};
+use bentpipe_types::{Address, Endpoint, PacketRef, PacketStore};
 use rustc_hash::FxHashMap;
 
 /// From the key of a connection to its place.
@@ -86,7 +86,11 @@ impl Realm for Rings {
 
     fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> RealKey {
         RealKey {
-            remote,
+            // Real addresses say who it is, whichever node is in front of them.
+            remote: Endpoint {
+                address: ip.map_or(remote.address, |_| Address::default()),
+                ..remote
+            },
             local_port,
             ip,
         }

@@ -1,12 +1,10 @@
-//! A path that loses, reorders and duplicates packets of real bytes, one way.
+//! A path that loses, reorders and duplicates packets, both ways: a node between two others.
 //!
-//! Simulated links have their own (`bentpipe-link`); this one stands between a TUN device and a host,
-//! where a packet is its bytes.
+//! A link has its own errors (`bentpipe-link`); what overtakes, or comes twice, is this node's.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
-use bentpipe_types::{RandomStream, Span, Time};
+use bentpipe_types::{Agent, Ctx, DropReason, Holdings, PacketRef, Port, RandomStream, Span, Time};
 
 /// What a path does to packets. The default does nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -19,191 +17,201 @@ pub struct Impairment {
     pub reordering: f64,
     /// How long a reordered packet is held back.
     pub held_back: Span,
-    /// How long every packet is under way.
-    pub delay: Span,
 }
 
-/// Packets under way at once, at most; the next is lost.
+/// Packets held back at once, at most; the next is lost.
 const CAPACITY: usize = 20_000;
 
 /// What a path has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PathCounters {
-    /// Packets offered.
-    pub offered: u64,
-    /// Packets lost by chance.
-    pub lost: u64,
-    /// Copies made.
-    pub duplicated: u64,
-    /// Packets held back.
-    pub reordered: u64,
-    /// Packets lost because too many were under way.
-    pub overflowed: u64,
+struct Counters {
+    offered: u64,
+    lost: u64,
+    duplicated: u64,
+    reordered: u64,
+    overflowed: u64,
 }
 
-/// One way of an impaired path.
+/// An impaired path: what comes in at one of its two ports leaves at the other, if it does.
 #[derive(Debug)]
 pub struct Path {
     impairment: Impairment,
-    random: RandomStream,
-    under_way: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
-    spare: Vec<Vec<u8>>,
+    /// Of the packets that come in at each port.
+    random: [RandomStream; 2],
+    /// By when they go on, and in the order in which they came.
+    held: BTreeMap<(Time, u64), (Port, PacketRef)>,
     serial: u64,
-    counters: PathCounters,
+    counters: Counters,
 }
 
 impl Path {
-    /// A path without packets. `random` decides their luck.
+    /// A path that treats both ways alike, each with luck of its own.
     #[must_use]
-    pub fn new(impairment: Impairment, random: RandomStream) -> Self {
+    pub fn new(impairment: Impairment, seed: u64) -> Self {
+        let luck = |way| RandomStream::new(seed, way, "impairment");
         Self {
             impairment,
-            random,
-            under_way: BinaryHeap::new(),
-            spare: Vec::new(),
+            random: ["inward", "outward"].map(luck),
+            held: BTreeMap::new(),
             serial: 0,
-            counters: PathCounters::default(),
+            counters: Counters::default(),
         }
     }
 
-    /// Sends a packet on its way. `deliver` is called at once for one (or two) that is not delayed.
-    pub fn offer(&mut self, now: Time, packet: &[u8], mut deliver: impl FnMut(&[u8])) {
+    fn hold(&mut self, until: Time, port: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if self.held.len() >= CAPACITY {
+            self.counters.overflowed += 1;
+            cx.discard(packet, DropReason::Busy);
+            return;
+        }
+        self.serial += 1;
+        self.held.insert((until, self.serial), (port, packet));
+    }
+}
+
+impl Agent for Path {
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.counters.offered += 1;
-        let Impairment {
-            loss,
-            duplication,
-            reordering,
-            held_back,
-            delay,
-        } = self.impairment;
+        let side = usize::from(from.0 != 0);
+        let port = Port(1 - side as u16);
+        let random = &mut self.random[side];
         // Every packet draws the same numbers, so that one kind of luck doesn't shift another's.
-        let lost = self.random.happens(loss);
-        let doubled = self.random.happens(duplication);
-        let reordered = self.random.happens(reordering);
+        let lost = random.happens(self.impairment.loss);
+        let doubled = random.happens(self.impairment.duplication);
+        let reordered = random.happens(self.impairment.reordering);
         if lost {
             self.counters.lost += 1;
+            cx.packets.release(packet);
             return;
         }
-        self.counters.duplicated += u64::from(doubled);
-        self.counters.reordered += u64::from(reordered);
-        let late = if reordered { held_back } else { Span::ZERO };
-        for extra in [Some(late), doubled.then_some(Span::ZERO)]
-            .into_iter()
-            .flatten()
+        if doubled {
+            self.counters.duplicated += 1;
+            let copy = cx.packets.duplicate(packet);
+            cx.emit(port, copy);
+        }
+        if reordered {
+            self.counters.reordered += 1;
+            self.hold(cx.now + self.impairment.held_back, port, packet, cx);
+        } else {
+            cx.emit(port, packet);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some(first) = self.held.first_entry()
+            && first.key().0 <= cx.now
         {
-            let wait = delay + extra;
-            if wait == Span::ZERO {
-                deliver(packet);
-            } else {
-                self.hold(now + wait, packet);
-            }
+            let (port, packet) = first.remove();
+            cx.emit(port, packet);
         }
     }
 
-    /// Delivers what has arrived by `now`.
-    pub fn arrive(&mut self, now: Time, mut deliver: impl FnMut(&[u8])) {
-        while let Some(Reverse((at, _, _))) = self.under_way.peek()
-            && *at <= now
-        {
-            if let Some(Reverse((_, _, packet))) = self.under_way.pop() {
-                deliver(&packet);
-                self.spare.push(packet);
-            }
+    fn next_deadline(&self) -> Option<Time> {
+        self.held.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    fn holdings(&self) -> Holdings {
+        Holdings {
+            packets: self.held.len() as u64,
+            bytes: 0,
         }
     }
 
-    /// When the next packet arrives.
-    #[must_use]
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.under_way.peek().map(|Reverse((at, _, _))| *at)
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("offered", self.counters.offered);
+        visit("lost", self.counters.lost);
+        visit("duplicated", self.counters.duplicated);
+        visit("reordered", self.counters.reordered);
+        visit("overflowed", self.counters.overflowed);
     }
 
-    /// What it has done.
-    #[must_use]
-    pub fn counters(&self) -> PathCounters {
-        self.counters
-    }
-
-    fn hold(&mut self, until: Time, packet: &[u8]) {
-        if self.under_way.len() >= CAPACITY {
-            self.counters.overflowed += 1;
-            return;
-        }
-        let mut copy = self.spare.pop().unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(packet);
-        self.serial += 1;
-        self.under_way.push(Reverse((until, self.serial, copy)));
+    fn is_quiet(&self) -> bool {
+        self.held.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_types::{Endpoint, IpVersion, Packet, World};
 
-    fn path(impairment: Impairment) -> Path {
-        Path::new(impairment, RandomStream::new(1, "path", "impairment"))
+    const BACK: Port = Port(1);
+
+    fn path(impairment: Impairment) -> (Path, World) {
+        let world = World::new(RandomStream::new(1, "path", "test"));
+        (Path::new(impairment, 1), world)
+    }
+
+    fn offer(path: &mut Path, world: &mut World, number: u64) {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+        packet.payload_offset = number;
+        let packet = world.packets.insert(packet);
+        path.on_packet(Port(0), packet, &mut world.cx());
+    }
+
+    /// The numbers of what has left, which all has by the other port.
+    fn left(world: &mut World) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for (port, packet) in world.outbox.drain(..) {
+            assert_eq!(port, BACK);
+            numbers.push(world.packets.get(packet).payload_offset);
+            world.packets.release(packet);
+        }
+        numbers
     }
 
     #[test]
     fn without_impairment_everything_passes_at_once() {
-        let mut path = path(Impairment::default());
-        let mut seen = 0;
-        for n in 0..100 {
-            path.offer(Time::ZERO, &[n], |packet| {
-                assert_eq!(packet, [n]);
-                seen += 1;
-            });
-        }
-        assert_eq!((seen, path.next_arrival()), (100, None));
+        let (mut path, mut world) = path(Impairment::default());
+        (0..100).for_each(|n| offer(&mut path, &mut world, n));
+        assert_eq!(left(&mut world), (0..100).collect::<Vec<_>>());
+        assert_eq!((path.next_deadline(), world.packets.held()), (None, 0));
     }
 
     #[test]
     fn losses_and_copies_come_as_often_as_asked() {
-        let mut path = path(Impairment {
+        let (mut path, mut world) = path(Impairment {
             loss: 0.1,
             duplication: 0.2,
             ..Impairment::default()
         });
-        let mut seen = 0;
-        for _ in 0..10_000 {
-            path.offer(Time::ZERO, &[0], |_| seen += 1);
-        }
+        (0..10_000).for_each(|n| offer(&mut path, &mut world, n));
         // 10,000 x 0.9 x 1.2 = 10,800; the standard deviation is about 50.
+        let seen = left(&mut world).len();
         assert!((10_500..11_100).contains(&seen), "{seen}");
-        assert!((850..1150).contains(&path.counters().lost));
+        assert!((850..1150).contains(&path.counters.lost));
+        assert_eq!(world.packets.held(), 0);
     }
 
     #[test]
     fn a_packet_held_back_is_overtaken() {
-        let mut path = path(Impairment {
+        let (mut path, mut world) = path(Impairment {
             reordering: 0.5,
             held_back: Span::from_millis(1),
-            delay: Span::from_millis(10),
             ..Impairment::default()
         });
-        for n in 0..100 {
-            path.offer(Time::ZERO, &[n], |_| panic!("nothing arrives at once"));
-        }
-        assert_eq!(path.next_arrival(), Some(Time::from_nanos(10_000_000)));
-        let mut order = Vec::new();
-        path.arrive(Time::from_nanos(10_999_999), |packet| order.push(packet[0]));
-        let early = order.len();
-        path.arrive(Time::from_nanos(11_000_000), |packet| order.push(packet[0]));
-        assert!(early > 20 && early < 80);
-        assert!(order[..early].is_sorted() && order[early..].is_sorted());
-        assert_eq!(order.len(), 100);
+        (0..100).for_each(|n| offer(&mut path, &mut world, n));
+        let early = left(&mut world);
+        assert_eq!(path.next_deadline(), Some(Time::from_nanos(1_000_000)));
+        assert_eq!(path.holdings().packets as usize, 100 - early.len());
+        path.on_deadline(&mut world.at(Time::from_nanos(999_999)));
+        assert!(left(&mut world).is_empty());
+        path.on_deadline(&mut world.at(Time::from_nanos(1_000_000)));
+        let late = left(&mut world);
+        assert!(early.len() > 20 && early.len() < 80);
+        assert!(early.is_sorted() && late.is_sorted());
+        assert_eq!(early.len() + late.len(), 100);
     }
 
     #[test]
-    fn what_is_under_way_is_bounded() {
-        let mut path = path(Impairment {
-            delay: Span::from_secs(1),
+    fn what_is_held_back_is_bounded() {
+        let (mut path, mut world) = path(Impairment {
+            reordering: 1.0,
+            held_back: Span::from_secs(1),
             ..Impairment::default()
         });
-        for _ in 0..CAPACITY + 5 {
-            path.offer(Time::ZERO, &[], |_| ());
-        }
-        assert_eq!(path.counters().overflowed, 5);
+        (0..CAPACITY as u64 + 5).for_each(|n| offer(&mut path, &mut world, n));
+        assert_eq!(path.counters.overflowed, 5);
+        assert_eq!(world.packets.held(), CAPACITY);
     }
 }

@@ -1,14 +1,13 @@
 //! The protocol code on a Linux machine: TUN devices, network namespaces, the wall clock.
 //!
-//! * [`Host`]: a TCP host of real packets, still sans-IO: bytes in, bytes out, the time is told.
 //! * [`Tun`], [`Namespace`], [`Clock`]: where packets come from, where it is safe to make them, and
 //!   the time.
 //! * [`Device`], [`Engine`]: a simulated network in real time, with devices at its attached nodes.
+//! * [`LiveHost`]: a host of ours as a node of such a network.
+//! * [`Path`]: a node between two others, for loss, reordering and duplication.
 //! * [`emulate`]: a scenario in real time, between hosts of the kernel's.
-//! * [`drive`]: the loop that lets a host live behind a TUN device.
-//! * [`Path`]: loss, reordering and duplication between the two.
 //! * [`witness`]: the kernel's congestion control over such a link.
-//! * [`interop`]: a host and the kernel's TCP, judging each other.
+//! * [`interop`]: a host of ours and the kernel's TCP, judging each other.
 
 mod clock;
 mod host;
@@ -18,8 +17,6 @@ mod impairment;
 mod capture;
 #[cfg(target_os = "linux")]
 mod device;
-#[cfg(target_os = "linux")]
-mod driver;
 #[cfg(target_os = "linux")]
 pub mod emulate;
 #[cfg(target_os = "linux")]
@@ -34,18 +31,13 @@ mod tun;
 pub mod witness;
 
 pub use clock::Clock;
-pub use host::{
-    Application, ConnectError, Host, HostCounters, HostSettings, Limits, Refusal, Secret, Stream,
-    Transmit,
-};
-pub use impairment::{Impairment, Path, PathCounters};
+pub use host::{LiveHost, secret};
+pub use impairment::{Impairment, Path};
 
 #[cfg(target_os = "linux")]
 pub use capture::Capture;
 #[cfg(target_os = "linux")]
 pub use device::{Device, Memory, Recorder, Replay, memory_pair};
-#[cfg(target_os = "linux")]
-pub use driver::{Link, TunDevice, drive, secret};
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 #[cfg(target_os = "linux")]

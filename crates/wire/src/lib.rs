@@ -7,6 +7,7 @@
 //!   never a panic, whatever the bytes. [`Parsed::insert`] stores it as a packet.
 //! * [`parse_tunnelled`]: the same for a packet inside another, as an [`Encoder`] writes one that is in
 //!   a tunnel.
+//! * [`SegmentError`]: an ICMP error off a wire, and the segment that it is about.
 //! * [`NodeAddresses`] and [`AddressTable`]: nodes' addresses to IP addresses and back.
 //! * [`payload`]: the bytes of a simulated stream, any offset at random.
 //! * [`checksum`]: the Internet checksum, in full and incrementally.
@@ -37,6 +38,7 @@ pub mod checksum;
 mod encode;
 mod error;
 mod icmp;
+mod icmp_read;
 mod ip;
 mod ipv4;
 mod ipv6;
@@ -53,6 +55,7 @@ pub use bentpipe_types::filler as payload;
 pub use address::{AddressTable, AddressTableFull, Addressing, NodeAddresses};
 pub use encode::Encoder;
 pub use error::{EncodeError, Layer, ParseError};
+pub use icmp_read::SegmentError;
 pub use ip::{IpPacket, Refused, insert, parse_ip};
 pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;

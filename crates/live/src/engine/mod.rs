@@ -111,6 +111,11 @@ impl Engine {
         }
     }
 
+    /// A node inside the network has these addresses.
+    pub fn locate(&mut self, node: NodeId, prefix: Prefix) {
+        self.prefixes.add(prefix, node);
+    }
+
     /// The network.
     #[must_use]
     pub fn network(&self) -> &Network {

@@ -1,146 +1,212 @@
-//! Two hosts with a path between them and a clock that is told; and whoever sends them nonsense.
+//! Two hosts with a wire between them and a clock that is told; and whoever sends them nonsense.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
 
-use bentpipe_tcp::Events;
-use bentpipe_types::Span;
-use bentpipe_wire::payload;
+use bentpipe_host::{Application, Desk, Listener, Member, SocketId, Taker};
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_sim::{LinkSettings, NetworkBuilder};
+use bentpipe_tcp::{Config, Events, Source};
+use bentpipe_types::{Address, BitRate, Flags, IpVersion, RandomStream, Span, World};
+use bentpipe_wire::{Encoder, parse, payload};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Impairment, Path};
+use crate::engine::Prefix;
+use crate::{Device, Engine, Impairment, Memory, Path, memory_pair};
 
-const SERVER: &str = "10.0.0.1:7000";
+const PORT: u16 = 7000;
 
-/// Sends so many bytes, reads what comes, closes when it has sent all.
-struct Peer {
-    left: u64,
-    sent: u64,
-    received: Rc<RefCell<Vec<u8>>>,
+fn address(last: u8) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, last).into()
 }
 
-impl Application for Peer {
-    fn on_events(&mut self, _: Events, stream: &mut Stream<'_, '_>) {
+type Received = Arc<Mutex<Vec<u8>>>;
+
+/// Sends so many bytes, reads what comes, closes when it has sent all.
+#[derive(Debug)]
+struct Peer {
+    opens: Option<Remote>,
+    left: u64,
+    sent: u64,
+    received: Received,
+}
+
+impl Application<Rings> for Peer {
+    fn start(&mut self, desk: &mut Desk<'_, '_, Rings>) {
+        desk.connect(self.opens.expect("somebody to talk to"))
+            .expect("there is room");
+    }
+
+    fn on_events(&mut self, socket: SocketId, _: Events, desk: &mut Desk<'_, '_, Rings>) {
         let mut buffer = [0; 3000];
         loop {
-            let length = stream.read(&mut buffer);
+            let length = desk.read_bytes(socket, &mut buffer);
             if length == 0 {
                 break;
             }
-            self.received.borrow_mut().extend(&buffer[..length]);
+            self.received.lock().unwrap().extend(&buffer[..length]);
         }
-        while self.left > 0 && stream.connection().state().is_synchronized() {
+        let state = desk.connection(socket).map(|connection| connection.state());
+        while self.left > 0 && state.is_some_and(|state| state.is_synchronized()) {
             let length = self.left.min(2500) as usize;
             payload::fill(self.sent, &mut buffer[..length]);
-            let taken = stream.write(&buffer[..length]);
-            self.sent += taken as u64;
-            self.left -= taken as u64;
-            if taken < length {
+            let taken = desk.write(socket, Source::Bytes(&buffer[..length]));
+            self.sent += taken;
+            self.left -= taken;
+            if taken < length as u64 {
                 return;
             }
         }
         if self.left == 0 {
-            stream.close();
+            desk.close(socket);
         }
     }
 }
 
-fn host(last: u8, limits: Limits) -> Host<Peer> {
-    Host::new(HostSettings {
-        ipv4: Some(Ipv4Addr::new(10, 0, 0, last)),
-        ipv6: None,
-        limits,
-        secret: Secret([1, 2]),
+fn peer(bytes: u64, received: &Received) -> Peer {
+    Peer {
+        opens: None,
+        left: bytes,
+        sent: 0,
+        received: Arc::clone(received),
+    }
+}
+
+fn config() -> Config {
+    Config {
+        send_buffer: 100_000,
+        receive_buffer: 50_000,
+        ..Config::default()
+    }
+}
+
+fn way() -> Option<Settings> {
+    Some(Settings {
+        rate: BitRate::new(1_000_000_000)?,
+        delay: Span::ZERO,
+        queue: DropTail {
+            limit: Limit::Packets(10_000),
+        }
+        .into(),
+        errors: Vec::new(),
+        redundancy: 1.0,
+        ends: Ends::default(),
+        changes: None,
     })
 }
 
-fn peer(bytes: u64) -> (Peer, Rc<RefCell<Vec<u8>>>) {
-    let received = Rc::default();
-    let peer = Peer {
-        left: bytes,
-        sent: 0,
-        received: Rc::clone(&received),
-    };
-    (peer, received)
+/// The node that stands for everybody else: the first of a network.
+fn world() -> Endpoint {
+    let node = NetworkBuilder::new(1).attached("world");
+    Endpoint {
+        address: node.address(),
+        port: PORT,
+    }
 }
 
-/// A client, a server, and the paths between them.
+/// A network of one host, with an impaired path to a device behind which everybody else is.
+fn alone(last: u8, host: LiveHost, impairment: Impairment) -> (Engine, Memory) {
+    let mut builder = NetworkBuilder::new(1);
+    let world = builder.attached("world");
+    let path = builder.custom("path", Box::new(Path::new(impairment, last.into())));
+    let ours = builder.custom("ours", Box::new(host));
+    for (name, one, other) in [("outside", world, path), ("inside", path, ours)] {
+        let name = name.to_owned();
+        let (forward, backward) = (way(), way());
+        builder.link(
+            one,
+            other,
+            LinkSettings {
+                name,
+                forward,
+                backward,
+            },
+        );
+    }
+    let mut engine = Engine::new(builder.build().expect("a network"));
+    let (near, far) = memory_pair();
+    let everybody = [Prefix::EVERYTHING_V4, Prefix::EVERYTHING_V6];
+    engine.attach(world, Box::new(near), &everybody);
+    engine.locate(ours, Prefix::of(address(last)));
+    (engine, far)
+}
+
+fn host(limits: Limits) -> LiveHost {
+    LiveHost::with(limits, Secret([1, 2]))
+}
+
+fn counted(engine: &mut Engine, name: &str) -> u64 {
+    let agents = engine.network_mut().outcome().agents;
+    let ours = agents.iter().find(|agent| agent.name == "ours");
+    let mut counters = ours.into_iter().flat_map(|agent| &agent.counters);
+    counters
+        .find(|(counter, _)| counter == name)
+        .map_or(0, |(_, count)| *count)
+}
+
+/// A client, a server, and 5 ms of wire between.
 struct Pair {
     now: Time,
-    hosts: [Host<Peer>; 2],
-    paths: [Path; 2],
+    engines: [Engine; 2],
+    fars: [Memory; 2],
     /// The last packets that were sent.
     heard: VecDeque<Vec<u8>>,
 }
 
 impl Pair {
+    fn new(impairment: Impairment, bytes: [u64; 2]) -> (Self, [Received; 2]) {
+        let received: [Received; 2] = Default::default();
+        let mut client = host(Limits::default());
+        let opener = Peer {
+            opens: Some(Remote {
+                endpoint: world(),
+                ip: Some((address(2), address(1))),
+            }),
+            ..peer(bytes[0], &received[0])
+        };
+        let member = Member {
+            starts: Some(Time::ZERO),
+            ..Member::new(config())
+        };
+        client.host_mut().add(member, Box::new(opener));
+        let mut server = host(Limits::default());
+        let at_server = Arc::clone(&received[1]);
+        let make = Box::new(move |_| Box::new(peer(bytes[1], &at_server)) as _);
+        let taker = Taker::Each(Box::new(config()), make);
+        server.host_mut().listen(PORT, Listener::new(taker));
+        let (client, at_client) = alone(2, client, impairment);
+        let (server, at_server) = alone(1, server, impairment);
+        let pair = Self {
+            now: Time::ZERO,
+            engines: [client, server],
+            fars: [at_client, at_server],
+            heard: VecDeque::new(),
+        };
+        (pair, received)
+    }
+
     /// Lets time pass until nothing is under way, nothing is due, or `end` has come.
     fn run(&mut self, end: Time) {
-        while self.now < end {
-            let next = [
-                self.hosts[0].next_deadline(),
-                self.hosts[1].next_deadline(),
-                self.paths[0].next_arrival(),
-                self.paths[1].next_arrival(),
-            ];
-            let Some(next) = next.into_iter().flatten().min() else {
-                return;
-            };
-            self.now = self.now.max(next).min(end);
+        loop {
             let now = self.now;
-            for to in 0..2 {
-                let [first, second] = &mut self.paths;
-                let (incoming, outgoing) = if to == 1 {
-                    (first, second)
-                } else {
-                    (second, first)
-                };
-                let host = &mut self.hosts[to];
-                // Delays are never zero here, so that nothing is delivered at once.
-                let heard = &mut self.heard;
-                let mut transmit = |packet: &[u8]| {
-                    heard.truncate(99);
-                    heard.push_front(packet.to_vec());
-                    outgoing.offer(now, packet, |_| unreachable!("the path has a delay"));
-                };
-                incoming.arrive(now, |packet| host.on_packet(packet, now, &mut transmit));
-                host.on_deadline(now, &mut transmit);
+            for side in 0..2 {
+                while self.engines[side].turn(&mut || now).expect("memory") {}
+                while let Some((at, packet)) = self.fars[side].take() {
+                    let at = at + Span::from_millis(5);
+                    self.heard.truncate(99);
+                    self.heard.push_front(packet.clone());
+                    self.fars[1 - side].send(at, &packet).expect("memory");
+                }
+            }
+            let next = self.engines.iter().filter_map(Engine::next_event).min();
+            match next {
+                Some(next) if next <= end => self.now = now.max(next),
+                _ => return,
             }
         }
     }
-}
-
-fn pair(impairment: Impairment, bytes: [u64; 2]) -> (Pair, [Rc<RefCell<Vec<u8>>>; 2]) {
-    let path = |name| Path::new(impairment, RandomStream::new(3, name, "test"));
-    let mut pair = Pair {
-        now: Time::ZERO,
-        hosts: [host(2, Limits::default()), host(1, Limits::default())],
-        paths: [path("there"), path("back")],
-        heard: VecDeque::new(),
-    };
-    let (client, at_client) = peer(bytes[0]);
-    let (_, at_server) = peer(0);
-    let config = Config {
-        send_buffer: 100_000,
-        receive_buffer: 50_000,
-        ..Config::default()
-    };
-    let received = Rc::clone(&at_server);
-    pair.hosts[1].listen(7000, config.clone(), move |_| Peer {
-        left: bytes[1],
-        sent: 0,
-        received: Rc::clone(&received),
-    });
-    let [there, _] = &mut pair.paths;
-    let server = SERVER.parse().unwrap();
-    pair.hosts[0]
-        .connect(&config, server, None, client, Time::ZERO, &mut |packet| {
-            there.offer(Time::ZERO, packet, |_| ());
-        })
-        .unwrap();
-    (pair, [at_client, at_server])
 }
 
 fn stream(bytes: u64) -> Vec<u8> {
@@ -151,50 +217,82 @@ fn stream(bytes: u64) -> Vec<u8> {
 
 #[test]
 fn bytes_arrive_as_they_were_sent_whatever_the_path_does() {
-    for loss in [0.0, 0.05] {
+    for loss in [0.0, 0.03] {
         let impairment = Impairment {
             loss,
             duplication: loss,
             reordering: loss,
             held_back: Span::from_millis(7),
-            delay: Span::from_millis(5),
         };
-        let (mut pair, [at_client, at_server]) = pair(impairment, [1_000_000, 700_000]);
+        let (mut pair, [at_client, at_server]) = Pair::new(impairment, [1_000_000, 700_000]);
         pair.run(Time::from_nanos(300_000_000_000));
-        assert!(*at_server.borrow() == stream(1_000_000), "loss {loss}");
-        assert!(*at_client.borrow() == stream(700_000), "loss {loss}");
-        for host in &pair.hosts {
-            assert_eq!(host.connections(), 0, "all places are free again");
-            assert_eq!((host.half_open, host.world.packets.held()), (0, 0));
-            assert_eq!(host.buffer_memory(), 0);
-            assert_eq!(host.counters().refused(Refusal::Unencodable), 0);
-            assert_eq!(host.counters().refused(Refusal::Unstorable), 0);
+        assert!(*at_server.lock().unwrap() == stream(1_000_000), "{loss}");
+        assert!(*at_client.lock().unwrap() == stream(700_000), "{loss}");
+        for engine in &mut pair.engines {
+            assert_eq!(engine.network().packets_held(), 0);
+            assert_eq!(engine.refusals().unencodable, 0);
+            for name in ["martian", "malformed", "half_open_full", "table_full"] {
+                assert_eq!(counted(engine, name), 0, "{name}");
+            }
+            let agents = engine.network_mut().outcome().agents;
+            let ours = agents.iter().find(|agent| agent.name == "ours");
+            assert_eq!(ours.expect("it is there").holdings.bytes, 0);
         }
     }
 }
 
-/// A SYN from one of many addresses, as bytes.
-fn syn(number: u16, destination: &str) -> Vec<u8> {
-    let mut sender: Host<Peer> = Host::new(HostSettings {
-        ipv4: Some(Ipv4Addr::new(10, 1, (number >> 8) as u8, number as u8)),
-        ipv6: None,
-        limits: Limits::default(),
-        secret: Secret([3, 4]),
-    });
+/// A segment from somebody to somebody, as bytes.
+fn segment(source: SocketAddr, destination: SocketAddr, flags: Flags) -> Vec<u8> {
+    let mut world = World::new(RandomStream::new(1, "segment", "test"));
+    let end = |port| Endpoint {
+        address: Address(0),
+        port,
+    };
+    let ends = (end(source.port()), end(destination.port()));
+    let mut record = Packet::new(ends.0, ends.1, IpVersion::V4);
+    record.flags = flags;
+    record.window = 1000;
+    let packet = world.packets.insert(record);
+    world
+        .packets
+        .set_ip(packet, (source.ip(), destination.ip()));
     let mut bytes = Vec::new();
-    let (application, _) = peer(0);
-    let to = destination.parse().unwrap();
-    sender
-        .connect(
-            &Config::default(),
-            to,
-            None,
-            application,
-            Time::ZERO,
-            &mut |packet| bytes = packet.to_vec(),
-        )
-        .unwrap();
+    let mut encoder = Encoder::new(NodeAddresses);
+    let encoded = encoder.encode(&world.packets, packet, &mut bytes);
+    encoded.expect("a segment");
     bytes
+}
+
+fn syn(number: u16, to: u16) -> Vec<u8> {
+    let from = Ipv4Addr::new(10, 1, (number >> 8) as u8, number as u8);
+    let to = SocketAddr::new(address(1), to);
+    segment((from, 40_000).into(), to, Flags::SYN)
+}
+
+/// Lets the host of an engine hear a packet, and returns what it answers within the next 100 us.
+fn hear(engine: &mut Engine, far: &mut Memory, now: &mut Time, packet: &[u8]) -> Vec<Vec<u8>> {
+    far.send(*now, packet).expect("memory");
+    let end = *now + Span::from_micros(100);
+    loop {
+        let at = *now;
+        while engine.turn(&mut || at).expect("memory") {}
+        match engine.next_event() {
+            Some(next) if next <= end => *now = at.max(next),
+            _ => break,
+        }
+    }
+    *now = end;
+    std::iter::from_fn(|| far.take())
+        .map(|(_, packet)| packet)
+        .collect()
+}
+
+fn server(limits: Limits) -> (Engine, Memory) {
+    let mut host = host(limits);
+    let make = Box::new(|_| Box::new(peer(0, &Received::default())) as _);
+    let taker = Taker::Each(Box::new(config()), make);
+    host.host_mut().listen(PORT, Listener::new(taker));
+    alone(1, host, Impairment::default())
 }
 
 #[test]
@@ -203,65 +301,119 @@ fn tables_are_bounded_and_refusals_counted() {
         connections: 5,
         half_open: 3,
     };
-    let mut server = host(1, limits);
-    server.listen(7000, Config::default(), |_| peer(0).0);
+    let (mut engine, mut far) = server(limits);
     let mut replies = 0;
-    for number in 0..1000 {
-        server.on_packet(&syn(number, SERVER), Time::ZERO, &mut |_| replies += 1);
-    }
-    assert_eq!((replies, server.connections(), server.half_open), (3, 3, 3));
-    assert_eq!(server.counters().refused(Refusal::HalfOpenFull), 997);
-    // Its own connections fill the rest.
-    let mut opened = 0;
-    for _ in 0..10 {
-        let to = "10.2.0.1:80".parse().unwrap();
-        let (application, _) = peer(0);
-        let result = server.connect(
-            &Config::default(),
-            to,
-            None,
-            application,
-            Time::ZERO,
-            &mut |_| (),
-        );
-        opened += usize::from(result.is_ok());
-        assert!(matches!(result, Ok(()) | Err(ConnectError::TableFull)));
-    }
-    assert_eq!(opened, 2);
-    // SYN+ACKs that nobody acknowledges are given up, and make room.
     let mut now = Time::ZERO;
-    while let Some(next) = server.next_deadline() {
-        now = next;
-        server.on_deadline(now, &mut |_| ());
+    for number in 0..1000 {
+        replies += hear(&mut engine, &mut far, &mut now, &syn(number, PORT)).len();
+    }
+    assert_eq!(replies, 3);
+    assert_eq!(counted(&mut engine, "half_open_full"), 997);
+    // SYN+ACKs that nobody acknowledges are given up, and make room.
+    while let Some(next) = engine.next_event() {
+        now = now.max(next);
+        while engine.turn(&mut || now).expect("memory") {}
     }
     assert!(now < Time::from_nanos(600_000_000_000), "{now:?}");
-    assert_eq!((server.connections(), server.half_open), (0, 0));
+    while far.take().is_some() {}
+    assert_eq!(
+        hear(&mut engine, &mut far, &mut now, &syn(5, PORT)).len(),
+        1
+    );
 }
 
 #[test]
 fn what_is_not_for_a_host_is_refused() {
-    let mut server = host(1, Limits::default());
-    let mut replies = Vec::new();
-    let mut hear = |server: &mut Host<Peer>, packet: &[u8]| {
-        server.on_packet(packet, Time::ZERO, &mut |reply| {
-            replies.push(reply.to_vec())
-        });
-    };
-    hear(&mut server, &syn(1, "10.0.0.9:7000"));
-    assert_eq!(server.counters().refused(Refusal::NotForUs), 1);
-    hear(&mut server, &syn(1, SERVER));
-    assert_eq!(server.counters().refused(Refusal::NoConnection), 1);
-    let mut broken = syn(1, SERVER);
+    let (mut engine, mut far) = server(Limits::default());
+    let mut now = Time::ZERO;
+    let mut hear = |packet: &[u8]| hear(&mut engine, &mut far, &mut now, packet);
+    let ours = SocketAddr::new(address(1), PORT);
+    // From an address that nobody can have, and from its own.
+    for source in [
+        "255.255.255.255:9",
+        "224.0.0.1:9",
+        "0.0.0.0:9",
+        "10.0.0.1:7000",
+    ] {
+        let packet = segment(source.parse().unwrap(), ours, Flags::SYN);
+        assert_eq!(hear(&packet).len(), 0, "{source}");
+    }
+    let mut broken = syn(1, PORT);
     broken[25] ^= 1;
-    hear(&mut server, &broken);
-    assert_eq!(server.counters().refused(Refusal::Checksum), 1);
-    hear(&mut server, &broken[..30]);
-    assert_eq!(server.counters().refused(Refusal::Malformed), 1);
-    // Only the SYN to a port where nobody listens was answered: RST, and an acknowledgment.
-    assert_eq!(replies.len(), 1);
-    let reply = parse(&replies[0]).unwrap();
+    assert_eq!(hear(&broken).len(), 0);
+    assert_eq!(hear(&broken[..30]).len(), 0);
+    // To a port where nobody listens: RST, and an acknowledgment.
+    let replies = hear(&syn(1, PORT + 1));
+    let reply = parse(&replies[0]).expect("a segment");
     assert_eq!(reply.tcp.flags, Flags::RST.with(Flags::ACK));
-    assert_eq!(server.world.packets.held(), 0);
+    assert_eq!(counted(&mut engine, "martian"), 4);
+    assert_eq!(counted(&mut engine, "malformed"), 1);
+    assert_eq!(counted(&mut engine, "no_connection"), 1);
+    assert_eq!(engine.refusals().total(), 1);
+    assert_eq!(engine.network().packets_held(), 0);
+}
+
+/// An echo request, and an ICMP error about a segment, between these.
+fn icmp(from: IpAddr, to: IpAddr, message: &[u8]) -> Vec<u8> {
+    let mut world = World::new(RandomStream::new(1, "icmp", "test"));
+    let ends = [Endpoint::default(); 2];
+    let mut record = Packet::datagram(ends[0], ends[1], IpVersion::V4, ICMP);
+    record.payload_length = message.len() as u16;
+    let packet = world.packets.insert(record);
+    world.packets.set_ip(packet, (from, to));
+    let mut message = message.to_vec();
+    let sum = bentpipe_wire::checksum::checksum(&message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    world
+        .packets
+        .set_payload(packet, |out| out.copy_from_slice(&message));
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(NodeAddresses);
+    let encoded = encoder.encode(&world.packets, packet, &mut bytes);
+    encoded.expect("a message");
+    bytes
+}
+
+#[test]
+fn a_ping_is_answered() {
+    let (mut engine, mut far) = server(Limits::default());
+    let request = icmp(
+        address(9),
+        address(1),
+        b"\x08\0\0\0\x12\x34\0\x01hello there",
+    );
+    let mut now = Time::ZERO;
+    let replies = hear(&mut engine, &mut far, &mut now, &request);
+    let mut expected = icmp(address(1), address(9), b"\0\0\0\0\x12\x34\0\x01hello there");
+    // Identification counts what the encoder has written.
+    expected[4..6].copy_from_slice(&replies[0][4..6]);
+    expected[10..12].copy_from_slice(&replies[0][10..12]);
+    assert_eq!(replies, [expected]);
+    assert_eq!(bentpipe_wire::checksum::checksum(&replies[0][..20]), 0);
+}
+
+#[test]
+fn an_icmp_error_reaches_the_connection_that_it_speaks_of() {
+    for right in [true, false] {
+        let (mut pair, _) = Pair::new(Impairment::default(), [0, 0]);
+        let [engine, _] = &mut pair.engines;
+        let [far, _] = &mut pair.fars;
+        let mut now = Time::ZERO;
+        // Time passes while it hears what is no packet.
+        let syns = hear(engine, far, &mut now, b"");
+        assert_eq!(syns.len(), 1);
+        let mut message = b"\x03\x03\0\0\0\0\0\0".to_vec();
+        message.extend(&syns[0][..28]);
+        // Somebody who has not seen it does not know its sequence number (RFC 5927).
+        message[8 + 24] ^= u8::from(!right);
+        let error = icmp(address(77), address(2), &message);
+        hear(engine, far, &mut now, &error);
+        assert_eq!(counted(engine, "icmp_errors"), 1);
+        // Port unreachable while opening: refused (RFC 1122 section 4.2.3.9), and never tried again.
+        now += Span::from_secs(5);
+        let again = hear(engine, far, &mut now, b"");
+        assert_eq!(again.is_empty(), right);
+    }
 }
 
 proptest! {
@@ -271,14 +423,12 @@ proptest! {
     fn no_packet_does_harm(
         damage in prop::collection::vec((0usize..4000, 0usize..60, any::<u8>(), any::<bool>()), 1..200),
     ) {
-        let impairment = Impairment { delay: Span::from_millis(1), ..Impairment::default() };
-        let (mut pair, _) = pair(impairment, [200_000, 200_000]);
+        let (mut pair, _) = Pair::new(Impairment::default(), [200_000, 200_000]);
         let mut now = Time::ZERO;
         for (which, at, value, right) in damage {
             now += Span::from_millis(1);
             pair.run(now);
             pair.now = now;
-            let mut replies = Vec::new();
             if let Some(packet) = pair.heard.get(which / 2 % pair.heard.len().max(1)) {
                 let mut packet = packet.clone();
                 let at = at % packet.len();
@@ -286,15 +436,14 @@ proptest! {
                 if right {
                     make_right(&mut packet);
                 }
-                pair.hosts[which % 2].on_packet(&packet, now, &mut |p| replies.push(p.to_vec()));
+                pair.fars[which % 2].send(now, &packet).expect("memory");
             }
-            let [first, second] = &mut pair.paths;
-            let out = if which % 2 == 0 { first } else { second };
-            for packet in replies {
-                out.offer(now, &packet, |_| ());
-            }
-            for host in &pair.hosts {
-                prop_assert!(host.buffer_memory() <= (192 << 10) * host.connections());
+            for engine in &mut pair.engines {
+                let agents = engine.network_mut().outcome().agents;
+                let ours = agents.iter().find(|agent| agent.name == "ours");
+                // Both buffers, of the one connection and of one that a damaged SYN opens.
+                prop_assert!(ours.expect("it is there").holdings.bytes <= 2 * 150_000);
+                prop_assert_eq!(engine.refusals().unencodable, 0);
             }
         }
     }

@@ -83,7 +83,6 @@ impl Condition {
             reordering: chance(reorders, 0.02),
             duplication: chance(doubles, 0.02),
             held_back: Span::from_millis(1),
-            delay: Span::ZERO,
         }
     }
 }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 pub(super) const CHUNK: usize = 64 << 10;
 
 /// A stream of `size` bytes, and the hash of those that were taken from it.
+#[derive(Debug)]
 pub(super) struct Source {
     base: u64,
     size: u64,
@@ -62,7 +63,7 @@ impl Source {
 }
 
 /// What has arrived.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Destination {
     bytes: u64,
     hash: Sha256,

@@ -1,31 +1,27 @@
 //! A host of ours and the kernel's TCP, judging each other.
 //!
 //! Each [`Cell`] gets a network namespace and a TUN device of its own; the kernel's end is ordinary
-//! sockets inside, ours a [`Host`] behind the device. Nothing of it is left afterwards, and every
-//! wait in it is bounded.
+//! sockets inside, ours a [`LiveHost`](crate::LiveHost) in the network behind the device. Nothing of it
+//! is left afterwards, and every wait in it is bounded.
 
 mod cell;
 mod data;
 mod kernel;
 mod matrix;
+mod network;
 mod ours;
 mod tshark;
 mod verdict;
 
-use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use bentpipe_types::{IpVersion, Span};
 
-use crate::{
-    Capture, Clock, Host, HostSettings, Limits, Link, Namespace, Tun, TunDevice, TunSettings,
-    drive, secret,
-};
+use crate::{Capture, Clock, Device, Namespace, Recorder, Tun, TunSettings};
 
 pub use cell::{Cell, Condition, Exchange, Options, Role};
 pub use data::Tally;
@@ -73,19 +69,14 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
         namespace.set(parameter, value)?;
     }
     let tun = namespace.enter(|| open(cell))??;
-    let capture = capture
-        .map(|(path, packets)| {
-            Capture::create(path, ["from-kernel", tshark::FROM_US], packets, None)
-        })
-        .transpose()?;
-    let mut link = Link::new(TunDevice::new(tun, capture), cell.condition.impairment(), 1);
-    let clock = Clock::start();
-    let mut host = Host::new(HostSettings {
-        ipv4: Some(OURS_V4),
-        ipv6: Some(OURS_V6),
-        limits: Limits::default(),
-        secret: secret()?,
-    });
+    let device: Box<dyn Device> = match capture {
+        None => Box::new(tun),
+        Some((path, packets)) => {
+            let names = ["from-kernel", tshark::FROM_US];
+            let capture = Capture::create(path, names, packets, None)?;
+            Box::new(Recorder::new(tun, capture))
+        }
+    };
     let plans = Plans::of(cell);
     let (kernel_ip, our_ip): (IpAddr, IpAddr) = match cell.version {
         IpVersion::V4 => (KERNEL_V4.into(), OURS_V4.into()),
@@ -96,20 +87,17 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
     } else {
         PORT
     };
-    let reports = Rc::new(RefCell::new(Vec::new()));
     let listener = match cell.role {
         Role::Client => {
             let local = SocketAddr::new(kernel_ip, PORT);
             Some(namespace.enter(|| kernel::listen(local, &plans.kernel))??)
         }
-        Role::Server => {
-            let (reports, plan) = (Rc::clone(&reports), plans.ours);
-            host.listen(PORT, cell.config(), move |_| {
-                ours::Ours::new(plan, Rc::clone(&reports))
-            });
-            None
-        }
+        Role::Server => None,
     };
+    let reports = ours::Reports::default();
+    let between = (our_ip, kernel_ip);
+    let mut engine = network::engine(cell, &plans, between, port, &reports, device)?;
+    let clock = Clock::start();
     let remote = SocketAddr::new(our_ip, port);
     let gave_up = AtomicBool::new(false);
     let (finished, theirs) = thread::scope(|scope| {
@@ -120,20 +108,9 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
             gave_up.store(result.is_err(), Ordering::Release);
             result
         });
-        let mut opened = 0;
         let expected = plans.connections as usize;
-        let config = cell.config();
-        let finished = drive(&mut host, &mut link, clock, limit, |host, now, transmit| {
-            // A client of ours opens the next connection when the last one is over.
-            let over = reports.borrow().len();
-            if cell.role == Role::Client && opened < expected && opened == over {
-                opened += 1;
-                let application = ours::Ours::new(plans.ours, Rc::clone(&reports));
-                let to = SocketAddr::new(kernel_ip, port);
-                if let Err(error) = host.connect(&config, to, None, application, now, transmit) {
-                    eprintln!("{cell}: connection {opened}: {error}");
-                }
-            }
+        let finished = engine.run(clock, limit, |_, _| {
+            let over = ours::lock(&reports).len();
             let settled = over >= expected || gave_up.load(Ordering::Acquire);
             kernel.is_finished() && settled
         });
@@ -143,10 +120,11 @@ pub fn play(cell: &Cell, limit: Span, capture: Option<(&Path, u64)>) -> Result<O
         (finished, theirs)
     });
     let elapsed = Span::from_nanos(clock.now().as_nanos());
-    let outcome = Outcome::new(&host, &link, elapsed, &reports.borrow());
-    link.device.finish()?;
+    engine.network_mut().finish();
+    let reports = std::mem::take(&mut *ours::lock(&reports));
+    let outcome = Outcome::new(engine, elapsed, &reports);
     let finished = finished?;
-    verdict::judge(cell, finished, &reports.borrow(), theirs, outcome)
+    verdict::judge(cell, finished, &reports, theirs, outcome)
 }
 
 fn open(cell: &Cell) -> io::Result<Tun> {

@@ -1,13 +1,14 @@
 //! The application at our end.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_tcp::{Events, State, Statistics};
+use bentpipe_host::{Application, Connect, Desk, Remote, SocketId};
+use bentpipe_tcp::{Events, Rings, State, Statistics};
 use bentpipe_types::{Span, Time};
 
 use super::data::{CHUNK, Destination, Source, Tally};
-use crate::{Application, Stream};
+
+type AtDesk<'a, 'c> = Desk<'a, 'c, Rings>;
 
 /// What an application does.
 #[derive(Clone, Copy, Debug)]
@@ -40,51 +41,142 @@ pub(super) struct Report {
 }
 
 /// Where reports are put, one for each connection that has ended.
-pub(super) type Reports = Rc<RefCell<Vec<Report>>>;
+pub(super) type Reports = Arc<Mutex<Vec<Report>>>;
 
+pub(super) fn lock(reports: &Reports) -> MutexGuard<'_, Vec<Report>> {
+    reports.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Our end: of one connection that was taken, or of several that it opens, one after the other.
+#[derive(Debug)]
 pub(super) struct Ours {
+    plan: Plan,
+    reports: Reports,
+    /// Where to, and how many connections still.
+    opens: Option<(Remote, u32)>,
+    conversation: Option<Conversation>,
+}
+
+/// A connection, and how far it has come.
+#[derive(Debug)]
+struct Conversation {
+    socket: SocketId,
     plan: Plan,
     source: Source,
     destination: Destination,
     buffer: Vec<u8>,
-    peer_closed: bool,
     events: Events,
     paused_until: Option<Time>,
     paused_before: bool,
     window_after_pause: Option<u64>,
     peer_window_closed: bool,
     reported: bool,
-    reports: Reports,
 }
 
 impl Ours {
-    pub(super) fn new(plan: Plan, reports: Reports) -> Self {
+    /// The end of a connection that is taken.
+    pub(super) fn server(plan: Plan, reports: Reports) -> Self {
         Self {
-            source: Source::new(plan.key, plan.bytes),
             plan,
+            reports,
+            opens: None,
+            conversation: None,
+        }
+    }
+
+    /// The end that opens `connections` to `remote`: each when the one before is over.
+    pub(super) fn client(plan: Plan, remote: Remote, connections: u32, reports: Reports) -> Self {
+        Self {
+            opens: Some((remote, connections)),
+            ..Self::server(plan, reports)
+        }
+    }
+
+    fn open_next(&mut self, desk: &mut AtDesk<'_, '_>) {
+        let Some((remote, left @ 1..)) = &mut self.opens else {
+            return;
+        };
+        *left -= 1;
+        match desk.connect_with(&Connect::to(*remote)) {
+            Ok((socket, _)) => self.conversation = Some(Conversation::new(socket, self.plan)),
+            // One report too few, which is what is judged.
+            Err(error) => eprintln!("a connection of ours: {error}"),
+        }
+    }
+
+    fn step(&mut self, desk: &mut AtDesk<'_, '_>) {
+        let Some(conversation) = &mut self.conversation else {
+            return;
+        };
+        conversation.step(desk);
+        if let Some(report) = conversation.report(desk) {
+            lock(&self.reports).push(report);
+            self.open_next(desk);
+        }
+    }
+}
+
+impl Application<Rings> for Ours {
+    fn start(&mut self, desk: &mut AtDesk<'_, '_>) {
+        self.open_next(desk);
+    }
+
+    fn on_accept(&mut self, socket: SocketId, _: &mut AtDesk<'_, '_>) {
+        self.conversation = Some(Conversation::new(socket, self.plan));
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut AtDesk<'_, '_>) {
+        // Those before it have nothing to say any more.
+        if let Some(conversation) = &mut self.conversation
+            && conversation.socket == socket
+        {
+            conversation.events |= events;
+            self.step(desk);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut AtDesk<'_, '_>) {
+        if let Some(conversation) = &mut self.conversation {
+            conversation.paused_until = None;
+            let connection = desk.connection(conversation.socket);
+            conversation.window_after_pause =
+                connection.map(|connection| connection.advertised_window());
+            self.step(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.conversation.as_ref()?.paused_until
+    }
+}
+
+impl Conversation {
+    fn new(socket: SocketId, plan: Plan) -> Self {
+        Self {
+            socket,
+            plan,
+            source: Source::new(plan.key, plan.bytes),
             destination: Destination::default(),
             buffer: vec![0; CHUNK],
-            peer_closed: false,
             events: Events::NONE,
             paused_until: None,
             paused_before: false,
             window_after_pause: None,
             peer_window_closed: false,
             reported: false,
-            reports,
         }
     }
 
-    fn read(&mut self, stream: &mut Stream<'_, '_>) {
+    fn read(&mut self, desk: &mut AtDesk<'_, '_>) {
         while self.paused_until.is_none() {
-            let length = stream.read(&mut self.buffer);
+            let length = desk.read_bytes(self.socket, &mut self.buffer);
             if length == 0 {
                 return;
             }
             self.destination.put(&self.buffer[..length]);
             let so_far = self.destination.bytes();
             if self.plan.abort_after.is_some_and(|limit| so_far >= limit) {
-                stream.abort();
+                desk.abort(self.socket);
                 return;
             }
             if let Some((after, pause)) = self.plan.pause
@@ -92,40 +184,41 @@ impl Ours {
                 && !self.paused_before
             {
                 self.paused_before = true;
-                self.paused_until = Some(stream.now() + pause);
+                self.paused_until = Some(desk.now() + pause);
             }
         }
     }
 
-    fn write(&mut self, stream: &mut Stream<'_, '_>) {
-        if self.plan.after_peer && !self.peer_closed {
+    fn write(&mut self, desk: &mut AtDesk<'_, '_>) {
+        if self.plan.after_peer && !self.events.has(Events::PEER_CLOSED) {
             return;
         }
         while self.source.left() > 0 {
             let bytes = self.source.peek();
             let offered = bytes.len();
-            let taken = stream.write(bytes);
+            let taken = desk.write(self.socket, bentpipe_tcp::Source::Bytes(bytes)) as usize;
             self.source.take(taken);
             if taken < offered {
                 return;
             }
         }
-        stream.close();
+        desk.close(self.socket);
     }
 
-    fn step(&mut self, stream: &mut Stream<'_, '_>) {
-        if stream.connection().state().is_synchronized() {
-            self.peer_window_closed |= stream.connection().peer_window() == 0;
-            self.read(stream);
+    fn step(&mut self, desk: &mut AtDesk<'_, '_>) {
+        let connection = desk.connection(self.socket);
+        if connection.is_some_and(|connection| connection.state().is_synchronized()) {
+            self.peer_window_closed |= connection.is_some_and(|c| c.peer_window() == 0);
+            self.read(desk);
         }
         if self.events.has(Events::ESTABLISHED) {
-            self.write(stream);
+            self.write(desk);
         }
-        self.report(stream);
     }
 
-    fn report(&mut self, stream: &Stream<'_, '_>) {
-        let connection = stream.connection();
+    /// What came of it, once, when it is over.
+    fn report(&mut self, desk: &AtDesk<'_, '_>) -> Option<Report> {
+        let connection = desk.connection(self.socket)?;
         // A SYN that the path has sent twice may come when its connection is over: the peer refuses
         // what becomes of it, and nobody need hear of it (RFC 9293 section 3.10.7.4 step 2).
         let happened = Events::ESTABLISHED | Events::RESET | Events::TIMED_OUT;
@@ -133,36 +226,18 @@ impl Ours {
             && self.events.has(happened);
         let unread = connection.readable() > 0 && connection.state() != State::Closed;
         if !over || unread || self.reported {
-            return;
+            return None;
         }
         self.reported = true;
-        self.reports.borrow_mut().push(Report {
+        Some(Report {
             sent: self.source.tally(),
             received: self.destination.tally(),
-            peer_closed: self.peer_closed,
+            peer_closed: self.events.has(Events::PEER_CLOSED),
             reset: self.events.has(Events::RESET),
             timed_out: self.events.has(Events::TIMED_OUT),
             window_after_pause: self.window_after_pause,
             peer_window_closed: self.peer_window_closed,
             statistics: connection.statistics().clone(),
-        });
-    }
-}
-
-impl Application for Ours {
-    fn on_events(&mut self, events: Events, stream: &mut Stream<'_, '_>) {
-        self.events |= events;
-        self.peer_closed |= events.has(Events::PEER_CLOSED);
-        self.step(stream);
-    }
-
-    fn on_deadline(&mut self, stream: &mut Stream<'_, '_>) {
-        self.paused_until = None;
-        self.window_after_pause = Some(stream.connection().advertised_window());
-        self.step(stream);
-    }
-
-    fn next_deadline(&self) -> Option<Time> {
-        self.paused_until
+        })
     }
 }

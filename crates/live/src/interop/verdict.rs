@@ -8,16 +8,9 @@ use serde::Serialize;
 
 use super::cell::{Cell, Exchange, Role};
 use super::data::Tally;
+use super::network::{OURS, PATH};
 use super::{kernel, ours};
-use crate::{Application, Host, Link, Refusal};
-
-/// Nothing of these happens between two good ends, whatever the path loses.
-const FAULTS: [Refusal; 4] = [
-    Refusal::Unencodable,
-    Refusal::Unstorable,
-    Refusal::Malformed,
-    Refusal::Checksum,
-];
+use crate::Engine;
 
 /// Counters of a cell that was played.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -53,29 +46,41 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn new<A: Application>(
-        host: &Host<A>,
-        link: &Link,
-        elapsed: Span,
-        reports: &[ours::Report],
-    ) -> Self {
+    /// What the network between the two, the host and its connections have counted.
+    pub(super) fn new(engine: Engine, elapsed: Span, reports: &[ours::Report]) -> Self {
         let sum = |of: fn(&ours::Report) -> u64| reports.iter().map(of).sum();
-        let (inward, outward) = (link.inward.counters(), link.outward.counters());
+        let (entered, refusals) = (engine.entered(), *engine.refusals());
+        let left = engine.lateness().count();
+        let agents = engine.into_network().outcome().agents;
+        let counted = |node: &str, name: &str| {
+            let agent = agents.iter().find(|agent| agent.name == node);
+            let mut counters = agent.into_iter().flat_map(|agent| &agent.counters);
+            let counter = counters.find(|(counter, _)| counter == name);
+            counter.map_or(0, |(_, count)| *count)
+        };
+        // What the kernel says to everybody (multicast) is for nobody here.
+        let not_let_in = refusals.each().filter(|(reason, _)| *reason != "no_route");
+        let not_let_in: u64 = not_let_in.map(|(_, count)| count).sum();
         Self {
             seconds: elapsed.as_secs_f64(),
             bytes_received: sum(|r| r.received.bytes),
             bytes_sent: sum(|r| r.statistics.bytes_acknowledged),
             connections: reports.len() as u64,
-            packets_received: host.counters().received,
-            packets_sent: host.counters().sent,
+            packets_received: entered,
+            packets_sent: left,
             segments_retransmitted: sum(|r| r.statistics.segments_retransmitted),
             timeouts: sum(|r| r.statistics.timeouts),
             window_probes: sum(|r| r.statistics.window_probes),
-            lost: inward.lost + outward.lost,
-            duplicated: inward.duplicated + outward.duplicated,
-            reordered: inward.reordered + outward.reordered,
-            device_refused: link.device.refused(),
-            faults: FAULTS.iter().map(|&why| host.counters().refused(why)).sum(),
+            lost: counted(PATH, "lost"),
+            duplicated: counted(PATH, "duplicated"),
+            reordered: counted(PATH, "reordered"),
+            device_refused: refusals.not_taken,
+            // Nothing of these happens between two good ends, whatever the path loses.
+            faults: refusals.unencodable
+                + not_let_in
+                + counted(OURS, "malformed")
+                + counted(OURS, "martian")
+                + counted(PATH, "overflowed"),
         }
     }
 }

@@ -1,0 +1,260 @@
+//! A host of ours among real ones.
+//!
+//! It is the host of both clocks ([`bentpipe_host::Host`]), and what a simulated one never meets is in
+//! front of it: addresses that nobody can have, segments that make no sense, ICMP.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+
+use bentpipe_host::{Host, InitialSequences, Limits, Remote, Secret};
+use bentpipe_tcp::Rings;
+use bentpipe_types::{
+    Agent, Ctx, DropReason, Endpoint, Gauge, Holdings, IcmpError, Packet, PacketRef, PacketStore,
+    Port, Routes, Seq, StreamCheck, Time,
+};
+use bentpipe_wire::checksum::update_u16;
+use bentpipe_wire::{Addressing, NodeAddresses, SegmentError};
+
+/// IANA protocol numbers.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const ICMP_V6: u8 = 58;
+
+/// Types of ICMP messages: RFC 792, RFC 4443 section 4.
+const ECHO_V4: [u8; 2] = [8, 0];
+const ECHO_V6: [u8; 2] = [128, 129];
+
+/// A host of ours, as a node of a network that real packets come into.
+#[derive(Debug)]
+pub struct LiveHost {
+    host: Host<Rings>,
+    /// Packets from an address that nobody can have.
+    martian: u64,
+    /// What says that it is TCP, and is no segment, or has a wrong checksum.
+    malformed: u64,
+    icmp_errors: u64,
+    echoes: u64,
+}
+
+impl LiveHost {
+    /// A host without applications, whose sequence numbers nobody can guess.
+    ///
+    /// # Errors
+    /// Where there is no `/dev/urandom`.
+    pub fn new(limits: Limits) -> io::Result<Self> {
+        Ok(Self::with(limits, secret()?))
+    }
+
+    /// A host without applications and with this secret.
+    #[must_use]
+    pub fn with(limits: Limits, secret: Secret) -> Self {
+        Self {
+            host: Host::new(limits, InitialSequences::Secret(secret)),
+            martian: 0,
+            malformed: 0,
+            icmp_errors: 0,
+            echoes: 0,
+        }
+    }
+
+    /// The host: to add applications, and to listen.
+    pub fn host_mut(&mut self) -> &mut Host<Rings> {
+        &mut self.host
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host<Rings> {
+        &self.host
+    }
+
+    /// A packet that is no segment.
+    fn on_datagram(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if let Some(said) = Said::read(packet, cx.packets) {
+            self.icmp_errors += 1;
+            cx.packets.release(packet);
+            let Said {
+                local_port,
+                remote,
+                error,
+                sequence,
+            } = said;
+            self.host.on_icmp(local_port, remote, error, sequence, cx);
+        } else if let Some(reply) = echo_reply(packet, cx.packets) {
+            self.echoes += 1;
+            cx.packets.release(packet);
+            cx.emit(from, reply);
+        } else if cx.packets.get(packet).protocol() == TCP {
+            self.malformed += 1;
+            cx.discard(packet, DropReason::Malformed);
+        } else {
+            self.host.on_packet(from, packet, cx);
+        }
+    }
+}
+
+impl Agent for LiveHost {
+    fn routes(&mut self, routes: Routes) {
+        self.host.routes(routes);
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if let Some((source, destination)) = cx.packets.ip(packet)
+            && (!is_unicast(source) || source == destination)
+        {
+            self.martian += 1;
+            cx.discard(packet, DropReason::Malformed);
+        } else if cx.packets.get(packet).is_tcp() {
+            self.host.on_packet(from, packet, cx);
+        } else {
+            self.on_datagram(from, packet, cx);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        self.host.on_deadline(cx);
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.host.next_deadline()
+    }
+
+    fn holdings(&self) -> Holdings {
+        self.host.holdings()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.host.counters(visit);
+        visit("martian", self.martian);
+        visit("malformed", self.malformed);
+        visit("icmp_errors", self.icmp_errors);
+        visit("echoes", self.echoes);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        self.host.gauges()
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        self.host.gauge(index)
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        self.host.stream_check()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.host.is_quiet()
+    }
+}
+
+/// What an ICMP error says of a connection of this host's.
+struct Said {
+    local_port: u16,
+    remote: Remote,
+    error: IcmpError,
+    sequence: Seq,
+}
+
+impl Said {
+    /// Of a packet off a wire, its bytes say it; of one that a router of the network has made, its
+    /// record does, by nodes.
+    fn read(packet: PacketRef, packets: &PacketStore) -> Option<Self> {
+        let record = packets.get(packet);
+        if let Some(bytes) = packets.bytes(packet) {
+            if !matches!(record.protocol(), ICMP | ICMP_V6) {
+                return None;
+            }
+            let SegmentError {
+                error,
+                source,
+                destination,
+                sequence,
+            } = SegmentError::read(bytes)?;
+            let between = (source.ip(), destination.ip());
+            return Some(Self {
+                local_port: source.port(),
+                remote: remote(record.source, destination, between),
+                error,
+                sequence,
+            });
+        }
+        let quote = record.icmp_quote()?;
+        let ip = |end: Endpoint| NodeAddresses.ip_address(end.address, record.ip_version());
+        let between = (ip(quote.source)?, ip(quote.destination)?);
+        Some(Self {
+            local_port: quote.source.port,
+            remote: Remote {
+                endpoint: quote.destination,
+                ip: Some(between),
+            },
+            error: quote.error,
+            sequence: quote.sequence,
+        })
+    }
+}
+
+/// Real addresses tell connections apart, whichever node it is behind which they are.
+fn remote(through: Endpoint, to: SocketAddr, between: (IpAddr, IpAddr)) -> Remote {
+    Remote {
+        endpoint: Endpoint {
+            address: through.address,
+            port: to.port(),
+        },
+        ip: Some(between),
+    }
+}
+
+/// The answer to an echo request (RFC 1122 section 3.2.2.6, RFC 4443 section 4.2), if this is one.
+fn echo_reply(packet: PacketRef, packets: &mut PacketStore) -> Option<PacketRef> {
+    let record = *packets.get(packet);
+    let [request, reply] = match record.protocol() {
+        ICMP => ECHO_V4,
+        ICMP_V6 => ECHO_V6,
+        _ => return None,
+    };
+    let ip = packets.ip(packet)?;
+    let mut message = packets.payload(packet)?.to_vec();
+    let [kind, code, ..] = *message.first_chunk::<8>()?;
+    if [kind, code] != [request, 0] {
+        return None;
+    }
+    message[0] = reply;
+    let sum = u16::from_be_bytes([message[2], message[3]]);
+    let word = |kind: u8| u16::from_be_bytes([kind, 0]);
+    // The addresses change places, and their sum stays (it is under ICMPv6's).
+    let sum = update_u16(sum, word(request), word(reply));
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let (here, there) = (record.destination, record.source);
+    let mut answer = Packet::datagram(here, there, record.ip_version(), record.protocol());
+    answer.payload_length = record.payload_length;
+    let answer = packets.insert(answer);
+    packets.set_payload(answer, |payload| payload.copy_from_slice(&message));
+    packets.set_ip(answer, (ip.1, ip.0));
+    Some(answer)
+}
+
+/// RFC 1122 section 3.2.1.3 (and 4.2.3.10): addresses that may stand in a source field.
+fn is_unicast(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
+        IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
+    }
+}
+
+/// A secret for a host's sequence numbers, from the operating system's randomness.
+///
+/// # Errors
+/// Where there is no `/dev/urandom`.
+pub fn secret() -> io::Result<Secret> {
+    let mut bytes = [[0; 8]; 2];
+    let mut source = File::open("/dev/urandom")?;
+    for key in &mut bytes {
+        source.read_exact(key)?;
+    }
+    Ok(Secret(bytes.map(u64::from_ne_bytes)))
+}
+
+#[cfg(test)]
+mod tests;

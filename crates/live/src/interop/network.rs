@@ -1,0 +1,93 @@
+//! What is between the kernel's end and ours: the device, an impaired path, our host.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bentpipe_host::{Limits, Listener, Member, Remote, Taker};
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_sim::{LinkSettings, NetworkBuilder};
+use bentpipe_types::{BitRate, Endpoint, Span, Time};
+
+use super::cell::{Cell, Role};
+use super::ours::{Ours, Reports};
+use super::{PORT, Plans};
+use crate::engine::Prefix;
+use crate::{Device, Engine, LiveHost, Path};
+
+/// The names of the nodes that are asked what they have counted.
+pub(super) const OURS: &str = "ours";
+pub(super) const PATH: &str = "path";
+
+/// A link that takes no time to speak of, and drops nothing.
+fn link(name: &str) -> LinkSettings {
+    let way = || {
+        Some(Settings {
+            rate: BitRate::new(1_000_000_000_000)?,
+            delay: Span::ZERO,
+            queue: DropTail {
+                limit: Limit::Packets(1 << 20),
+            }
+            .into(),
+            errors: Vec::new(),
+            redundancy: 1.0,
+            ends: Ends::default(),
+            changes: None,
+        })
+    };
+    LinkSettings {
+        name: name.to_owned(),
+        forward: way(),
+        backward: way(),
+    }
+}
+
+/// The network with the kernel's device, and a host that does as planned. `between`: our address, and
+/// the kernel's.
+pub(super) fn engine(
+    cell: &Cell,
+    plans: &Plans,
+    between: (IpAddr, IpAddr),
+    port: u16,
+    reports: &Reports,
+    device: Box<dyn Device>,
+) -> io::Result<Engine> {
+    let mut builder = NetworkBuilder::new(1);
+    let kernel = builder.attached("kernel");
+    let path = Path::new(cell.condition.impairment(), 1);
+    let path = builder.custom(PATH, Box::new(path));
+    let mut host = LiveHost::new(Limits::default())?;
+    let (plan, config) = (plans.ours, cell.config());
+    match cell.role {
+        Role::Client => {
+            let remote = Remote {
+                endpoint: Endpoint {
+                    address: kernel.address(),
+                    port,
+                },
+                ip: Some(between),
+            };
+            let member = Member {
+                starts: Some(Time::ZERO),
+                ..Member::new(config)
+            };
+            let client = Ours::client(plan, remote, plans.connections, Arc::clone(reports));
+            host.host_mut().add(member, Box::new(client));
+        }
+        Role::Server => {
+            let reports = Arc::clone(reports);
+            let make = move |_| Box::new(Ours::server(plan, Arc::clone(&reports))) as _;
+            let taker = Taker::Each(Box::new(config), Box::new(make));
+            host.host_mut().listen(PORT, Listener::new(taker));
+        }
+    }
+    let ours = builder.custom(OURS, Box::new(host));
+    builder.link(kernel, path, link("outside"));
+    builder.link(path, ours, link("inside"));
+    let network = builder.build().map_err(io::Error::other)?;
+    let mut engine = Engine::new(network);
+    let (our_ip, kernel_ip) = between;
+    engine.attach(kernel, device, &[Prefix::of(kernel_ip)]);
+    engine.locate(ours, Prefix::of(our_ip));
+    Ok(engine)
+}

@@ -1,0 +1,212 @@
+//! ICMP errors off a wire: what they say, and of which segment.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bentpipe_types::{IcmpError, Seq};
+
+use crate::checksum::Sum;
+use crate::{ip, ipv4, ipv6, tcp};
+
+/// IANA protocol numbers.
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+
+/// Bytes of an ICMP header.
+const HEADER: usize = 8;
+
+/// An ICMP error off a wire that speaks of a TCP segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentError {
+    /// What it says.
+    pub error: IcmpError,
+    /// Who had sent the segment, if it is true.
+    pub source: SocketAddr,
+    /// Where it was going.
+    pub destination: SocketAddr,
+    /// Its sequence number.
+    pub sequence: Seq,
+}
+
+impl SegmentError {
+    /// Reads an IP packet as an ICMP error about a segment, of which it has to quote the IP header and
+    /// the first 64 bits of TCP's (RFC 792, RFC 4443). `None`: it is something else, or not right; or
+    /// was sent to somebody else than who had sent the segment. Whether there was such a segment,
+    /// only its sender knows (RFC 5927 section 4).
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let packet = ip::parse_ip(bytes).ok()?;
+        if packet.fragment {
+            return None;
+        }
+        let message = bytes.get(packet.carried_at..packet.total_length)?;
+        let v6 = packet.source.is_ipv6();
+        let sum = match (packet.protocol, v6) {
+            (ICMP, false) => Sum::default(),
+            (ICMP_V6, true) => {
+                let (from, to) = (packet.source, packet.destination);
+                Sum::default().pseudo_header_of(ICMP_V6, from, to, message.len())
+            }
+            _ => return None,
+        };
+        if sum.bytes(message).finish() != 0 {
+            return None;
+        }
+        let (&[kind, code, _, _, a, b, c, d], quoted) = message.split_first_chunk::<HEADER>()?;
+        let rest = u32::from_be_bytes([a, b, c, d]);
+        let error = if v6 {
+            error_v6(kind, code, rest)
+        } else {
+            error_v4(kind, code, rest)
+        }?;
+        let (source, destination, segment) = if v6 { quoted_v6 } else { quoted_v4 }(quoted)?;
+        let &[a, b, c, d, e, f, g, h] = segment.first_chunk::<8>()?;
+        (source == packet.destination).then_some(Self {
+            error,
+            source: SocketAddr::new(source, u16::from_be_bytes([a, b])),
+            destination: SocketAddr::new(destination, u16::from_be_bytes([c, d])),
+            sequence: Seq::new(u32::from_be_bytes([e, f, g, h])),
+        })
+    }
+}
+
+/// RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7.1
+fn error_v4(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
+    Some(match (kind, code) {
+        (3, 0 | 6 | 11) => IcmpError::NetworkUnreachable,
+        (3, 1 | 5 | 7 | 8 | 12) => IcmpError::HostUnreachable,
+        (3, 2) => IcmpError::ProtocolUnreachable,
+        (3, 3) => IcmpError::PortUnreachable,
+        // RFC 1191 section 4
+        (3, 4) => IcmpError::TooBig { mtu: rest & 0xffff },
+        (3, 9 | 10 | 13..=15) => IcmpError::Prohibited,
+        (11, _) => IcmpError::TimeExceeded,
+        (12, _) => IcmpError::ParameterProblem,
+        _ => return None,
+    })
+}
+
+/// RFC 4443 section 3
+fn error_v6(kind: u8, code: u8, rest: u32) -> Option<IcmpError> {
+    Some(match (kind, code) {
+        (1, 0 | 2) => IcmpError::NetworkUnreachable,
+        (1, 1 | 5 | 6) => IcmpError::Prohibited,
+        (1, 3) => IcmpError::HostUnreachable,
+        (1, 4) => IcmpError::PortUnreachable,
+        (2, _) => IcmpError::TooBig { mtu: rest },
+        (3, _) => IcmpError::TimeExceeded,
+        (4, 1) => IcmpError::ProtocolUnreachable,
+        (4, _) => IcmpError::ParameterProblem,
+        _ => return None,
+    })
+}
+
+type Quoted<'a> = (IpAddr, IpAddr, &'a [u8]);
+
+/// The addresses of a packet that is quoted, and what it has of its segment. Its length is that of the
+/// whole packet, and its checksum is nobody's any more.
+fn quoted_v4(bytes: &[u8]) -> Option<Quoted<'_>> {
+    let fixed = bytes.first_chunk::<{ ipv4::LENGTH }>()?;
+    let length = usize::from(fixed[0] & 0x0f) * 4;
+    let first = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+    if fixed[0] >> 4 != 4 || length < ipv4::LENGTH || fixed[9] != tcp::PROTOCOL || !first {
+        return None;
+    }
+    let ip = |at: usize| IpAddr::from([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    Some((ip(12), ip(16), bytes.get(length..)?))
+}
+
+fn quoted_v6(bytes: &[u8]) -> Option<Quoted<'_>> {
+    let (fixed, segment) = bytes.split_first_chunk::<{ ipv6::LENGTH }>()?;
+    if fixed[0] >> 4 != 6 || fixed[6] != tcp::PROTOCOL {
+        return None;
+    }
+    let ip = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&fixed[at..at + 16]);
+        IpAddr::from(octets)
+    };
+    Some((ip(8), ip(24), segment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Encoder, NodeAddresses};
+    use bentpipe_types::{Address, Endpoint, IpVersion, Packet, PacketStore};
+    use proptest::prelude::*;
+
+    const ERRORS: [IcmpError; 8] = [
+        IcmpError::NetworkUnreachable,
+        IcmpError::HostUnreachable,
+        IcmpError::ProtocolUnreachable,
+        IcmpError::PortUnreachable,
+        IcmpError::TooBig { mtu: 1280 },
+        IcmpError::Prohibited,
+        IcmpError::TimeExceeded,
+        IcmpError::ParameterProblem,
+    ];
+
+    fn end(node: u16, port: u16) -> Endpoint {
+        Endpoint {
+            address: Address(node),
+            port,
+        }
+    }
+
+    fn written(error: IcmpError, version: IpVersion) -> Vec<u8> {
+        let mut packets = PacketStore::default();
+        let mut segment = Packet::new(end(1, 40_000), end(2, 80), version);
+        segment.sequence = Seq::new(0xfedc_ba98);
+        segment.payload_length = 1000;
+        let complaint = Packet::icmp_error(Address(3), &segment, error).expect("of a segment");
+        let complaint = packets.insert(complaint);
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(NodeAddresses);
+        let result = encoder.encode(&packets, complaint, &mut bytes);
+        result.expect("it can be written");
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for version in [IpVersion::V4, IpVersion::V6] {
+            for error in ERRORS {
+                let read = SegmentError::read(&written(error, version)).expect("an error");
+                // IPv6 has no protocol unreachable of its own, and IPv4's MTU has 16 bits.
+                assert_eq!(read.error, error, "{version:?}");
+                assert_eq!(read.source.port(), 40_000);
+                assert_eq!(read.destination.port(), 80);
+                assert_eq!(NodeAddresses::node(read.source.ip()), Some(Address(1)));
+                assert_eq!(NodeAddresses::node(read.destination.ip()), Some(Address(2)));
+                assert_eq!(read.sequence, Seq::new(0xfedc_ba98));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_or_of_somebody_else_is_none() {
+        let good = written(IcmpError::PortUnreachable, IpVersion::V4);
+        for at in 20..good.len() {
+            let mut damaged = good.clone();
+            damaged[at] ^= 4;
+            assert_eq!(SegmentError::read(&damaged), None, "byte {at}");
+        }
+        for length in 0..good.len() {
+            assert_eq!(SegmentError::read(&good[..length]), None);
+        }
+        // Sent on to another host: its addresses are under no checksum but IP's own.
+        let mut elsewhere = good;
+        elsewhere[19] ^= 1;
+        elsewhere[10..12].fill(0);
+        let sum = crate::checksum::checksum(&elsewhere[..20]);
+        elsewhere[10..12].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(SegmentError::read(&elsewhere), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            let _ = SegmentError::read(&bytes);
+        }
+    }
+}
