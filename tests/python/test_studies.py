@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from bentpipe import report, studies
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.plot import new_axes
 from bentpipe.scenario import Scenario
+from bentpipe.studies.judging import Expectation, holds, steps
 from bentpipe.studies.runner import Progress, judge, reproduce, simulate
 from bentpipe.studies.study import (
     Analysis,
@@ -59,6 +61,7 @@ def claim(id: str) -> Claim:  # noqa: A002
         published="fast > slow",
         tolerance=0.02 if id == "holds" else 0.0,
         reason="an order",
+        expect={"fast_over_slow": Expectation(more_than=1.0 if id == "holds" else 100.0)},
     )
 
 
@@ -75,8 +78,11 @@ def analyse(outcomes: Outcomes[Tiny]) -> Analysis:
     return Analysis(
         figures=[figure],
         measurements={
-            "holds": Measurement(measured=f"{rates[1] / rates[0]:.1f}", holds=rates[1] > rates[0]),
-            "fails": Measurement(measured="not so", holds=False),
+            id_: Measurement(
+                measured=f"{rates[1] / rates[0]:.1f}",
+                values={"fast_over_slow": [rates[1] / rates[0]]},
+            )
+            for id_ in ("holds", "fails")
         },
         remarks=["A remark."],
     )
@@ -119,8 +125,13 @@ def test_a_study_writes_figures_claims_and_a_report(tmp_path: Path) -> None:
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert [each["holds"] for each in claims] == [True, False]
     for each in claims:
+        # A reader of the file comes to the same verdict.
+        (bounds,), (values,) = each["expect"].values(), each["values"].values()
+        again = all(value > bounds["more_than"] * (1 - each["tolerance"]) for value in values)
+        assert again == each["holds"]
         assert each.keys() >= {
-            *("study", "id", "statement", "published", "measured", "tolerance", "holds")
+            *("study", "id", "statement", "published", "measured", "tolerance", "holds"),
+            *("expect", "values"),
         }
 
     page = (tmp_path / "report.html").read_text()
@@ -148,7 +159,7 @@ def test_a_cell_that_fails_says_how_to_see_it() -> None:
 
 
 def test_claims_and_measurements_must_match() -> None:
-    analysis = Analysis(figures=[], measurements={"other": Measurement(measured="", holds=True)})
+    analysis = Analysis(figures=[], measurements={"other": Measurement(measured="", values={})})
     with pytest.raises(ValueError, match="fails, holds, other"):
         judge(TINY, analysis)
 
@@ -157,14 +168,78 @@ def test_claims_are_read_from_toml(tmp_path: Path) -> None:
     path = tmp_path / "claims.toml"
     one = (
         '[[claim]]\nid = "a"\nsection = "1"\nstatement = "s"\npublished = "p"\n'
-        'tolerance = 0.02\nreason = "r"\n'
+        'tolerance = 0.02\nexpect.mbps = { value = 50.0 }\nreason = "r"\n'
     )
     path.write_text(one)
     (read,) = read_claims(path)
     assert (read.id, read.tolerance, read.source) == ("a", 0.02, "paper")
+    assert read.expect == {"mbps": Expectation(value=50.0)}
     path.write_text(one + one)
     with pytest.raises(ValueError, match="more than one claim a"):
         read_claims(path)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "tolerance", "met", "not_met"),
+    [
+        ({"value": 50.0}, 0.2, (40.0, 60.0), (39.9, 60.1)),
+        ({"value": -2.0}, 0.5, (-1.0, -3.0), (-0.9, 2.0)),
+        ({"at_least": 90.0}, 0.0, (90.0, inf), (89.999,)),
+        ({"at_least": 90.0}, 0.05, (85.5,), (85.4,)),
+        ({"at_most": 1.0}, 0.01, (1.01, -inf), (1.02,)),
+        ({"more_than": 1.0}, 0.0, (1.001,), (1.0,)),
+        ({"more_than": 1.0}, 0.01, (0.991,), (0.99,)),
+        ({"less_than": 0.5}, 0.0, (0.499,), (0.5,)),
+        ({"at_least": 3.0, "at_most": 4.0}, 0.1, (2.7, 4.4), (2.6, 4.5)),
+    ],
+)
+def test_a_value_is_judged_by_its_expectation_and_the_tolerance(
+    bounds: dict[str, float],
+    tolerance: float,
+    met: tuple[float, ...],
+    not_met: tuple[float, ...],
+) -> None:
+    expected = {"x": Expectation(**bounds)}
+    assert holds({"x": met}, expected, tolerance)
+    for each in (*not_met, nan):
+        assert not holds({"x": [each]}, expected, tolerance)
+        # One that is not as expected is enough.
+        assert not holds({"x": [*met, each]}, expected, tolerance)
+    assert not holds({"x": []}, expected, tolerance)
+
+
+def test_what_is_measured_is_what_something_is_expected_of() -> None:
+    with pytest.raises(ValueError, match="don't match: x, y"):
+        holds({"x": [1.0]}, {"y": Expectation(value=1.0)}, 0.0)
+    with pytest.raises(ValueError, match="nothing is expected"):
+        Expectation()
+    assert steps([1.0, 2.0, 3.0]) == [2.0, 1.5]
+    # Nothing over nothing is no order.
+    assert not holds({"x": steps([0.0, 0.0])}, {"x": Expectation(more_than=1.0)}, 0.0)
+
+
+def test_the_tolerance_that_is_stated_is_the_one_that_is_applied() -> None:
+    """No claim has a share in its text beside a tolerance of 0, and no study judges by itself."""
+    for name in studies.names():
+        for each in studies.get(name).claims:
+            assert each.expect, each.id
+            said = re.search(r">= (\d+)% of", each.published)
+            if said is not None and not each.changed:
+                stated = [1.0 - each.tolerance, *_bounds(each)]
+                assert int(said[1]) / 100 in [pytest.approx(one) for one in stated], each.id
+        folder = Path(studies.__file__).parent / name
+        for path in folder.glob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"\bholds\s*(&|\|)?=", text), path
+
+
+def _bounds(claim: Claim) -> list[float]:
+    return [
+        bound
+        for each in claim.expect.values()
+        for bound in (each.value, each.at_least, each.at_most, each.more_than, each.less_than)
+        if bound is not None
+    ]
 
 
 def test_studies_are_found_by_name() -> None:

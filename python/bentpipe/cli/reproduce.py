@@ -54,15 +54,15 @@ def _as_data(reproduced: Sequence[Reproduced], folder: Path) -> dict[str, Any]:
 
 
 def _print_study(reproduced: Reproduced) -> None:
-    held = sum(verdict.measurement.holds for verdict in reproduced.verdicts)
+    held = sum(verdict.holds for verdict in reproduced.verdicts)
     print(
         f"{reproduced.study.key}: {reproduced.cells} simulations, "
         f"{len(reproduced.figures)} figures, {held} of {len(reproduced.verdicts)} claims hold"
     )
     for verdict in reproduced.verdicts:
-        mark = "holds       " if verdict.measurement.holds else "DOESN'T HOLD"
+        mark = "holds       " if verdict.holds else "DOESN'T HOLD"
         print(f"  {mark}  {verdict.claim.id}")
-        if not verdict.measurement.holds:
+        if not verdict.holds:
             indent = " " * 16
             print(textwrap.fill(verdict.measurement.measured, 96, initial_indent=indent,
                                 subsequent_indent=indent))  # fmt: skip

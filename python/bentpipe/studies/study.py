@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from bentpipe.studies.judging import Expectation, Values, holds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -32,9 +35,10 @@ class Claim:
     """A statement that a run can check, decided upon before anything was measured.
 
     `published` is the paper's value or relation. `tolerance` is relative to it: 0.02 is two per
-    cent, 0 means that the relation holds as it stands. `source` is "paper", or "bentpipe" for what
-    we claim ourselves. A claim that is no longer what it was before the first measurement says in
-    `changed` when it was changed, from what, and why.
+    cent, 0 means that the relation holds as it stands. `expect` says the same as data, by the
+    quantities that are measured: with the tolerance, it is what the claim is judged by. `source`
+    is "paper", or "bentpipe" for what we claim ourselves. A claim that is no longer what it was
+    before the first measurement says in `changed` when it was changed, from what, and why.
     """
 
     id: str
@@ -43,16 +47,17 @@ class Claim:
     published: str
     tolerance: float
     reason: str
+    expect: Mapping[str, Expectation]
     source: str = "paper"
     changed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a claim came to: the numbers, and whether it holds."""
+    """What a claim came to: in words, and in the numbers that it is judged by."""
 
     measured: str
-    holds: bool
+    values: Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +68,13 @@ class Verdict:
     claim: Claim
     measurement: Measurement
 
-    def as_json(self) -> dict[str, Value]:
-        """Return the claim as `claims.json` has it."""
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds, with its tolerance."""
+        return holds(self.measurement.values, self.claim.expect, self.claim.tolerance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the claim as `claims.json` has it; what is not a number there is null."""
         return {
             "study": self.study,
             "id": self.claim.id,
@@ -76,7 +86,15 @@ class Verdict:
             "tolerance": self.claim.tolerance,
             "reason": self.claim.reason,
             "changed": self.claim.changed or None,
-            "holds": self.measurement.holds,
+            "expect": {
+                name: {key: bound for key, bound in asdict(each).items() if bound is not None}
+                for name, each in self.claim.expect.items()
+            },
+            "values": {
+                name: [float(each) if isfinite(each) else None for each in values]
+                for name, values in self.measurement.values.items()
+            },
+            "holds": self.holds,
         }
 
 
@@ -129,9 +147,14 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
         Two claims have the same id.
     """
     with path.open("rb") as file:
-        claims = tuple(Claim(**table) for table in tomllib.load(file)["claim"])
+        claims = tuple(_claim(table) for table in tomllib.load(file)["claim"])
     ids = [claim.id for claim in claims]
     repeated = {each for each in ids if ids.count(each) > 1}
     if repeated:
         raise ValueError(f"{path.name}: more than one claim {', '.join(sorted(repeated))}")
     return claims
+
+
+def _claim(table: Mapping[str, Any]) -> Claim:
+    expect = {name: Expectation(**bounds) for name, bounds in table["expect"].items()}
+    return Claim(**{**table, "expect": expect})

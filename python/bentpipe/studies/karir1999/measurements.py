@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from bentpipe.studies.judging import ratio, steps
 from bentpipe.studies.karir1999 import cells
 from bentpipe.studies.karir1999.cells import (
     GATEWAYS,
@@ -35,17 +36,16 @@ def _capacity(network: str) -> Measure:
         bps = evidence.link_bps(paper(network))
         return Measurement(
             measured=f"{bps / 1e3:.0f} kbit/s, {bps / LINK_BPS:.1%} of the link",
-            holds=bps >= 0.9 * LINK_BPS,
+            values={"share_of_link": [bps / LINK_BPS]},
         )
 
     return measured
 
 
-def _throughput(network: str, low: float, high: float) -> Measure:
-    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+def _throughput(network: str) -> Measure:
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
         kbps = evidence.link_bps(paper(network)) / 1e3
-        holds = low * (1 - claim.tolerance) <= kbps <= high * (1 + claim.tolerance)
-        return Measurement(measured=f"{kbps:.0f} kbit/s", holds=holds)
+        return Measurement(measured=f"{kbps:.0f} kbit/s", values={"kbps": [kbps]})
 
     return measured
 
@@ -53,14 +53,16 @@ def _throughput(network: str, low: float, high: float) -> Measure:
 def _order(evidence: Evidence, _: Claim) -> Measurement:
     found = [evidence.link_bps(paper(each)) for each in (SATELLITE, LARGE_WINDOWS, GATEWAYS)]
     listed = ", ".join(f"{bps / 1e3:.0f}" for bps in found)
-    return Measurement(measured=f"{listed} kbit/s", holds=found == sorted(set(found)))
+    return Measurement(
+        measured=f"{listed} kbit/s", values={"step_to_the_next_network": steps(found)}
+    )
 
 
-def _busy_like_terrestrial(evidence: Evidence, claim: Claim) -> Measurement:
+def _busy_like_terrestrial(evidence: Evidence, _: Claim) -> Measurement:
     ours, theirs = (evidence.busy_s(paper(each)) for each in (GATEWAYS, TERRESTRIAL))
     return Measurement(
         measured=f"{ours:.0f} s and {theirs:.0f} s: {ours / theirs:.3f}",
-        holds=abs(ours / theirs - 1.0) <= claim.tolerance,
+        values={"gateways_over_terrestrial": [ours / theirs]},
     )
 
 
@@ -68,15 +70,16 @@ def _busy_shortest(evidence: Evidence, _: Claim) -> Measurement:
     busy = {network: evidence.busy_s(paper(network)) for network in NETWORKS}
     listed = ", ".join(f"{NAMES[network]} {time:.0f} s" for network, time in busy.items())
     longest = max(busy[TERRESTRIAL], busy[GATEWAYS])
-    return Measurement(measured=listed, holds=longest < min(busy[SATELLITE], busy[LARGE_WINDOWS]))
+    shortest = min(busy[SATELLITE], busy[LARGE_WINDOWS])
+    return Measurement(
+        measured=listed, values={"longest_over_others_shortest": [ratio(longest, shortest)]}
+    )
 
 
-def _rtt(network: str, expected: float) -> Measure:
-    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+def _rtt(network: str) -> Measure:
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
         rtt = evidence.rtt_ms(paper(network))
-        return Measurement(
-            measured=f"{rtt:.0f} ms", holds=abs(rtt / expected - 1.0) <= claim.tolerance
-        )
+        return Measurement(measured=f"{rtt:.0f} ms", values={"mean_ms": [rtt]})
 
     return measured
 
@@ -85,47 +88,59 @@ def _rtt_satellite(evidence: Evidence, _: Claim) -> Measurement:
     found = [evidence.rtt_ms(paper(each)) for each in (SATELLITE, LARGE_WINDOWS)]
     return Measurement(
         measured=f"{found[0]:.0f} ms, with large windows {found[1]:.0f} ms",
-        holds=all(500.0 <= each <= 600.0 for each in found),
+        values={"mean_ms": found},
     )
 
 
 def _rtt_order(evidence: Evidence, _: Claim) -> Measurement:
     found = [evidence.rtt_ms(paper(each)) for each in (GATEWAYS, TERRESTRIAL, SATELLITE)]
     listed = ", ".join(f"{each:.0f}" for each in found)
-    return Measurement(measured=f"{listed} ms", holds=found == sorted(set(found)))
+    return Measurement(measured=f"{listed} ms", values={"step_to_the_next_network": steps(found)})
 
 
-def _faster(than: str, low: float, high: float) -> Measure:
-    def measured(evidence: Evidence, claim: Claim) -> Measurement:
+def _faster(than: str) -> Measure:
+    def measured(evidence: Evidence, _: Claim) -> Measurement:
         times = [evidence.download_s(paper(each)) for each in (than, GATEWAYS)]
-        ratio = times[0] / times[1]
+        faster = times[0] / times[1]
         return Measurement(
-            measured=f"{times[0]:.0f} s and {times[1]:.0f} s: {ratio:.2f}",
-            holds=low * (1 - claim.tolerance) <= ratio <= high * (1 + claim.tolerance),
+            measured=f"{times[0]:.0f} s and {times[1]:.0f} s: {faster:.2f}",
+            values={"times_faster": [faster]},
         )
 
     return measured
 
 
 def _one_window(evidence: Evidence, claim: Claim) -> Measurement:
-    parts, holds = [], False
+    parts = []
+    found = []
     for window in cells.WINDOWS:
         kbps = evidence.link_bps(Download(network=SATELLITE, window=window)) / 1e3
         rtt = evidence.rtt_ms(Download(network=TERRESTRIAL, window=window))
-        both = (
-            abs(kbps / 500.0 - 1.0) <= claim.tolerance and abs(rtt / 150.0 - 1.0) <= claim.tolerance
-        )
-        holds |= both
-        if both:
+        shares = [kbps / _ONE_WINDOW_KBPS, rtt / _ONE_WINDOW_MS]
+        found.append(shares)
+        if _furthest(shares) <= claim.tolerance:
             parts.append(f"{window / 1024:.0f} KiB: {kbps:.0f} kbit/s and {rtt:.0f} ms")
-    return Measurement(measured="; ".join(parts) or "none of the sweep", holds=holds)
+    # There is one if the nearest is.
+    return Measurement(
+        measured="; ".join(parts) or "none of the sweep",
+        values={"measured_over_published": min(found, key=_furthest)},
+    )
 
 
-def _independent(evidence: Evidence, claim: Claim) -> Measurement:
+# What the paper has in the two networks, and what one window is to give in both.
+_ONE_WINDOW_KBPS: Final = 500.0
+_ONE_WINDOW_MS: Final = 150.0
+
+
+def _furthest(shares: Sequence[float]) -> float:
+    return max(abs(each - 1.0) for each in shares)
+
+
+def _independent(evidence: Evidence, _: Claim) -> Measurement:
     plain, enhanced = (evidence.flow(cell).goodput_bps for cell in cells.INDEPENDENT)
     return Measurement(
         measured=f"{enhanced / 1e3:.0f} and {plain / 1e3:.0f} kbit/s: {enhanced / plain:.3f}",
-        holds=abs(enhanced / plain - 1.0) <= claim.tolerance,
+        values={"enhanced_over_plain": [enhanced / plain]},
     )
 
 
@@ -133,17 +148,17 @@ def _recovery(evidence: Evidence, _: Claim) -> Measurement:
     ours, theirs = (evidence.flow(cell).goodput_bps for cell in cells.LAN_LOSS)
     return Measurement(
         measured=f"{ours / 1e3:.0f} and {theirs / 1e3:.0f} kbit/s: {ours / theirs:.2f}",
-        holds=ours / theirs >= 1.5,
+        values={"with_over_without": [ours / theirs]},
     )
 
 
-def _processing(evidence: Evidence, claim: Claim) -> Measurement:
+def _processing(evidence: Evidence, _: Claim) -> Measurement:
     slow = evidence.flow(cells.SLOW).goodput_bps
     fast = evidence.flow(paper(GATEWAYS)).goodput_bps
     dropped = evidence.count(cells.SLOW, "packets", "dropped")
     return Measurement(
         measured=f"{slow / fast:.2f} of the goodput, {dropped} packets dropped by the gateway",
-        holds=abs(slow / fast / 0.5 - 1.0) <= claim.tolerance and dropped > 0,
+        values={"slow_over_fast": [slow / fast], "packets_dropped": [dropped]},
     )
 
 
@@ -152,10 +167,14 @@ def _back_pressure(evidence: Evidence, _: Claim) -> Measurement:
     held = evidence.most(cell, "bytes_held", "max")
     dropped = evidence.count(cell, "packets", "dropped")
     room = cells.STATED_WINDOW + cells.LARGE_WINDOW
-    whole = evidence.flow(cell).bytes_delivered == cells.FILE_BYTES
+    missing = cells.FILE_BYTES - evidence.flow(cell).bytes_delivered
     return Measurement(
         measured=f"at most {held / 1e3:.0f} kB held of {room / 1e3:.0f} kB, {dropped} dropped",
-        holds=held <= room and dropped == 0 and whole,
+        values={
+            "share_of_buffers": [held / room],
+            "packets_dropped": [dropped],
+            "bytes_missing": [missing],
+        },
     )
 
 
@@ -168,25 +187,27 @@ def _background(evidence: Evidence, _: Claim) -> Measurement:
         indices.append((index, share))
         parts.append(f"{NAMES[cell.network]}: Jain's index {index:.3f}, link {share:.0%}")
     return Measurement(
-        measured="; ".join(parts), holds=indices[0][0] >= 0.9 and indices[0][1] >= 0.9
+        measured="; ".join(parts),
+        # With gateways; without them is for comparison.
+        values={"jain_index": [indices[0][0]], "share_of_link": [indices[0][1]]},
     )
 
 
-def _same_rule(evidence: Evidence, claim: Claim) -> Measurement:
+def _same_rule(evidence: Evidence, _: Claim) -> Measurement:
     plain, split = (evidence.flow(cell).goodput_bps for cell in cells.SAME_RULE)
     return Measurement(
         measured=f"{split / 1e6:.2f} and {plain / 1e6:.2f} Mbit/s: {split / plain:.3f}",
-        holds=abs(split / plain - 1.0) <= claim.tolerance,
+        values={"split_over_end_to_end": [split / plain]},
     )
 
 
-def _early_answer(evidence: Evidence, claim: Claim) -> Measurement:
+def _early_answer(evidence: Evidence, _: Claim) -> Measurement:
     none, whole, early = (evidence.flow(cell).finish_s or float("nan") for cell in cells.ANSWERS)
     saved = whole - early
     return Measurement(
         measured=f"1 kB is there after {none:.3f} s without gateways, {whole:.3f} s with an "
         f"end-to-end set-up, {early:.3f} s with an early answer: {saved * 1e3:.0f} ms saved",
-        holds=abs(saved / cells.ROUND_TRIP_S - 1.0) <= claim.tolerance,
+        values={"saved_round_trips": [saved / cells.ROUND_TRIP_S]},
     )
 
 
@@ -200,24 +221,24 @@ def _memory(evidence: Evidence, _: Claim) -> Measurement:
     memory = 256 << 20
     return Measurement(
         measured=f"{runs} runs: at most {most / 2**20:.1f} of {memory / 2**20:.0f} MiB promised",
-        holds=0 < most <= memory,
+        values={"share_of_memory": [most / memory]},
     )
 
 
 _MEASURES: Final[Mapping[str, Measure]] = {
     "terrestrial-capacity": _capacity(TERRESTRIAL),
-    "satellite-500": _throughput(SATELLITE, 500.0, 500.0),
-    "large-windows-850": _throughput(LARGE_WINDOWS, 800.0, 900.0),
+    "satellite-500": _throughput(SATELLITE),
+    "large-windows-850": _throughput(LARGE_WINDOWS),
     "gateways-capacity": _capacity(GATEWAYS),
     "order": _order,
     "utilisation-like-terrestrial": _busy_like_terrestrial,
     "utilisation-shortest": _busy_shortest,
-    "rtt-terrestrial": _rtt(TERRESTRIAL, 150.0),
+    "rtt-terrestrial": _rtt(TERRESTRIAL),
     "rtt-satellite": _rtt_satellite,
-    "rtt-gateways": _rtt(GATEWAYS, 75.0),
+    "rtt-gateways": _rtt(GATEWAYS),
     "rtt-order": _rtt_order,
-    "download-gateways": _faster(SATELLITE, 3.0, 4.0),
-    "download-large-windows": _faster(LARGE_WINDOWS, 2.0, 3.0),
+    "download-gateways": _faster(SATELLITE),
+    "download-large-windows": _faster(LARGE_WINDOWS),
     "one-window": _one_window,
     "independent-of-hosts": _independent,
     "faster-recovery": _recovery,

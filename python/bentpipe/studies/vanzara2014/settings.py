@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from bentpipe.studies.judging import Expectation
 from bentpipe.studies.vanzara2014.cells import SETTINGS, Setting, Transfer
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
 
@@ -17,7 +18,7 @@ from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
 class Published:
     """A number of the paper's text: goodput over ten minutes, or of the first bytes of them.
 
-    `relation` is "about" (within 20%, at 90 and more within 5%), "below" or "above".
+    `relation` is "about" (within 20%, at 90 and more within 5%) or "below".
     """
 
     label: str
@@ -32,11 +33,8 @@ class Published:
     def holds(self, mbps: float) -> bool:
         """Whether a value measured reproduces it."""
         if self.relation == "below":
-            return mbps < self.mbps
-        if self.relation == "above":
-            return mbps >= self.mbps
-        allowed = 0.05 if self.mbps >= 90 else 0.2
-        return abs(mbps / self.mbps - 1.0) <= allowed
+            return Expectation(less_than=self.mbps).met(mbps, 0.0)
+        return Expectation(value=self.mbps).met(mbps, 0.05 if self.mbps >= 90 else 0.2)
 
 
 def _enhanced(label: str, rate: float, mbps: float, **options: float) -> Published:
