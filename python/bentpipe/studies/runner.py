@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bentpipe.errors import WorkError
 from bentpipe.results import run
 from bentpipe.studies.study import Verdict
+from bentpipe.sweeps.local import cores
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -68,7 +69,13 @@ def reproduce(
     from bentpipe.report import write_report
 
     progress = progress or Progress()
-    reproduced = [_reproduce(study, out=out, quick=quick, progress=progress) for study in studies]
+    with _Simulations() as simulations:
+        # All of them at once: while one study's figures are drawn, which takes a core, the others
+        # simulate the next one's cells.
+        begun = [(study, simulations.begin(_cells(study, quick))) for study in studies]
+        reproduced = [
+            _reproduce(study, futures, out=out, progress=progress) for study, futures in begun
+        ]
     verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]
     claims = json.dumps(verdicts, indent=2, ensure_ascii=False)
     (out / "claims.json").write_text(claims + "\n", encoding="utf-8")
@@ -76,10 +83,15 @@ def reproduce(
     return reproduced
 
 
-def _reproduce(study: Study[Any], *, out: Path, quick: bool, progress: Progress) -> Reproduced:
-    cells = list(dict.fromkeys(study.cells(quick)))
-    progress.begin(f"{study.key}: simulating", len(cells))
-    outcomes = simulate(cells, on_done=progress.step)
+def _cells(study: Study[Any], quick: bool) -> list[Any]:
+    return list(dict.fromkeys(study.cells(quick)))
+
+
+def _reproduce(
+    study: Study[Any], futures: Mapping[Any, Future[RunResult]], *, out: Path, progress: Progress
+) -> Reproduced:
+    progress.begin(f"{study.key}: simulating", len(futures))
+    outcomes = _results(futures, on_done=progress.step)
     progress.begin(f"{study.key}: drawing", 1)
     analysis = study.analyse(outcomes)
     verdicts = judge(study, analysis)
@@ -88,40 +100,64 @@ def _reproduce(study: Study[Any], *, out: Path, quick: bool, progress: Progress)
     figures = tuple(_write(figure, folder) for figure in analysis.figures)
     progress.step()
     return Reproduced(
-        study=study, analysis=analysis, figures=figures, verdicts=verdicts, cells=len(cells)
+        study=study, analysis=analysis, figures=figures, verdicts=verdicts, cells=len(futures)
     )
 
 
 def simulate(
     cells: Sequence[_CellT], *, on_done: Callable[[], None] = lambda: None
 ) -> dict[_CellT, RunResult]:
-    """Simulate cells on all cores; threads do, because the simulator releases the GIL.
+    """Simulate cells on all cores.
 
     Raises
     ------
     WorkError
         A simulation failed; the first one that did, and how to run it alone.
     """
+    with _Simulations() as simulations:
+        return _results(simulations.begin(cells), on_done=on_done)
 
-    def one(cell: _CellT) -> RunResult:
+
+class _Simulations:
+    """Cells on all cores; threads do, because the simulator releases the GIL.
+
+    After a failure, and after Ctrl-C, what hasn't begun needn't, and what has is cut short.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=cores())
+        self._stopped = threading.Event()
+
+    def __enter__(self) -> _Simulations:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
+        """Have cells simulated, in this order."""
+        return {cell: self._pool.submit(self._simulate, cell) for cell in cells}
+
+    def _simulate(self, cell: Cell) -> RunResult:
         scenario = cell.scenario()
         try:
-            result = run(scenario, default_probes=False)
+            return run(scenario, default_probes=False, progress=self._look)
         except (ValueError, RuntimeError) as error:
             raise WorkError(f"{error}; to see it again: {scenario.command()}") from error
-        on_done()
-        return result
 
-    with ThreadPoolExecutor(max_workers=_cores()) as pool:
-        futures = {cell: pool.submit(one, cell) for cell in cells}
-        try:
-            wait(futures.values(), return_when=FIRST_EXCEPTION)
-        finally:
-            # After a failure, and after Ctrl-C: what hasn't begun needn't.
-            pool.shutdown(wait=True, cancel_futures=True)
-    for future in futures.values():
-        if not future.cancelled() and (error := future.exception()) is not None:
-            raise error
+    def _look(self, *_: float) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+
+
+def _results(
+    futures: Mapping[_CellT, Future[RunResult]], *, on_done: Callable[[], None]
+) -> dict[_CellT, RunResult]:
+    """Wait for cells; the first one that fails ends it."""
+    for future in as_completed(futures.values()):
+        future.result()
+        on_done()
     return {cell: future.result() for cell, future in futures.items()}
 
 
@@ -155,9 +191,3 @@ def _write(figure: Figure, folder: Path) -> DrawnFigure:
     write_svg(figure.draw, svg, width=figure.width, height=figure.height)
     pq.write_table(pa.table({name: list(each) for name, each in figure.columns.items()}), parquet)
     return DrawnFigure(figure=figure, svg=svg, parquet=parquet)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
