@@ -56,10 +56,9 @@ impl Fifo {
     /// Offers a packet to the queue. A dropped packet stays the caller's.
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
         self.counters.offered += 1;
-        self.advance(now, |_, _, _| {});
         let length = length.get() as u32;
-        let waits = self.idle_from > now;
-        if waits {
+        let start = if self.idle_from > now {
+            self.advance(now, |_, _, _| {});
             let waiting = self.waiting_packets();
             let verdict = self.queue.enqueue(
                 waiting,
@@ -73,9 +72,14 @@ impl Fifo {
             self.waiting_bytes += u64::from(length);
             self.counters.queue_max_packets = self.counters.queue_max_packets.max(waiting + 1);
             self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(self.waiting_bytes);
-        }
+            self.idle_from
+        } else {
+            // The transmitter is idle: all before it have departed, and nothing waits.
+            self.ring.depart_all();
+            self.waiting_bytes = 0;
+            now
+        };
         let transmission = self.transmitter.time(length);
-        let start = if waits { self.idle_from } else { now };
         let departure = start + transmission;
         self.last_start = start;
         self.idle_from = departure;

@@ -56,6 +56,12 @@ impl Ring {
         self.departed += 1;
     }
 
+    /// All have departed.
+    #[inline]
+    pub(crate) fn depart_all(&mut self) {
+        self.departed = self.end;
+    }
+
     /// The next to arrive has arrived; it departed before.
     #[inline]
     pub(crate) fn arrive(&mut self) {

@@ -1,7 +1,7 @@
 //! A router: sends each packet on, along the shortest path.
 
 use bentpipe_types::{
-    Address, Agent, Ctx, DropReason, IcmpError, Packet, PacketRef, Port, Routes, Time,
+    Address, Agent, Ctx, DropReason, IcmpError, Packet, PacketRef, PacketStore, Port, Routes, Time,
 };
 
 /// A router without a queue of its own: packets wait at the links.
@@ -22,6 +22,15 @@ pub(crate) struct Limits {
     pub(crate) silent: bool,
 }
 
+/// Why a packet goes no further.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusal {
+    /// For a reason that nobody is told.
+    Drop(DropReason),
+    /// For its length, which its sender is told.
+    TooLong(IcmpError),
+}
+
 impl Limits {
     /// What a link beyond `port` doesn't take of this packet's length.
     fn exceeded(&self, port: Port, packet: &Packet) -> Option<IcmpError> {
@@ -39,15 +48,41 @@ impl Router {
         }
     }
 
-    /// A packet is too long for the next link. Nothing is fragmented here: its sender is told (RFC 1191
-    /// section 4), by a packet like any other.
+    /// Where a packet goes on to, which has come this far.
+    #[inline]
+    pub(crate) fn way(
+        &self,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+    ) -> Result<Port, Refusal> {
+        if !packets.hop(packet) {
+            return Err(Refusal::Drop(DropReason::HopLimit));
+        }
+        let record = packets.get(packet);
+        let Some(port) = self.routes.port_towards(record.destination.address) else {
+            return Err(Refusal::Drop(DropReason::NoRoute));
+        };
+        if let Some(limits) = &self.limits
+            && let Some(error) = limits.exceeded(port, record)
+        {
+            return Err(Refusal::TooLong(error));
+        }
+        Ok(port)
+    }
+
+    /// A packet goes no further. Nothing is fragmented here: the sender of one that is too long for the
+    /// next link is told (RFC 1191 section 4), by a packet like any other.
     #[cold]
-    fn refuse(&self, limits: &Limits, packet: PacketRef, error: IcmpError, cx: &mut Ctx<'_>) {
+    pub(crate) fn refuse(&self, packet: PacketRef, refusal: Refusal, cx: &mut Ctx<'_>) {
+        let error = match refusal {
+            Refusal::Drop(reason) => return cx.discard(packet, reason),
+            Refusal::TooLong(error) => error,
+        };
         let record = *cx.packets.get(packet);
         cx.discard(packet, DropReason::TooBig);
-        if limits.silent {
+        let Some(limits) = self.limits.as_ref().filter(|limits| !limits.silent) else {
             return;
-        }
+        };
         if let Some(complaint) = Packet::icmp_error(limits.address, &record, error)
             && let Some(port) = self.routes.port_towards(record.source.address)
         {
@@ -63,22 +98,10 @@ impl Agent for Router {
     }
 
     fn on_packet(&mut self, _from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if !cx.packets.hop(packet) {
-            cx.discard(packet, DropReason::HopLimit);
-            return;
+        match self.way(packet, cx.packets) {
+            Ok(port) => cx.emit(port, packet),
+            Err(refusal) => self.refuse(packet, refusal, cx),
         }
-        let record = cx.packets.get(packet);
-        let Some(port) = self.routes.port_towards(record.destination.address) else {
-            cx.discard(packet, DropReason::NoRoute);
-            return;
-        };
-        if let Some(limits) = &self.limits
-            && let Some(error) = limits.exceeded(port, record)
-        {
-            self.refuse(limits, packet, error, cx);
-            return;
-        }
-        cx.emit(port, packet);
     }
 
     fn on_deadline(&mut self, _cx: &mut Ctx<'_>) {}

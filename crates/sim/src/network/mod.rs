@@ -13,6 +13,7 @@ use bentpipe_types::{
 };
 
 use crate::node::Node;
+use crate::router::Refusal;
 use crate::schedule::{ComponentId, Schedule};
 use crate::topology::End;
 use crate::{NodeId, Tap};
@@ -60,6 +61,8 @@ pub(crate) struct DirectionSlot {
     taps: [Option<u16>; 2],
     /// A probe wants every change of its queue.
     watched: bool,
+    /// A probe or a tap looks: one byte to test for the many at which nobody does.
+    attended: bool,
     /// The earliest of a managed direction's entries in the schedule; later ones are stale. A
     /// drop-tail direction's one entry is the arrival of its head.
     scheduled: Option<Time>,
@@ -78,8 +81,21 @@ impl DirectionSlot {
             to_port,
             taps: [None; 2],
             watched: false,
+            attended: false,
             scheduled: None,
         }
+    }
+
+    /// A probe wants every change of the queue.
+    fn watch(&mut self) {
+        self.watched = true;
+        self.attended = true;
+    }
+
+    /// The tap at one end: this one, or none any more.
+    fn set_tap(&mut self, end: usize, tap: Option<u16>) {
+        self.taps[end] = tap;
+        self.attended = self.watched || self.taps.iter().any(Option::is_some);
     }
 }
 
@@ -231,9 +247,9 @@ impl Network {
                 .and_then(|s| s.strip_prefix('.'))
             {
                 if direction == sent {
-                    slot.taps[SENDING] = Some(index);
+                    slot.set_tap(SENDING, Some(index));
                 } else if direction == received {
-                    slot.taps[RECEIVING] = Some(index);
+                    slot.set_tap(RECEIVING, Some(index));
                 }
             }
         }
@@ -242,7 +258,8 @@ impl Network {
     /// Takes the taps back, to close what they write.
     pub fn take_taps(&mut self) -> Vec<Box<dyn Tap + Send>> {
         for slot in &mut self.directions {
-            slot.taps = [None; 2];
+            slot.set_tap(SENDING, None);
+            slot.set_tap(RECEIVING, None);
         }
         std::mem::take(&mut self.taps)
     }
@@ -333,58 +350,82 @@ impl Network {
     #[inline(always)]
     fn on_arrival(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
-        if slot.watched {
+        let attended = slot.attended;
+        if attended && slot.watched {
             self.probe_queue(index);
         }
         let slot = &mut self.directions[usize::from(index)];
         let (to, port) = (slot.to, slot.to_port);
-        let arrival = match &mut slot.direction {
-            Direction::Fifo(fifo) => {
-                let arrival = fifo.arrive(self.now);
-                match fifo.first() {
-                    Some((at, next)) => {
-                        self.packets.prefetch(next);
-                        self.schedule.postpone_first(at);
-                    }
-                    None => self.schedule.remove_first(),
-                }
-                if let (Some(Arrival::Delivered(packet)), Some(tap)) =
-                    (arrival, slot.taps[RECEIVING])
-                {
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            self.on_managed_arrival(index, to, port);
+            return;
+        };
+        let arrival = fifo.arrive(self.now);
+        match fifo.first() {
+            Some((at, next)) => {
+                self.packets.prefetch(next);
+                self.schedule.postpone_first(at);
+            }
+            None => self.schedule.remove_first(),
+        }
+        match arrival {
+            Some(Arrival::Delivered(packet)) => {
+                if attended && let Some(tap) = slot.taps[RECEIVING] {
                     self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
                 }
-                arrival
+                self.deliver(to, port, packet);
             }
-            Direction::Managed(_) => match self.on_managed(index) {
-                Some(packet) => Some(Arrival::Delivered(packet)),
-                None => return,
-            },
-        };
-        let mut packet = match arrival {
-            Some(Arrival::Delivered(packet)) => packet,
             Some(Arrival::Lost(packet)) => {
                 self.packets.release(packet);
                 self.last_activity = self.now;
-                if self.directions[usize::from(index)].watched {
+                if attended && slot.watched {
                     self.probe_queue(index);
                 }
-                return;
             }
-            None => {
-                debug_assert!(false, "a direction's entry is the arrival of its head");
-                return;
-            }
-        };
-        // One call for both kinds, so that it is compiled into this function.
-        loop {
-            self.packet_hops += 1;
-            self.last_activity = self.now;
-            self.call(to, |node, cx| node.on_packet(port, packet, cx));
-            match self.arrived.pop() {
-                Some(next) => packet = next,
-                None => return,
-            }
+            None => debug_assert!(false, "a direction's entry is the arrival of its head"),
         }
+    }
+
+    /// A managed direction's entry has come up, and packets may arrive from it.
+    #[inline(never)]
+    fn on_managed_arrival(&mut self, index: u16, to: u16, port: Port) {
+        let mut arrived = self.on_managed(index);
+        while let Some(packet) = arrived {
+            self.deliver(to, port, packet);
+            arrived = self.arrived.pop();
+        }
+    }
+
+    /// A packet has come to a node.
+    #[inline(always)]
+    fn deliver(&mut self, to: u16, port: Port, packet: PacketRef) {
+        self.packet_hops += 1;
+        self.last_activity = self.now;
+        let slot = &self.nodes[usize::from(to)];
+        // A router has nothing to do but to say where to: most packets of most networks are at one.
+        if let Node::Router(router) = &slot.node
+            && !slot.watched
+        {
+            match router.way(packet, &mut self.packets) {
+                Ok(onward) => {
+                    let direction = slot.ports.get(usize::from(onward.0)).copied();
+                    self.transmit(to, direction, packet);
+                }
+                Err(refusal) => self.refuse(to, packet, refusal),
+            }
+            return;
+        }
+        self.call(to, |node, cx| node.on_packet(port, packet, cx));
+    }
+
+    /// A router does not send a packet on.
+    #[cold]
+    fn refuse(&mut self, router: u16, packet: PacketRef, refusal: Refusal) {
+        self.call(router, |node, cx| {
+            if let Node::Router(router) = node {
+                router.refuse(packet, refusal, cx);
+            }
+        });
     }
 
     /// A node's entry has come up: its deadline, or an earlier one that has moved to later.
@@ -459,7 +500,9 @@ impl Network {
             self.leave(from, packet);
             return;
         };
-        let watched = self.directions[usize::from(index)].watched;
+        let slot = &self.directions[usize::from(index)];
+        let attended = slot.attended;
+        let watched = attended && slot.watched;
         if watched {
             // The queue as it was, before this packet brings it up to date.
             self.probe_queue(index);
@@ -473,7 +516,7 @@ impl Network {
         let length = self.packets.get(packet).length();
         match fifo.enqueue(self.now, packet, length) {
             Verdict::Queued => {
-                if let Some(tap) = slot.taps[SENDING] {
+                if attended && let Some(tap) = slot.taps[SENDING] {
                     let start = fifo.last_start();
                     self.taps[usize::from(tap)].sent(start, packet, &self.packets);
                 }

@@ -78,7 +78,7 @@ impl Network {
                 ProbeTarget::Direction(direction, quantity)
                     if each_change && !quantity.is_rate() =>
                 {
-                    self.directions[direction].watched = true;
+                    self.directions[direction].watch();
                     self.probes.at_queues.push((direction as u16, active));
                 }
                 ProbeTarget::Node(node, _) if each_change => {
@@ -86,7 +86,7 @@ impl Network {
                     self.probes.at_nodes.push((node as u16, active));
                 }
                 ProbeTarget::Direction(direction, LinkQuantity::QueueMax) => {
-                    self.directions[direction].watched = true;
+                    self.directions[direction].watch();
                     self.probes.peaks.push((direction as u16, 0));
                     self.probes.sampled.push(active);
                 }
