@@ -118,6 +118,10 @@ pub struct Config {
     pub ip_version: IpVersion,
     /// Habits that no other setting is about.
     pub habits: Habits,
+    /// What nearly every segment is, is recognised by its header and taken a shorter way, with the same
+    /// outcome (Van Jacobson's header prediction); and what can have no outcome is left out. For tests,
+    /// which compare: nothing else turns it off.
+    pub header_prediction: bool,
 }
 
 impl Default for Config {
@@ -172,6 +176,7 @@ impl Default for Config {
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
             habits: Habits::Rfc,
+            header_prediction: true,
         }
     }
 }

@@ -75,6 +75,25 @@ impl PacketStore {
         PacketRef(index)
     }
 
+    /// Releases a packet and stores another, which has no extension: in its place, if nobody else
+    /// holds it.
+    #[inline]
+    pub fn replace(&mut self, reference: PacketRef, mut packet: Packet) -> PacketRef {
+        let slot = &mut self.packets[reference.0 as usize];
+        if slot.references != 1 || slot.extension().is_some() {
+            self.release(reference);
+            return self.insert(packet);
+        }
+        debug_assert!(
+            packet.extension().is_none(),
+            "an extension belongs to one stored packet"
+        );
+        packet.references = 1;
+        *slot = packet;
+        self.inserted += 1;
+        reference
+    }
+
     /// The packet.
     #[must_use]
     pub fn get(&self, reference: PacketRef) -> &Packet {
@@ -175,6 +194,7 @@ impl PacketStore {
     }
 
     /// One holder less; the last one frees the slot.
+    #[inline]
     pub fn release(&mut self, reference: PacketRef) {
         let packet = &mut self.packets[reference.0 as usize];
         debug_assert!(packet.references > 0, "released twice");
@@ -183,11 +203,16 @@ impl PacketStore {
             let extension = packet.extension();
             self.free.push(reference.0);
             if let Some(index) = extension {
-                self.free_extensions.push(index);
-                if let Some(beside) = self.extensions[index as usize].beside {
-                    self.release_beside(beside);
-                }
+                self.release_extension(index);
             }
+        }
+    }
+
+    #[inline(never)]
+    fn release_extension(&mut self, index: u32) {
+        self.free_extensions.push(index);
+        if let Some(beside) = self.extensions[index as usize].beside {
+            self.release_beside(beside);
         }
     }
 
@@ -305,6 +330,27 @@ mod tests {
         assert_eq!(store.held(), 0);
         assert_eq!(store.insert(packet()), first);
         assert_eq!(store.inserted(), 2);
+    }
+
+    #[test]
+    fn a_packet_is_replaced_in_its_place_unless_somebody_else_holds_it() {
+        let mut store = PacketStore::default();
+        let mut other = packet();
+        other.window = 7;
+        let first = store.insert(packet());
+        assert_eq!(store.replace(first, other), first);
+        assert_eq!((store.held(), store.get(first).window), (1, 7));
+        store.retain(first);
+        let second = store.replace(first, packet());
+        assert_ne!(second, first);
+        assert_eq!((store.held(), store.get(first).window), (2, 7));
+        store.set_syn_options(second, SynOptions::default());
+        let third = store.replace(second, other);
+        assert!(store.get(third).extension().is_none());
+        store.release(first);
+        store.release(third);
+        assert_eq!((store.held(), store.free_extensions.len()), (0, 1));
+        assert_eq!(store.inserted(), 4);
     }
 
     #[test]

@@ -222,6 +222,7 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
             Profile::Rfc => Habits::Rfc,
             Profile::Linux => Habits::Linux,
         },
+        header_prediction: true,
     }
 }
 

@@ -150,6 +150,7 @@ impl Connection {
         self.fast_open.taken = true;
         let length = u64::from(packet.payload_length).min(self.receive.window());
         self.receive.next += length;
+        self.receive.reconsider_window();
         self.receive.data_at = now;
         if length > 0 {
             self.fast_open.succeeded = true;

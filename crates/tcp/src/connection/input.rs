@@ -25,12 +25,17 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         self.sender.statistics.segments_received += 1;
-        let packet = *cx.packets.get(reference);
-        if !self.is_ordinary(&packet) {
+        let packet = cx.packets.get(reference);
+        if !self.is_ordinary(packet) {
+            let packet = *packet;
             let accepted = self.unusual_segment(reference, &packet, cx);
             self.check_space();
             return accepted;
         }
+        if self.only_brings_text(packet) {
+            return self.next_text(reference, cx);
+        }
+        let packet = *packet;
         cx.packets.release(reference);
         if !self.acknowledgment(&packet, None, cx.now) {
             self.output(cx);
@@ -80,6 +85,34 @@ impl Connection {
             && self.receive.fin == NOWHERE
             && timestamps
             && !packet.has_sack_blocks()
+    }
+
+    /// Of an ordinary segment: is it text, and nothing to an end that has nothing to send? Then there is
+    /// but one thing that it can make this end send: an acknowledgment.
+    #[inline]
+    fn only_brings_text(&self, packet: &Packet) -> bool {
+        let sender = &self.sender;
+        self.sender.config.header_prediction
+            && packet.payload_length > 0
+            && packet.acknowledgment == sender.send.wire(sender.send.sequence.unacknowledged)
+            && sender.is_at_rest()
+            && !self.receive.refuses
+    }
+
+    /// What [`ordinary_segment`](Self::ordinary_segment) does with text that is all a segment brings.
+    #[inline]
+    fn next_text(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
+        let packet = cx.packets.get(reference);
+        self.sender.acknowledged(packet, None, 0, cx.now);
+        self.heard(cx.now);
+        self.update_timestamp(packet, 0, cx.now);
+        let accepted = self.text(packet, 0, cx.now);
+        if self.receive.acknowledge_now {
+            self.acknowledge_in_place(reference, cx);
+        } else {
+            cx.packets.release(reference);
+        }
+        accepted
     }
 
     fn unusual_segment(

@@ -11,6 +11,7 @@ impl Connection {
     /// buffer. What was offered before stays offered (RFC 9293 section 3.8.6).
     pub fn set_window_limit(&mut self, offset: u64) {
         self.receive.limit = offset.saturating_add(1);
+        self.receive.reconsider_window();
     }
 
     /// Tells the peer of a window that has grown by enough to be worth an acknowledgment.

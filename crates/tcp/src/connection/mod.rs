@@ -126,8 +126,9 @@ impl Connection {
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        self.sender.send.pushed = self.sender.send.end + bytes.min(self.writable());
-        self.append(bytes, cx)
+        let accepted = bytes.min(self.writable());
+        self.sender.send.pushed = self.sender.send.end + accepted;
+        self.append(bytes, accepted, cx)
     }
 
     /// Like [`write`](Self::write), with more to come at once (Linux's MSG_MORE): a segment that
@@ -135,7 +136,7 @@ impl Connection {
     /// most; and nothing says PSH.
     pub fn write_more(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         self.sender.send.more = true;
-        let accepted = self.append(bytes, cx);
+        let accepted = self.append(bytes, bytes.min(self.writable()), cx);
         self.sender.send.more = false;
         accepted
     }
@@ -153,8 +154,9 @@ impl Connection {
         self.write(bytes, cx)
     }
 
-    fn append(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        let accepted = bytes.min(self.writable());
+    /// Of these bytes, the send buffer takes `accepted`.
+    #[inline]
+    fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
         // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
         // then is its buffer.
         if !self.sender.send.writer_waits || self.sender.config.habits == Habits::Rfc {
@@ -162,8 +164,11 @@ impl Connection {
         }
         self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
         if accepted > 0 {
+            let held_up = self.is_held_up(cx.now);
             self.sender.send.end += accepted;
-            self.output(cx);
+            if !held_up {
+                self.output(cx);
+            }
         }
         accepted
     }
@@ -225,6 +230,7 @@ impl Connection {
         if bytes > 0 {
             let before = self.receive.read;
             self.receive.read += bytes;
+            self.receive.reconsider_window();
             self.sender.statistics.bytes_delivered += bytes;
             self.sender.statistics.last_delivery_at = Some(cx.now);
             if self.receive.sizing.is_some() {

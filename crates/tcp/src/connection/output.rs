@@ -48,6 +48,24 @@ impl Connection {
         }
     }
 
+    /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
+    /// something to send? Then writing more lets nothing out either. (A path MTU probe wants more than a
+    /// full segment, what may be lost goes again where nothing new may, and a pacer's time comes of
+    /// itself: then it is not known.)
+    #[inline]
+    pub(super) fn is_held_up(&self, now: Time) -> bool {
+        let sender = &self.sender;
+        let waiting = sender.send.end.saturating_sub(sender.send.sequence.next);
+        sender.config.header_prediction
+            && waiting >= u64::from(sender.negotiated.segment)
+            && !sender.send.is_idle()
+            && !self.receive.acknowledge_now
+            && !sender.pacer.is_on()
+            && !sender.recovery.is_recovering()
+            && !sender.path_mtu.is_looked_after(now)
+            && self.state.can_send()
+    }
+
     fn transmit(&mut self, cx: &mut Ctx<'_>) {
         if self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
@@ -106,7 +124,7 @@ impl Connection {
                 }
                 Next::Send(length) => {
                     self.sender.before_next(&mut burst, room, allowance);
-                    self.send_segment(self.sender.send.sequence.next, length, cx);
+                    self.send_next(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
@@ -177,7 +195,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_to_send(&self, room: u64) -> Next {
         let send = &self.sender.send;
         let sequence = &send.sequence;
@@ -254,13 +272,25 @@ impl Connection {
     }
 
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
-    #[inline]
+    #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
+        self.send_from(position, length, cx);
+    }
+
+    /// Sends the next `length` bytes: what nearly every segment is, so that it is compiled into the loop
+    /// around it.
+    #[inline(always)]
+    fn send_next(&mut self, length: u32, cx: &mut Ctx<'_>) {
+        self.send_from(self.sender.send.sequence.next, length, cx);
+    }
+
+    #[inline(always)]
+    fn send_from(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
         let send = &mut self.sender.send;
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;
         let mut end = data_end;
-        let ends_record = send.records.binary_search(&data_end).is_ok();
+        let ends_record = !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
         if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
@@ -309,6 +339,7 @@ impl Connection {
     }
 
     /// An acknowledgment without data.
+    #[inline(never)]
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         self.emit(self.acceptable_position(), 0, Flags::ACK, cx);
@@ -332,11 +363,32 @@ impl Connection {
             .min(sequence.unacknowledged + self.sender.send.window)
     }
 
-    /// Sends one segment that is no SYN.
+    /// The same, in the place of the segment that is acknowledged: most acknowledgments are made so.
     #[inline]
+    pub(super) fn acknowledge_in_place(&mut self, segment: PacketRef, cx: &mut Ctx<'_>) {
+        self.sender.statistics.control_segments_sent += 1;
+        let reference = cx.packets.replace(segment, self.template);
+        self.emit_as(reference, self.acceptable_position(), 0, Flags::ACK, cx);
+    }
+
+    /// Sends one segment that is no SYN.
+    #[inline(always)]
     fn emit(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
-        // Filled in where it lies: a record put together elsewhere would be copied field by field.
         let reference = cx.packets.insert(self.template);
+        self.emit_as(reference, position, length, flags, cx);
+    }
+
+    /// The same, as this packet, a copy of the template: filled in where it lies, as a record put
+    /// together elsewhere would be copied field by field.
+    #[inline(always)]
+    fn emit_as(
+        &mut self,
+        reference: PacketRef,
+        position: u64,
+        length: u32,
+        flags: Flags,
+        cx: &mut Ctx<'_>,
+    ) {
         let packet = cx.packets.get_mut(reference);
         packet.sequence = self.sender.send.wire(position);
         packet.acknowledgment = self.receive.wire();

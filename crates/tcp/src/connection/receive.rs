@@ -56,6 +56,10 @@ pub(super) struct Receive {
     pub(super) sizing: Option<Box<RightSizing>>,
     /// The window is `sizing`'s.
     grows: bool,
+    /// The field that says it, as long as nothing has come or was read since it was worked out: who
+    /// sends and receives nothing says the same in each segment.
+    said: Option<u16>,
+    says_again: bool,
     /// The acknowledgments are.
     quick_as_linux: bool,
     /// A SYN offers whole segments of this many bytes.
@@ -108,6 +112,8 @@ impl Receive {
             holds_fin: false,
             sizing: sizing.map(Box::new),
             grows: config.receive_sizes.is_some(),
+            said: None,
+            says_again: config.header_prediction,
             quick_as_linux,
             offer_unit: u64::from(announced),
             fin: NOWHERE,
@@ -148,6 +154,7 @@ impl Receive {
         let widest = u64::from(u16::MAX) << self.shift;
         if let Some(sizing) = &mut self.sizing {
             sizing.established(u64::from(segment), widest, next, now);
+            self.said = None;
         }
     }
 
@@ -191,6 +198,7 @@ impl Receive {
         }
         let window = (possible - 1).min(u64::from(u16::MAX));
         self.edge = self.edge.max(1 + window);
+        self.reconsider_window();
         window as u16
     }
 
@@ -198,7 +206,10 @@ impl Receive {
     #[inline]
     pub(super) fn window_field(&mut self) -> u16 {
         if self.grows {
-            return self.growing_window_field();
+            return match self.said {
+                Some(field) => field,
+                None => self.growing_window_field(),
+            };
         }
         // RFC 9293 section 3.8.6.2.2: the edge stays where it is until it can move by enough.
         let possible = self.possible_edge();
@@ -226,7 +237,15 @@ impl Receive {
         sizing.advertised(window);
         let field = (window >> shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << shift));
+        // (Not scaled, it may go on from what was said last, without anything new.)
+        self.said = (self.says_again && shift > 0).then_some(field as u16);
         field as u16
+    }
+
+    /// Something has changed that the window depends on.
+    #[inline]
+    pub(super) fn reconsider_window(&mut self) {
+        self.said = None;
     }
 
     /// Has the application read enough that the peer should hear of it?
@@ -247,6 +266,7 @@ impl Receive {
 
     /// What comes makes no sense here.
     pub(super) fn is_odd(&mut self) {
+        self.reconsider_window();
         if let Some(sizing) = &mut self.sizing {
             sizing.is_odd();
         }
@@ -297,6 +317,7 @@ impl Connection {
         let length = i64::from(packet.payload_length);
         self.receive.data_at = now;
         self.receive.is_answered = true;
+        self.receive.reconsider_window();
         if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
             self.witness(packet, start);
             let offset = self.receive.next - 1;
@@ -529,6 +550,7 @@ impl Connection {
             return false;
         }
         self.receive.next += 1;
+        self.receive.reconsider_window();
         self.receive.acknowledge_now = true;
         true
     }

@@ -156,6 +156,18 @@ impl Sender {
         Ok(distance.max(0) as u64)
     }
 
+    /// Is nothing outstanding, and nothing to be sent, and has all of that been looked at?
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.send.is_idle()
+            && !self.send.has_unsent()
+            && !self.send.fin
+            && !self.send.writer_waits
+            && !self.timers.is_to_be_reviewed()
+            && !self.statistics.limited.is_any()
+            && !self.recovery.wants_retransmit(&self.scoreboard)
+    }
+
     /// The stream goes on to `end`, the position after the last byte to be sent.
     pub fn extend(&mut self, end: u64) {
         self.check_app_limited();

@@ -111,6 +111,12 @@ impl Timers {
         self.review = true;
     }
 
+    /// Is the early timer to be looked at, or set anew?
+    #[inline]
+    pub(super) fn is_to_be_reviewed(&self) -> bool {
+        self.review
+    }
+
     pub(super) fn stop_all(&mut self) {
         *self = Self::new();
     }

@@ -247,6 +247,7 @@ fn run(
     both: bool,
 ) -> Pair {
     let mut pair = Pair::new(&configs[0], &configs[1], network, seed);
+    pair.log = Some(Vec::new());
     pair.sink = [applications[0].sink, applications[1].sink];
     let sink = applications[0].sink;
     pair.with(A, |tcp, _| tcp.set_sink(sink));
@@ -326,5 +327,36 @@ proptest! {
             prop_assert!(tcp.acknowledged_offset() <= tcp.sent_offset());
             prop_assert!(tcp.sent_offset() <= tcp.written_offset());
         }
+    }
+}
+
+/// All packets of a case, and what both ends counted.
+fn everything(mut pair: Pair) -> (Vec<(usize, Time, bentpipe_types::Packet)>, String) {
+    let counted = [A, B].map(|side| pair.ends[side].as_ref().map(|tcp| tcp.statistics().clone()));
+    (pair.log.take().unwrap_or_default(), format!("{counted:?}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 300, ..ProptestConfig::default() })]
+
+    /// The short ways through a connection lead to the same place: with and without them, a case is the
+    /// same packet for packet, count for count.
+    #[test]
+    fn header_prediction_changes_nothing(
+        configs in [config(), config()],
+        applications in [application(), application()],
+        network in prop_oneof![network(false), network(true)],
+        seed in any::<u64>(),
+        both in prop_oneof![4 => Just(false), 1 => Just(true)],
+    ) {
+        let [with, without] = [true, false].map(|header_prediction| {
+            let configs = configs.clone().map(|config| Config { header_prediction, ..config });
+            everything(run(configs, applications.clone(), network.clone(), seed, both))
+        });
+        prop_assert_eq!(with.0.len(), without.0.len());
+        for (one, other) in with.0.iter().zip(&without.0) {
+            prop_assert_eq!(one, other);
+        }
+        prop_assert_eq!(with.1, without.1);
     }
 }
