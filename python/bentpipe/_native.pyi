@@ -108,12 +108,14 @@ def emulate(
     pcap: list[tuple[str, str]] = ...,
     default_probes: bool = False,
     commands: list[tuple[str, list[str], bool]] = ...,
+    ours: list[str] = ...,
     progress: Callable[[float, float], None] | None = None,
 ) -> tuple[RunOutput, int | None]:
     """Run a scenario in real time, between TCP connections of the kernel's. Linux only.
 
     `commands` (host, words, whether it is waited for) run instead of the flows; the exit status of
-    the one that was waited for is returned. Raises ScenarioError, RunError.
+    the one that was waited for is returned. The hosts in `ours` have the simulator's TCP, not the
+    kernel's. Raises ScenarioError, RunError.
     """
 
 def emulation_obstacle() -> str | None:

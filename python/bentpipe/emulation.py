@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bentpipe.errors import WorkError
+from bentpipe.errors import RequestError, WorkError
 from bentpipe.results import RunResult
 from bentpipe.scenario import Scenario
 
@@ -74,6 +74,7 @@ def emulate(
     settings: Mapping[str, object] | None = None,
     pcap: Iterable[tuple[str, Path]] = (),
     commands: Sequence[Command] = (),
+    attach: Mapping[str, str] | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> EmulateResult:
     """Run a scenario in real time, between hosts of the kernel's.
@@ -84,6 +85,9 @@ def emulate(
         As in `run`; `progress` is called with seconds of real time.
     commands
         Run these over the scenario's links, instead of its flows.
+    attach
+        Whose TCP a host has, by its name: `"kernel"`, as every host without being asked, or
+        `"our"`, the simulator's, over the same links and devices.
 
     Raises
     ------
@@ -106,6 +110,14 @@ def emulate(
         overrides=list(scenario.settings),
         pcap=[(link, str(path)) for link, path in pcap],
         commands=[(each.host, list(each.words), each.waited_for) for each in commands],
+        ours=_ours(attach or {}),
         progress=progress,
     )
     return EmulateResult(output, status=status)
+
+
+def _ours(attach: Mapping[str, str]) -> list[str]:
+    for host, whose in attach.items():
+        if whose not in ("our", "kernel"):
+            raise RequestError(f"attach {host}: expected our or kernel, got {whose!r}")
+    return [host for host, whose in attach.items() if whose == "our"]

@@ -19,7 +19,8 @@ from bentpipe import _native
 from bentpipe.cli import execute
 from bentpipe.cli.emulate import _commands
 from bentpipe.comparison import compare
-from bentpipe.errors import RequestError, WorkError
+from bentpipe.emulation import Command
+from bentpipe.errors import RequestError, ScenarioError, WorkError
 from bentpipe.scenario import Scenario
 
 OBSTACLE = _native.emulation_obstacle()
@@ -59,6 +60,55 @@ def test_the_kernel_does_what_the_simulation_says() -> None:
     assert data.keys() == {"predict", "run", "emulate", "difference"}
     assert data["emulate"]["late_ms"].keys() == {"mean", "p99", "p999", "max"}
     assert data["run"]["flows"][0].keys() - {"limited_s"} <= data["emulate"]["flows"][0].keys()
+
+
+@live
+@pytest.mark.parametrize("ours", [["server"], ["client"], ["server", "client"]])
+def test_our_tcp_in_the_place_of_a_hosts_does_what_the_simulation_says(ours: list[str]) -> None:
+    settings = {"hosts.server.tcp.profile": "linux", "hosts.client.tcp.profile": "linux"}
+    scenario = Scenario.of(network()).with_settings(settings)
+    simulated = bentpipe.run(scenario).flow()
+    result = bentpipe.emulate(scenario, attach=dict.fromkeys(ours, "our"))
+    flow = result.flow()
+    assert (flow.outcome, flow.bytes_delivered) == ("finished", 1_000_000)
+    assert not any("is not the one that was sent" in note for note in result.notes)
+    assert flow.finish_s == pytest.approx(simulated.finish_s, rel=0.05)
+    (data,) = json.loads(result.summary_json)["flows"]
+    if "server" in ours:
+        # Of our own sender, all is known that is known of a simulated one.
+        (of_run,) = json.loads(bentpipe.run(scenario).summary_json)["flows"]
+        assert data.keys() >= of_run.keys()
+        assert data["segments_sent"] >= 1_000_000 // 1448
+        assert data["limited_s"].keys() == of_run["limited_s"].keys()
+        assert data["rtt_ms"]["min"] >= 50
+    window = result.series["download.congestion_window"].values
+    assert len(window) > 10 and max(window) > 10 * 1448
+
+
+@live
+def test_a_host_of_ours_answers_pings_and_runs_no_commands() -> None:
+    ping = """
+import socket, sys
+request = bytes([8, 0, 0xe5, 0xca, 0x12, 0x34, 0, 1]) + b"\0\0"
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+raw.settimeout(5)
+raw.sendto(request, ("client", 0))
+answer = raw.recv(100)[20:]
+sys.exit(answer != bytes([0, 0, 0xed, 0xca]) + request[4:])
+"""
+
+    def command(host: str) -> list[Command]:
+        return [Command(host=host, words=(sys.executable, "-c", ping), waited_for=True)]
+
+    attach = {"client": "our"}
+    result = bentpipe.emulate(network(), commands=command("server"), attach=attach)
+    assert result.status == 0
+    with pytest.raises(ScenarioError, match="no host of the kernel's"):
+        bentpipe.emulate(network(), commands=command("client"), attach=attach)
+    with pytest.raises(RequestError, match="expected our or kernel"):
+        bentpipe.emulate(network(), attach={"client": "mine"})
+    with pytest.raises(ScenarioError, match="no host is"):
+        bentpipe.emulate(network(), attach={"nobody": "our"})
 
 
 @live

@@ -40,6 +40,7 @@ pub(crate) fn run(
     py: Python<'_>,
     request: Request,
     commands: Vec<Command>,
+    ours: Vec<String>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Finished, Option<i32>)> {
     let scenario = engine::resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
@@ -63,6 +64,7 @@ pub(crate) fn run(
                 waited_for,
             })
             .collect(),
+        ours,
     };
     let control = Control::default();
     let mut interrupted = None;

@@ -112,13 +112,14 @@ fn run<'py>(
 }
 
 /// Run a scenario in real time, between TCP connections of the kernel's; or, with `commands` (host,
-/// words, whether it is waited for), the user's own commands over its links. Returns the output, and
-/// the exit status of the command that was waited for.
+/// words, whether it is waited for), the user's own commands over its links. The hosts
+/// named by `ours` have our own TCP instead. Returns the output, and the exit status of the command
+/// that was waited for.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(),
-    default_probes = false, commands = Vec::new(), progress = None
+    default_probes = false, commands = Vec::new(), ours = Vec::new(), progress = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -133,6 +134,7 @@ fn emulate<'py>(
     pcap: Vec<(String, PathBuf)>,
     default_probes: bool,
     commands: Vec<emulation::Command>,
+    ours: Vec<String>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(RunOutput, Option<i32>)> {
     let request = Request {
@@ -147,7 +149,7 @@ fn emulate<'py>(
         no_series: false,
         controls: congestion::controls(Vec::new(), &Failure::default())?,
     };
-    let (finished, status) = emulation::run(py, request, commands, progress.as_ref())?;
+    let (finished, status) = emulation::run(py, request, commands, ours, progress.as_ref())?;
     Ok((finished.into(), status))
 }
 

@@ -157,6 +157,13 @@ def _emulate(
             metavar="HOST=COMMAND", help="Run a server inside a host meanwhile. Repeatable."
         ),
     ] = None,
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST=our",
+            help="Put our own TCP in this host's place, not the kernel's. Repeatable.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
     ] = None,
@@ -183,6 +190,7 @@ def _emulate(
         command=command or [],
         shell=shell,
         serve=serve or [],
+        attach=attach or [],
         seed=seed,
         settings=settings or [],
         out=out,

@@ -40,6 +40,7 @@ def emulate(
     command: Sequence[str],
     shell: str | None,
     serve: Sequence[str],
+    attach: Sequence[str],
     seed: int | None,
     settings: Sequence[str],
     out: Path | None,
@@ -53,6 +54,7 @@ def emulate(
     with told_apart(scenario, command="emulate"):
         resolved = scenario.resolved()
     commands = _commands(resolved, command=command, shell=shell, serve=serve)
+    attached = _attached(resolved, attach)
     if (ended := _native.emulation_leftovers()) > 0:
         _say(f"ended {ended} processes that a killed emulation had left behind")
     become_root()
@@ -66,6 +68,7 @@ def emulate(
             seed=seed,
             pcap=captures,
             commands=commands,
+            attach=attached,
             progress=None if commands else progress,
         )
     for note in result.notes:
@@ -125,6 +128,21 @@ def _commands(
     elif commands:
         raise RequestError("--serve: nothing to wait for; name a --shell HOST or -- COMMAND")
     return commands
+
+
+def _attached(scenario: Mapping[str, Any], attach: Sequence[str]) -> dict[str, str]:
+    """Return whose TCP hosts are to have, by name."""
+    hosts = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
+    attached = {}
+    for text in attach:
+        host, _, whose = text.partition("=")
+        if host not in hosts:
+            shown = ", ".join(hosts[:20])
+            raise RequestError(f"--attach: no host is {host!r}; known: {shown}")
+        if whose not in ("our", "kernel"):
+            raise RequestError(f"--attach {text}: expected HOST=our or HOST=kernel")
+        attached[host] = whose
+    return attached
 
 
 def _say_where(scenario: Scenario, commands: Sequence[Command]) -> None:

@@ -10,7 +10,7 @@ use lexopt::prelude::*;
 use super::Outcome;
 
 pub(super) const USAGE: &str = "\
-bentpipe-live emulate FILE [--set KEY=VALUE]... [--seed N]
+bentpipe-live emulate FILE [--set KEY=VALUE]... [--seed N] [--our HOST]...
 
   The scenario in real time, between TCP connections of the kernel's. Writes a JSON object.
 ";
@@ -19,6 +19,7 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
     let mut file: Option<PathBuf> = None;
     let mut overrides: Vec<(String, String)> = Vec::new();
     let mut options = RunOptions::default();
+    let mut ours = Vec::new();
     while let Some(argument) = arguments.next()? {
         match argument {
             Value(path) if file.is_none() => file = Some(path.into()),
@@ -27,6 +28,7 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
                 let (key, value) = text.split_once('=').ok_or("--set: KEY=VALUE")?;
                 overrides.push((key.to_owned(), value.to_owned()));
             }
+            Long("our") => ours.push(arguments.value()?.string()?),
             Long("seed") => options.seed = Some(arguments.value()?.parse()?),
             Long("help") => {
                 print!("usage: {USAGE}");
@@ -48,6 +50,7 @@ pub(super) fn run(mut arguments: lexopt::Parser) -> Outcome {
         scenario,
         options,
         commands: Vec::new(),
+        ours,
     };
     match emulate::emulate(&request, &Control::default()) {
         Ok(emulated) => {

@@ -65,7 +65,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    fn note(&mut self, now: Time, bytes: u64) {
+    pub(crate) fn note(&mut self, now: Time, bytes: u64) {
         self.bytes = bytes;
         match self.curve.last_mut() {
             Some((last, value)) if now.since(*last) < BETWEEN_POINTS => *value = bytes,

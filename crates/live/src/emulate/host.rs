@@ -14,8 +14,9 @@ use crate::{Namespace, Tun, TunSettings};
 /// A namespace, with the device that leads into the network.
 #[derive(Debug)]
 pub(crate) struct Host {
+    /// Which of the scenario's nodes it is.
+    pub(crate) node: usize,
     pub(crate) name: String,
-    pub(crate) address: Ipv4Addr,
     pub(crate) space: Namespace,
 }
 
@@ -31,7 +32,12 @@ const TIMESTAMPS: u64 = 12;
 
 impl Host {
     /// Makes the namespace, sets the kernel's TCP as the scenario says, and opens the device.
-    pub(crate) fn new(name: &str, address: Ipv4Addr, tcp: &TcpSettings) -> io::Result<(Self, Tun)> {
+    pub(crate) fn new(
+        node: usize,
+        name: &str,
+        address: Ipv4Addr,
+        tcp: &TcpSettings,
+    ) -> io::Result<(Self, Tun)> {
         let space = Namespace::new()?;
         for (parameter, value) in parameters(tcp) {
             // Of old kernels, some have not all.
@@ -62,8 +68,8 @@ impl Host {
             Ok::<_, io::Error>(tun)
         })??;
         let host = Self {
+            node,
             name: name.to_owned(),
-            address,
             space,
         };
         Ok((host, tun))

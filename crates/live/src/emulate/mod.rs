@@ -1,6 +1,6 @@
-//! A scenario in real time, between hosts of the kernel's.
+//! A scenario in real time, between hosts of the kernel's, or some of ours among them.
 //!
-//! Every host is a network namespace with a TUN device; the scenario's links, queues, error models,
+//! Every host of the kernel's is a network namespace with a TUN device; the scenario's links, queues, error models,
 //! return-link methods and gateways are the [`Engine`]'s network between the devices. Flows are
 //! ordinary sockets. Nothing has a name outside this process: namespaces and devices are gone when it
 //! is, however it ends; only a user's own command may outlive it, see [`command`].
@@ -9,16 +9,20 @@ pub mod command;
 mod ends;
 mod host;
 mod netlink;
+mod ours;
 mod outcome;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use bentpipe_scenario::{App, Interval, NodeKind, Outside, RunOptions, Scenario, TcpSettings};
-use bentpipe_types::{Bytes, Series, Span, Time};
+use bentpipe_tcp::{Config, Statistics};
+use bentpipe_types::{Address, Agent, Bytes, Series, Span, Time};
 use bentpipe_wire::NodeAddresses;
 
 use crate::engine::{Prefix, Refusals};
@@ -36,6 +40,8 @@ pub struct Request {
     pub options: RunOptions,
     /// Commands of the user's own, instead of the scenario's flows.
     pub commands: Vec<command::Command>,
+    /// Hosts, by name, that have our own TCP in the place of the kernel's.
+    pub ours: Vec<String>,
 }
 
 /// What others may see of an emulation, and do to it, while it runs.
@@ -92,6 +98,10 @@ const FIRST_SENDER: u16 = 20_000;
 /// Flows at most: between those two.
 const FLOWS: usize = (FIRST_SENDER - FIRST_PORT) as usize;
 
+/// When the scenario begins, by the clock of its network: a little later than that, so that threads do
+/// not start late.
+const STARTS: Time = Time::from_nanos(5_000_000);
+
 /// How late packets may leave before the figures are not to be trusted, in shares of the propagation
 /// there and back on the scenario's longest link: one in a hundred, one in a thousand.
 const TOO_LATE: [f64; 2] = [0.05, 0.5];
@@ -132,35 +142,67 @@ pub fn obstacle() -> Option<String> {
 pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, EmulateError> {
     let scenario = &request.scenario;
     let outside = hosts_of(scenario)?;
-    let notes = check(scenario, &outside, !request.commands.is_empty())?;
+    let ours = ours_of(request)?;
+    let kernels: Vec<usize> = (outside.iter().copied())
+        .filter(|index| !ours.contains(index))
+        .collect();
+    let notes = check(scenario, &kernels, !request.commands.is_empty())?;
     let mut options = request.options.clone();
     options.default_probes |= scenario.probes.series.is_empty();
+    let mut ends = ours::Ends::default();
+    let mut failed = None;
+    let put = |index: usize, config: Config| -> Option<Box<dyn Agent + Send>> {
+        if !ours.contains(&index) {
+            return None;
+        }
+        let flows = request.commands.is_empty();
+        match ours::host(scenario, index, &config, flows, &mut ends) {
+            Ok(host) => Some(Box::new(host)),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    };
+    let built = Outside::new(scenario, &options, &outside, put)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let Outside {
         network,
         nodes,
         closing,
-    } = Outside::new(scenario, &options, &outside)?;
+    } = built;
 
     let mut engine = Engine::new(network);
     let mut hosts = Vec::new();
+    let mut names = Vec::new();
     for &index in &outside {
+        let address = NodeAddresses::ipv4(nodes[index].address());
+        names.push((scenario.nodes[index].name.clone(), address));
+        if ours.contains(&index) {
+            engine.locate(nodes[index], Prefix::of(address.into()));
+            continue;
+        }
         let tcp = scenario.tcp_of(index).ok_or_else(|| {
             EmulateError::Failed(format!("{} is no host", scenario.nodes[index].name))
         })?;
-        let node = nodes[index];
-        let address = NodeAddresses::ipv4(node.address());
         let name = &scenario.nodes[index].name;
-        let (host, tun) = Host::new(name, address, tcp)
+        let (host, tun) = Host::new(index, name, address, tcp)
             .map_err(|error| EmulateError::Failed(format!("host {name}: {error}")))?;
-        engine.attach(node, Box::new(tun), &[Prefix::of(address.into())]);
+        engine.attach(nodes[index], Box::new(tun), &[Prefix::of(address.into())]);
         hosts.push(host);
     }
-    let clock = Clock::start();
-    let ran = if request.commands.is_empty() {
-        let flows = prepare(scenario, &outside, &hosts)?;
-        run_flows(scenario, &mut engine, &hosts, flows, clock, control)?
+    let (clock, ran) = if request.commands.is_empty() {
+        let flows = prepare(scenario, &hosts, &ends)?;
+        let clock = Clock::start();
+        let ran = run_flows(scenario, &mut engine, &hosts, flows, clock, control)?;
+        (clock, ran)
     } else {
-        run_commands(&mut engine, &hosts, &request.commands, clock, control)?
+        let clock = Clock::start();
+        let commands = &request.commands;
+        let ran = run_commands(&mut engine, &hosts, &names, commands, clock, control)?;
+        (clock, ran)
     };
     engine.network_mut().finish();
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
@@ -192,6 +234,8 @@ struct FlowRan {
     sent: Passed,
     received: Passed,
     seen: Seen,
+    /// What a sender of ours has counted.
+    statistics: Option<Box<Statistics>>,
     /// Retransmission timeouts and fast recoveries of its host, where no other flow sends there.
     timeouts: Option<u64>,
     recoveries: Option<u64>,
@@ -209,6 +253,23 @@ fn hosts_of(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
         )));
     }
     Ok(hosts)
+}
+
+/// The hosts of ours, by index.
+fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
+    let scenario = &request.scenario;
+    let hosts = hosts_of(scenario)?;
+    let find = |name: &String| {
+        let named = |index: &&usize| scenario.nodes[**index].name == *name;
+        hosts.iter().find(named).copied().ok_or_else(|| {
+            let known: Vec<_> = (hosts.iter().take(20))
+                .map(|index| scenario.nodes[*index].name.as_str())
+                .collect();
+            let known = known.join(", ");
+            EmulateError::Request(format!("no host is \"{name}\"; known: {known}"))
+        })
+    };
+    request.ours.iter().map(find).collect()
 }
 
 /// Notes on what the kernel cannot do as the scenario says.
@@ -232,6 +293,9 @@ fn check(
         return Ok(notes);
     }
     for flow in &scenario.flows {
+        if !hosts.contains(&flow.from) {
+            continue;
+        }
         let name = control_of(scenario, flow.from);
         // Somebody who is not root may have it in a namespace of their own.
         if let Err(error) = ends::sender_socket(&name)
@@ -265,50 +329,71 @@ fn control_of(scenario: &Scenario, host: usize) -> String {
     }
 }
 
-/// A flow whose sockets are there.
+/// A flow whose ends are there.
 struct Prepared {
     index: usize,
-    socket: socket2::Socket,
-    listener: TcpListener,
-    from: usize,
-    local: SocketAddrV4,
+    sender: Sending,
+    receiver: Receiving,
     to: SocketAddrV4,
     start: Time,
     size: Option<u64>,
 }
 
+enum Sending {
+    /// A socket of the kernel's: of which host, and where it is bound.
+    Kernel(socket2::Socket, usize, SocketAddrV4),
+    Ours(ours::Shared),
+}
+
+enum Receiving {
+    Kernel(TcpListener),
+    Ours(ours::Shared),
+}
+
 fn prepare(
     scenario: &Scenario,
-    outside: &[usize],
     hosts: &[Host],
+    ours: &ours::Ends,
 ) -> Result<Vec<Prepared>, EmulateError> {
-    let place = |index: usize| outside.iter().position(|&host| host == index);
+    let place = |node: usize, flow: &str| {
+        let place = hosts.iter().position(|host| host.node == node);
+        place.ok_or_else(|| EmulateError::Failed(format!("{flow}: no host")))
+    };
     let mut prepared = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let (Some(from), Some(to)) = (place(flow.from), place(flow.to)) else {
-            return Err(EmulateError::Failed(format!("{}: no host", flow.name)));
-        };
         let App::Bulk { size } = flow.app else {
             let name = &flow.name;
             return Err(EmulateError::Request(format!(
                 "flows.{name}.app: emulated flows are single bulk uploads as yet"
             )));
         };
-        let local = SocketAddrV4::new(hosts[from].address, FIRST_SENDER + index as u16);
-        let remote = SocketAddrV4::new(hosts[to].address, FIRST_PORT + index as u16);
-        let listener = hosts[to].space.enter(|| ends::listen(remote))??;
-        let control = control_of(scenario, flow.from);
-        let socket = hosts[from].space.enter(|| {
-            let socket = ends::sender_socket(&control)?;
-            socket.bind(&std::net::SocketAddr::V4(local).into())?;
-            Ok::<_, io::Error>(socket)
-        })??;
+        let address = |node: usize| NodeAddresses::ipv4(Address(node as u16));
+        let local = SocketAddrV4::new(address(flow.from), FIRST_SENDER + index as u16);
+        let remote = SocketAddrV4::new(address(flow.to), FIRST_PORT + index as u16);
+        let receiver = match ours.receiver(index) {
+            Some(end) => Receiving::Ours(Arc::clone(end)),
+            None => {
+                let host = &hosts[place(flow.to, &flow.name)?];
+                Receiving::Kernel(host.space.enter(|| ends::listen(remote))??)
+            }
+        };
+        let sender = match ours.sender(index) {
+            Some(end) => Sending::Ours(Arc::clone(end)),
+            None => {
+                let from = place(flow.from, &flow.name)?;
+                let control = control_of(scenario, flow.from);
+                let socket = hosts[from].space.enter(|| {
+                    let socket = ends::sender_socket(&control)?;
+                    socket.bind(&std::net::SocketAddr::V4(local).into())?;
+                    Ok::<_, io::Error>(socket)
+                })??;
+                Sending::Kernel(socket, from, local)
+            }
+        };
         prepared.push(Prepared {
             index,
-            socket,
-            listener,
-            from,
-            local,
+            sender,
+            receiver,
             to: remote,
             start: flow.start,
             size: size.map(Bytes::get),
@@ -334,33 +419,40 @@ fn run_flows(
     clock: Clock,
     control: &Control,
 ) -> Result<Ran, EmulateError> {
-    // A little later, so that threads do not start late.
-    let start = clock.now() + Span::from_millis(5);
+    let start = STARTS;
     let duration = scenario.duration;
     let ending = Ending {
         clock,
         end: start + duration,
         stopped: &control.stop,
     };
-    let watched: Vec<Watched> = flows
-        .iter()
-        .map(|flow| Watched {
-            host: flow.from,
-            local: flow.local,
+    // The kernel's senders, and of which flow each is.
+    let (watched, watched_flows): (Vec<Watched>, Vec<usize>) = (flows.iter())
+        .filter_map(|flow| match flow.sender {
+            Sending::Kernel(_, host, local) => Some((Watched { host, local }, flow.index)),
+            Sending::Ours(_) => None,
         })
-        .collect();
+        .unzip();
     let over = AtomicBool::new(false);
     let result = thread::scope(|scope| {
-        let mut ends = Vec::new();
+        let mut playing = Vec::new();
         for flow in flows {
-            let (index, from) = (flow.index, flow.from);
-            let listener = flow.listener;
-            let receiver = spawn(scope, move || ends::receive(&listener, ending))?;
+            let receiver = match flow.receiver {
+                Receiving::Ours(end) => End::Ours(end),
+                Receiving::Kernel(listener) => {
+                    End::Thread(spawn(scope, move || ends::receive(&listener, ending))?)
+                }
+            };
             let begins = start + flow.start.since(Time::ZERO);
-            let sender = spawn(scope, move || {
-                ends::send(flow.socket, flow.to, begins, flow.size, ending)
-            })?;
-            ends.push((index, from, sender, receiver));
+            let (to, size) = (flow.to, flow.size);
+            let (sender, from) = match flow.sender {
+                Sending::Ours(end) => (End::Ours(end), None),
+                Sending::Kernel(socket, from, _) => {
+                    let send = move || ends::send(socket, to, begins, size, ending);
+                    (End::Thread(spawn(scope, send)?), Some(from))
+                }
+            };
+            playing.push((flow.index, from, sender, receiver));
         }
         let watcher = {
             let (watched, over) = (&watched, &over);
@@ -374,11 +466,9 @@ fn run_flows(
         let mut ended = None;
         let driven = engine.run(clock, limit, |_, now| {
             elapsed.store(now.as_nanos() / 1_000_000, Ordering::Relaxed);
-            if ended.is_none()
-                && ends
-                    .iter()
-                    .all(|(_, _, sender, receiver)| sender.is_finished() && receiver.is_finished())
-            {
+            let stopped = control.stop.load(Ordering::Relaxed);
+            let mut ends = playing.iter().flat_map(|(_, _, one, other)| [one, other]);
+            if ended.is_none() && ends.all(|end| end.is_over(stopped)) {
                 ended = Some(now);
                 over.store(true, Ordering::Release);
             }
@@ -391,26 +481,31 @@ fn run_flows(
         over.store(true, Ordering::Release);
         let panicked = || io::Error::other("an end of a flow panicked");
         let seen = watcher.join().map_err(|_| panicked())??;
+        let mut seen: BTreeMap<usize, Seen> = watched_flows.into_iter().zip(seen).collect();
         let mut ran = Ran {
             ended: ended.unwrap_or(clock.now()).min(ending.end),
             ..Ran::default()
         };
-        for ((index, from, sender, receiver), seen) in ends.into_iter().zip(seen) {
-            let sent = sender.join().map_err(|_| panicked())?;
-            let received = receiver.join().map_err(|_| panicked())?;
-            let alone = watched.iter().filter(|flow| flow.host == from).count() == 1;
+        for (index, from, sender, receiver) in playing {
+            let sent = sender.finish()?;
+            let received = receiver.finish()?;
+            let alone = from.filter(|from| {
+                let mut flows = watched.iter().filter(|flow| flow.host == *from);
+                flows.next().is_some() && flows.next().is_none()
+            });
             let count = |names: &[&str]| -> io::Result<Option<u64>> {
                 alone
-                    .then(|| watch::counter(&hosts[from], names))
+                    .map(|from| watch::counter(&hosts[from], names))
                     .transpose()
             };
             ran.flows.push(FlowRan {
                 index,
                 timeouts: count(&["TCPTimeouts"])?,
                 recoveries: count(&["TCPSackRecovery", "TCPRenoRecovery"])?,
-                sent,
-                received,
-                seen,
+                seen: seen.remove(&index).unwrap_or(sent.seen),
+                statistics: sent.statistics,
+                sent: sent.passed,
+                received: received.passed,
             });
         }
         driven?;
@@ -429,6 +524,35 @@ fn run_flows(
     Ok(ran)
 }
 
+/// An end of a flow that is being played.
+enum End<'scope> {
+    Thread(ScopedJoinHandle<'scope, Passed>),
+    Ours(ours::Shared),
+}
+
+impl End<'_> {
+    fn is_over(&self, stopped: bool) -> bool {
+        match self {
+            Self::Thread(thread) => thread.is_finished(),
+            Self::Ours(end) => stopped || ours::lock(end).is_over,
+        }
+    }
+
+    fn finish(self) -> io::Result<ours::End> {
+        match self {
+            Self::Thread(thread) => {
+                let passed = thread.join();
+                let panicked = |_| io::Error::other("an end of a flow panicked");
+                Ok(ours::End {
+                    passed: passed.map_err(panicked)?,
+                    ..ours::End::default()
+                })
+            }
+            Self::Ours(end) => Ok(std::mem::take(&mut *ours::lock(&end))),
+        }
+    }
+}
+
 /// Time zero is when the scenario began.
 fn shift(ran: &mut Ran, start: Time) {
     let since = |time: Time| Time::ZERO + time.since(start);
@@ -442,6 +566,9 @@ fn shift(ran: &mut Ran, start: Time) {
             }
         }
         flow.seen.shift(start);
+        if let Some(statistics) = &mut flow.statistics {
+            statistics.first_data_at = statistics.first_data_at.map(since);
+        }
     }
 }
 
@@ -458,29 +585,23 @@ fn spawn<'scope, T: Send + 'scope>(
 fn run_commands(
     engine: &mut Engine,
     hosts: &[Host],
+    names: &[(String, Ipv4Addr)],
     commands: &[command::Command],
     clock: Clock,
     control: &Control,
 ) -> Result<Ran, EmulateError> {
-    let names: Vec<(String, Ipv4Addr)> = hosts
-        .iter()
-        .map(|host| (host.name.clone(), host.address))
-        .collect();
     let mut running = command::Running::default();
     for command in commands {
         let Some(host) = hosts.iter().find(|host| host.name == command.host) else {
+            let known: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();
             return Err(EmulateError::Request(format!(
-                "no host is \"{}\"; known: {}",
+                "no host of the kernel's is \"{}\"; known: {}",
                 command.host,
-                names
-                    .iter()
-                    .map(|(name, _)| name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                known.join(", ")
             )));
         };
         running
-            .start(command, &host.space, &names)
+            .start(command, &host.space, names)
             .map_err(|error| {
                 EmulateError::Failed(format!("{}: {error}", command.words.join(" ")))
             })?;

@@ -1,6 +1,6 @@
 //! What came of an emulation: the object that `run --json` prints, of real flows.
 
-use bentpipe_scenario::{App, RunOutput, Scenario};
+use bentpipe_scenario::{App, LimitedSummary, RttSummary, RunOutput, Scenario};
 use bentpipe_types::{Series, Span, Time};
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
     let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
     let segments = ran.seen.segments();
     let [min, mean, p95, max] = ran.seen.rtt_ms();
-    json!({
+    let mut summary = json!({
         "name": flow.name,
         "outcome": outcome,
         "bytes_delivered": bytes,
@@ -110,7 +110,18 @@ fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
         "timeouts": ran.timeouts,
         "fast_recoveries": ran.recoveries,
         "rtt_ms": { "min": min, "mean": mean, "p95": p95, "max": max },
-    })
+    });
+    // Of our own TCP all is known.
+    if let Some(sender) = &ran.statistics {
+        summary["first_data_s"] = json!(seconds(sender.first_data_at));
+        summary["segments_sent"] = sender.segments_sent.into();
+        summary["segments_retransmitted"] = sender.segments_retransmitted.into();
+        summary["timeouts"] = sender.timeouts.into();
+        summary["fast_recoveries"] = sender.fast_recoveries.into();
+        summary["rtt_ms"] = json!(RttSummary::new(&sender.rtt));
+        summary["limited_s"] = json!(LimitedSummary::new(&sender.limited, ended));
+    }
+    summary
 }
 
 /// What the receiver had read by when.

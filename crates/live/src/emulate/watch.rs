@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bentpipe_tcp::Connection;
 use bentpipe_types::{Series, Span, Time};
 use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 
@@ -42,6 +43,23 @@ struct Sample {
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl Sample {
+    fn ours(now: Time, connection: &Connection) -> Self {
+        let info = connection.info(now);
+        let mss = f64::from(info.send_mss);
+        let statistics = connection.statistics();
+        Self {
+            congestion_window: info.congestion_window as f64 * mss,
+            slow_start_threshold: (info.slow_start_threshold).map(|segments| segments as f64 * mss),
+            smoothed_rtt_s: info.rtt.map_or(0.0, Span::as_secs_f64),
+            minimum_rtt_s: info.minimum_rtt.map_or(0.0, Span::as_secs_f64),
+            in_flight: connection.in_flight() as f64,
+            sent: connection.sent_offset() as f64,
+            acknowledged: info.bytes_acknowledged as f64,
+            segments_sent: statistics.segments_sent,
+            segments_retransmitted: statistics.segments_retransmitted,
+        }
+    }
+
     fn new(info: &TcpInfo) -> Self {
         let mss = f64::from(info.snd_mss);
         let threshold = info.snd_ssthresh;
@@ -65,6 +83,11 @@ impl Sample {
 }
 
 impl Seen {
+    /// Notes how a connection of ours stands.
+    pub(crate) fn note(&mut self, now: Time, connection: &Connection) {
+        self.samples.push((now, Sample::ours(now, connection)));
+    }
+
     /// Counts time from `start` on.
     pub(crate) fn shift(&mut self, start: Time) {
         for (at, _) in &mut self.samples {

@@ -10,7 +10,7 @@ use bentpipe_tcp::{
     QuickAcks as TcpQuickAcks, RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule,
     SlowStartKind,
 };
-use bentpipe_types::{Bytes, IpVersion, Span, Time};
+use bentpipe_types::{Agent, Bytes, IpVersion, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
@@ -23,25 +23,33 @@ use crate::{
     Way,
 };
 
-/// The network, without probes. The hosts that are `outside` are attached nodes.
+/// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
+pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
+
+/// The network, without probes. The hosts that are `outside` are attached nodes, but for those that
+/// `put` makes agents for.
 pub(super) fn network(
     scenario: &Scenario,
     seed: u64,
     custom: &CustomControls,
     outside: &[usize],
+    put: &mut Put<'_>,
 ) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
-    let nodes: Vec<_> = scenario
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| match &node.kind {
-            NodeKind::Host(_) if outside.contains(&index) => builder.attached(&node.name),
+    let mut nodes = Vec::with_capacity(scenario.nodes.len());
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        nodes.push(match &node.kind {
+            NodeKind::Host(_) if outside.contains(&index) => {
+                match put(index, tcp_of(scenario, index, custom)?) {
+                    Some(agent) => builder.custom(&node.name, agent),
+                    None => builder.attached(&node.name),
+                }
+            }
             NodeKind::Host(_) => builder.host(&node.name),
             // What does more is put in its place once links have given it ports.
             NodeKind::Gateway(_) => builder.router(&node.name),
-        })
-        .collect();
+        });
+    }
     let mut ports = Vec::with_capacity(scenario.links.len());
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);

@@ -1,6 +1,8 @@
 //! A scenario's network whose hosts are outside: real ones, in real time.
 
 use bentpipe_sim::{Network, NodeId};
+use bentpipe_tcp::Config;
+use bentpipe_types::Agent;
 
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
@@ -19,8 +21,9 @@ pub struct Outside {
 pub struct Closing(Run);
 
 impl Outside {
-    /// Builds the network. `outside` are the hosts that are attached, by index; flows with one end
-    /// inside are left out, too, and so are the probes of all flows.
+    /// Builds the network. `outside` are the hosts that are attached, by index, or have the agent that
+    /// `put` makes for them, given their TCP; flows with one end inside are left out, too, and so are the
+    /// probes of all flows.
     ///
     /// # Errors
     ///
@@ -29,6 +32,7 @@ impl Outside {
         scenario: &Scenario,
         options: &RunOptions,
         outside: &[usize],
+        mut put: impl FnMut(usize, Config) -> Option<Box<dyn Agent + Send>>,
     ) -> Result<Self, RunError> {
         let mut inside = scenario.clone();
         inside
@@ -36,7 +40,7 @@ impl Outside {
             .retain(|flow| !outside.contains(&flow.from) && !outside.contains(&flow.to));
         let probes = &mut inside.probes.series;
         probes.retain(|probe| matches!(probe.of, Series::Link(..)));
-        let (mut run, nodes) = Run::build(&inside, options, outside)?;
+        let (mut run, nodes) = Run::build(&inside, options, outside, &mut put)?;
         let network = run.exchange(None);
         Ok(Self {
             network,

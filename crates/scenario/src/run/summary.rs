@@ -257,7 +257,9 @@ impl FlowSummary {
 }
 
 impl LimitedSummary {
-    fn new(times: &LimitedTimes, ended: Time) -> Self {
+    /// Of a connection's sender that has been there until `ended`.
+    #[must_use]
+    pub fn new(times: &LimitedTimes, ended: Time) -> Self {
         let spent = |limit| times.spent(limit, ended).as_secs_f64();
         Self {
             slow_start: spent(Limit::SlowStart),
@@ -272,7 +274,9 @@ impl LimitedSummary {
 }
 
 impl RttSummary {
-    fn new(rtt: &RttStatistics) -> Self {
+    /// Of the round trips that a connection has measured.
+    #[must_use]
+    pub fn new(rtt: &RttStatistics) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         Self {
             min: ms(rtt.min()),
