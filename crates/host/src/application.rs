@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use bentpipe_tcp::Events;
-use bentpipe_types::{Endpoint, Time};
+use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::{Datagram, Desk, Realm, Report, SocketId};
 
@@ -26,9 +26,15 @@ pub trait Application<P: Realm>: Debug + Send {
     /// One of its connections has news.
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>);
 
-    /// A datagram has come for it.
-    fn on_datagram(&mut self, from: Endpoint, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
-        let _ = (from, datagram, desk);
+    /// A datagram has come for it, to this port of its host's.
+    fn on_datagram(
+        &mut self,
+        from: Endpoint,
+        to: u16,
+        datagram: Datagram,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        let _ = (from, to, datagram, desk);
     }
 
     /// [`next_deadline`](Self::next_deadline) has come.
@@ -42,8 +48,24 @@ pub trait Application<P: Realm>: Debug + Send {
         None
     }
 
-    /// What has come of it.
-    fn report(&self) -> Report {
+    /// When it had done all that it set out to do.
+    fn finished(&self) -> Option<Time> {
+        None
+    }
+
+    /// The time that it measured last: an answer's, a page's, a packet's delay.
+    fn latest(&self) -> Option<Span> {
+        None
+    }
+
+    /// Bytes of datagrams that it was given. (Those of connections, they count.)
+    fn datagram_bytes(&self) -> u64 {
+        0
+    }
+
+    /// What has come of it by now.
+    fn report(&self, now: Time) -> Report {
+        let _ = now;
         Report::default()
     }
 }

@@ -1,6 +1,8 @@
 //! Datagrams of applications: UDP.
 
-use bentpipe_types::{Endpoint, IpVersion, Packet, PacketRef, PacketStore, Seq, Time, filler};
+use bentpipe_types::{
+    ECHO_HEADER, Echo, Endpoint, IpVersion, Packet, PacketRef, PacketStore, Seq, Time, filler,
+};
 
 /// A datagram, as its application sees it.
 ///
@@ -33,12 +35,9 @@ impl Datagram {
         packets: &mut PacketStore,
     ) -> PacketRef {
         let mut record = Packet::datagram(source, destination, version, UDP);
-        let sent = self.sent.as_nanos();
         record.payload_length = self.length;
-        record.payload_offset = self.number;
-        // A datagram has no sequence numbers: their place is free.
-        record.sequence = Seq::new((sent >> 32) as u32);
-        record.acknowledgment = Seq::new(sent as u32);
+        self.write(&mut record);
+        let sent = self.sent.as_nanos();
         let packet = packets.insert(record);
         if with_bytes {
             packets.set_payload(packet, |payload| {
@@ -52,12 +51,36 @@ impl Datagram {
         packet
     }
 
+    /// Stored as an ICMP echo message.
+    pub(crate) fn insert_echo(
+        self,
+        echo: Echo,
+        source: Endpoint,
+        destination: Endpoint,
+        version: IpVersion,
+        packets: &mut PacketStore,
+    ) -> PacketRef {
+        let mut record = Packet::echo(source, destination, version, echo);
+        record.payload_length = ECHO_HEADER.saturating_add(self.length);
+        self.write(&mut record);
+        packets.insert(record)
+    }
+
+    fn write(self, record: &mut Packet) {
+        let sent = self.sent.as_nanos();
+        record.payload_offset = self.number;
+        // A datagram has no sequence numbers: their place is free.
+        record.sequence = Seq::new((sent >> 32) as u32);
+        record.acknowledgment = Seq::new(sent as u32);
+    }
+
     /// What a packet says.
     pub(crate) fn read(packet: PacketRef, packets: &PacketStore) -> Self {
         let record = packets.get(packet);
         let sent = u64::from(record.sequence.get()) << 32 | u64::from(record.acknowledgment.get());
+        let header = record.echo_kind().map_or(0, |_| ECHO_HEADER);
         let mut datagram = Self {
-            length: record.payload_length,
+            length: record.payload_length.saturating_sub(header),
             number: record.payload_offset,
             sent: Time::from_nanos(sent),
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Source, relay};
-use bentpipe_types::{Address, Ctx, Endpoint, RandomStream, Time};
+use bentpipe_types::{Address, Ctx, Echo, Endpoint, RandomStream, Time};
 
 use crate::table::{NOTHING, Sockets};
 use crate::{ApplicationId, Datagram, Realm, SocketId};
@@ -148,8 +148,57 @@ impl<P: Realm> Desk<'_, '_, P> {
         }
     }
 
+    /// The application's ports: the first and the last.
+    #[must_use]
+    pub fn ports(&self) -> (u16, u16) {
+        self.sockets.accounts[self.me.0 as usize]
+            .member
+            .ports
+            .bounds()
+    }
+
+    /// Connections of the application.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.sockets.accounts[self.me.0 as usize].sockets.len()
+    }
+
+    /// One of them, in the order in which they began; the last one is the latest.
+    #[must_use]
+    pub fn nth_connection(&self, index: usize) -> Option<SocketId> {
+        let account = &self.sockets.accounts[self.me.0 as usize];
+        let place = account.sockets.get(index)?;
+        Some(self.sockets.id_of(*place))
+    }
+
+    /// Sends an ICMP echo request: whoever gets it answers, and the answer comes as a datagram. False
+    /// where no way leads there.
+    pub fn ping(&mut self, remote: Endpoint, datagram: Datagram) -> bool {
+        let Some(egress) = self.sockets.routes.port_towards(remote.address) else {
+            return false;
+        };
+        let member = &self.sockets.accounts[self.me.0 as usize].member;
+        let source = Endpoint {
+            address: self.address(),
+            port: member.ports.bounds().0,
+        };
+        let remote = Endpoint { port: 0, ..remote };
+        let version = member.config.ip_version;
+        let packets = &mut *self.cx.packets;
+        let packet = datagram.insert_echo(Echo::Request, source, remote, version, packets);
+        self.cx.emit(egress, packet);
+        true
+    }
+
     /// Sends a datagram, from the first of the application's ports. False where no way leads there.
     pub fn send(&mut self, remote: impl Into<Remote>, datagram: Datagram) -> bool {
+        let member = &self.sockets.accounts[self.me.0 as usize].member;
+        let port = member.datagram_port.unwrap_or(member.ports.bounds().0);
+        self.send_from(port, remote, datagram)
+    }
+
+    /// Sends a datagram from this port. False where no way leads there.
+    pub fn send_from(&mut self, port: u16, remote: impl Into<Remote>, datagram: Datagram) -> bool {
         let Remote { endpoint, ip } = remote.into();
         let Some(egress) = self.sockets.routes.port_towards(endpoint.address) else {
             return false;
@@ -157,7 +206,7 @@ impl<P: Realm> Desk<'_, '_, P> {
         let member = &self.sockets.accounts[self.me.0 as usize].member;
         let source = Endpoint {
             address: self.address(),
-            port: member.datagram_port.unwrap_or(member.ports.bounds().0),
+            port,
         };
         let version = member.config.ip_version;
         let packets = &mut *self.cx.packets;

@@ -7,8 +7,8 @@ use bentpipe_tcp::{
     Config, Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, DropReason, Endpoint, Flags, Gauge, Holdings, IcmpError, PacketRef, Port,
-    Routes, Seq, StreamCheck, Time,
+    Address, Agent, Ctx, DropReason, Echo, Endpoint, Flags, Gauge, Holdings, IcmpError, PacketRef,
+    Port, Routes, Seq, Span, StreamCheck, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -217,17 +217,33 @@ impl<P: Realm> Host<P> {
         Some(statistics)
     }
 
-    /// Bytes delivered to an application, in order, over all of its connections.
+    /// Bytes delivered to an application: in order over all of its connections, and in datagrams.
     #[must_use]
     pub fn delivered(&self, application: ApplicationId) -> u64 {
         let Some(account) = self.account(application) else {
             return 0;
         };
+        let datagrams = self.datagram_bytes(application);
         let open = account.sockets.iter().filter_map(|at| self.sockets.at(*at));
         let connections = open.map(|slot| slot.socket.connection());
         let delivered = |connection: &Connection| connection.statistics().bytes_delivered;
         let retired = account.retired.as_deref().into_iter().chain(connections);
-        account.totals.bytes_delivered + retired.map(delivered).sum::<u64>()
+        datagrams + account.totals.bytes_delivered + retired.map(delivered).sum::<u64>()
+    }
+
+    /// Bytes delivered to an application in datagrams.
+    #[must_use]
+    pub fn datagram_bytes(&self, application: ApplicationId) -> u64 {
+        let application = self.applications.get(application.0 as usize);
+        let application = application.and_then(|application| application.as_deref());
+        application.map_or(0, Application::datagram_bytes)
+    }
+
+    /// The time that an application measured last.
+    #[must_use]
+    pub fn latest(&self, application: ApplicationId) -> Option<Span> {
+        let application = self.applications.get(application.0 as usize)?;
+        application.as_deref()?.latest()
     }
 
     /// Connections of an application that are open.
@@ -239,11 +255,11 @@ impl<P: Realm> Host<P> {
             .map(|slot| slot.socket.connection())
     }
 
-    /// What an application tells of itself.
+    /// What an application tells of itself by now.
     #[must_use]
-    pub fn report(&self, application: ApplicationId) -> Option<Report> {
+    pub fn report(&self, application: ApplicationId, now: Time) -> Option<Report> {
         let application = self.applications.get(application.0 as usize)?.as_deref()?;
-        Some(application.report())
+        Some(application.report(now))
     }
 
     /// Has this application nothing more to do of its own accord: it has begun, has no deadline, and
@@ -383,9 +399,15 @@ impl<P: Realm> Host<P> {
             self.on_icmp(quote.source.port, remote, quote.error, quote.sequence, cx);
             return;
         }
+        let echo = record.echo_kind();
+        if echo == Some(Echo::Request) {
+            self.answer(packet, cx);
+            return;
+        }
         let remote = Remote::from(record.source);
         let port = record.destination.port;
         let listening = self.listeners.get(&port);
+        let listening = listening.filter(|_| echo.is_none());
         let opener = || {
             let (_, (last, owner)) = self.openers.range(..=port).next_back()?;
             (port <= *last).then_some(*owner)
@@ -393,7 +415,7 @@ impl<P: Realm> Host<P> {
         let owner = listening
             .and_then(|listener| listener.taker.known(remote))
             .or_else(opener)
-            .filter(|_| record.protocol() == UDP);
+            .filter(|_| record.protocol() == UDP || echo.is_some());
         let Some(owner) = owner else {
             cx.discard(packet, DropReason::NoConnection);
             return;
@@ -407,10 +429,24 @@ impl<P: Realm> Host<P> {
                 current: NONE,
                 cx,
             };
-            application.on_datagram(record.source, datagram, &mut desk);
+            application.on_datagram(record.source, port, datagram, &mut desk);
             self.arm_application(owner);
         }
         self.look_at_touched(ROUNDS, cx);
+    }
+
+    /// RFC 1122 section 3.2.2.6: every host answers an echo request, whoever sent it.
+    fn answer(&mut self, request: PacketRef, cx: &mut Ctx<'_>) {
+        let record = *cx.packets.get(request);
+        let datagram = Datagram::read(request, cx.packets);
+        cx.packets.release(request);
+        let (source, destination) = (record.destination, record.source);
+        if let Some(egress) = self.sockets.routes.port_towards(destination.address) {
+            let version = record.ip_version();
+            let packets = &mut *cx.packets;
+            let reply = datagram.insert_echo(Echo::Reply, source, destination, version, packets);
+            cx.emit(egress, reply);
+        }
     }
 
     /// An ICMP error has come about a segment that some connection may have sent, from `local_port` to

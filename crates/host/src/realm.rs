@@ -20,7 +20,7 @@ pub trait Table<K>: Debug + Default + Send {
 }
 
 /// A payload, and how its connections are told apart.
-pub trait Realm: Payload {
+pub trait Realm: Payload + 'static {
     /// What a packet says of whose it is.
     type Key: Copy + PartialEq + Debug + Send;
     /// Where that is looked up.

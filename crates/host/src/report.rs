@@ -1,5 +1,7 @@
 //! What applications have to tell of themselves.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::RttStatistics;
 use bentpipe_types::{Span, Time};
 
@@ -14,6 +16,18 @@ pub struct Report {
     pub pages: Option<Pages>,
     /// Messages of a source of packets.
     pub messages: Option<Messages>,
+    /// Files transferred.
+    pub files: Option<Transfers>,
+    /// Mails handed over.
+    pub mails: Option<Transfers>,
+    /// Calls.
+    pub calls: Option<Calls>,
+    /// Video watched.
+    pub viewing: Option<Viewing>,
+    /// Echoes.
+    pub echoes: Option<Echoes>,
+    /// What a user did; empty of anything else.
+    pub activities: Vec<Activity>,
 }
 
 /// Answers to requests.
@@ -62,7 +76,188 @@ pub struct Messages {
     pub delays: RttStatistics,
 }
 
+/// Files or mails.
+#[derive(Clone, Debug, Default)]
+pub struct Transfers {
+    /// Those begun.
+    pub begun: u64,
+    /// Of those that came through: from the first command (of mail: the connection's opening) to the
+    /// reply that says so.
+    pub times: Vec<Span>,
+    /// Bytes of those, commands and replies not counted.
+    pub bytes: u64,
+}
+
+/// Echoes.
+#[derive(Clone, Debug, Default)]
+pub struct Echoes {
+    /// Requests sent.
+    pub sent: u64,
+    /// Those that were answered.
+    pub received: u64,
+    /// Bytes of data in the answers.
+    pub bytes: u64,
+    /// From request to answer.
+    pub times: RttStatistics,
+}
+
+/// Calls, in order of their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// Each once; one that no packet of has come through, too.
+    pub calls: Vec<Call>,
+}
+
+/// A call.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Call {
+    /// The flow's first is 0.
+    pub number: u64,
+    /// When it began.
+    pub start: Time,
+    /// How long its caller spoke; `None` of one that goes on.
+    pub lasts: Option<Span>,
+    /// Packets of it that were to be sent each way; `None` of one without an end.
+    pub packets: Option<u64>,
+    /// What the one who was called heard.
+    pub there: Option<Heard>,
+    /// What the caller heard.
+    pub back: Option<Heard>,
+}
+
+/// How a call sounded at one end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Heard {
+    /// Packets that there were, or should have been.
+    pub packets: u64,
+    /// Those that did not come.
+    pub lost: u64,
+    /// Those that came too late to be played.
+    pub late: u64,
+    /// From mouth to ear: packet, codec, network and jitter buffer; `None` where nothing came.
+    pub delay: Option<Span>,
+    /// RFC 3550's interarrival jitter, at the end.
+    pub jitter: Span,
+    /// R of ITU-T G.107.
+    pub rating: f64,
+    /// The mean opinion score that goes with it.
+    pub opinion: f64,
+}
+
+/// Video watched.
+#[derive(Clone, Debug, Default)]
+pub struct Viewing {
+    /// From pressing play to the first picture, of each video that got so far.
+    pub start_ups: Vec<Span>,
+    /// Times it stopped for want of data.
+    pub stalls: u64,
+    /// How long in all.
+    pub stalled: Span,
+    /// How long it played.
+    pub played: Span,
+    /// Segments fetched.
+    pub segments: u64,
+    /// Bits of them, at their rate.
+    pub bits: f64,
+    /// Times another rate was chosen.
+    pub switches: u64,
+    /// The rate chosen last.
+    pub last_rate: u64,
+    /// Seconds of video in those segments.
+    pub fetched: Span,
+}
+
+/// What a user did of one application.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Activity {
+    /// The application, as the mix calls it.
+    pub name: Arc<str>,
+    /// Times it was begun.
+    pub begun: u64,
+    /// Times it came to its end.
+    pub finished: u64,
+    /// Times it could not.
+    pub failed: u64,
+}
+
+/// Both, if both have it.
+fn join<T>(one: &mut Option<T>, other: Option<T>, add: impl FnOnce(&mut T, T)) {
+    match (one.as_mut(), other) {
+        (Some(one), Some(other)) => add(one, other),
+        (None, other) => *one = other,
+        (Some(_), None) => {}
+    }
+}
+
+impl Messages {
+    fn absorb(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.bytes += other.bytes;
+        self.delays.add(&other.delays);
+    }
+}
+
+impl Transfers {
+    fn absorb(&mut self, other: &Self) {
+        self.begun += other.begun;
+        self.times.extend(&other.times);
+        self.bytes += other.bytes;
+    }
+}
+
+impl Echoes {
+    fn absorb(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.bytes += other.bytes;
+        self.times.add(&other.times);
+    }
+}
+
+impl Viewing {
+    fn absorb(&mut self, other: &Self) {
+        self.start_ups.extend(&other.start_ups);
+        self.stalls += other.stalls;
+        self.stalled += other.stalled;
+        self.played += other.played;
+        self.segments += other.segments;
+        self.bits += other.bits;
+        self.switches += other.switches;
+        self.last_rate = other.last_rate;
+        self.fetched += other.fetched;
+    }
+}
+
 impl Report {
+    /// Takes in what another application of the same end tells.
+    pub fn absorb(&mut self, other: Self) {
+        self.finished = self.finished.max(other.finished);
+        join(&mut self.responses, other.responses, |all, more| {
+            all.asked += more.asked;
+            all.times.extend(more.times);
+        });
+        join(&mut self.pages, other.pages, |all, more| {
+            all.begun += more.begun;
+            all.loaded.extend(more.loaded);
+        });
+        join(&mut self.messages, other.messages, |all, more| {
+            all.absorb(&more);
+        });
+        join(&mut self.files, other.files, |all, more| all.absorb(&more));
+        join(&mut self.mails, other.mails, |all, more| all.absorb(&more));
+        join(&mut self.calls, other.calls, |all, more| {
+            all.calls.extend(more.calls);
+        });
+        join(&mut self.viewing, other.viewing, |all, more| {
+            all.absorb(&more);
+        });
+        join(&mut self.echoes, other.echoes, |all, more| {
+            all.absorb(&more);
+        });
+        self.activities.extend(other.activities);
+    }
+
     /// What both ends of a flow tell, as one.
     #[must_use]
     pub fn of_both(opener: Self, server: Self) -> Self {
@@ -73,11 +268,27 @@ impl Report {
             }),
             (one, other) => one.or(other),
         };
+        let calls = opener.calls.map(|mut calls| {
+            calls.calls.sort_by_key(|call| call.number);
+            let heard = server.calls.unwrap_or_default().calls;
+            for call in &mut calls.calls {
+                let there = heard.iter().filter(|there| there.number == call.number);
+                let there = there.filter_map(|there| there.there).next_back();
+                call.there = there.or(call.there);
+            }
+            calls
+        });
         Self {
             finished: opener.finished.or(server.finished),
             responses: opener.responses.or(server.responses),
             pages: opener.pages.or(server.pages),
             messages,
+            files: opener.files.or(server.files),
+            mails: opener.mails.or(server.mails),
+            calls,
+            viewing: opener.viewing.or(server.viewing),
+            echoes: opener.echoes.or(server.echoes),
+            activities: opener.activities,
         }
     }
 }

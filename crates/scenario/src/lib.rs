@@ -49,10 +49,11 @@ pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window}
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    ApplicationSummary, CaptureRequest, Closing, Counted, CountersSummary, FlowSummary,
-    GatewaySummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside,
-    PageSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
-    RunOptions, RunOutput, Summary,
+    ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, Closing, Counted,
+    CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary, HeardSummary,
+    LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary, Quantiles,
+    RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
+    TransfersSummary, VideoSummary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,

@@ -8,6 +8,7 @@ mod gateways;
 mod hybrid;
 pub mod limits;
 mod links;
+mod mixes;
 mod nodes;
 mod probes;
 mod queue;
@@ -41,7 +42,8 @@ pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Sc
         custom,
     };
     let nodes = nodes::resolve(file, &around)?;
-    let flows = flows::resolve(&file.flows, &node_names, duration)?;
+    let mixes = mixes::resolve(&file.mixes)?;
+    let flows = flows::resolve(&file.flows, &node_names, &mixes, duration)?;
     flows::check_routes(&file.flows, &node_names, &nodes, &links)?;
     let probes = probes::resolve(
         &file.probes,

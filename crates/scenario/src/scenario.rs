@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_link::BurstSettings;
-use bentpipe_sim::Traffic;
+use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
@@ -248,14 +248,19 @@ pub struct Flow {
     pub from: usize,
     /// The host that it speaks to, by index; another one.
     pub to: usize,
-    /// When it opens the connection; before the end.
+    /// When it begins; before the end. Where `wait` says so, later.
     pub start: Time,
+    /// How long after the one before it of the same table, or the first of them after `start`, it begins:
+    /// each run draws that anew.
+    pub wait: Option<Distribution>,
+    /// The table that it is of.
+    pub table: Arc<str>,
     /// What it sends.
     pub app: App,
 }
 
 /// What a flow does.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum App {
     /// One transfer from the host that opens: as much as TCP takes.
     Bulk {
@@ -264,6 +269,8 @@ pub enum App {
     },
     /// Anything else.
     Other(AppKind, Traffic),
+    /// A user of the mix of this name.
+    Mix(Arc<str>, Traffic),
 }
 
 /// What to record over time.
@@ -312,7 +319,9 @@ impl Series {
                 | FlowSeries::Delivered
                 | FlowSeries::PeerWindow => "B",
                 FlowSeries::Goodput | FlowSeries::PacingRate => "bit/s",
-                FlowSeries::SmoothedRtt | FlowSeries::RetransmissionTimeout => "s",
+                FlowSeries::SmoothedRtt
+                | FlowSeries::RetransmissionTimeout
+                | FlowSeries::ResponseTime => "s",
             },
             Self::Link(_, _, series) => match series {
                 LinkSeries::Queue
@@ -369,6 +378,8 @@ words! {
         PacingRate = "pacing_rate",
         /// The window that the receiver last advertised.
         PeerWindow = "peer_window",
+        /// The time that its application measured last: an answer's, a page's, a packet's delay.
+        ResponseTime = "response_time",
     }
 }
 

@@ -11,6 +11,7 @@ mod gateway;
 pub(crate) mod hints;
 mod json;
 mod link;
+mod mix;
 mod named;
 mod node;
 mod probe;
@@ -29,13 +30,15 @@ pub use congestion::{
     InitialThreshold,
 };
 pub use flow::{
-    AppFile, AppKind, DirectionName, FlowFile, HttpName, PageName, TlsName, TransportName,
+    AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,
+    PageName, TlsName, TransportName,
 };
 pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };
 pub use json::{json_schema, results_schema};
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile};
+pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;
 pub use probe::ProbesFile;
@@ -70,6 +73,9 @@ pub struct ScenarioFile {
     pub links: Named<LinkFile>,
     /// Who sends what to whom.
     pub flows: Named<FlowFile>,
+    /// What users do who do not one thing all the time, by name.
+    #[serde(default)]
+    pub mixes: Named<MixFile>,
     /// What to record over time. Totals are always kept.
     #[serde(default)]
     pub probes: ProbesFile,

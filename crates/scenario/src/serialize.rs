@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use bentpipe_types::Span;
 
 use crate::quantity::{DelayedAck, Interval, QueueLimit, RandomLength, RandomSize, Window};
-use crate::schema::GatewayKind;
+use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
     Probes, Queue, QueueRule, RandomErrors, Scenario, SplitGateway, TcpSettings, TrafficClass,
@@ -326,17 +326,55 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
         "from": name_of(flow.from),
         "to": name_of(flow.to),
         "start_s": flow.start.as_secs_f64(),
+        "wait": flow.wait.map(|wait| RandomLength(wait).to_string()),
+        "table": flow.table.as_ref(),
         "app": app,
     })
 }
 
 fn app(app: &App) -> Value {
-    let (kind, traffic) = match app {
+    match app {
         App::Bulk { size } => {
-            return json!({ "kind": "bulk", "size_bytes": size.map(bentpipe_types::Bytes::get) });
+            json!({ "kind": "bulk", "size_bytes": size.map(bentpipe_types::Bytes::get) })
         }
-        App::Other(kind, traffic) => (kind, traffic),
-    };
+        App::Other(kind, traffic) => of_kind(json!(kind), traffic),
+        App::Mix(name, Traffic::Mix(mix)) => {
+            let share = |share: &applications::Share| {
+                json!({
+                    "name": share.name.as_ref(),
+                    "share": share.weight,
+                    "app": of_kind(json!(kind_of(&share.traffic)), &share.traffic),
+                })
+            };
+            json!({
+                "kind": "mix",
+                "mix": name.as_ref(),
+                "pause": RandomLength(mix.pause).to_string(),
+                "shares": mix.shares.iter().map(share).collect::<Vec<_>>(),
+            })
+        }
+        App::Mix(name, _) => json!({ "kind": "mix", "mix": name.as_ref() }),
+    }
+}
+
+/// The kind of what a user does.
+fn kind_of(traffic: &Traffic) -> Option<AppKind> {
+    Some(match traffic {
+        Traffic::Bulk(_) => AppKind::Bulk,
+        Traffic::RequestResponse(_) => AppKind::RequestResponse,
+        Traffic::Web(_) => AppKind::Web,
+        Traffic::Packets(_) => AppKind::Packets,
+        Traffic::Ftp(_) => AppKind::Ftp,
+        Traffic::Mail(_) => AppKind::Mail,
+        Traffic::Voice(_) => AppKind::Voice,
+        Traffic::Video(_) => AppKind::Video,
+        Traffic::Ping(_) => AppKind::Ping,
+        Traffic::Mix(_) => return None,
+    })
+}
+
+/// An application's settings, and its kind.
+fn of_kind(kind: Value, traffic: &Traffic) -> Value {
     let mut data = match traffic {
         Traffic::Bulk(bulk) => json!({
             "size_bytes": bulk.size,
@@ -392,9 +430,56 @@ fn app(app: &App) -> Value {
             "off": packets.bursts.map(|(_, off)| RandomLength(off).to_string()),
             "lasts_s": packets.lasts.map(bentpipe_types::Span::as_secs_f64),
         }),
+        Traffic::Ftp(ftp) => json!({
+            "mode": match ftp.mode {
+                applications::FtpMode::Passive => "passive",
+                applications::FtpMode::Active => "active",
+            },
+            "direction": match ftp.direction {
+                applications::Direction::Upload => "upload",
+                _ => "download",
+            },
+            "size": RandomSize(ftp.size).to_string(),
+            "pause": RandomLength(ftp.pause).to_string(),
+            "files": ftp.count,
+        }),
+        Traffic::Mail(mail) => json!({
+            "size": RandomSize(mail.size).to_string(),
+            "pause": RandomLength(mail.pause).to_string(),
+            "mails": mail.count,
+            "pipelining": mail.pipelining,
+        }),
+        Traffic::Voice(voice) => json!({
+            "codec": match voice.codec {
+                applications::Codec::G711 => "g711",
+                applications::Codec::G729 => "g729",
+            },
+            "packet_s": voice.packet.as_secs_f64(),
+            "jitter_buffer_s": voice.jitter_buffer.as_secs_f64(),
+            "lasts": voice.lasts.map(|lasts| RandomLength(lasts).to_string()),
+            "pause": RandomLength(voice.pause).to_string(),
+            "calls": voice.count,
+        }),
+        Traffic::Video(video) => json!({
+            "segment_s": video.segment.as_secs_f64(),
+            "ladder_bps": video.ladder.as_ref(),
+            "buffer_s": video.buffer.as_secs_f64(),
+            "start_up_s": video.start_up.as_secs_f64(),
+            "lasts_s": video.lasts.map(bentpipe_types::Span::as_secs_f64),
+        }),
+        Traffic::Ping(ping) => json!({
+            "protocol": match ping.by {
+                applications::EchoBy::Icmp => "icmp",
+                applications::EchoBy::Udp => "udp",
+            },
+            "size_bytes": ping.size,
+            "interval_s": ping.interval.as_secs_f64(),
+            "requests": ping.count,
+        }),
+        Traffic::Mix(_) => json!({}),
     };
     if let Value::Object(data) = &mut data {
-        data.insert("kind".to_owned(), json!(kind));
+        data.insert("kind".to_owned(), kind);
     }
     data
 }

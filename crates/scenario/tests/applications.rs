@@ -195,3 +195,255 @@ fn a_resolved_application_says_all_of_itself() {
         assert!(app.get(key).is_some(), "{app}");
     }
 }
+
+/// server and users over a satellite, with these tables.
+fn users(tables: &str) -> Result<Scenario, String> {
+    let text = format!(
+        r#"
+name = "office"
+duration = "300 s"
+seed = 7
+[hosts.server]
+[hosts.users]
+count = 12
+[hosts.one]
+[gateways.hub]
+[links.lan]
+between = ["users", "hub"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links.own]
+between = ["one", "hub"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links.satellite]
+between = ["hub", "server"]
+rate = "50 Mbit/s"
+delay = "250 ms"
+{tables}
+"#
+    );
+    Scenario::parse(&text, "office.toml", &[]).map_err(|error| error.to_string())
+}
+
+fn summary(scenario: &Scenario) -> Value {
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    serde_json::to_value(&output.summary).expect("it is JSON")
+}
+
+#[test]
+fn users_do_what_is_in_their_mix_and_make_a_line_each_and_a_group() {
+    let scenario = users(
+        r#"
+[mixes.office]
+web = { share = 0.7, app = { kind = "web", page = "3gpp" } }
+mail = 0.2
+voice = 0.1
+pause = "exponential(5 s)"
+[flows.office]
+from = "users"
+to = "server"
+mix = "office"
+spacing = "exponential(1 s)"
+"#,
+    );
+    let json = summary(&scenario.expect("it is understood"));
+    let flows = json["flows"].as_array().expect("flows");
+    let names: Vec<_> = flows
+        .iter()
+        .filter_map(|flow| flow["name"].as_str())
+        .collect();
+    assert_eq!(
+        (names.len(), names[0], names[11]),
+        (12, "office-1", "office-12")
+    );
+    let starts: Vec<_> = flows
+        .iter()
+        .filter_map(|flow| flow["start_s"].as_f64())
+        .collect();
+    assert!(
+        starts.is_sorted() && starts[0] > 0.0 && starts[11] > 3.0,
+        "{starts:?}"
+    );
+    let group = &json["groups"][0];
+    assert_eq!(
+        (&group["name"], &group["flows"]),
+        (&"office".into(), &12.into())
+    );
+    let sum = |of: &dyn Fn(&Value) -> u64| flows.iter().map(of).sum::<u64>();
+    let pages = sum(&|flow| flow["pages"].as_array().map_or(0, Vec::len) as u64);
+    assert_eq!(group["pages_loaded"], pages);
+    assert!(pages > 100, "{pages}");
+    assert_eq!(
+        group["bytes_delivered"],
+        sum(&|flow| flow["bytes_delivered"].as_u64().unwrap_or(0))
+    );
+    let percentiles = group["page_load_ms"]["percentiles"]
+        .as_array()
+        .expect("of a group");
+    assert_eq!(percentiles.len(), 101);
+    for (activity, share) in group["activities"]
+        .as_array()
+        .expect("a mix")
+        .iter()
+        .zip([0.7, 0.2, 0.1])
+    {
+        assert_eq!(activity["failed"], 0, "{activity}");
+        assert!(
+            activity["begun"].as_f64() > Some(share * 100.0),
+            "{activity}"
+        );
+    }
+    assert!(group["call_mos"]["mean"].as_f64() > Some(3.5));
+}
+
+#[test]
+fn flows_start_as_a_poisson_process_that_each_seed_draws_anew() {
+    let scenario = users(
+        r#"
+[flows.asks]
+from = "one"
+to = "server"
+count = 400
+spacing = "exponential(500 ms)"
+start = "10 s"
+app = { kind = "ping", requests = 1 }
+"#,
+    );
+    let scenario = scenario.expect("it is understood");
+    let starts = |seed| {
+        let options = RunOptions {
+            seed: Some(seed),
+            ..RunOptions::default()
+        };
+        let output = scenario.run(&options).expect("it runs");
+        let flows = output.summary.flows.iter();
+        flows.map(|flow| flow.start_s).collect::<Vec<_>>()
+    };
+    let (one, other) = (starts(1), starts(2));
+    assert_ne!(one, other);
+    assert_eq!(one, starts(1));
+    let mut gaps: Vec<f64> = one.windows(2).map(|two| two[1] - two[0]).collect();
+    gaps.push(one[0] - 10.0);
+    assert!(gaps.iter().all(|gap| *gap >= 0.0));
+    // 400 gaps: the mean within four of its standard deviations of 0.5 s, and a variance like an exponential's.
+    let mean = gaps.iter().sum::<f64>() / 400.0;
+    assert!((mean - 0.5).abs() < 0.1, "{mean}");
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 400.0;
+    assert!((0.15..0.4).contains(&variance), "{variance}");
+}
+
+#[test]
+fn users_that_make_no_sense_are_refused() {
+    let flow = |keys: &str| format!("[flows.f]\nfrom = \"users\"\nto = \"server\"\n{keys}\n");
+    let ping = r#"app = { kind = "ping" }"#;
+    for (tables, message) in [
+        (
+            flow(r#"mix = "offce""#) + "[mixes.office]\nweb = 1\n",
+            r#"flows.f.mix: no mix is named "offce"; did you mean "office"?"#,
+        ),
+        (
+            flow(r#"mix = "office""#),
+            "flows.f.mix: no mix is named \"office\"; expected a table such as [mixes.office]",
+        ),
+        (
+            flow(""),
+            "flows.f.app: missing; expected an application such as",
+        ),
+        (
+            flow(&format!("{ping}\nmix = \"m\"")) + "[mixes.m]\nweb = 1\n",
+            "flows.f.mix: has no effect: `app` says what the flow does",
+        ),
+        (
+            flow(&format!("{ping}\ncount = 3")),
+            "flows.f.count: expected none: the hosts of one of its ends have a count",
+        ),
+        (
+            flow(ping) + "[mixes.m]\nwebb = 1\n",
+            r#"mixes.m.webb: no application is named "webb": did you mean "web"?"#,
+        ),
+        (
+            flow(ping) + "[mixes.m]\nweb = 0\n",
+            "mixes.m.web: expected a share above 0, got 0.0",
+        ),
+        (
+            flow(ping) + "[mixes.m]\nweb = \"often\"\n",
+            r#"mixes.m.web: expected a share such as 0.7, or { share = 0.7, app = { ... } }, got "often""#,
+        ),
+        (
+            flow(ping) + "[mixes.m]\nbulk = 1\n",
+            "mixes.m.bulk.app.size: missing; expected one: what users do has to come to an end",
+        ),
+        (
+            flow(ping) + "[mixes.m]\n",
+            "mixes.m: expected 1 to 32 applications and their shares: web = 0.7",
+        ),
+        (
+            flow(ping)
+                + "[mixes.m]\nvoice = 1\nradio = { share = 1, app = { kind = \"voice\" } }\n",
+            r#"mixes.m.radio: expected one application over UDP or ICMP of its kind, and there is "voice""#,
+        ),
+    ] {
+        let error = users(&tables).err().unwrap_or_default();
+        assert!(error.contains(message), "{tables}\n{error}\n{message}");
+    }
+}
+
+#[test]
+fn services_are_in_the_results() {
+    let ftp = flow(r#"{ kind = "ftp", mode = "active", size = "1 MB", files = 2 }"#);
+    assert_eq!(
+        (&ftp["outcome"], &ftp["files"]["count"]),
+        (&"finished".into(), &2.into())
+    );
+    let mail = flow(r#"{ kind = "mail", mails = 2, pause = "1 s", pipelining = true }"#);
+    assert_eq!(
+        (&mail["outcome"], &mail["mails"]["count"]),
+        (&"finished".into(), &2.into())
+    );
+    let ping = flow(r#"{ kind = "ping", protocol = "udp", requests = 5 }"#);
+    assert_eq!(
+        (&ping["outcome"], &ping["echoes"]["count"]),
+        (&"finished".into(), &5.into())
+    );
+    let rtt = ping["echoes"]["time_ms"]["max"].as_f64().expect("a number");
+    assert!((600.0..600.1).contains(&rtt), "{rtt}");
+    let voice =
+        flow(r#"{ kind = "voice", codec = "g729", lasts = "10 s", calls = 2, pause = "1 s" }"#);
+    let calls = voice["calls"].as_array().expect("calls");
+    assert_eq!((&voice["outcome"], calls.len()), (&"finished".into(), 2));
+    // 93.2 - 0.024 * 385 - 0.11 * (385 - 177.3) - 11
+    let rating = calls[0]["back"]["rating"].as_f64().expect("a number");
+    assert!((rating - 50.11).abs() < 0.1, "{rating}");
+    let video = flow(r#"{ kind = "video", lasts = "60 s" }"#);
+    assert_eq!(
+        (&video["outcome"], &video["video"]["segments"]),
+        (&"finished".into(), &15.into())
+    );
+    assert_eq!(video["video"]["played_s"], 60.0);
+    for (app, message) in [
+        (
+            r#"{ kind = "ftp", direction = "both" }"#,
+            r#"direction: expected "download" or "upload": a file goes one way"#,
+        ),
+        (
+            r#"{ kind = "voice", calls = 3 }"#,
+            "calls: has no effect: a call without a length (lasts) has no end",
+        ),
+        (
+            r#"{ kind = "voice", packet = "1 s" }"#,
+            r#"packet: expected "10 ms" to "200 ms", got "1 s""#,
+        ),
+        (
+            r#"{ kind = "video", ladder = ["2 Mbit/s", "1 Mbit/s"] }"#,
+            "ladder: expected 1 to 32 rates, each above the one before it",
+        ),
+        (
+            r#"{ kind = "ping", interval = "exponential(1 s)" }"#,
+            "interval: expected one length of time, not a random one",
+        ),
+    ] {
+        let error = scenario(app).err().unwrap_or_default();
+        assert!(error.contains(message), "{app}:\n{error}\n{message}");
+    }
+}

@@ -460,8 +460,8 @@ fn words() {
         ),
         (
             r#""bulk""#,
-            r#""voice""#,
-            r#"geo.toml:29: flows.download.app.kind: "voice" is not built yet; built: "bulk", "request-response", "web", "packets""#,
+            r#""voices""#,
+            r#"geo.toml:29: flows.download.app.kind: expected one of "bulk", "request-response", "web", "packets", "ftp", "mail", "voice", "video", "ping", got "voices"; did you mean "voice"?"#,
         ),
     ]);
 }

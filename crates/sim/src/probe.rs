@@ -29,11 +29,13 @@ pub enum FlowQuantity {
     PacingRate,
     /// The window that the receiver last advertised to the sender.
     PeerWindow,
+    /// The time that its application measured last: an answer's, a page's, a packet's delay.
+    ResponseTime,
 }
 
 impl FlowQuantity {
     /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str, &'static str); 13] = [
         (Self::CongestionWindow, "congestion_window", "B"),
         (Self::SlowStartThreshold, "slow_start_threshold", "B"),
         (Self::InFlight, "in_flight", "B"),
@@ -46,6 +48,7 @@ impl FlowQuantity {
         (Self::RetransmissionTimeout, "retransmission_timeout", "s"),
         (Self::PacingRate, "pacing_rate", "bit/s"),
         (Self::PeerWindow, "peer_window", "B"),
+        (Self::ResponseTime, "response_time", "s"),
     ];
 
     /// Is it read at the receiving host?
@@ -110,6 +113,8 @@ impl LinkQuantity {
 pub enum ProbeTarget {
     /// A flow, by its index.
     Flow(usize, FlowQuantity),
+    /// The goodput of several flows together, from this index on so many.
+    Goodput(usize, usize),
     /// A link direction, by its index.
     Direction(usize, LinkQuantity),
     /// A node, by its index, and one of its gauges.

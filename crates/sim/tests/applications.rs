@@ -1,87 +1,17 @@
 //! Applications against what they should do by hand: a page's round trips counted, a queue's mean wait by
 //! formula, and, whatever the network loses, as many answers as requests.
 
+mod two_hosts;
+
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
     BulkSettings, Direction, Http, PacketsSettings, PageModel, RequestResponseSettings, Tls,
     Transport, WebSettings,
 };
-use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
-use bentpipe_sim::{
-    FlowOutcome, FlowSettings, FlowState, LinkSettings, Network, NetworkBuilder, Outcome, Traffic,
-};
-use bentpipe_tcp::{Config, SlowStartKind};
-use bentpipe_types::{BitRate, RandomStream, Span, Time};
+use bentpipe_sim::{FlowOutcome, FlowState, Traffic};
+use bentpipe_types::Span;
 use proptest::prelude::*;
-
-#[derive(Clone, Copy)]
-struct Path {
-    rate: u64,
-    delay: Span,
-    loss: f64,
-    seed: u64,
-}
-
-const IDLE: Path = Path {
-    rate: 100_000_000_000,
-    delay: Span::from_millis(300),
-    loss: 0.0,
-    seed: 1,
-};
-
-/// left - right, with these flows from left to right.
-fn network(path: Path, flows: &[(&str, Traffic)]) -> Network {
-    let mut builder = NetworkBuilder::new(path.seed);
-    let left = builder.host("left");
-    let right = builder.host("right");
-    let way = |way: &str| {
-        let luck = RandomStream::new(path.seed, way, "errors");
-        BitRate::new(path.rate).map(|rate| Settings {
-            rate,
-            delay: path.delay,
-            queue: DropTail {
-                limit: Limit::Packets(1_000_000),
-            }
-            .into(),
-            ends: Ends::default(),
-            changes: None,
-            errors: vec![ErrorModel::packet_loss(path.loss, luck)],
-            redundancy: 1.0,
-        })
-    };
-    let link = LinkSettings {
-        name: "link".to_owned(),
-        forward: way("forward"),
-        backward: way("return"),
-    };
-    builder.link(left, right, link);
-    let config = Config {
-        delayed_ack: None,
-        initial_window: 10,
-        mss: 1448,
-        slow_start: SlowStartKind::Standard,
-        ..Config::default()
-    };
-    for (name, traffic) in flows {
-        builder.flow(FlowSettings {
-            name: (*name).to_owned(),
-            from: left,
-            to: right,
-            start: Span::ZERO,
-            application: *traffic,
-            sender: config.clone(),
-            receiver: config.clone(),
-        });
-    }
-    builder.build().expect("it fits together")
-}
-
-fn run(path: Path, flows: &[(&str, Traffic)], seconds: u64) -> Outcome {
-    let mut network = network(path, flows);
-    network.run_until(Time::ZERO + Span::from_secs(seconds));
-    assert_eq!(network.violations(), []);
-    network.outcome()
-}
+use two_hosts::{IDLE, Path, run};
 
 fn page(http: Http, tls: Tls, resumption: bool) -> WebSettings {
     WebSettings {

@@ -61,7 +61,63 @@ const QUOTE_V4: u16 = 8 + 20 + 8;
 /// The same for IPv6.
 const QUOTE_V6: u16 = 8 + 40 + 8;
 
+/// An ICMP echo message (RFC 792, RFC 4443 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Echo {
+    /// Whoever gets it answers.
+    Request,
+    /// The answer.
+    Reply,
+}
+
+/// Bytes of an echo message's own header: type, code, checksum, identifier, sequence number.
+pub const ECHO_HEADER: u16 = 8;
+
+/// What a packet that says no error may say, beyond the numbers of [`kind_of`].
+const ECHO_REQUEST: u32 = 64;
+const ECHO_REPLY: u32 = 65;
+
 impl Packet {
+    /// An ICMP echo message. Its identifier is the port of the end that asked, which the other end's
+    /// port, having none, doesn't disturb; what it carries beyond its header is for the maker to say.
+    #[must_use]
+    pub fn echo(source: Endpoint, destination: Endpoint, version: IpVersion, echo: Echo) -> Self {
+        let protocol = match version {
+            IpVersion::V4 => ICMP,
+            IpVersion::V6 => ICMP_V6,
+        };
+        let mut packet = Self::datagram(source, destination, version, protocol);
+        packet.payload_length = ECHO_HEADER;
+        let kind = match echo {
+            Echo::Request => ECHO_REQUEST,
+            Echo::Reply => ECHO_REPLY,
+        };
+        packet.set_said(kind, 0);
+        packet
+    }
+
+    /// Which echo message it is, if it is one that was made in the network.
+    #[must_use]
+    pub fn echo_kind(&self) -> Option<Echo> {
+        if self.is_tcp() || !matches!(self.protocol(), ICMP | ICMP_V6) {
+            return None;
+        }
+        match self.said().0 {
+            ECHO_REQUEST => Some(Echo::Request),
+            ECHO_REPLY => Some(Echo::Reply),
+            _ => None,
+        }
+    }
+
+    /// The identifier of an echo message: the port of the end that asked.
+    #[must_use]
+    pub fn echo_identifier(&self) -> u16 {
+        match self.echo_kind() {
+            Some(Echo::Reply) => self.destination.port,
+            _ => self.source.port,
+        }
+    }
+
     /// An ICMP error from `router` about a segment; to where that came from. `None`: there is to be none
     /// about what is no segment (RFC 1122 section 3.2.2: least of all about an ICMP error).
     #[must_use]
@@ -141,6 +197,28 @@ const fn error_of(kind: u32, mtu: u32) -> Option<IcmpError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_echo_is_no_error_and_an_error_no_echo() {
+        let end = |address, port| Endpoint {
+            address: Address(address),
+            port,
+        };
+        for version in [IpVersion::V4, IpVersion::V6] {
+            let request = Packet::echo(end(1, 77), end(2, 0), version, Echo::Request);
+            let reply = Packet::echo(end(2, 0), end(1, 77), version, Echo::Reply);
+            for (packet, kind) in [(request, Echo::Request), (reply, Echo::Reply)] {
+                assert_eq!(packet.echo_kind(), Some(kind));
+                assert_eq!(packet.echo_identifier(), 77);
+                assert_eq!(packet.icmp_quote(), None);
+                assert!(!packet.is_tcp());
+            }
+            let segment = Packet::new(end(7, 40_000), end(8, 80), version);
+            let error = Packet::icmp_error(Address(3), &segment, IcmpError::TimeExceeded);
+            assert_eq!(error.and_then(|error| error.echo_kind()), None);
+            assert_eq!(segment.echo_kind(), None);
+        }
+    }
 
     #[test]
     fn what_is_said_of_a_segment_comes_back() {

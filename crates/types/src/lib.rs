@@ -32,7 +32,7 @@ pub use agent::{
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
 pub use distribution::Distribution;
-pub use icmp::{IcmpError, IcmpQuote};
+pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };

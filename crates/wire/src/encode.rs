@@ -145,6 +145,10 @@ impl<A: Addressing> Encoder<A> {
             debug_assert_eq!(bytes.len(), start + carried, "what an error's length says");
             return Ok(());
         }
+        if packet.echo_kind().is_some() {
+            icmp::write_echo(packet, (source, destination), carried, bytes);
+            return Ok(());
+        }
         if udp {
             for word in [
                 packet.source.port,

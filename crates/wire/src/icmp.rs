@@ -1,11 +1,11 @@
-//! ICMP errors (RFC 792, RFC 4443): their bytes.
+//! ICMP errors and echo messages (RFC 792, RFC 4443): their bytes.
 
 use std::net::IpAddr;
 
-use bentpipe_types::{IcmpError, IcmpQuote};
+use bentpipe_types::{ECHO_HEADER, Echo, IcmpError, IcmpQuote, Packet};
 
 use crate::checksum::Sum;
-use crate::{Ipv4Header, Ipv6Header, ipv6};
+use crate::{Ipv4Header, Ipv6Header, ipv6, payload};
 
 /// IANA protocol numbers.
 const TCP: u8 = 6;
@@ -78,9 +78,39 @@ pub(crate) fn write(
         bytes.extend_from_slice(&port.to_be_bytes());
     }
     bytes.extend_from_slice(&quote.sequence.get().to_be_bytes());
-    let sum = if v6 {
+    put_checksum(outer, start, bytes);
+}
+
+/// Appends what follows the IP header of an echo message (RFC 792; RFC 4443 sections 4.1 and 4.2) of
+/// `length` bytes between `ends`. Its sequence number is what its maker numbers it with, modulo 65,536; its
+/// data are filler.
+pub(crate) fn write_echo(
+    packet: &Packet,
+    ends: (IpAddr, IpAddr),
+    length: usize,
+    bytes: &mut Vec<u8>,
+) {
+    let start = bytes.len();
+    let kind = match (packet.echo_kind(), ends.0.is_ipv6()) {
+        (Some(Echo::Reply), false) => 0,
+        (_, false) => 8,
+        (Some(Echo::Reply), true) => 129,
+        (_, true) => 128,
+    };
+    bytes.extend_from_slice(&[kind, 0, 0, 0]);
+    bytes.extend_from_slice(&packet.echo_identifier().to_be_bytes());
+    bytes.extend_from_slice(&(packet.payload_offset as u16).to_be_bytes());
+    debug_assert_eq!(bytes.len() - start, usize::from(ECHO_HEADER));
+    bytes.resize(start + length.max(usize::from(ECHO_HEADER)), 0);
+    payload::fill(0, &mut bytes[start + usize::from(ECHO_HEADER)..]);
+    put_checksum(ends, start, bytes);
+}
+
+/// The checksum of the ICMP message from `start` on; ICMPv6's is over addresses, too.
+fn put_checksum(ends: (IpAddr, IpAddr), start: usize, bytes: &mut [u8]) {
+    let sum = if ends.0.is_ipv6() {
         let length = bytes.len() - start;
-        Sum::default().pseudo_header_of(ICMP_V6, outer.0, outer.1, length)
+        Sum::default().pseudo_header_of(ICMP_V6, ends.0, ends.1, length)
     } else {
         Sum::default()
     };

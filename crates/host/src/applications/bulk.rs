@@ -41,6 +41,8 @@ pub(super) struct Bulk {
     begun: u64,
     /// When the next begins, and where.
     next: Option<(Time, SocketId)>,
+    /// When this end had sent and got all.
+    finished: Option<Time>,
 }
 
 impl Bulk {
@@ -63,7 +65,14 @@ impl Bulk {
             sends,
             begun: 0,
             next: None,
+            finished: None,
         }
+    }
+
+    /// Bytes of all transfers, one way.
+    fn bytes(&self) -> u64 {
+        let size = self.settings.size.unwrap_or(u64::MAX);
+        size.saturating_mul(self.settings.transfers)
     }
 
     fn transfer<P: Realm>(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
@@ -104,6 +113,14 @@ impl<P: Realm> Application<P> for Bulk {
         if events.has(Events::PEER_CLOSED) && !self.sends {
             desk.close(socket);
         }
+        let is_sent = !self.sends || self.begun >= self.settings.transfers && drained(desk);
+        let is_got = self.settings.direction == Direction::Upload
+            || desk
+                .connection(socket)
+                .is_some_and(|c| c.statistics().bytes_delivered >= self.bytes());
+        if self.server.is_some() && self.finished.is_none() && is_sent && is_got {
+            self.finished = Some(desk.now());
+        }
         if events.has(Events::CLOSED) {
             self.next = None;
         }
@@ -116,6 +133,10 @@ impl<P: Realm> Application<P> for Bulk {
             self.next = None;
             self.transfer(socket, desk);
         }
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
     }
 
     fn next_deadline(&self) -> Option<Time> {

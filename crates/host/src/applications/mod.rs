@@ -1,32 +1,49 @@
 //! What runs on top of connections, one file each, and which two ends a flow has.
 
 mod bulk;
+mod ftp;
+mod mail;
+mod mix;
 mod orders;
 mod packets;
 mod pages;
+mod ping;
 mod request_response;
 mod responder;
 mod sink;
+mod video;
+mod voice;
 mod web;
 
 pub use bulk::{BulkSettings, Direction};
+pub use ftp::{FtpMode, FtpSettings};
+pub use mail::MailSettings;
+pub use mix::{MixSettings, Share};
 pub use packets::{PacketsSettings, Transport};
 pub use pages::PageModel;
+pub use ping::{EchoBy, PingSettings};
 pub use request_response::RequestResponseSettings;
 pub use sink::Sink;
+pub use video::VideoSettings;
+pub use voice::{Codec, VoiceSettings};
 pub use web::{Http, Tls, WebSettings};
 
 use bentpipe_types::{Endpoint, Span};
 
 use crate::{Application, Realm};
 use bulk::Bulk;
+use ftp::{Ftp, FtpServer};
+use mail::Mail;
+use mix::Make;
 use orders::Orders;
+use ping::{EchoServer, Ping};
 use request_response::RequestResponse;
 use responder::Responder;
+use video::Video;
 use web::Web;
 
 /// What a flow is: the applications at its two ends.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
     /// Bulk transfers.
     Bulk(BulkSettings),
@@ -36,6 +53,18 @@ pub enum Traffic {
     Web(WebSettings),
     /// Packets of random sizes at random times.
     Packets(PacketsSettings),
+    /// Files.
+    Ftp(FtpSettings),
+    /// Mails.
+    Mail(MailSettings),
+    /// Calls.
+    Voice(VoiceSettings),
+    /// Video.
+    Video(VideoSettings),
+    /// Echoes.
+    Ping(PingSettings),
+    /// A user, who does one thing after another.
+    Mix(MixSettings),
 }
 
 /// One of the two ends of a flow.
@@ -58,12 +87,24 @@ pub struct Ends<P: Realm> {
     pub server: Box<dyn Application<P>>,
 }
 
+/// A server, and what makes an opener for it, once or again and again.
+struct Pair<P: Realm> {
+    make: Make<P>,
+    server: Box<dyn Application<P>>,
+}
+
 /// The port on which receivers listen (commplex-link, the one that iperf made known).
 const COMMPLEX_LINK: u16 = 5001;
 /// Its neighbour, for requests.
 const RFE: u16 = 5002;
 /// RFC 863: whatever is sent there is read, and no more.
 const DISCARD: u16 = 9;
+/// RFC 862: whatever is sent there comes back.
+const ECHO: u16 = 7;
+/// RFC 5321.
+const SMTP: u16 = 25;
+/// RFC 3551: what RTP is sent to, where nothing else was agreed.
+const RTP: u16 = 5004;
 
 impl Traffic {
     /// Sends `size` bytes and closes; without a size, sends until the end of the run.
@@ -77,7 +118,7 @@ impl Traffic {
         })
     }
 
-    /// The port that the server end listens on.
+    /// The port that the server end is spoken to at.
     #[must_use]
     pub fn port(&self) -> u16 {
         match self {
@@ -86,20 +127,95 @@ impl Traffic {
             Self::Web(web) if web.tls == Tls::Off => 80,
             Self::Web(_) => 443,
             Self::Packets(_) => DISCARD,
+            Self::Ftp(_) => ftp::CONTROL,
+            Self::Mail(_) => SMTP,
+            Self::Voice(_) => RTP,
+            Self::Video(_) => 80,
+            Self::Ping(_) => ECHO,
+            Self::Mix(mix) => mix.shares.first().map_or(0, |share| share.traffic.port()),
+        }
+    }
+
+    /// All ports that the server end listens on, each once.
+    #[must_use]
+    pub fn ports(&self) -> Vec<u16> {
+        let mut ports = match self {
+            Self::Mix(mix) => {
+                let shares = mix.shares.iter();
+                shares.flat_map(|share| share.traffic.ports()).collect()
+            }
+            Self::Ftp(_) => vec![ftp::CONTROL, ftp::PASSIVE_DATA],
+            _ => vec![self.port()],
+        };
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// The server's port from which it opens connections to the opener's, if it does.
+    #[must_use]
+    pub fn calls_back_from(&self) -> Option<u16> {
+        match self {
+            Self::Ftp(ftp) if ftp.mode == FtpMode::Active => Some(ftp::ACTIVE_DATA),
+            Self::Mix(mix) => {
+                let mut shares = mix.shares.iter();
+                shares.find_map(|share| share.traffic.calls_back_from())
+            }
+            _ => None,
+        }
+    }
+
+    /// Does all of it, or some, go in datagrams?
+    #[must_use]
+    pub fn has_datagrams(&self) -> bool {
+        match self {
+            Self::Packets(packets) => packets.transport == Transport::Udp,
+            Self::Voice(_) | Self::Ping(_) => true,
+            Self::Mix(mix) => mix.shares.iter().any(|share| share.traffic.has_datagrams()),
+            _ => false,
+        }
+    }
+
+    /// Does it come to an end by itself?
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        match self {
+            Self::Bulk(bulk) => bulk.size.is_some(),
+            Self::RequestResponse(ask) => ask.count.is_some(),
+            Self::Web(web) => web.count.is_some(),
+            Self::Packets(packets) => packets.lasts.is_some(),
+            Self::Ftp(ftp) => ftp.count.is_some(),
+            Self::Mail(mail) => mail.count.is_some(),
+            Self::Voice(voice) => voice.count.is_some() && voice.lasts.is_some(),
+            Self::Video(video) => video.lasts.is_some(),
+            Self::Ping(ping) => ping.count.is_some(),
+            Self::Mix(_) => false,
         }
     }
 
     /// Which end sends most: the one whose congestion window a probe of the flow shows.
     #[must_use]
     pub fn sender(&self) -> Side {
+        let of = |direction| match direction {
+            Direction::Upload => Side::Opener,
+            Direction::Download => Side::Server,
+            Direction::Both => Side::Both,
+        };
         match self {
-            Self::Bulk(bulk) => match bulk.direction {
-                Direction::Upload => Side::Opener,
-                Direction::Download => Side::Server,
-                Direction::Both => Side::Both,
-            },
-            Self::Packets(_) => Side::Opener,
-            Self::RequestResponse(_) | Self::Web(_) => Side::Server,
+            Self::Bulk(bulk) => of(bulk.direction),
+            Self::Ftp(ftp) => of(ftp.direction),
+            Self::Packets(_) | Self::Mail(_) => Side::Opener,
+            Self::RequestResponse(_) | Self::Web(_) | Self::Video(_) => Side::Server,
+            Self::Voice(_) | Self::Ping(_) | Self::Mix(_) => Side::Both,
+        }
+    }
+
+    /// Which end measures how long things take.
+    #[must_use]
+    pub fn measured_at(&self) -> Side {
+        match self {
+            Self::Packets(_) => Side::Server,
+            _ => Side::Opener,
         }
     }
 
@@ -107,38 +223,110 @@ impl Traffic {
     #[must_use]
     pub fn ports_needed(&self) -> u16 {
         match self {
-            Self::Bulk(_) | Self::RequestResponse(_) | Self::Packets(_) => 1,
-            // Six connections, and as many again and again while those before them are in TIME-WAIT.
-            Self::Web(_) => 32,
+            Self::Bulk(_)
+            | Self::RequestResponse(_)
+            | Self::Packets(_)
+            | Self::Voice(_)
+            | Self::Video(_)
+            | Self::Ping(_) => 1,
+            // Six connections, and as many again and again while those before them are in TIME-WAIT; one
+            // connection after another.
+            Self::Web(_) | Self::Mail(_) | Self::Ftp(_) => 32,
+            Self::Mix(_) => 256,
         }
     }
 
     /// The applications at both ends, the server's at `server`.
     #[must_use]
     pub fn ends<P: Realm>(&self, server: Endpoint) -> Ends<P> {
+        if let Self::Mix(settings) = self {
+            let (user, servers) = mix::ends(server, settings);
+            return Ends {
+                opener: Box::new(user),
+                server: Box::new(servers),
+            };
+        }
+        let Pair { make, server } = self.pair(server);
+        Ends {
+            opener: make(),
+            server,
+        }
+    }
+
+    /// The server, and what makes openers for it.
+    fn pair<P: Realm>(&self, to: Endpoint) -> Pair<P> {
         let orders = Orders::default();
-        match *self {
-            Self::Bulk(settings) => Ends {
-                opener: Box::new(Bulk::opener(server, settings)),
-                server: Box::new(Bulk::server(settings)),
-            },
-            Self::RequestResponse(settings) => Ends {
-                opener: Box::new(RequestResponse::new(server, settings, orders.clone())),
-                server: Box::new(Responder::new(orders)),
-            },
-            Self::Web(settings) => Ends {
-                opener: Box::new(Web::new(server, settings, orders.clone())),
-                server: Box::new(Responder::new(orders)),
-            },
+        let responder = || Box::new(Responder::new(orders.clone()));
+        let (make, server): (Make<P>, Box<dyn Application<P>>) = match self.clone() {
+            Self::Bulk(settings) => (
+                Box::new(move || Box::new(Bulk::opener(to, settings))),
+                Box::new(Bulk::server(settings)),
+            ),
+            Self::RequestResponse(settings) => {
+                let server = responder();
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(RequestResponse::new(to, settings, orders.clone()))
+                };
+                (Box::new(make), server)
+            }
+            Self::Web(settings) => {
+                let server = responder();
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(Web::new(to, settings, orders.clone()))
+                };
+                (Box::new(make), server)
+            }
+            Self::Mail(settings) => {
+                let server = responder();
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(Mail::new(to, settings, orders.clone()))
+                };
+                (Box::new(make), server)
+            }
+            Self::Video(settings) => {
+                let server = responder();
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(Video::new(to, settings.clone(), orders.clone()))
+                };
+                (Box::new(make), server)
+            }
             Self::Packets(settings) => {
                 let written = packets::Written::default();
-                let source = packets::Source::new(server, settings, written.clone());
-                Ends {
-                    opener: Box::new(source),
-                    server: Box::new(packets::Receiver::new(written)),
-                }
+                let server = packets::Receiver::new(written.clone());
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(packets::Source::new(to, settings, written.clone()))
+                };
+                (Box::new(make), Box::new(server))
             }
-        }
+            Self::Ftp(settings) => {
+                let commands = ftp::Commands::default();
+                let server = FtpServer::new(commands.clone());
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(Ftp::new(to, settings, commands.clone()))
+                };
+                (Box::new(make), Box::new(server))
+            }
+            Self::Voice(settings) => {
+                let set_up = voice::SetUp::default();
+                let server = voice::Voice::called(settings, set_up.clone());
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(voice::Voice::caller(to, settings, set_up.clone()))
+                };
+                (Box::new(make), Box::new(server))
+            }
+            Self::Ping(settings) => (
+                Box::new(move || Box::new(Ping::new(to, settings))),
+                Box::new(EchoServer),
+            ),
+            Self::Mix(settings) => {
+                let (_, servers) = mix::ends(to, &settings);
+                let make =
+                    move || -> Box<dyn Application<P>> { Box::new(mix::ends(to, &settings).0) };
+                debug_assert!(false, "a mix of mixes");
+                (Box::new(make), Box::new(servers))
+            }
+        };
+        Pair { make, server }
     }
 
     /// The bytes that a whole transfer delivers, both ways together; `None` of what ends otherwise, or

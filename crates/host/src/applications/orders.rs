@@ -38,6 +38,14 @@ impl Orders {
         self.0.lock().ok()?.get_mut(&port)?.pop_front()
     }
 
+    /// The greeting that the connection from this port begins with, if it does.
+    pub(super) fn take_greeting(&self, port: u16) -> Option<Order> {
+        let mut orders = self.0.lock().ok()?;
+        let orders = orders.get_mut(&port)?;
+        let is_greeting = orders.front().is_some_and(|order| order.request == 0);
+        is_greeting.then(|| orders.pop_front()).flatten()
+    }
+
     /// The connection from this port is no more.
     pub(super) fn forget(&self, port: u16) {
         if let Ok(mut orders) = self.0.lock() {

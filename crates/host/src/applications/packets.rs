@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
+use crate::numbers::Numbers;
 use crate::report::Messages;
 use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
 
@@ -172,7 +173,11 @@ impl<P: Realm> Application<P> for Source {
         self.next
     }
 
-    fn report(&self) -> Report {
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn report(&self, _: Time) -> Report {
         Report {
             finished: self.finished,
             messages: Some(Messages {
@@ -191,6 +196,10 @@ pub(super) struct Receiver {
     /// Bytes read of the message that is under way.
     read: u64,
     messages: Messages,
+    /// Of datagrams, which ones came, and their bytes.
+    numbers: Numbers,
+    bytes: u64,
+    latest: Option<Span>,
 }
 
 impl Receiver {
@@ -199,6 +208,9 @@ impl Receiver {
             written,
             read: 0,
             messages: Messages::default(),
+            numbers: Numbers::default(),
+            bytes: 0,
+            latest: None,
         }
     }
 
@@ -206,6 +218,7 @@ impl Receiver {
         self.messages.received += 1;
         self.messages.bytes += bytes;
         self.messages.delays.record(delay);
+        self.latest = Some(delay);
     }
 }
 
@@ -227,12 +240,24 @@ impl<P: Realm> Application<P> for Receiver {
         }
     }
 
-    fn on_datagram(&mut self, _from: Endpoint, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
-        let delay = desk.now().since(datagram.sent);
-        self.received(u64::from(datagram.length), delay);
+    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+        // What the network doubles is one message.
+        if self.numbers.note(datagram.number) {
+            self.bytes += u64::from(datagram.length);
+            let delay = desk.now().since(datagram.sent);
+            self.received(u64::from(datagram.length), delay);
+        }
     }
 
-    fn report(&self) -> Report {
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn report(&self, _: Time) -> Report {
         Report {
             messages: Some(self.messages.clone()),
             ..Report::default()

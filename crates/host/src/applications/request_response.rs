@@ -33,6 +33,7 @@ pub(super) struct RequestResponse {
     waiting: Option<(Time, u64)>,
     next: Option<Time>,
     finished: Option<Time>,
+    latest: Option<Span>,
     responses: Responses,
 }
 
@@ -46,6 +47,7 @@ impl RequestResponse {
             waiting: None,
             next: None,
             finished: None,
+            latest: None,
             responses: Responses::default(),
         }
     }
@@ -67,7 +69,9 @@ impl RequestResponse {
 
     fn answered<P: Realm>(&mut self, asked: Time, desk: &mut Desk<'_, '_, P>) {
         self.waiting = None;
-        self.responses.times.push(desk.now().since(asked));
+        let time = desk.now().since(asked);
+        self.latest = Some(time);
+        self.responses.times.push(time);
         if self.settings.count == Some(self.responses.times.len() as u64) {
             self.finished = Some(desk.now());
             if let Some((socket, _)) = self.socket {
@@ -125,7 +129,15 @@ impl<P: Realm> Application<P> for RequestResponse {
         self.next
     }
 
-    fn report(&self) -> Report {
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn report(&self, _: Time) -> Report {
         Report {
             finished: self.finished,
             responses: Some(self.responses.clone()),

@@ -36,6 +36,13 @@ impl Responder {
 }
 
 impl Conversation {
+    /// Who is called may be the one who speaks first: an order without a request.
+    fn greet(&mut self, orders: &Orders, now: Time) {
+        if let Some(order) = orders.take_greeting(self.port) {
+            self.answers.push_back((now + order.think, order.response));
+        }
+    }
+
     /// So many bytes have come.
     fn take(&mut self, mut bytes: u64, orders: &Orders, now: Time) {
         while bytes > 0 {
@@ -91,6 +98,10 @@ impl<P: Realm> Application<P> for Responder {
         let Some(talk) = self.conversations.get_mut(&socket) else {
             return;
         };
+        if events.has(Events::ESTABLISHED) {
+            talk.greet(&self.orders, desk.now());
+            serve(socket, talk, desk);
+        }
         let read = desk.read(socket, u64::MAX);
         talk.take(read, &self.orders, desk.now());
         let closes = events.has(Events::PEER_CLOSED) && !talk.peer_closed;

@@ -58,6 +58,9 @@ pub struct WebSettings {
 /// RFC 2616 section 8.1.4 said two; browsers have six.
 const CONNECTIONS: usize = 6;
 
+/// How long until a connection is tried again for which there was no port.
+const AGAIN: Span = Span::from_secs(1);
+
 /// A flight of the client's and the server's answer, in bytes.
 type Exchange = (u64, u64);
 
@@ -82,6 +85,8 @@ fn handshake(tls: Tls, resumes: bool) -> (&'static [Exchange], u64) {
 /// A connection to the server.
 #[derive(Debug)]
 struct Line {
+    /// Of the browser's connections, in the order in which it opened them.
+    number: u64,
     port: u16,
     established: bool,
     /// The handshake's exchanges that are still to come.
@@ -114,6 +119,8 @@ pub(super) struct Web {
     settings: WebSettings,
     orders: Orders,
     lines: BTreeMap<SocketId, Line>,
+    /// Connections opened.
+    opened: u64,
     visited: bool,
     loading: Option<Loading>,
     /// Objects to be asked for.
@@ -130,6 +137,7 @@ impl Web {
             settings,
             orders,
             lines: BTreeMap::new(),
+            opened: 0,
             visited: settings.resumption,
             loading: None,
             wanted: VecDeque::new(),
@@ -157,10 +165,11 @@ impl Web {
     fn dispatch<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
         let one_at_a_time = self.settings.http == Http::One;
         while let Some(&object) = self.wanted.front() {
-            let free = self
-                .lines
-                .iter()
-                .find(|(_, line)| line.is_ready() && (line.expected.is_empty() || !one_at_a_time));
+            // The oldest: the order of places in the host's table is other flows' doing, too.
+            let lines = self.lines.iter();
+            let free = lines
+                .filter(|(_, line)| line.is_ready() && (line.expected.is_empty() || !one_at_a_time))
+                .min_by_key(|(_, line)| line.number);
             let Some(socket) = free.map(|(socket, _)| *socket) else {
                 break;
             };
@@ -177,12 +186,17 @@ impl Web {
 
     fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
         let Ok(socket) = desk.connect(self.server) else {
+            // All ports are in TIME-WAIT, say: without any connection, it is tried again.
+            self.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
             return;
         };
+        self.next = None;
         desk.no_delay(socket);
         let port = desk.connection(socket).map_or(0, |c| c.local().port);
         let (exchanges, more) = handshake(self.settings.tls, self.visited);
+        self.opened += 1;
         let line = Line {
+            number: self.opened,
             port,
             established: false,
             exchanges,
@@ -280,8 +294,14 @@ impl Web {
         self.loading = None;
         if self.settings.count == Some(self.pages.loaded.len() as u64) {
             self.finished = Some(now);
-            for socket in self.lines.keys() {
-                desk.close(*socket);
+            let mut sockets: Vec<_> = self
+                .lines
+                .iter()
+                .map(|(id, line)| (line.number, *id))
+                .collect();
+            sockets.sort_unstable();
+            for (_, socket) in sockets {
+                desk.close(socket);
             }
         } else {
             self.next = Some(now + self.settings.reading.span(desk.random()));
@@ -332,7 +352,11 @@ impl<P: Realm> Application<P> for Web {
     fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
-            self.navigate(desk);
+            if self.loading.is_some() {
+                self.dispatch(desk);
+            } else {
+                self.navigate(desk);
+            }
         }
     }
 
@@ -340,7 +364,15 @@ impl<P: Realm> Application<P> for Web {
         self.next
     }
 
-    fn report(&self) -> Report {
+    fn latest(&self) -> Option<Span> {
+        Some(self.pages.loaded.last()?.load)
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn report(&self, _: Time) -> Report {
         Report {
             finished: self.finished,
             pages: Some(self.pages.clone()),

@@ -75,7 +75,7 @@ fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
     let flow = &scenario.flows[ran.index];
     let size = match flow.app {
         App::Bulk { size } => size,
-        App::Other(..) => None,
+        App::Other(..) | App::Mix(..) => None,
     };
     let bytes = ran.received.bytes;
     let finish = (ran.received.curve.last())

@@ -1,8 +1,11 @@
 //! Applications.
 
+use std::sync::Arc;
+
 use bentpipe_sim::applications::{
-    BulkSettings, Direction, Http, PacketsSettings, PageModel, RequestResponseSettings, Tls,
-    Transport, WebSettings,
+    BulkSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings,
+    PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Tls, Transport,
+    VideoSettings, VoiceSettings, WebSettings,
 };
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
@@ -10,7 +13,10 @@ use bentpipe_types::{Bytes, Span};
 use super::queue::Wrong;
 use crate::App;
 use crate::quantity::{Length, RandomLength, RandomSize, Size};
-use crate::schema::{AppFile, AppKind, DirectionName, HttpName, PageName, TlsName, TransportName};
+use crate::schema::{
+    AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, PageName, TlsName,
+    TransportName,
+};
 
 /// The least that a random interval may be on average: what goes faster is no traffic of this world.
 const SHORTEST_INTERVAL: f64 = 1e-6;
@@ -35,7 +41,45 @@ pub(super) fn resolve(file: &AppFile) -> Result<App, Wrong> {
         }
         AppKind::Web => App::Other(file.kind, Traffic::Web(web(file)?)),
         AppKind::Packets => App::Other(file.kind, Traffic::Packets(packets(file)?)),
+        AppKind::Ftp => App::Other(file.kind, Traffic::Ftp(ftp(file)?)),
+        AppKind::Mail => App::Other(file.kind, Traffic::Mail(mail(file)?)),
+        AppKind::Voice => App::Other(file.kind, Traffic::Voice(voice(file)?)),
+        AppKind::Video => App::Other(file.kind, Traffic::Video(video(file)?)),
+        AppKind::Ping => App::Other(file.kind, Traffic::Ping(ping(file)?)),
     })
+}
+
+/// The traffic of one thing that a user does: what its file says, once where it doesn't say how often.
+pub(super) fn activity(file: &AppFile) -> Result<Traffic, Wrong> {
+    let mut file = file.clone();
+    let minutes = |minutes: u64| Some(RandomLength(Distribution::Constant(60.0 * minutes as f64)));
+    match file.kind {
+        AppKind::Web => file.pages = file.pages.or(Some(1)),
+        AppKind::Mail => file.mails = file.mails.or(Some(1)),
+        AppKind::Ftp => file.files = file.files.or(Some(1)),
+        AppKind::RequestResponse => file.requests = file.requests.or(Some(1)),
+        AppKind::Ping => file.requests = file.requests.or(Some(10)),
+        AppKind::Video => file.lasts = file.lasts.or(minutes(2)),
+        AppKind::Voice => {
+            let call = RandomLength(Distribution::Exponential(180.0));
+            file.lasts = file.lasts.or(Some(call));
+        }
+        AppKind::Bulk | AppKind::Packets => {}
+    }
+    let traffic = match resolve(&file)? {
+        App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
+        App::Other(_, traffic) | App::Mix(_, traffic) => traffic,
+    };
+    if !traffic.ends_by_itself() {
+        let key = if file.kind == AppKind::Bulk {
+            "size"
+        } else {
+            "lasts"
+        };
+        let message = "missing; expected one: what users do has to come to an end";
+        return Err((key, message.to_owned()));
+    }
+    Ok(traffic)
 }
 
 fn at_least_one(key: &'static str, number: Option<u64>) -> Result<Option<u64>, Wrong> {
@@ -62,6 +106,48 @@ fn one_size(key: &'static str, size: Option<RandomSize>, of: &str) -> Result<Opt
     some_bytes(key, one.transpose()?)
 }
 
+/// A length of time that is not random.
+fn one_length(
+    key: &'static str,
+    length: Option<RandomLength>,
+    of: &str,
+) -> Result<Option<Length>, Wrong> {
+    let one = length.map(|length| {
+        let no = || {
+            let message = format!("expected one length of time, not a random one: {of}");
+            (key, message)
+        };
+        length.constant().ok_or_else(no)
+    });
+    one.transpose()
+}
+
+/// A length of time within bounds.
+fn within(
+    key: &'static str,
+    length: Option<Length>,
+    default: Span,
+    [least, most]: [Span; 2],
+) -> Result<Span, Wrong> {
+    let length = length.map_or(default, |length| length.0);
+    if length < least || length > most {
+        let message = format!(
+            r#"expected "{}" to "{}", got "{}""#,
+            Length(least),
+            Length(most),
+            Length(length)
+        );
+        return Err((key, message));
+    }
+    Ok(length)
+}
+
+/// A pause: of no length, if none is given.
+fn pause(file: &AppFile) -> Distribution {
+    let pause = file.pause.map(|pause| pause.0);
+    pause.unwrap_or(Distribution::Constant(0.0))
+}
+
 /// A random size, above zero on average.
 fn sizes(key: &'static str, size: RandomSize) -> Result<Distribution, Wrong> {
     if size.0.mean() < 1.0 {
@@ -78,11 +164,8 @@ fn bulk(file: &AppFile) -> Result<App, Wrong> {
     let size = one_size("size", file.size, "a bulk transfer's")?;
     let direction = file.direction.unwrap_or(DirectionName::Upload);
     let transfers = at_least_one("transfers", file.transfers)?.unwrap_or(1);
-    let pause = file.pause.map(RandomLength::constant);
-    let Some(pause) = pause.unwrap_or(Some(Length(Span::ZERO))) else {
-        let message = "expected one length of time, not a random one: a bulk transfer's";
-        return Err(("pause", message.to_owned()));
-    };
+    let pause = one_length("pause", file.pause, "a bulk transfer's")?;
+    let pause = pause.unwrap_or(Length(Span::ZERO));
     if transfers > 1 && size.is_none() {
         let message = "has no effect: a transfer without a size has no end";
         return Err(("transfers", message.to_owned()));
@@ -220,11 +303,124 @@ fn packets(file: &AppFile) -> Result<PacketsSettings, Wrong> {
         (Some(_), None) => return Err(missing("off", "with `on` also how long it is off")),
         (None, Some(_)) => return Err(missing("on", "with `off` also how long it is on")),
     };
+    let lasts = one_length("lasts", file.lasts, "a source's")?;
     Ok(PacketsSettings {
         transport,
         size: sizes("size", size)?,
         interval: long_enough("interval", interval)?,
         bursts,
+        lasts: lasts.map(|lasts| lasts.0),
+    })
+}
+
+fn ftp(file: &AppFile) -> Result<FtpSettings, Wrong> {
+    let size = file.size.unwrap_or(RandomSize(Distribution::Constant(1e6)));
+    Ok(FtpSettings {
+        mode: match file.mode.unwrap_or(FtpModeName::Passive) {
+            FtpModeName::Passive => FtpMode::Passive,
+            FtpModeName::Active => FtpMode::Active,
+        },
+        direction: match file.direction.unwrap_or(DirectionName::Download) {
+            DirectionName::Download => Direction::Download,
+            DirectionName::Upload => Direction::Upload,
+            DirectionName::Both => {
+                let message = r#"expected "download" or "upload": a file goes one way"#;
+                return Err(("direction", message.to_owned()));
+            }
+        },
+        size: sizes("size", size)?,
+        pause: pause(file),
+        count: at_least_one("files", file.files)?,
+    })
+}
+
+fn mail(file: &AppFile) -> Result<MailSettings, Wrong> {
+    let size = file
+        .size
+        .unwrap_or(RandomSize(Distribution::Exponential(75e3)));
+    let pause = file.pause.map(|pause| pause.0);
+    Ok(MailSettings {
+        size: sizes("size", size)?,
+        pause: pause.unwrap_or(Distribution::Exponential(30.0)),
+        count: at_least_one("mails", file.mails)?,
+        pipelining: file.pipelining.unwrap_or(false),
+    })
+}
+
+fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
+    let codec = match file.codec.unwrap_or(CodecName::G711) {
+        CodecName::G711 => Codec::G711,
+        CodecName::G729 => Codec::G729,
+    };
+    // A frame of G.729 is 10 ms; more than 200 ms nobody would wait for.
+    let frames = [Span::from_millis(10), Span::from_millis(200)];
+    let count = at_least_one("calls", file.calls)?.unwrap_or(1);
+    if count > 1 && file.lasts.is_none() {
+        let message = "has no effect: a call without a length (lasts) has no end";
+        return Err(("calls", message.to_owned()));
+    }
+    if count == 1 && file.pause.is_some() {
+        return Err(("pause", "has no effect: there is one call".to_owned()));
+    }
+    let buffers = [Span::ZERO, Span::from_secs(10)];
+    Ok(VoiceSettings {
+        codec,
+        packet: within("packet", file.packet, Span::from_millis(20), frames)?,
+        jitter_buffer: within(
+            "jitter_buffer",
+            file.jitter_buffer,
+            Span::from_millis(60),
+            buffers,
+        )?,
         lasts: file.lasts.map(|lasts| lasts.0),
+        pause: pause(file),
+        count: Some(count),
+    })
+}
+
+/// In kbit/s: from a phone's to 4K's.
+const LADDER: [u64; 6] = [400, 800, 1_500, 3_000, 6_000, 12_000];
+const MOST_RATES: usize = 32;
+
+fn video(file: &AppFile) -> Result<VideoSettings, Wrong> {
+    let ladder: Vec<u64> = match &file.ladder {
+        Some(rates) => rates.iter().map(|rate| rate.0.bits_per_second()).collect(),
+        None => LADDER.iter().map(|rate| rate * 1_000).collect(),
+    };
+    if ladder.is_empty() || ladder.len() > MOST_RATES || !ladder.is_sorted_by(|a, b| a < b) {
+        let message = format!("expected 1 to {MOST_RATES} rates, each above the one before it");
+        return Err(("ladder", message));
+    }
+    let hour = Span::from_secs(3_600);
+    let lengths = [Span::from_millis(100), Span::from_secs(60)];
+    let segment = within("segment", file.segment, Span::from_secs(4), lengths)?;
+    let buffer = within("buffer", file.buffer, Span::from_secs(30), [segment, hour])?;
+    let start_up = [Span::from_nanos(1), buffer];
+    let lasts = one_length("lasts", file.lasts, "a video's")?;
+    Ok(VideoSettings {
+        segment,
+        ladder: Arc::from(ladder),
+        buffer,
+        start_up: within("start_up", file.start_up, segment, start_up)?,
+        lasts: lasts.map(|lasts| lasts.0),
+    })
+}
+
+fn ping(file: &AppFile) -> Result<PingSettings, Wrong> {
+    let size = one_size("size", file.size, "an echo's")?.map_or(56, |size| size.0.get());
+    let Some(size) = u16::try_from(size).ok().filter(|size| *size <= 65_507) else {
+        let message = format!(r#"expected at most "65507 B", what a packet holds, got "{size} B""#);
+        return Err(("size", message));
+    };
+    let interval = one_length("interval", file.interval, "the time between echoes")?;
+    let bounds = [Span::from_millis(1), Span::from_secs(3_600)];
+    Ok(PingSettings {
+        by: match file.protocol.unwrap_or(EchoName::Icmp) {
+            EchoName::Icmp => EchoBy::Icmp,
+            EchoName::Udp => EchoBy::Udp,
+        },
+        size,
+        interval: within("interval", interval, Span::from_secs(1), bounds)?,
+        count: at_least_one("requests", file.requests)?,
     })
 }

@@ -1,16 +1,20 @@
 //! Flows, and whether a route joins their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bentpipe_types::{Span, Time};
 
 use super::directory::{Directory, Members, member_name, pairs};
+use super::limits::MAX_FLOWS;
+use super::mixes::{self, Mixes};
 use super::{app, fault};
 use crate::document::Fault;
 use crate::error::quoted;
 use crate::quantity::Length;
+use crate::schema::hints;
 use crate::schema::{FlowFile, Named};
-use crate::{Flow, Link, Node, NodeKind};
+use crate::{App, Flow, Link, Node, NodeKind};
 
 /// How many flows each table makes.
 pub(super) fn count<'a>(
@@ -48,6 +52,19 @@ fn ends_of(
         );
         return Err(fault(&["flows", name, "to"], message));
     };
+    let count = match (flow.count, count) {
+        (Some(_), Some(_)) => {
+            let message =
+                "expected none: the hosts of one of its ends have a count, and make a flow each";
+            return Err(fault(&["flows", name, "count"], message));
+        }
+        (Some(several), None) if several == 0 || several as usize > MAX_FLOWS => {
+            let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}");
+            return Err(fault(&["flows", name, "count"], message));
+        }
+        (Some(several), None) => Some(several as usize),
+        (None, count) => count,
+    };
     if (0..count.unwrap_or(1)).any(|n| from.nth(n) == to.nth(n)) {
         let message = format!("expected another host than from, got {}", quoted(&flow.to));
         return Err(fault(&["flows", name, "to"], message));
@@ -59,15 +76,21 @@ fn ends_of(
 pub(super) fn resolve(
     flows: &Named<FlowFile>,
     nodes: &Directory<'_>,
+    mixes: &Mixes,
     duration: Span,
 ) -> Result<Vec<Flow>, Fault> {
     let mut resolved = Vec::new();
     for (name, flow) in flows.iter() {
+        let table: Arc<str> = Arc::from(name);
         let (from, to, count) = ends_of(name, flow, nodes)?;
         let Length(start) = flow.start;
-        let Length(spacing) = flow.spacing;
-        if spacing > Span::ZERO && count.is_none() {
-            let message = "has no effect: there is one flow, as neither end has a count";
+        let (spacing, wait) = match flow.spacing.constant() {
+            Some(Length(spacing)) => (spacing, None),
+            None => (Span::ZERO, Some(flow.spacing.0)),
+        };
+        if (spacing > Span::ZERO || wait.is_some()) && count.is_none() {
+            let message =
+                "has no effect: there is one flow, as neither it nor one of its ends has a count";
             return Err(fault(&["flows", name, "spacing"], message));
         }
         let after = |n: usize| start + spacing * n as u64;
@@ -88,14 +111,32 @@ pub(super) fn resolve(
             );
             return Err(fault(&["flows", name, "spacing"], message));
         }
-        let app = app::resolve(&flow.app)
-            .map_err(|(key, message)| fault(&["flows", name, "app", key], message))?;
+        let app = match (&flow.app, &flow.mix) {
+            (Some(app), None) => app::resolve(app)
+                .map_err(|(key, message)| fault(&["flows", name, "app", key], message))?,
+            (None, Some(mix)) => {
+                let traffic = mixes::find(mixes, mix)
+                    .map_err(|message| fault(&["flows", name, "mix"], message))?;
+                App::Mix(Arc::from(mix.as_str()), traffic)
+            }
+            (Some(_), Some(_)) => {
+                let message = "has no effect: `app` says what the flow does";
+                return Err(fault(&["flows", name, "mix"], message));
+            }
+            (None, None) => {
+                let expected = hints::expected("app").unwrap_or_default();
+                let message = format!("missing; expected {expected}");
+                return Err(fault(&["flows", name, "app"], message));
+            }
+        };
         resolved.extend((0..count.unwrap_or(1)).map(|n| Flow {
             name: member_name(name, count, n),
             from: from.nth(n),
             to: to.nth(n),
             start: Time::ZERO + after(n),
-            app,
+            wait,
+            table: Arc::clone(&table),
+            app: app.clone(),
         }));
     }
     Ok(resolved)

@@ -1,22 +1,28 @@
 //! What applications tell, as data.
 
-use bentpipe_sim::report::{Messages, Page, Pages, Report, Responses};
+use bentpipe_sim::report::{
+    Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Transfers, Viewing,
+};
+use bentpipe_tcp::RttStatistics;
 use bentpipe_types::{Span, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a flow's applications tell, where they do.
+/// What a flow's applications tell, where they do; or those of many flows together.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ApplicationSummary {
     /// request-response: answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<ResponsesSummary>,
-    /// web: pages, in order.
+    /// web: pages, in order. Not in groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<Vec<PageSummary>>,
     /// web: navigations begun, those that were cut short by the end of the run included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigations: Option<u64>,
+    /// web: pages loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages_loaded: Option<u64>,
     /// web: page load times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_load_ms: Option<Quantiles>,
@@ -26,9 +32,125 @@ pub struct ApplicationSummary {
     /// packets: sent and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesSummary>,
+    /// ftp: files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<TransfersSummary>,
+    /// mail: messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mails: Option<TransfersSummary>,
+    /// voice: calls, in order. Not in groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<CallSummary>>,
+    /// voice: calls begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_begun: Option<u64>,
+    /// voice: mean opinion scores, from 1 to 4.5, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_mos: Option<Quantiles>,
+    /// voice: delays from mouth to ear, of each way of each call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mouth_to_ear_ms: Option<Quantiles>,
+    /// video: what was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoSummary>,
+    /// ping: requests and answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub echoes: Option<EchoesSummary>,
+    /// mix: what users did, by application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activities: Option<Vec<ActivitySummary>>,
 }
 
-/// A distribution of times in milliseconds; null where there is none.
+/// Files or messages.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TransfersSummary {
+    /// Begun.
+    pub begun: u64,
+    /// Those that came through.
+    pub count: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// ftp: from the first command for a file to the reply that it is through. mail: from opening the
+    /// connection to the reply that the message was taken.
+    pub time_ms: Quantiles,
+}
+
+/// A call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CallSummary {
+    /// When it began, in seconds.
+    pub start_s: f64,
+    /// How long its caller spoke, in seconds; null of one that was going on at the end.
+    pub lasts_s: Option<f64>,
+    /// How it sounded to the one who was called; null where nothing can be said as yet.
+    pub there: Option<HeardSummary>,
+    /// How it sounded to the caller.
+    pub back: Option<HeardSummary>,
+}
+
+/// How a call sounded at one end.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HeardSummary {
+    /// Packets that there were.
+    pub packets: u64,
+    /// Those that did not come.
+    pub lost: u64,
+    /// Those that came too late to be played.
+    pub late: u64,
+    /// From mouth to ear: packet, codec, network and jitter buffer; null where nothing came.
+    pub delay_ms: Option<f64>,
+    /// RFC 3550's interarrival jitter at the end.
+    pub jitter_ms: f64,
+    /// R of ITU-T G.107: from 93.2 down.
+    pub rating: f64,
+    /// The mean opinion score that goes with it, from 1 to 4.5.
+    pub mos: f64,
+}
+
+/// Video that was watched.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VideoSummary {
+    /// From pressing play to the first picture.
+    pub start_up_ms: Quantiles,
+    /// Times it stopped for want of data.
+    pub stalls: u64,
+    /// For how long, in seconds.
+    pub stalled_s: f64,
+    /// How long it played, in seconds.
+    pub played_s: f64,
+    /// Segments fetched.
+    pub segments: u64,
+    /// Mean rate of those, in bits a second; null without any.
+    pub rate_bps: Option<f64>,
+    /// Times another rate was chosen.
+    pub switches: u64,
+}
+
+/// Echoes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EchoesSummary {
+    /// Requests sent.
+    pub requests: u64,
+    /// Those that were answered.
+    pub count: u64,
+    /// From request to answer; quantiles within 1.6%.
+    pub time_ms: Quantiles,
+}
+
+/// What users did of one application.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActivitySummary {
+    /// The application, as the mix calls it.
+    pub name: String,
+    /// Times it was begun.
+    pub begun: u64,
+    /// Times it came to its end.
+    pub finished: u64,
+    /// Times it could not.
+    pub failed: u64,
+}
+
+/// A distribution, of times in milliseconds where its name says so; null where there is none.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Quantiles {
     /// The shortest.
@@ -43,6 +165,9 @@ pub struct Quantiles {
     pub p99: Option<f64>,
     /// The longest.
     pub max: Option<f64>,
+    /// In groups: the percentiles from 0 to 100, for a plot of the distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentiles: Option<Vec<f64>>,
 }
 
 /// Answers to requests.
@@ -85,52 +210,137 @@ pub struct MessagesSummary {
 }
 
 impl ApplicationSummary {
+    /// Of one flow.
     pub(super) fn new(report: &Report) -> Self {
+        Self::of(report, Scope::Flow)
+    }
+
+    /// Of many together.
+    pub(super) fn of_group(report: &Report) -> Self {
+        Self::of(report, Scope::Group)
+    }
+
+    fn of(report: &Report, scope: Scope) -> Self {
         let pages = report.pages.as_ref();
         let times = |of: fn(&Page) -> Span| {
-            pages.map(|pages| Quantiles::of(pages.loaded.iter().map(of).collect()))
+            pages.map(|pages| Quantiles::of(pages.loaded.iter().map(of), scope))
         };
+        let calls = report.calls.as_ref();
+        let ways = |of: fn(&Heard) -> Option<f64>| {
+            calls.map(|calls| {
+                let ways = calls.calls.iter().flat_map(|call| [call.there, call.back]);
+                let values = ways.flatten().filter_map(|way| of(&way));
+                Quantiles::of_values(values.collect(), scope)
+            })
+        };
+        let each = scope == Scope::Flow;
+        let activities = &report.activities;
         Self {
-            responses: report.responses.as_ref().map(ResponsesSummary::new),
-            pages: pages.map(|pages| pages.loaded.iter().map(PageSummary::new).collect()),
+            responses: (report.responses.as_ref())
+                .map(|responses| ResponsesSummary::new(responses, scope)),
+            pages: pages
+                .filter(|_| each)
+                .map(|pages| pages.loaded.iter().map(PageSummary::new).collect()),
             navigations: pages.map(|pages: &Pages| pages.begun),
+            pages_loaded: pages.map(|pages| pages.loaded.len() as u64),
             page_load_ms: times(|page| page.load),
             first_byte_ms: times(|page| page.first_byte),
-            messages: report.messages.as_ref().map(MessagesSummary::new),
+            messages: (report.messages.as_ref())
+                .map(|messages| MessagesSummary::new(messages, scope)),
+            files: (report.files.as_ref()).map(|files| TransfersSummary::new(files, scope)),
+            mails: (report.mails.as_ref()).map(|mails| TransfersSummary::new(mails, scope)),
+            calls: calls
+                .filter(|_| each)
+                .map(|calls| calls.calls.iter().map(CallSummary::new).collect()),
+            calls_begun: calls.map(|calls| calls.calls.len() as u64),
+            call_mos: ways(|way| Some(way.opinion)),
+            mouth_to_ear_ms: ways(|way| way.delay.map(Span::as_millis_f64)),
+            video: (report.viewing.as_ref()).map(|viewing| VideoSummary::new(viewing, scope)),
+            echoes: (report.echoes.as_ref()).map(|echoes| EchoesSummary {
+                requests: echoes.sent,
+                count: echoes.received,
+                time_ms: Quantiles::of_histogram(&echoes.times, scope),
+            }),
+            activities: (!activities.is_empty())
+                .then(|| activities.iter().map(ActivitySummary::new).collect()),
         }
     }
 }
 
+/// Of whom a distribution is: of many, all of it is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scope {
+    Flow,
+    Group,
+}
+
+/// Shares of the percentiles.
+fn hundredths() -> impl Iterator<Item = f64> {
+    (0..=100).map(|percent| f64::from(percent) / 100.0)
+}
+
 impl Quantiles {
+    fn of(times: impl Iterator<Item = Span>, scope: Scope) -> Self {
+        Self::of_values(times.map(Span::as_millis_f64).collect(), scope)
+    }
+
     /// Of all there are: the quantile p is the smallest that a share p does not exceed.
-    fn of(mut times: Vec<Span>) -> Self {
-        times.sort_unstable();
-        let Some(last) = times.len().checked_sub(1) else {
+    fn of_values(mut values: Vec<f64>, scope: Scope) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        let Some(last) = values.len().checked_sub(1) else {
             return Self::default();
         };
-        let at = |index: usize| Some(times[index].as_millis_f64());
         let quantile = |share: f64| {
-            let rank = (share * times.len() as f64).ceil() as usize;
-            at(rank.saturating_sub(1).min(last))
+            let rank = (share * values.len() as f64).ceil() as usize;
+            values[rank.saturating_sub(1).min(last)]
         };
-        let sum: f64 = times.iter().map(|time| time.as_millis_f64()).sum();
+        let sum: f64 = values.iter().sum();
         Self {
-            min: at(0),
-            mean: Some(sum / times.len() as f64),
-            p50: quantile(0.5),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            max: at(last),
+            min: Some(values[0]),
+            mean: Some(sum / values.len() as f64),
+            p50: Some(quantile(0.5)),
+            p95: Some(quantile(0.95)),
+            p99: Some(quantile(0.99)),
+            max: Some(values[last]),
+            percentiles: (scope == Scope::Group).then(|| hundredths().map(quantile).collect()),
+        }
+    }
+
+    /// Of times that were counted in buckets.
+    fn of_histogram(times: &RttStatistics, scope: Scope) -> Self {
+        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+        let percentiles = || hundredths().map(|share| ms(times.quantile(share)));
+        Self {
+            min: ms(times.min()),
+            mean: ms(times.mean()),
+            p50: ms(times.quantile(0.5)),
+            p95: ms(times.p95()),
+            p99: ms(times.quantile(0.99)),
+            max: ms(times.max()),
+            percentiles: (scope == Scope::Group && times.count() > 0)
+                .then(|| percentiles().collect())
+                .flatten(),
         }
     }
 }
 
 impl ResponsesSummary {
-    fn new(responses: &Responses) -> Self {
+    fn new(responses: &Responses, scope: Scope) -> Self {
         Self {
             requests: responses.asked,
             count: responses.times.len() as u64,
-            time_ms: Quantiles::of(responses.times.clone()),
+            time_ms: Quantiles::of(responses.times.iter().copied(), scope),
+        }
+    }
+}
+
+impl TransfersSummary {
+    fn new(transfers: &Transfers, scope: Scope) -> Self {
+        Self {
+            begun: transfers.begun,
+            count: transfers.times.len() as u64,
+            bytes: transfers.bytes,
+            time_ms: Quantiles::of(transfers.times.iter().copied(), scope),
         }
     }
 }
@@ -147,22 +357,64 @@ impl PageSummary {
     }
 }
 
+impl CallSummary {
+    fn new(call: &Call) -> Self {
+        Self {
+            start_s: call.start.as_secs_f64(),
+            lasts_s: call.lasts.map(Span::as_secs_f64),
+            there: call.there.as_ref().map(HeardSummary::new),
+            back: call.back.as_ref().map(HeardSummary::new),
+        }
+    }
+}
+
+impl HeardSummary {
+    fn new(heard: &Heard) -> Self {
+        Self {
+            packets: heard.packets,
+            lost: heard.lost,
+            late: heard.late,
+            delay_ms: heard.delay.map(Span::as_millis_f64),
+            jitter_ms: heard.jitter.as_millis_f64(),
+            rating: heard.rating,
+            mos: heard.opinion,
+        }
+    }
+}
+
+impl VideoSummary {
+    fn new(viewing: &Viewing, scope: Scope) -> Self {
+        let fetched_s = viewing.fetched.as_secs_f64();
+        Self {
+            start_up_ms: Quantiles::of(viewing.start_ups.iter().copied(), scope),
+            stalls: viewing.stalls,
+            stalled_s: viewing.stalled.as_secs_f64(),
+            played_s: viewing.played.as_secs_f64(),
+            segments: viewing.segments,
+            rate_bps: (fetched_s > 0.0).then(|| viewing.bits / fetched_s),
+            switches: viewing.switches,
+        }
+    }
+}
+
+impl ActivitySummary {
+    fn new(activity: &Activity) -> Self {
+        Self {
+            name: activity.name.to_string(),
+            begun: activity.begun,
+            finished: activity.finished,
+            failed: activity.failed,
+        }
+    }
+}
+
 impl MessagesSummary {
-    fn new(messages: &Messages) -> Self {
-        let delays = &messages.delays;
-        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+    fn new(messages: &Messages, scope: Scope) -> Self {
         Self {
             sent: messages.sent,
             received: messages.received,
             bytes: messages.bytes,
-            delay_ms: Quantiles {
-                min: ms(delays.min()),
-                mean: ms(delays.mean()),
-                p50: ms(delays.quantile(0.5)),
-                p95: ms(delays.p95()),
-                p99: ms(delays.quantile(0.99)),
-                max: ms(delays.max()),
-            },
+            delay_ms: Quantiles::of_histogram(&messages.delays, scope),
         }
     }
 }
@@ -173,7 +425,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_definition() {
-        let of = |count: u64| Quantiles::of((1..=count).rev().map(Span::from_millis).collect());
+        let of = |count: u64| Quantiles::of((1..=count).rev().map(Span::from_millis), Scope::Flow);
         let hundred = of(100);
         assert_eq!(hundred.p50, Some(50.0));
         assert_eq!(hundred.p95, Some(95.0));
@@ -183,5 +435,10 @@ mod tests {
         let one = of(1);
         assert_eq!((one.p50, one.p99), (Some(1.0), Some(1.0)));
         assert_eq!(of(0).mean, None);
+        let all = Quantiles::of((0..=100).map(Span::from_millis), Scope::Group);
+        let percentiles = all.percentiles.expect("of a group");
+        assert_eq!(percentiles.len(), 101);
+        assert!(percentiles.is_sorted());
+        assert_eq!((percentiles[0], percentiles[100]), (0.0, 100.0));
     }
 }

@@ -10,7 +10,7 @@ use bentpipe_tcp::{
     QuickAcks as TcpQuickAcks, RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule,
     SlowStartKind,
 };
-use bentpipe_types::{Agent, Bytes, IpVersion, Span, Time};
+use bentpipe_types::{Agent, Bytes, IpVersion, RandomStream, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
@@ -78,16 +78,17 @@ pub(super) fn network(
     // Real packets have bytes.
     let bytes = !outside.is_empty();
     gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
-    for flow in &scenario.flows {
-        let application = match flow.app {
+    let starts = starts(scenario, seed);
+    for (flow, start) in scenario.flows.iter().zip(starts) {
+        let application = match &flow.app {
             App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
-            App::Other(_, traffic) => traffic,
+            App::Other(_, traffic) | App::Mix(_, traffic) => traffic.clone(),
         };
         builder.flow(FlowSettings {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
-            start: flow.start.since(Time::ZERO),
+            start: start.since(Time::ZERO),
             application,
             sender: tcp_of(scenario, flow.from, custom)?,
             receiver: tcp_of(scenario, flow.to, custom)?,
@@ -97,6 +98,26 @@ pub(super) fn network(
         .build()
         .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))?;
     Ok((network, nodes))
+}
+
+/// When each flow begins. What is random about it, each flow draws by its own name: one more changes none
+/// of those before it.
+pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
+    let mut starts: Vec<Time> = Vec::with_capacity(scenario.flows.len());
+    let mut before: Option<(&str, Time)> = None;
+    for flow in &scenario.flows {
+        let start = match flow.wait {
+            None => flow.start,
+            Some(wait) => {
+                let last = before.filter(|(table, _)| *table == &*flow.table);
+                let from = last.map_or(flow.start, |(_, at)| at);
+                from + wait.span(&mut RandomStream::new(seed, &flow.name, "start"))
+            }
+        };
+        before = Some((&flow.table, start));
+        starts.push(start);
+    }
+    starts
 }
 
 fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
@@ -236,8 +257,9 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
 
 /// Flows and links beyond these get no default probes: nobody reads a hundred plots.
 const DEFAULT_PROBES_OF: usize = 8;
-/// But one figure shows what all flows get, as far as memory goes: two thousand values of each.
-const GOODPUT_OF: usize = 1_000;
+/// But one figure shows what all flows get, two thousand values of each: where one table has more than
+/// these, together.
+const GOODPUT_OF: usize = 100;
 
 /// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
 pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Network) {
@@ -309,11 +331,24 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         name: format!("{}.{}", scenario.flows[index].name, name_of(quantity)),
         target: ProbeTarget::Flow(index, quantity),
     };
+    let mut goodputs = Vec::new();
+    let mut first = 0;
+    for flows in scenario
+        .flows
+        .chunk_by(|one, other| one.table == other.table)
+    {
+        if flows.len() > GOODPUT_OF {
+            goodputs.push(Probe {
+                name: format!("{}.goodput", flows[0].table),
+                target: ProbeTarget::Goodput(first, flows.len()),
+            });
+        } else {
+            let indices = first..first + flows.len();
+            goodputs.extend(indices.map(|index| of_flow(index, Of::Goodput)));
+        }
+        first += flows.len();
+    }
     let flows = 0..scenario.flows.len();
-    let goodputs = flows
-        .clone()
-        .take(GOODPUT_OF)
-        .map(move |index| of_flow(index, Of::Goodput));
     let flows = flows
         .take(DEFAULT_PROBES_OF)
         .flat_map(move |index| flow_quantities.map(|quantity| of_flow(index, quantity)));
@@ -369,6 +404,7 @@ fn target(series: Series) -> ProbeTarget {
                 FlowSeries::SmoothedRtt => FlowQuantity::SmoothedRtt,
                 FlowSeries::RetransmissionTimeout => FlowQuantity::RetransmissionTimeout,
                 FlowSeries::PeerWindow => FlowQuantity::PeerWindow,
+                FlowSeries::ResponseTime => FlowQuantity::ResponseTime,
             },
         ),
         Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),

@@ -7,11 +7,13 @@ mod congestion;
 mod direction;
 mod error;
 mod gateway;
+mod groups;
 mod outside;
 mod summary;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bentpipe_sim::{End, Network, NodeId, Progress};
 use bentpipe_types::{Series, Time};
@@ -23,9 +25,11 @@ use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFailure};
 
 pub use applications::{
-    ApplicationSummary, MessagesSummary, PageSummary, Quantiles, ResponsesSummary,
+    ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
+    PageSummary, Quantiles, ResponsesSummary, TransfersSummary, VideoSummary,
 };
 pub use error::RunError;
+pub use groups::GroupSummary;
 pub use outside::{Closing, Outside};
 pub use summary::{
     Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary,
@@ -74,6 +78,8 @@ pub struct Run {
     scenario: String,
     seed: u64,
     queues: Vec<Queue>,
+    /// The tables of the flows.
+    tables: Vec<Arc<str>>,
     /// Nodes that are gateways, by name.
     gateways: BTreeMap<String, GatewayKind>,
     captures: Vec<(PathBuf, CaptureFailure)>,
@@ -124,6 +130,11 @@ impl Run {
             scenario: scenario.name.clone(),
             seed,
             queues,
+            tables: scenario
+                .flows
+                .iter()
+                .map(|flow| Arc::clone(&flow.table))
+                .collect(),
             gateways: gateway::kinds(scenario),
             captures,
             taken: 0,
@@ -223,6 +234,7 @@ impl Run {
             duration,
             &outcome,
             &self.queues,
+            &self.tables,
             &self.gateways,
         );
         Ok(RunOutput {

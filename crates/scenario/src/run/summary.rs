@@ -4,6 +4,7 @@
 //! (`tests/results.rs` has the names of this version).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bentpipe_sim::{AgentOutcome, DirectionOutcome, FlowOutcome, Outcome};
 use bentpipe_tcp::{Limit, LimitedTimes, RttStatistics, Statistics};
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::applications::ApplicationSummary;
+use super::groups::{GroupSummary, groups};
 use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
@@ -42,6 +44,8 @@ pub struct Summary {
     pub packets_discarded: u64,
     /// Flows.
     pub flows: Vec<FlowSummary>,
+    /// The flows of each table together.
+    pub groups: Vec<GroupSummary>,
     /// Link directions.
     pub links: Vec<LinkSummary>,
     /// Gateways that do more than route.
@@ -80,7 +84,8 @@ pub struct FlowSummary {
     pub rtt_ms: RttSummary,
     /// What kept the sender from sending more, and for how long.
     pub limited_s: LimitedSummary,
-    /// What its applications tell: `responses`, `pages`, `messages`.
+    /// What its applications tell: `responses`, `pages`, `messages`, `files`, `mails`, `calls`, `video`,
+    /// `echoes`, `activities`.
     #[serde(flatten)]
     pub application: ApplicationSummary,
 }
@@ -173,13 +178,15 @@ pub struct GatewaySummary {
 }
 
 impl Summary {
-    /// Sums up. `queues` are the queues of `outcome.directions`, in the same order.
+    /// Sums up. `queues` are the queues of `outcome.directions`, in the same order, `tables` those of
+    /// `outcome.flows`.
     pub(super) fn new(
         scenario: String,
         seed: u64,
         duration: Span,
         outcome: &Outcome,
         queues: &[Queue],
+        tables: &[Arc<str>],
         gateways: &BTreeMap<String, GatewayKind>,
     ) -> Self {
         Self {
@@ -196,6 +203,7 @@ impl Summary {
                 .iter()
                 .map(|flow| FlowSummary::new(flow, outcome.ended))
                 .collect(),
+            groups: groups(&outcome.flows, tables, outcome.ended),
             links: outcome
                 .directions
                 .iter()

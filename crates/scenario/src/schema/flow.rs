@@ -1,11 +1,12 @@
 //! `[flows.NAME]`.
 
+use bentpipe_sim::Distribution;
 use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::words::words;
-use crate::quantity::{Length, RandomLength, RandomSize, Size};
+use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size};
 
 /// A flow: an application at each of two hosts, and the connections between them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -18,12 +19,22 @@ pub struct FlowFile {
     /// When it begins. Default: "0 s".
     #[serde(default = "at_once")]
     pub start: Length,
-    /// Where `count` makes several of this flow: how long after one the next starts. Default: "0 s",
+    /// Makes this many alike, NAME-1 to NAME-count, between two hosts that have no count of their own.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub count: Option<u32>,
+    /// Where a count makes several of this flow: how long after one the next starts. It may be random:
+    /// "exponential(2 s)" makes their starts a Poisson process, which begins at `start`. Default: "0 s",
     /// all at once.
-    #[serde(default = "at_once")]
-    pub spacing: Length,
-    /// What it does.
-    pub app: AppFile,
+    #[serde(default = "none_between")]
+    pub spacing: RandomLength,
+    /// What it does: this, or `mix`.
+    pub app: Option<AppFile>,
+    /// The flow is a user of this mix, who does one thing after another.
+    pub mix: Option<String>,
+}
+
+fn none_between() -> RandomLength {
+    RandomLength(Distribution::Constant(0.0))
 }
 
 fn at_once() -> Length {
@@ -37,14 +48,18 @@ pub struct AppFile {
     /// The application.
     pub kind: AppKind,
     /// bulk: bytes to transfer, headers not counted; default: until the scenario ends. packets: bytes of a
-    /// packet, headers not counted; may be random, as in "exponential(1000 B)".
+    /// packet, headers not counted. ftp, mail: bytes of a file (default: "1 MB"), of a message (default:
+    /// "exponential(75 kB)"). Those three may be random, as in "exponential(1000 B)". ping: bytes of data.
+    /// Default: "56 B".
     pub size: Option<RandomSize>,
-    /// bulk: which way the bytes go, seen from the host that opens the connection. Default: "upload".
+    /// bulk, ftp: which way the bytes go, seen from the host that opens the connection. Default: "upload",
+    /// and "download" for ftp.
     pub direction: Option<DirectionName>,
     /// bulk: transfers, one after another on the connection. Default: 1.
     pub transfers: Option<u64>,
     /// bulk: from when all of a transfer is acknowledged to the next. request-response: from an answer to
-    /// the next request; may be random. Default: "0 s".
+    /// the next request. ftp, mail, voice: from the end of a file, a message, a call to the next. Random, if
+    /// it is to be, but for bulk. Default: "0 s", and "exponential(30 s)" for mail.
     pub pause: Option<RandomLength>,
     /// request-response, web: bytes of a request; random where it is one of request-response. Default:
     /// "200 B", and "400 B" for web.
@@ -53,7 +68,7 @@ pub struct AppFile {
     pub response: Option<RandomSize>,
     /// request-response, web: how long the server thinks about a request. Default: "0 s".
     pub think: Option<Length>,
-    /// request-response: requests in all. Default: until the scenario ends.
+    /// request-response, ping: requests in all. Default: until the scenario ends.
     pub requests: Option<u64>,
     /// web: HTTP/1.1 on up to six connections, or HTTP/2 on one. Default: "2".
     pub http: Option<HttpName>,
@@ -78,14 +93,44 @@ pub struct AppFile {
     pub pages: Option<u64>,
     /// packets: each a datagram, or each written to a connection as it comes. Default: "udp".
     pub transport: Option<TransportName>,
-    /// packets: from one to the next; may be random, as in "exponential(20 ms)".
+    /// packets: from one to the next; may be random, as in "exponential(20 ms)". ping: from one request to
+    /// the next. Default: "1 s".
     pub interval: Option<RandomLength>,
     /// packets: how long the source is on, by turns with `off`; may be random. Default: all the time.
     pub on: Option<RandomLength>,
     /// packets: how long the source is off, by turns with `on`; may be random.
     pub off: Option<RandomLength>,
-    /// packets: how long the source goes on in all. Default: until the scenario ends.
-    pub lasts: Option<Length>,
+    /// packets: how long the source goes on in all. video: its length. voice: the length of a call; may be
+    /// random. Default: until the scenario ends.
+    pub lasts: Option<RandomLength>,
+    /// ftp: who opens the connections for data: the client ("passive") or the server ("active"). Default:
+    /// "passive".
+    pub mode: Option<FtpModeName>,
+    /// ftp: files in all. Default: until the scenario ends.
+    pub files: Option<u64>,
+    /// mail: messages in all. Default: until the scenario ends.
+    pub mails: Option<u64>,
+    /// mail: MAIL, RCPT and DATA go together (RFC 2920). Default: false.
+    pub pipelining: Option<bool>,
+    /// voice: how speech is coded. Default: "g711".
+    pub codec: Option<CodecName>,
+    /// voice: speech in a packet. Default: "20 ms".
+    pub packet: Option<Length>,
+    /// voice: how long the first packet of a call is held back, so that later ones are there in time.
+    /// Default: "60 ms".
+    pub jitter_buffer: Option<Length>,
+    /// voice: calls in all, one after another. Default: 1.
+    pub calls: Option<u64>,
+    /// video: length of a segment. Default: "4 s".
+    pub segment: Option<Length>,
+    /// video: the rates that there are, rising. Default: 0.4, 0.8, 1.5, 3, 6 and 12 Mbit/s.
+    pub ladder: Option<Vec<Rate>>,
+    /// video: how much is buffered at most. Default: "30 s".
+    pub buffer: Option<Length>,
+    /// video: how much is buffered before it plays, at first and after a stall. Default: a segment.
+    pub start_up: Option<Length>,
+    /// ping: what carries the requests. Default: "icmp".
+    pub protocol: Option<EchoName>,
 }
 
 words! {
@@ -99,6 +144,46 @@ words! {
         Web = "web",
         /// Sends packets of random sizes at random times.
         Packets = "packets",
+        /// Transfers files by FTP, with a connection for commands and one for each file.
+        Ftp = "ftp",
+        /// Sends mail by SMTP, step by step.
+        Mail = "mail",
+        /// Calls by voice over IP, both ways; says how they sound.
+        Voice = "voice",
+        /// Watches a video in segments, each at the highest rate that the path sustains.
+        Video = "video",
+        /// Asks for echoes, and says how long they take.
+        Ping = "ping",
+    }
+}
+
+words! {
+    /// Who opens FTP's connections for data.
+    FtpModeName {
+        /// The client (PASV).
+        Passive = "passive",
+        /// The server (PORT).
+        Active = "active",
+    }
+}
+
+words! {
+    /// How speech is coded.
+    CodecName {
+        /// 64 kbit/s; lost packets are concealed.
+        G711 = "g711",
+        /// 8 kbit/s (annexes A and B).
+        G729 = "g729",
+    }
+}
+
+words! {
+    /// What carries echo requests.
+    EchoName {
+        /// ICMP: every host answers.
+        Icmp = "icmp",
+        /// UDP, port 7.
+        Udp = "udp",
     }
 }
 
@@ -180,11 +265,66 @@ impl AppKind {
                 "pages",
             ],
             Self::Packets => &["transport", "size", "interval", "on", "off", "lasts"],
+            Self::Ftp => &["mode", "direction", "size", "pause", "files"],
+            Self::Mail => &["size", "pause", "mails", "pipelining"],
+            Self::Voice => &[
+                "codec",
+                "packet",
+                "jitter_buffer",
+                "lasts",
+                "pause",
+                "calls",
+            ],
+            Self::Video => &["segment", "ladder", "buffer", "start_up", "lasts"],
+            Self::Ping => &["protocol", "size", "interval", "requests"],
         }
     }
 }
 
 impl AppFile {
+    /// One of this kind, of which nothing more is said.
+    pub(crate) fn of(kind: AppKind) -> Self {
+        Self {
+            kind,
+            size: None,
+            direction: None,
+            transfers: None,
+            pause: None,
+            request: None,
+            response: None,
+            think: None,
+            requests: None,
+            http: None,
+            tls: None,
+            resumption: None,
+            page: None,
+            document: None,
+            objects: None,
+            object_size: None,
+            levels: None,
+            reading: None,
+            pages: None,
+            transport: None,
+            interval: None,
+            on: None,
+            off: None,
+            lasts: None,
+            mode: None,
+            files: None,
+            mails: None,
+            pipelining: None,
+            codec: None,
+            packet: None,
+            jitter_buffer: None,
+            calls: None,
+            segment: None,
+            ladder: None,
+            buffer: None,
+            start_up: None,
+            protocol: None,
+        }
+    }
+
     /// The keys that the file gives, besides `kind`.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [
@@ -211,6 +351,19 @@ impl AppFile {
             ("on", self.on.is_some()),
             ("off", self.off.is_some()),
             ("lasts", self.lasts.is_some()),
+            ("mode", self.mode.is_some()),
+            ("files", self.files.is_some()),
+            ("mails", self.mails.is_some()),
+            ("pipelining", self.pipelining.is_some()),
+            ("codec", self.codec.is_some()),
+            ("packet", self.packet.is_some()),
+            ("jitter_buffer", self.jitter_buffer.is_some()),
+            ("calls", self.calls.is_some()),
+            ("segment", self.segment.is_some()),
+            ("ladder", self.ladder.is_some()),
+            ("buffer", self.buffer.is_some()),
+            ("start_up", self.start_up.is_some()),
+            ("protocol", self.protocol.is_some()),
         ]
         .into_iter()
         .filter_map(|(key, given)| given.then_some(key))

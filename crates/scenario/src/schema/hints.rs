@@ -29,15 +29,6 @@ pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
     })
 }
 
-/// Is this a value of the design, of the same kind as those built, that nothing stands behind yet?
-fn is_planned_value(value: &str, built: &[&str]) -> bool {
-    let planned: &[&str] = match built.first() {
-        Some(&"bulk") => &["ftp", "mail", "voice", "video", "ping"],
-        _ => &[],
-    };
-    planned.contains(&value)
-}
-
 /// What others call a gateway that ends connections.
 const SPLITTING: [&str; 6] = [
     "pep",
@@ -50,9 +41,7 @@ const SPLITTING: [&str; 6] = [
 
 /// What is wrong with a word that is none of `known`.
 pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
-    if is_planned_value(word, known) {
-        format!("{} is not built yet; built: {}", quoted(word), list(known))
-    } else if known.first() == Some(&"router") && SPLITTING.contains(&word) {
+    if known.first() == Some(&"router") && SPLITTING.contains(&word) {
         let expected = one_of(known);
         let hint = "a gateway that ends connections is \"split\"";
         format!("expected {expected}, got {}; {hint}", quoted(word))

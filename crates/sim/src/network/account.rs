@@ -136,7 +136,7 @@ impl Network {
 
     fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {
         let tells = |(node, end): FlowEnd| {
-            let report = self.host(node).and_then(|host| host.report(end));
+            let report = self.host(node).and_then(|host| host.report(end, self.now));
             report.unwrap_or_default()
         };
         let report = Report::of_both(tells(flow.opener), tells(flow.server));
@@ -148,12 +148,14 @@ impl Network {
             one.add(other);
             other.clone_from(one);
         }
-        if let (None, Some(messages)) = (&receiver, &report.messages) {
-            // Datagrams: there is no connection that counts them.
-            receiver = Some(Statistics {
-                bytes_delivered: messages.bytes,
-                ..Statistics::default()
-            });
+        let datagrams = |(node, end)| self.host(node).map_or(0, |host| host.datagram_bytes(end));
+        let mut bytes = datagrams(flow.receiver);
+        if flow.both {
+            bytes += datagrams(flow.sender);
+        }
+        if bytes > 0 {
+            // There is no connection that counts them.
+            receiver.get_or_insert_default().bytes_delivered += bytes;
         }
         let finish = receiver
             .as_ref()

@@ -113,6 +113,8 @@ pub(crate) struct FlowSlot {
     pub(crate) server: FlowEnd,
     /// Local ports of the opener's: nobody else's there.
     pub(crate) ports: Ports,
+    /// The node of the end that measures how long things take.
+    pub(crate) measures: u16,
     /// Either end sends as much as the other.
     pub(crate) both: bool,
     /// The one that sends most, and the other.

@@ -3,7 +3,7 @@
 use bentpipe_tcp::Connection;
 use bentpipe_types::{Agent, Endpoint, Series, SeriesId, Span, Time};
 
-use super::Network;
+use super::{FlowEnd, FlowSlot, Network};
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 use crate::schedule::ComponentId;
 
@@ -67,7 +67,9 @@ impl Network {
                 }
                 ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_rate() => {
                     let flow = &self.flows[flow];
-                    let node = if quantity.is_receivers() {
+                    let node = if quantity == FlowQuantity::ResponseTime {
+                        flow.measures
+                    } else if quantity.is_receivers() {
                         flow.receiver.0
                     } else {
                         flow.sender.0
@@ -156,6 +158,12 @@ impl Network {
                     Some(rate(probe, bits, elapsed))
                 }
                 ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
+                ProbeTarget::Goodput(first, count) => {
+                    let flows = &self.flows[first..first + count];
+                    let bytes = flows.iter().filter_map(|flow| self.flow_delivered(flow));
+                    let bits = 8.0 * bytes.sum::<f64>();
+                    Some(rate(probe, bits, elapsed))
+                }
                 ProbeTarget::Direction(index, LinkQuantity::Utilization) => {
                     let busy = self.directions[index]
                         .direction
@@ -190,7 +198,7 @@ impl Network {
             let value = match probe.target {
                 ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
                 ProbeTarget::Node(node, gauge) => self.node_value(node, gauge),
-                ProbeTarget::Direction(..) => None,
+                ProbeTarget::Direction(..) | ProbeTarget::Goodput(..) => None,
             };
             if let Some(value) = value
                 && probe.last != Some(value)
@@ -302,6 +310,16 @@ impl Network {
         } else {
             flow.sender
         };
+        match quantity {
+            // Of datagrams, too, which have no connection.
+            FlowQuantity::Delivered => return self.flow_delivered(flow),
+            FlowQuantity::ResponseTime => {
+                let of = |(node, end)| self.host(node)?.latest(end);
+                let latest = of(flow.opener).or_else(|| of(flow.server));
+                return latest.map(Span::as_secs_f64);
+            }
+            _ => {}
+        }
         let connection = self.connection(end)?;
         Some(match quantity {
             FlowQuantity::CongestionWindow => connection.congestion_window() as f64,
@@ -313,13 +331,26 @@ impl Network {
             FlowQuantity::InFlight => connection.in_flight() as f64,
             FlowQuantity::Sent => connection.sent_offset() as f64,
             FlowQuantity::Acknowledged => connection.acknowledged_offset() as f64,
-            FlowQuantity::Delivered => self.host(end.0)?.delivered(end.1) as f64,
             FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
             FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
             FlowQuantity::PacingRate => connection.pacing_rate()?.bits_per_second() as f64,
             FlowQuantity::PeerWindow => connection.peer_window() as f64,
-            FlowQuantity::Goodput | FlowQuantity::Retransmitted => return None,
+            FlowQuantity::Goodput
+            | FlowQuantity::Retransmitted
+            | FlowQuantity::Delivered
+            | FlowQuantity::ResponseTime => return None,
         })
+    }
+
+    /// Bytes that were delivered; `None` before anything could be.
+    fn flow_delivered(&self, flow: &FlowSlot) -> Option<f64> {
+        let delivered = |(node, end): FlowEnd| Some(self.host(node)?.delivered(end));
+        let mut bytes = delivered(flow.receiver)?;
+        if flow.both {
+            bytes += delivered(flow.sender)?;
+        }
+        let has_begun = bytes > 0 || self.connection(flow.receiver).is_some();
+        has_begun.then_some(bytes as f64)
     }
 }
 
@@ -347,6 +378,7 @@ fn rate(probe: &mut ActiveProbe, total: f64, elapsed: Span) -> f64 {
 
 fn unit(target: ProbeTarget) -> &'static str {
     match target {
+        ProbeTarget::Goodput(..) => "bit/s",
         ProbeTarget::Flow(_, quantity) => FlowQuantity::ALL
             .iter()
             .find(|(q, ..)| *q == quantity)

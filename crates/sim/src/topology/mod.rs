@@ -423,10 +423,19 @@ fn open_flow(
     let mut listener = member(receiver, "server", true);
     listener.datagram_port = Some(server.port);
     let host = host_mut(nodes, from).ok_or_else(no_host)?;
-    let opener = (from.0, host.add(opener, ends.opener));
+    let opener = host.add(opener, ends.opener);
+    if let Some(port) = traffic.calls_back_from() {
+        let (first, last) = ports.bounds();
+        for own in first..=last {
+            host.expect(own, to.address(), Ports::range(port, port), opener);
+        }
+    }
+    let opener = (from.0, opener);
     let host = host_mut(nodes, to).ok_or_else(no_host)?;
     let listener = host.add(listener, ends.server);
-    host.expect(server.port, from.address(), ports, listener);
+    for port in traffic.ports() {
+        host.expect(port, from.address(), ports, listener);
+    }
     let server = (to.0, listener);
     let [sender, receiver] = match traffic.sender() {
         Side::Opener => [opener, server],
@@ -440,6 +449,10 @@ fn open_flow(
         opener,
         server,
         ports,
+        measures: match traffic.measured_at() {
+            Side::Server => server.0,
+            Side::Opener | Side::Both => opener.0,
+        },
         both: traffic.sender() == Side::Both,
         sender,
         receiver,

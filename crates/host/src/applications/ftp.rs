@@ -1,0 +1,362 @@
+//! FTP (RFC 959): a control connection with commands and replies, and a data connection per file.
+
+mod server;
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use super::Direction;
+use crate::report::Transfers;
+use crate::{Application, Connect, Desk, Distribution, Realm, Report, SocketId};
+use server::{Command, What};
+
+pub(super) use server::{Commands, FtpServer};
+
+/// Who opens the data connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FtpMode {
+    /// The client (PASV), as browsers and most clients do.
+    Passive,
+    /// The server (PORT), from its port 20.
+    Active,
+}
+
+/// What is transferred, and how.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FtpSettings {
+    /// Who opens the data connections.
+    pub mode: FtpMode,
+    /// Which way files go, seen from the client: to it (RETR) or from it (STOR).
+    pub direction: Direction,
+    /// Bytes of a file.
+    pub size: Distribution,
+    /// Seconds from one file's end to the next.
+    pub pause: Distribution,
+    /// Files; `None`: until the end of the run.
+    pub count: Option<u64>,
+}
+
+/// The port of the control connection.
+pub(super) const CONTROL: u16 = 21;
+/// That from which an active server opens data connections (RFC 959 section 3.2).
+pub(super) const ACTIVE_DATA: u16 = 20;
+/// That on which this server listens for passive ones. Each is told by where it comes from.
+pub(super) const PASSIVE_DATA: u16 = 2021;
+
+/// How long until a connection is tried again for which there is no port.
+pub(super) const AGAIN: Span = Span::from_secs(1);
+
+// Commands and replies of usual lengths in bytes, line ends among them.
+const GREETING: u64 = 20;
+const USER: (u64, u64) = (16, 34);
+const PASS: (u64, u64) = (20, 23);
+const TYPE: (u64, u64) = (8, 31);
+const PASV: (u64, u64) = (6, 53);
+const PORT: (u64, u64) = (30, 51);
+const TRANSFER: u64 = 15;
+/// 150, when the data connection stands, and 226, when all has arrived.
+const OPENING: u64 = 70;
+const COMPLETE: u64 = 24;
+const QUIT: (u64, u64) = (6, 14);
+
+/// What the client waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Greeting,
+    User,
+    Pass,
+    Type,
+    /// The reply to PASV or PORT.
+    Prepared,
+    /// The data connection, which is being opened.
+    Connecting,
+    /// 150, and with it the data.
+    Opening,
+    /// The data, and 226.
+    Data,
+    /// The next file's time.
+    Pause,
+    Quit,
+}
+
+/// The client.
+#[derive(Debug)]
+pub(super) struct Ftp {
+    server: Endpoint,
+    settings: FtpSettings,
+    commands: Commands,
+    control: Option<SocketId>,
+    data: Option<SocketId>,
+    /// The control connection's port, and those there are.
+    own: u16,
+    ports: (u16, u16),
+    /// The port on which an active server is waited for.
+    offered: u16,
+    stage: Stage,
+    /// Bytes of the reply that are missing.
+    missing: u64,
+    /// The file: when its first command went, and its bytes.
+    file: (Time, u64),
+    /// The data connection has come to its end.
+    data_is_over: bool,
+    next: Option<Time>,
+    finished: Option<Time>,
+    latest: Option<Span>,
+    files: Transfers,
+}
+
+impl Ftp {
+    pub(super) fn new(server: Endpoint, settings: FtpSettings, commands: Commands) -> Self {
+        Self {
+            server,
+            settings,
+            commands,
+            control: None,
+            data: None,
+            own: 0,
+            ports: (0, 0),
+            offered: 0,
+            stage: Stage::Greeting,
+            missing: GREETING,
+            file: (Time::ZERO, 0),
+            data_is_over: false,
+            next: None,
+            finished: None,
+            latest: None,
+            files: Transfers::default(),
+        }
+    }
+
+    fn command<P: Realm>(
+        &mut self,
+        stage: Stage,
+        (bytes, reply): (u64, u64),
+        what: What,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        let Some(control) = self.control else {
+            return;
+        };
+        self.stage = stage;
+        self.missing = reply;
+        self.commands.place(Command { bytes, what });
+        desk.feed(control, bytes, false);
+    }
+
+    /// A file, by the command that comes first.
+    fn prepare<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.file = (desk.now(), self.settings.size.bytes(desk.random()));
+        self.files.begun += 1;
+        self.data = None;
+        self.data_is_over = false;
+        match self.settings.mode {
+            FtpMode::Passive => self.command(Stage::Prepared, PASV, What::Say(PASV.1), desk),
+            FtpMode::Active => {
+                // Another each time: the last one's connection may be in TIME-WAIT.
+                self.offered = self.port_after(self.offered);
+                if self.offered == self.own {
+                    self.offered = self.port_after(self.offered);
+                }
+                let what = What::Port(PORT.1, self.offered);
+                self.command(Stage::Prepared, PORT, what, desk);
+            }
+        }
+    }
+
+    fn port_after(&self, port: u16) -> u16 {
+        let (first, last) = self.ports;
+        if port >= last { first } else { port + 1 }
+    }
+
+    /// Opens the data connection of a passive server.
+    fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.stage = Stage::Connecting;
+        let remote = Endpoint {
+            port: PASSIVE_DATA,
+            ..self.server
+        };
+        match desk.connect_with(&Connect::to(remote.into())) {
+            Ok((socket, _)) => {
+                desk.sink(socket);
+                self.data = Some(socket);
+            }
+            Err(_) => self.next = Some(desk.now() + AGAIN),
+        }
+    }
+
+    fn transfer<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let size = self.file.1;
+        let what = match self.settings.direction {
+            Direction::Upload => What::Store(OPENING),
+            Direction::Download | Direction::Both => What::Retrieve(OPENING, size),
+        };
+        self.command(Stage::Opening, (TRANSFER, OPENING), what, desk);
+    }
+
+    /// A reply has come, all of it.
+    fn replied<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        match self.stage {
+            Stage::Greeting => self.command(Stage::User, USER, What::Say(USER.1), desk),
+            Stage::User => self.command(Stage::Pass, PASS, What::Say(PASS.1), desk),
+            Stage::Pass => self.command(Stage::Type, TYPE, What::Say(TYPE.1), desk),
+            Stage::Type => self.prepare(desk),
+            Stage::Prepared if self.settings.mode == FtpMode::Passive => self.open(desk),
+            Stage::Prepared => self.transfer(desk),
+            Stage::Opening => {
+                self.stage = Stage::Data;
+                self.missing = COMPLETE;
+                if let (Direction::Upload, Some(data)) = (self.settings.direction, self.data) {
+                    desk.feed(data, self.file.1, true);
+                }
+            }
+            Stage::Data => self.complete(desk),
+            Stage::Quit => {
+                self.finished = Some(desk.now());
+                if let Some(control) = self.control {
+                    desk.close(control);
+                }
+            }
+            Stage::Connecting | Stage::Pause => debug_assert!(false, "a reply to no command"),
+        }
+    }
+
+    /// The file is through when the server has said so, and all of it is here.
+    fn complete<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let is_down = self.settings.direction != Direction::Upload;
+        if self.stage != Stage::Data || self.missing > 0 || is_down && !self.data_is_over {
+            return;
+        }
+        let time = desk.now().since(self.file.0);
+        self.latest = Some(time);
+        self.files.times.push(time);
+        self.files.bytes += self.file.1;
+        if self.settings.count == Some(self.files.begun) {
+            self.command(Stage::Quit, QUIT, What::Say(QUIT.1), desk);
+            return;
+        }
+        self.stage = Stage::Pause;
+        let pause = self.settings.pause.span(desk.random());
+        self.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+    }
+
+    fn on_control<P: Realm>(&mut self, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let Some(control) = self.control else {
+            return;
+        };
+        let mut read = desk.read(control, u64::MAX);
+        while read > 0 && self.missing > 0 {
+            // 226 may come right behind 150.
+            let part = read.min(self.missing);
+            read -= part;
+            self.missing -= part;
+            if self.missing == 0 {
+                self.replied(desk);
+            }
+        }
+        debug_assert_eq!(read, 0, "a reply to no command");
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(control);
+        }
+        if events.has(Events::CLOSED) {
+            self.control = None;
+            self.next = None;
+            if let Some(data) = self.data {
+                desk.close(data);
+            }
+        }
+    }
+
+    fn on_data<P: Realm>(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let is_current = self.data == Some(socket);
+        if events.has(Events::ESTABLISHED) && is_current && self.stage == Stage::Connecting {
+            self.transfer(desk);
+        }
+        if events.has(Events::PEER_CLOSED) {
+            if is_current {
+                self.data_is_over = true;
+                let came = desk
+                    .connection(socket)
+                    .map_or(0, |c| c.statistics().bytes_delivered);
+                debug_assert!(
+                    self.settings.direction == Direction::Upload || came == self.file.1,
+                    "a file is as long as it is"
+                );
+            }
+            desk.close(socket);
+            if is_current {
+                self.complete(desk);
+            }
+        }
+        if events.has(Events::CLOSED) && is_current {
+            self.data = None;
+            let is_down = self.settings.direction != Direction::Upload;
+            let is_lost = matches!(self.stage, Stage::Connecting | Stage::Opening | Stage::Data)
+                && is_down
+                && !self.data_is_over;
+            // Nobody will send the rest: the session is over, and the connection's failure says why.
+            if is_lost && let Some(control) = self.control {
+                desk.close(control);
+            }
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for Ftp {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.control = desk.connect(self.server).ok();
+        if let Some(control) = self.control {
+            desk.no_delay(control);
+            self.own = desk.connection(control).map_or(0, |c| c.local().port);
+            self.ports = desk.ports();
+            self.offered = self.own;
+        }
+    }
+
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        let port = desk.connection(socket).map(|c| c.local().port);
+        if self.data.is_none() && port == Some(self.offered) {
+            self.data = Some(socket);
+            desk.sink(socket);
+        } else {
+            desk.abort(socket);
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if self.control == Some(socket) {
+            self.on_control(events, desk);
+        } else {
+            self.on_data(socket, events, desk);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.next.is_some_and(|at| at <= desk.now()) {
+            self.next = None;
+            match self.stage {
+                Stage::Connecting => self.open(desk),
+                _ => self.prepare(desk),
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn report(&self, _: Time) -> Report {
+        Report {
+            finished: self.finished,
+            files: Some(self.files.clone()),
+            ..Report::default()
+        }
+    }
+}

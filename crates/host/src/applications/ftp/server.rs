@@ -1,0 +1,270 @@
+//! An FTP server's end of one session.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Time};
+
+use super::{ACTIVE_DATA, AGAIN, COMPLETE, CONTROL, GREETING};
+use crate::{Application, Connect, Desk, Realm, SocketId};
+
+/// A command of the client's, as the server finds it once its bytes are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::applications) struct Command {
+    /// Bytes of the command.
+    pub(super) bytes: u64,
+    /// What it asks for.
+    pub(super) what: What,
+}
+
+/// What a command asks for. The first number is the bytes of the reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// A reply.
+    Say(u64),
+    /// The port of the client's for the next data connection.
+    Port(u64, u16),
+    /// A file of so many bytes.
+    Retrieve(u64, u64),
+    /// To take a file.
+    Store(u64),
+}
+
+/// Commands that were placed and not yet read.
+#[derive(Clone, Debug, Default)]
+pub(in crate::applications) struct Commands(Arc<Mutex<VecDeque<Command>>>);
+
+impl Commands {
+    /// A command is about to be written.
+    pub(super) fn place(&self, command: Command) {
+        if let Ok(mut commands) = self.0.lock() {
+            commands.push_back(command);
+        }
+    }
+
+    fn clear(&self) {
+        if let Ok(mut commands) = self.0.lock() {
+            commands.clear();
+        }
+    }
+
+    fn take(&self) -> Option<Command> {
+        self.0.lock().ok()?.pop_front()
+    }
+}
+
+/// A transfer that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Transfer {
+    /// To the client; bytes.
+    Send(u64),
+    /// From the client.
+    Take,
+}
+
+/// The server.
+#[derive(Debug)]
+pub(in crate::applications) struct FtpServer {
+    commands: Commands,
+    control: Option<SocketId>,
+    /// The command that is being read, and its bytes that are missing.
+    reading: Option<(Command, u64)>,
+    data: Option<SocketId>,
+    /// Whether the data connection stands.
+    data_stands: bool,
+    /// Where a client is that waits for its data connection to be opened.
+    client: Option<Endpoint>,
+    /// The reply and the transfer that wait for the data connection.
+    waiting: Option<(u64, Transfer)>,
+    /// The one that is going on.
+    under_way: Option<Transfer>,
+    again: Option<Time>,
+}
+
+impl FtpServer {
+    pub(in crate::applications) fn new(commands: Commands) -> Self {
+        Self {
+            commands,
+            control: None,
+            reading: None,
+            data: None,
+            data_stands: false,
+            client: None,
+            waiting: None,
+            under_way: None,
+            again: None,
+        }
+    }
+
+    fn say<P: Realm>(&self, bytes: u64, desk: &mut Desk<'_, '_, P>) {
+        if let Some(control) = self.control {
+            desk.feed(control, bytes, false);
+        }
+    }
+
+    fn obey<P: Realm>(&mut self, what: What, desk: &mut Desk<'_, '_, P>) {
+        match what {
+            What::Say(reply) => self.say(reply, desk),
+            What::Port(reply, port) => {
+                let remote = self.control.and_then(|control| desk.connection(control));
+                let remote = remote.map(bentpipe_tcp::Connection::remote);
+                self.client = remote.map(|remote| Endpoint { port, ..remote });
+                self.say(reply, desk);
+            }
+            What::Retrieve(reply, size) => {
+                self.waiting = Some((reply, Transfer::Send(size)));
+                self.open(desk);
+            }
+            What::Store(reply) => {
+                self.waiting = Some((reply, Transfer::Take));
+                self.open(desk);
+            }
+        }
+    }
+
+    /// Opens the data connection, if that is this end's to do.
+    fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some(client) = self.client else {
+            self.begin(desk);
+            return;
+        };
+        let connect = Connect {
+            local_port: Some(ACTIVE_DATA),
+            ..Connect::to(client.into())
+        };
+        match desk.connect_with(&connect) {
+            Ok((socket, _)) => {
+                desk.sink(socket);
+                self.data = Some(socket);
+                self.data_stands = false;
+            }
+            Err(_) => self.again = Some(desk.now() + AGAIN),
+        }
+    }
+
+    /// Begins the transfer that waits, once its connection stands.
+    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some(data) = self.data.filter(|_| self.data_stands) else {
+            return;
+        };
+        let Some((reply, transfer)) = self.waiting.take() else {
+            return;
+        };
+        self.under_way = Some(transfer);
+        self.say(reply, desk);
+        if let Transfer::Send(size) = transfer {
+            desk.feed(data, size, true);
+        }
+    }
+
+    fn on_control<P: Realm>(&mut self, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let Some(control) = self.control else {
+            return;
+        };
+        if events.has(Events::ESTABLISHED) {
+            self.say(GREETING, desk);
+        }
+        let mut read = desk.read(control, u64::MAX);
+        while read > 0 {
+            let next = self.reading.or_else(|| {
+                let command = self.commands.take()?;
+                Some((command, command.bytes))
+            });
+            let Some((command, missing)) = next else {
+                debug_assert!(false, "bytes that are no command");
+                break;
+            };
+            let part = read.min(missing);
+            read -= part;
+            self.reading = (missing > part).then_some((command, missing - part));
+            if self.reading.is_none() {
+                self.obey(command.what, desk);
+            }
+        }
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(control);
+        }
+        if events.has(Events::CLOSED) {
+            // A session's data goes no further than it.
+            if let Some(data) = self.data.take() {
+                desk.abort(data);
+            }
+            self.control = None;
+            self.again = None;
+        }
+    }
+
+    fn on_data<P: Realm>(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if self.data != Some(socket) {
+            if events.has(Events::PEER_CLOSED) {
+                desk.close(socket);
+            }
+            return;
+        }
+        if events.has(Events::ESTABLISHED) {
+            self.data_stands = true;
+            self.begin(desk);
+        }
+        // 226 once all is at the other end, as vsftpd has it, which lingers; or once all is here.
+        let is_all_there = desk.connection(socket).is_some_and(|connection| {
+            connection.acknowledged_offset() == connection.written_offset()
+        });
+        let is_done = match self.under_way {
+            Some(Transfer::Send(_)) => events.has(Events::DRAINED) && is_all_there,
+            Some(Transfer::Take) => events.has(Events::PEER_CLOSED),
+            None => false,
+        };
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(socket);
+        }
+        if is_done {
+            self.under_way = None;
+            self.data = None;
+            self.say(COMPLETE, desk);
+        } else if events.has(Events::CLOSED) {
+            // The rest will never come: the session is over, and the connection's failure says why.
+            self.data = None;
+            if let Some(control) = self.control {
+                desk.close(control);
+            }
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for FtpServer {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        let port = desk.connection(socket).map(|c| c.local().port);
+        if port == Some(CONTROL) {
+            desk.no_delay(socket);
+            self.control = Some(socket);
+            // A session that broke off may have left some.
+            self.commands.clear();
+            self.reading = None;
+            self.client = None;
+        } else {
+            desk.sink(socket);
+            self.data = Some(socket);
+            self.data_stands = false;
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if self.control == Some(socket) {
+            self.on_control(events, desk);
+        } else {
+            self.on_data(socket, events, desk);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.again.is_some_and(|at| at <= desk.now()) {
+            self.again = None;
+            self.open(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.again
+    }
+}

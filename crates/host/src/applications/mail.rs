@@ -1,0 +1,238 @@
+//! Mail: messages handed over by SMTP (RFC 5321), a connection each, step by step.
+
+use std::collections::VecDeque;
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use super::orders::{Order, Orders};
+use crate::report::Transfers;
+use crate::{Application, Desk, Distribution, Realm, Report, SocketId};
+
+/// What is sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MailSettings {
+    /// Bytes of a message, its headers among them.
+    pub size: Distribution,
+    /// Seconds from one message's end to the next.
+    pub pause: Distribution,
+    /// Messages; `None`: until the end of the run.
+    pub count: Option<u64>,
+    /// MAIL, RCPT and DATA go together (RFC 2920).
+    pub pipelining: bool,
+}
+
+/// A command and its reply, of usual lengths in bytes, line ends among them (RFC 5321 appendix D has an
+/// exchange like it).
+type Step = (u64, u64);
+
+const GREETING: Step = (0, 60);
+const EHLO: Step = (25, 150);
+const MAIL: Step = (50, 14);
+const RCPT: Step = (40, 14);
+const DATA: Step = (6, 37);
+/// The reply to a message; what ends one: a line with a dot.
+const MESSAGE_REPLY: u64 = 40;
+const DOT: u64 = 5;
+const QUIT: Step = (6, 15);
+
+/// How long until it is tried again where no connection could be had.
+const AGAIN: Span = Span::from_secs(1);
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The replies before the message.
+    Envelope,
+    /// That to the message: it has been taken.
+    Message,
+    /// That to QUIT.
+    Quit,
+}
+
+/// A message on its way.
+#[derive(Debug)]
+struct Sending {
+    socket: SocketId,
+    port: u16,
+    start: Time,
+    size: u64,
+    stage: Stage,
+    /// Bytes of replies that are missing.
+    missing: u64,
+    /// Commands that are still to be sent before the message, those in one flight together.
+    flights: VecDeque<Vec<Step>>,
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Mail {
+    server: Endpoint,
+    settings: MailSettings,
+    orders: Orders,
+    sending: Option<Sending>,
+    next: Option<Time>,
+    finished: Option<Time>,
+    latest: Option<Span>,
+    mails: Transfers,
+}
+
+impl Mail {
+    pub(super) fn new(server: Endpoint, settings: MailSettings, orders: Orders) -> Self {
+        Self {
+            server,
+            settings,
+            orders,
+            sending: None,
+            next: None,
+            finished: None,
+            latest: None,
+            mails: Transfers::default(),
+        }
+    }
+
+    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Ok(socket) = desk.connect(self.server) else {
+            // All ports are in TIME-WAIT, say.
+            self.next = Some(desk.now() + AGAIN);
+            return;
+        };
+        let size = self.settings.size.bytes(desk.random());
+        self.mails.begun += 1;
+        desk.no_delay(socket);
+        let port = desk.connection(socket).map_or(0, |c| c.local().port);
+        let envelope = if self.settings.pipelining {
+            vec![vec![EHLO], vec![MAIL, RCPT, DATA]]
+        } else {
+            vec![vec![EHLO], vec![MAIL], vec![RCPT], vec![DATA]]
+        };
+        self.place(port, GREETING);
+        self.sending = Some(Sending {
+            socket,
+            port,
+            start: desk.now(),
+            size,
+            stage: Stage::Envelope,
+            missing: GREETING.1,
+            flights: envelope.into(),
+        });
+    }
+
+    fn place(&self, port: u16, (request, response): Step) {
+        let order = Order {
+            request,
+            response,
+            think: Span::ZERO,
+        };
+        self.orders.place(port, order);
+    }
+
+    /// All that was waited for has come: the next step.
+    fn step<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some(mut sending) = self.sending.take() else {
+            return;
+        };
+        let flight = match sending.stage {
+            Stage::Envelope => sending.flights.pop_front().unwrap_or_else(|| {
+                sending.stage = Stage::Message;
+                vec![(sending.size + DOT, MESSAGE_REPLY)]
+            }),
+            Stage::Message => {
+                let time = desk.now().since(sending.start);
+                self.latest = Some(time);
+                self.mails.times.push(time);
+                self.mails.bytes += sending.size;
+                sending.stage = Stage::Quit;
+                vec![QUIT]
+            }
+            Stage::Quit => {
+                desk.close(sending.socket);
+                self.orders.forget(sending.port);
+                let pause = self.settings.pause.span(desk.random());
+                self.over(pause, desk);
+                return;
+            }
+        };
+        for step in &flight {
+            self.place(sending.port, *step);
+        }
+        sending.missing = flight.iter().map(|step| step.1).sum();
+        let bytes = flight.iter().map(|step| step.0).sum();
+        let socket = sending.socket;
+        self.sending = Some(sending);
+        desk.feed(socket, bytes, false);
+    }
+
+    /// A message is through, or will never be.
+    fn over<P: Realm>(&mut self, pause: Span, desk: &mut Desk<'_, '_, P>) {
+        self.sending = None;
+        if self.settings.count == Some(self.mails.begun) {
+            if self.mails.times.len() as u64 == self.mails.begun {
+                self.finished = Some(desk.now());
+            }
+            return;
+        }
+        // The clock has to go on.
+        self.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+    }
+}
+
+impl<P: Realm> Application<P> for Mail {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.begin(desk);
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let read = desk.read(socket, u64::MAX);
+        let is_current = |sending: &Option<Sending>| {
+            (sending.as_ref()).is_some_and(|sending| sending.socket == socket)
+        };
+        if is_current(&self.sending)
+            && let Some(sending) = &mut self.sending
+            && read > 0
+        {
+            debug_assert!(read <= sending.missing, "a reply to no command");
+            sending.missing = sending.missing.saturating_sub(read);
+            if sending.missing == 0 {
+                self.step(desk);
+            }
+        }
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(socket);
+        }
+        if events.has(Events::CLOSED) && is_current(&self.sending) {
+            if let Some(sending) = &self.sending {
+                self.orders.forget(sending.port);
+            }
+            let pause = self.settings.pause.span(desk.random());
+            self.over(pause.max(AGAIN), desk);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.next.is_some_and(|at| at <= desk.now()) {
+            self.next = None;
+            self.begin(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn report(&self, _: Time) -> Report {
+        Report {
+            finished: self.finished,
+            mails: Some(self.mails.clone()),
+            ..Report::default()
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! A user: one activity after another, each drawn from a mix of applications, with pauses between them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use super::{Pair, Traffic};
+use crate::report::Activity;
+use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+
+/// What a user does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MixSettings {
+    /// Seconds from the end of one activity to the next.
+    pub pause: Distribution,
+    /// What there is to do.
+    pub shares: Arc<[Share]>,
+}
+
+/// One application of a mix.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Share {
+    /// What it is called.
+    pub name: Arc<str>,
+    /// How often it is done, beside the others' weights.
+    pub weight: f64,
+    /// One activity: something that comes to an end.
+    pub traffic: Traffic,
+}
+
+/// By local port of the user's: what its connection is for.
+type Whose = Arc<Mutex<BTreeMap<u16, usize>>>;
+
+/// Both ends.
+pub(super) fn ends<P: Realm>(server: Endpoint, settings: &MixSettings) -> (User<P>, Servers<P>) {
+    let whose = Whose::default();
+    let mut makers = Vec::new();
+    let mut servers = Vec::new();
+    let mut ports = Vec::new();
+    for share in settings.shares.iter() {
+        let remote = Endpoint {
+            port: share.traffic.port(),
+            ..server
+        };
+        let Pair { make, server } = share.traffic.pair(remote);
+        makers.push(make);
+        servers.push(server);
+        ports.push(share.traffic.port());
+    }
+    let told = settings.shares.iter().map(|share| Activity {
+        name: Arc::clone(&share.name),
+        ..Activity::default()
+    });
+    let user = User {
+        pause: settings.pause,
+        weights: settings.shares.iter().map(|share| share.weight).collect(),
+        makers,
+        whose: Arc::clone(&whose),
+        current: None,
+        doing: Vec::new(),
+        begun: 0,
+        sockets: BTreeMap::new(),
+        next: None,
+        latest: None,
+        activities: told.collect(),
+        bytes: 0,
+        told: Report::default(),
+    };
+    let servers = Servers {
+        servers,
+        ports,
+        whose,
+        sockets: BTreeMap::new(),
+    };
+    (user, servers)
+}
+
+/// Makes the user's end of an activity.
+pub(super) type Make<P> = Box<dyn Fn() -> Box<dyn Application<P>> + Send>;
+
+/// An activity that is going on, or whose connections are still closing.
+struct Doing<P: Realm> {
+    number: u64,
+    share: usize,
+    application: Box<dyn Application<P>>,
+    /// Connections of its that are not gone.
+    open: usize,
+}
+
+/// The user's end.
+pub(super) struct User<P: Realm> {
+    pause: Distribution,
+    weights: Vec<f64>,
+    makers: Vec<Make<P>>,
+    whose: Whose,
+    /// The number of the activity that is going on.
+    current: Option<u64>,
+    doing: Vec<Doing<P>>,
+    begun: u64,
+    /// Which activity a connection belongs to.
+    sockets: BTreeMap<SocketId, u64>,
+    next: Option<Time>,
+    latest: Option<Span>,
+    activities: Vec<Activity>,
+    /// Of datagrams, in activities that are over.
+    bytes: u64,
+    told: Report,
+}
+
+impl<P: Realm> User<P> {
+    fn begin(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let total: f64 = self.weights.iter().sum();
+        let mut at = desk.random().uniform() * total;
+        let last = self.weights.len().saturating_sub(1);
+        let share = self.weights.iter().position(|weight| {
+            at -= weight;
+            at < 0.0
+        });
+        let share = share.unwrap_or(last);
+        let Some(make) = self.makers.get(share) else {
+            return;
+        };
+        let number = self.begun;
+        self.begun += 1;
+        self.activities[share].begun += 1;
+        self.doing.push(Doing {
+            number,
+            share,
+            application: make(),
+            open: 0,
+        });
+        self.current = Some(number);
+        self.act(number, desk, |application, desk| application.start(desk));
+    }
+
+    /// Lets an activity do something, and sees what has become of it.
+    fn act(
+        &mut self,
+        number: u64,
+        desk: &mut Desk<'_, '_, P>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut Desk<'_, '_, P>),
+    ) {
+        let Some(place) = self.doing.iter().position(|doing| doing.number == number) else {
+            return;
+        };
+        let before = desk.connections();
+        let doing = &mut self.doing[place];
+        act(&mut *doing.application, desk);
+        for index in before..desk.connections() {
+            let Some(socket) = desk.nth_connection(index) else {
+                continue;
+            };
+            doing.open += 1;
+            self.sockets.insert(socket, number);
+            if let (Some(connection), Ok(mut whose)) = (desk.connection(socket), self.whose.lock())
+            {
+                whose.insert(connection.local().port, doing.share);
+            }
+        }
+        self.settle(place, desk);
+    }
+
+    fn settle(&mut self, place: usize, desk: &mut Desk<'_, '_, P>) {
+        let doing = &self.doing[place];
+        self.latest = doing.application.latest().or(self.latest);
+        let is_idle = doing.application.next_deadline().is_none() && doing.open == 0;
+        let is_done = doing.application.finished().is_some();
+        if self.current == Some(doing.number) && (is_done || is_idle) {
+            let activity = &mut self.activities[doing.share];
+            if is_done {
+                activity.finished += 1;
+            } else {
+                activity.failed += 1;
+            }
+            self.current = None;
+            // The clock has to go on.
+            let pause = self.pause.span(desk.random()).max(Span::from_nanos(1));
+            self.next = Some(desk.now() + pause);
+        }
+        if is_idle && self.current != Some(self.doing[place].number) {
+            let doing = self.doing.swap_remove(place);
+            self.bytes += doing.application.datagram_bytes();
+            self.told.absorb(doing.application.report(desk.now()));
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for User<P> {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.begin(desk);
+    }
+
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        // An active FTP server's: of the activity that is going on.
+        let Some(number) = self.current else {
+            desk.abort(socket);
+            return;
+        };
+        self.sockets.insert(socket, number);
+        if let Some(doing) = self.doing.iter_mut().find(|doing| doing.number == number) {
+            doing.open += 1;
+        }
+        self.act(number, desk, |application, desk| {
+            application.on_accept(socket, desk);
+        });
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let Some(&number) = self.sockets.get(&socket) else {
+            return;
+        };
+        if events.has(Events::CLOSED) {
+            self.sockets.remove(&socket);
+            if let Some(doing) = self.doing.iter_mut().find(|doing| doing.number == number) {
+                doing.open -= 1;
+            }
+        }
+        self.act(number, desk, |application, desk| {
+            application.on_events(socket, events, desk);
+        });
+    }
+
+    fn on_datagram(
+        &mut self,
+        from: Endpoint,
+        to: u16,
+        datagram: Datagram,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        // Activities with datagrams are over when theirs have come.
+        if let Some(number) = self.current {
+            self.act(number, desk, |application, desk| {
+                application.on_datagram(from, to, datagram, desk);
+            });
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let due = self.doing.iter();
+        let due = due.filter(|doing| is_due(doing.application.next_deadline()));
+        let due: Vec<u64> = due.map(|doing| doing.number).collect();
+        for number in due {
+            self.act(number, desk, |application, desk| {
+                application.on_deadline(desk);
+            });
+        }
+        if is_due(self.next) {
+            self.next = None;
+            self.begin(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let theirs = self.doing.iter();
+        let theirs = theirs.filter_map(|doing| doing.application.next_deadline());
+        theirs.chain(self.next).min()
+    }
+
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        let now = self.doing.iter();
+        let now = now.map(|doing| doing.application.datagram_bytes());
+        self.bytes + now.sum::<u64>()
+    }
+
+    fn report(&self, now: Time) -> Report {
+        let mut report = self.told.clone();
+        for doing in &self.doing {
+            report.absorb(doing.application.report(now));
+        }
+        report.activities.clone_from(&self.activities);
+        report.finished = None;
+        report
+    }
+}
+
+/// The other end: a server for each of the applications.
+pub(super) struct Servers<P: Realm> {
+    servers: Vec<Box<dyn Application<P>>>,
+    ports: Vec<u16>,
+    whose: Whose,
+    sockets: BTreeMap<SocketId, usize>,
+}
+
+impl<P: Realm> Servers<P> {
+    fn act(
+        &mut self,
+        share: usize,
+        desk: &mut Desk<'_, '_, P>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut Desk<'_, '_, P>),
+    ) {
+        let before = desk.connections();
+        if let Some(server) = self.servers.get_mut(share) {
+            act(&mut **server, desk);
+        }
+        for index in before..desk.connections() {
+            if let Some(socket) = desk.nth_connection(index) {
+                self.sockets.insert(socket, share);
+            }
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for Servers<P> {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+        let port = desk.connection(socket).map(|c| c.remote().port);
+        let whose = self.whose.lock().ok();
+        let share = whose.and_then(|whose| whose.get(&port?).copied());
+        let Some(share) = share else {
+            desk.abort(socket);
+            return;
+        };
+        self.sockets.insert(socket, share);
+        self.act(share, desk, |server, desk| server.on_accept(socket, desk));
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let Some(&share) = self.sockets.get(&socket) else {
+            return;
+        };
+        if events.has(Events::CLOSED) {
+            self.sockets.remove(&socket);
+        }
+        self.act(share, desk, |server, desk| {
+            server.on_events(socket, events, desk);
+        });
+    }
+
+    fn on_datagram(
+        &mut self,
+        from: Endpoint,
+        to: u16,
+        datagram: Datagram,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        if let Some(share) = self.ports.iter().position(|port| *port == to) {
+            self.act(share, desk, |server, desk| {
+                server.on_datagram(from, to, datagram, desk);
+            });
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        for share in 0..self.servers.len() {
+            if (self.servers[share].next_deadline()).is_some_and(|at| at <= now) {
+                self.act(share, desk, |server, desk| server.on_deadline(desk));
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let servers = self.servers.iter();
+        servers.filter_map(|server| server.next_deadline()).min()
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        let servers = self.servers.iter();
+        servers.map(|server| server.datagram_bytes()).sum()
+    }
+
+    fn report(&self, now: Time) -> Report {
+        let mut report = Report::default();
+        for server in &self.servers {
+            report.absorb(server.report(now));
+        }
+        report
+    }
+}
+
+impl<P: Realm> fmt::Debug for User<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User")
+            .field("activities", &self.activities)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Realm> fmt::Debug for Servers<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers")
+            .field("ports", &self.ports)
+            .finish_non_exhaustive()
+    }
+}

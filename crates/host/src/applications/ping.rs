@@ -1,0 +1,160 @@
+//! Echoes: a request every so often, and how long its answer takes.
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use crate::numbers::Numbers;
+use crate::report::Echoes;
+use crate::{Application, Datagram, Desk, Realm, Report, SocketId};
+
+/// What carries the requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EchoBy {
+    /// ICMP (RFC 792, RFC 4443): every host answers.
+    Icmp,
+    /// UDP (RFC 862): the flow's other end answers.
+    Udp,
+}
+
+/// What is sent, and when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PingSettings {
+    /// What carries the requests.
+    pub by: EchoBy,
+    /// Bytes of data in each, headers not counted.
+    pub size: u16,
+    /// From one to the next.
+    pub interval: Span,
+    /// Requests; `None`: until the end of the run.
+    pub count: Option<u64>,
+}
+
+/// How long the last answer is waited for, as Linux's `ping` does.
+const LINGER: Span = Span::from_secs(10);
+
+/// The asking end.
+#[derive(Debug)]
+pub(super) struct Ping {
+    server: Endpoint,
+    settings: PingSettings,
+    next: Option<Time>,
+    finished: Option<Time>,
+    answered: Numbers,
+    latest: Option<Span>,
+    echoes: Echoes,
+}
+
+impl Ping {
+    pub(super) fn new(server: Endpoint, settings: PingSettings) -> Self {
+        Self {
+            server,
+            settings,
+            next: None,
+            finished: None,
+            answered: Numbers::default(),
+            latest: None,
+            echoes: Echoes::default(),
+        }
+    }
+
+    fn all_sent(&self) -> bool {
+        self.settings.count == Some(self.echoes.sent)
+    }
+
+    fn ask<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        let datagram = Datagram {
+            length: self.settings.size,
+            number: self.echoes.sent,
+            sent: now,
+        };
+        match self.settings.by {
+            EchoBy::Icmp => desk.ping(self.server, datagram),
+            EchoBy::Udp => desk.send(self.server, datagram),
+        };
+        self.echoes.sent += 1;
+        let wait = if self.all_sent() {
+            LINGER
+        } else {
+            // The clock has to go on.
+            self.settings.interval.max(Span::from_nanos(1))
+        };
+        self.next = Some(now + wait);
+    }
+}
+
+impl<P: Realm> Application<P> for Ping {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.ask(desk);
+    }
+
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+
+    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+        if datagram.number >= self.echoes.sent || !self.answered.note(datagram.number) {
+            return;
+        }
+        let time = desk.now().since(datagram.sent);
+        self.echoes.received += 1;
+        self.echoes.bytes += u64::from(datagram.length);
+        self.echoes.times.record(time);
+        self.latest = Some(time);
+        if self.all_sent() && self.echoes.received == self.echoes.sent {
+            self.next = None;
+            self.finished.get_or_insert(desk.now());
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.next.is_some_and(|at| at <= desk.now()) {
+            self.next = None;
+            if self.all_sent() {
+                self.finished = Some(desk.now());
+            } else {
+                self.ask(desk);
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        self.echoes.bytes
+    }
+
+    fn report(&self, _: Time) -> Report {
+        Report {
+            finished: self.finished,
+            echoes: Some(self.echoes.clone()),
+            ..Report::default()
+        }
+    }
+}
+
+/// The other end: sends back what comes over UDP. (ICMP's requests the host itself answers.)
+#[derive(Debug)]
+pub(super) struct EchoServer;
+
+impl<P: Realm> Application<P> for EchoServer {
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+
+    fn on_datagram(
+        &mut self,
+        from: Endpoint,
+        to: u16,
+        datagram: Datagram,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        desk.send_from(to, from, datagram);
+    }
+}

@@ -1,0 +1,255 @@
+//! Video in segments (DASH, HLS): each fetched at the highest rate of a ladder that the path sustains.
+
+use std::sync::Arc;
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use super::orders::{Order, Orders};
+use crate::report::Viewing;
+use crate::{Application, Desk, Realm, Report, SocketId};
+
+/// What is watched.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VideoSettings {
+    /// Length of a segment.
+    pub segment: Span,
+    /// Rates that it is there in, bits a second, ascending.
+    pub ladder: Arc<[u64]>,
+    /// How much is buffered at most.
+    pub buffer: Span,
+    /// How much is buffered before it begins to play, and again after a stall.
+    pub start_up: Span,
+    /// Length of the video; `None`: until the end of the run.
+    pub lasts: Option<Span>,
+}
+
+/// The throughput of so many segments is averaged, harmonically, and this share of it counted on: FESTIVE
+/// (Jiang, Sekar and Zhang 2012, sections 4.3 and 4.4; theirs is 20 segments).
+const SEGMENTS: usize = 5;
+const SHARE: f64 = 0.85;
+/// Bytes of a request, as for web pages.
+const REQUEST: u64 = 400;
+
+/// The player.
+#[derive(Debug)]
+pub(super) struct Video {
+    server: Endpoint,
+    settings: VideoSettings,
+    orders: Orders,
+    socket: Option<(SocketId, u16)>,
+    /// The segment that is being fetched: asked for when, its rate, bytes that are missing.
+    fetching: Option<(Time, u64, u64)>,
+    /// Seconds a bit of the latest segments.
+    pace: [f64; SEGMENTS],
+    paces: usize,
+    /// What is buffered at `since`, and whether it plays.
+    buffered: Span,
+    since: Time,
+    plays: bool,
+    /// When a stall began.
+    stalled: Option<Time>,
+    start: Time,
+    next: Option<Time>,
+    finished: Option<Time>,
+    viewing: Viewing,
+}
+
+impl Video {
+    pub(super) fn new(server: Endpoint, settings: VideoSettings, orders: Orders) -> Self {
+        Self {
+            server,
+            settings,
+            orders,
+            socket: None,
+            fetching: None,
+            pace: [0.0; SEGMENTS],
+            paces: 0,
+            buffered: Span::ZERO,
+            since: Time::ZERO,
+            plays: false,
+            stalled: None,
+            start: Time::ZERO,
+            next: None,
+            finished: None,
+            viewing: Viewing::default(),
+        }
+    }
+
+    /// The rate for the next segment: the lowest first, then what is sustained.
+    fn rate(&self) -> u64 {
+        let ladder = &self.settings.ladder;
+        let lowest = ladder.first().copied().unwrap_or(1);
+        let known = self.paces.min(SEGMENTS);
+        if known == 0 {
+            return lowest;
+        }
+        let sum: f64 = self.pace[..known].iter().sum();
+        let sustained = SHARE * known as f64 / sum;
+        let rates = ladder.iter().rev();
+        (rates.copied().find(|rate| *rate as f64 <= sustained)).unwrap_or(lowest)
+    }
+
+    fn is_whole(&self) -> bool {
+        let fetched = self.settings.segment * self.viewing.segments;
+        self.settings.lasts.is_some_and(|lasts| fetched >= lasts)
+    }
+
+    fn fetch<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some((socket, port)) = self.socket else {
+            return;
+        };
+        let rate = self.rate();
+        if self.viewing.last_rate != 0 && self.viewing.last_rate != rate {
+            self.viewing.switches += 1;
+        }
+        self.viewing.last_rate = rate;
+        let bits = rate as f64 * self.settings.segment.as_secs_f64();
+        let order = Order {
+            request: REQUEST,
+            response: ((bits / 8.0) as u64).max(1),
+            think: Span::ZERO,
+        };
+        self.orders.place(port, order);
+        self.fetching = Some((desk.now(), rate, order.response));
+        desk.feed(socket, order.request, false);
+    }
+
+    /// What has been played by now.
+    fn play(&mut self, now: Time) {
+        if self.finished.is_some() {
+            return;
+        }
+        let passed = now.since(self.since);
+        self.since = now;
+        if !self.plays {
+            return;
+        }
+        if passed < self.buffered || passed == self.buffered && self.is_whole() {
+            // To the very end of the last segment, that is no stall.
+            self.buffered = self.buffered.saturating_sub(passed);
+            self.viewing.played += passed;
+            return;
+        }
+        // It ran dry on the way.
+        let dry = passed.saturating_sub(self.buffered);
+        self.viewing.played += self.buffered;
+        self.buffered = Span::ZERO;
+        self.plays = false;
+        self.viewing.stalls += 1;
+        self.stalled = Some(Time::from_nanos(now.as_nanos() - dry.as_nanos()));
+    }
+
+    fn fetched<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let Some((asked, rate, _)) = self.fetching.take() else {
+            return;
+        };
+        let now = desk.now();
+        let took = now.since(asked).as_secs_f64().max(1e-9);
+        let bits = rate as f64 * self.settings.segment.as_secs_f64();
+        self.pace[self.paces % SEGMENTS] = took / bits;
+        self.paces += 1;
+        self.play(now);
+        self.viewing.segments += 1;
+        self.viewing.bits += bits;
+        self.buffered += self.settings.segment;
+        if !self.plays && (self.buffered >= self.settings.start_up || self.is_whole()) {
+            self.plays = true;
+            match self.stalled.take() {
+                Some(since) => self.viewing.stalled += now.since(since),
+                None => self.viewing.start_ups.push(now.since(self.start)),
+            }
+        }
+        if self.is_whole() {
+            if let Some((socket, _)) = self.socket {
+                desk.close(socket);
+            }
+            self.next = Some(now + self.buffered);
+            return;
+        }
+        let room = self.settings.buffer.saturating_sub(self.settings.segment);
+        if self.buffered <= room || !self.plays {
+            self.fetch(desk);
+        } else {
+            self.next = Some(now + self.buffered.saturating_sub(room));
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for Video {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.start = desk.now();
+        self.since = desk.now();
+        if let Ok(socket) = desk.connect(self.server) {
+            desk.no_delay(socket);
+            let port = desk.connection(socket).map(|c| c.local().port);
+            self.socket = port.map(|port| (socket, port));
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        if events.has(Events::ESTABLISHED) {
+            self.fetch(desk);
+        }
+        let read = desk.read(socket, u64::MAX);
+        if let Some((_, _, missing)) = &mut self.fetching
+            && read > 0
+        {
+            debug_assert!(read <= *missing, "more than was asked for");
+            *missing = missing.saturating_sub(read);
+            if *missing == 0 {
+                self.fetched(desk);
+            }
+        }
+        if events.has(Events::PEER_CLOSED) {
+            desk.close(socket);
+        }
+        if events.has(Events::CLOSED) {
+            self.socket = None;
+            if !self.is_whole() {
+                self.next = None;
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        if self.next.is_none_or(|at| at > desk.now()) {
+            return;
+        }
+        self.next = None;
+        self.play(desk.now());
+        if self.is_whole() {
+            self.finished = Some(desk.now());
+        } else {
+            self.fetch(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn report(&self, now: Time) -> Report {
+        // As it stands: what has been played since the last segment came, or how long it has not.
+        let mut stands = Self {
+            settings: self.settings.clone(),
+            orders: self.orders.clone(),
+            viewing: self.viewing.clone(),
+            ..*self
+        };
+        stands.play(now);
+        if let Some(since) = stands.stalled {
+            stands.viewing.stalled += now.since(since);
+        }
+        stands.viewing.fetched = self.settings.segment * self.viewing.segments;
+        Report {
+            finished: self.finished,
+            viewing: Some(stands.viewing),
+            ..Report::default()
+        }
+    }
+}

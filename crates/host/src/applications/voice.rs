@@ -1,0 +1,456 @@
+//! Calls: a packet every so often each way, and how the call sounds at both ends.
+
+use std::sync::{Arc, Mutex};
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{Endpoint, Span, Time};
+
+use crate::emodel::{self, Impairment};
+use crate::report::{Call, Calls, Heard};
+use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+
+/// How speech is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Codec {
+    /// ITU-T G.711: 64 kbit/s; lost packets are concealed (its appendix I).
+    G711,
+    /// ITU-T G.729 with annexes A and B: 8 kbit/s.
+    G729,
+}
+
+impl Codec {
+    /// Bits a second.
+    #[must_use]
+    pub fn rate(self) -> u64 {
+        match self {
+            Self::G711 => 64_000,
+            Self::G729 => 8_000,
+        }
+    }
+
+    /// What it waits to hear before it codes a frame (G.114 annex A).
+    #[must_use]
+    pub fn look_ahead(self) -> Span {
+        match self {
+            Self::G711 => Span::ZERO,
+            Self::G729 => Span::from_millis(5),
+        }
+    }
+
+    /// Ie and Bpl of G.113 appendix I (tables I.1 and I.4): G.711 with concealment, G.729A with VAD.
+    #[must_use]
+    pub fn impairment(self) -> Impairment {
+        let (codec, robustness) = match self {
+            Self::G711 => (0.0, 25.1),
+            Self::G729 => (11.0, 19.0),
+        };
+        Impairment { codec, robustness }
+    }
+}
+
+/// What a call is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VoiceSettings {
+    /// How speech is coded.
+    pub codec: Codec,
+    /// Speech in a packet.
+    pub packet: Span,
+    /// How long the receiver holds the first packet of a call back, to have the others in time.
+    pub jitter_buffer: Span,
+    /// Seconds of a call; `None`: until the end of the run.
+    pub lasts: Option<Distribution>,
+    /// Seconds from a call's end to the next.
+    pub pause: Distribution,
+    /// Calls; `None`: until the end of the run.
+    pub count: Option<u64>,
+}
+
+/// How long after its own last packet an end waits that has heard nothing.
+const PATIENCE: Span = Span::from_secs(5);
+/// Packets that may be missing in a row.
+const MOST_AHEAD: u64 = 1 << 20;
+
+/// RFC 3550 section 5.1: RTP's header.
+const RTP: u64 = 12;
+
+/// The packets of each call, one way: what the caller's end has said of them when setting up the call. (The
+/// signalling itself is not modelled.)
+pub(super) type SetUp = Arc<Mutex<Vec<u64>>>;
+
+/// What an end sends.
+#[derive(Debug, Default)]
+struct Talk {
+    next: Option<Time>,
+    index: u64,
+    packets: u64,
+}
+
+/// What an end hears of a call.
+#[derive(Debug)]
+struct Listening {
+    call: u64,
+    packets: u64,
+    /// The first packet to come: its index, and when it came.
+    first: Option<(u64, Time)>,
+    /// From when it was sent to when it is played.
+    delay: Span,
+    /// Packets that were there when they were to be played, a bit each.
+    played: Vec<u64>,
+    highest: u64,
+    late: u64,
+    /// RFC 3550 section 6.4.1: the last transit time, and the jitter.
+    transit: Span,
+    jitter: f64,
+    /// When the last packet is to be played.
+    ends: Option<Time>,
+}
+
+impl Listening {
+    fn new(call: u64, packets: u64) -> Self {
+        Self {
+            call,
+            packets,
+            first: None,
+            delay: Span::ZERO,
+            played: Vec::new(),
+            highest: 0,
+            late: 0,
+            transit: Span::ZERO,
+            jitter: 0.0,
+            ends: None,
+        }
+    }
+
+    /// A packet has come.
+    fn hear(&mut self, index: u64, sent: Time, now: Time, settings: &VoiceSettings) {
+        // A bit is kept for each: somebody's invention is not to cost any memory.
+        if index > self.highest + MOST_AHEAD {
+            return;
+        }
+        let transit = now.since(sent);
+        let (first, anchor) = match self.first {
+            Some(known) => {
+                let change = transit.abs_diff(self.transit).as_secs_f64();
+                self.jitter += (change - self.jitter) / 16.0;
+                known
+            }
+            None => {
+                self.first = Some((index, now));
+                self.delay = transit + settings.jitter_buffer;
+                if self.packets < u64::MAX {
+                    let left = self.packets.saturating_sub(index + 1);
+                    self.ends = Some(now + settings.jitter_buffer + settings.packet * left);
+                }
+                (index, now)
+            }
+        };
+        self.transit = transit;
+        self.highest = self.highest.max(index);
+        // Played at anchor + jitter buffer + (index - first) packets; the sum may be before the anchor.
+        let is_late = if index >= first {
+            now > anchor + settings.jitter_buffer + settings.packet * (index - first)
+        } else {
+            now + settings.packet * (first - index) > anchor + settings.jitter_buffer
+        };
+        if is_late {
+            self.late += 1;
+            return;
+        }
+        let word = (index / 64) as usize;
+        if word >= self.played.len() {
+            self.played.resize(word + 1, 0);
+        }
+        self.played[word] |= 1 << (index % 64);
+    }
+
+    /// What it has come to; of a call that is over, what never came was lost.
+    fn heard(&self, is_over: bool, settings: &VoiceSettings) -> Heard {
+        let packets = match (is_over, self.first) {
+            (true, _) if self.packets < u64::MAX => self.packets,
+            (_, None) => 0,
+            (_, Some(_)) => self.highest + 1,
+        };
+        let is_played = |index: u64| {
+            let word = self.played.get((index / 64) as usize);
+            word.is_some_and(|word| word >> (index % 64) & 1 == 1)
+        };
+        let (mut lost, mut bursts, mut before) = (0_u64, 0_u64, true);
+        for index in 0..packets {
+            let is_there = is_played(index);
+            lost += u64::from(!is_there);
+            bursts += u64::from(before && !is_there);
+            before = is_there;
+        }
+        let share = if packets == 0 {
+            0.0
+        } else {
+            lost as f64 / packets as f64
+        };
+        // G.107 section 7.5: mean length of a burst beside that of random loss, 1 / (1 - share).
+        let burst_ratio = if bursts == 0 {
+            1.0
+        } else {
+            (lost as f64 / bursts as f64 * (1.0 - share)).max(1.0)
+        };
+        let codec = settings.codec;
+        let delay = self
+            .first
+            .map(|_| self.delay + settings.packet + codec.look_ahead());
+        let rating = emodel::rating(
+            codec.impairment(),
+            delay.unwrap_or(Span::ZERO),
+            share,
+            burst_ratio,
+        );
+        Heard {
+            packets,
+            lost: lost.saturating_sub(self.late),
+            late: self.late.min(lost),
+            delay,
+            jitter: Span::from_secs_f64(self.jitter),
+            rating,
+            opinion: emodel::opinion(rating),
+        }
+    }
+}
+
+/// One end of calls: the caller's, which knows where to call, or the other.
+#[derive(Debug)]
+pub(super) struct Voice {
+    server: Option<Endpoint>,
+    /// The other end, of the call that is on.
+    peer: Option<(Endpoint, u16)>,
+    settings: VoiceSettings,
+    set_up: SetUp,
+    /// Calls that this end is in, or was.
+    calls: Vec<Call>,
+    talk: Talk,
+    listening: Option<Listening>,
+    heard: Vec<(u64, Heard)>,
+    next_call: Option<Time>,
+    finished: Option<Time>,
+    bytes: u64,
+}
+
+impl Voice {
+    /// The caller's end.
+    pub(super) fn caller(server: Endpoint, settings: VoiceSettings, set_up: SetUp) -> Self {
+        Self::new(Some(server), settings, set_up)
+    }
+
+    /// The other.
+    pub(super) fn called(settings: VoiceSettings, set_up: SetUp) -> Self {
+        Self::new(None, settings, set_up)
+    }
+
+    fn new(server: Option<Endpoint>, settings: VoiceSettings, set_up: SetUp) -> Self {
+        Self {
+            server,
+            peer: None,
+            settings,
+            set_up,
+            calls: Vec::new(),
+            talk: Talk::default(),
+            listening: None,
+            heard: Vec::new(),
+            next_call: None,
+            finished: None,
+            bytes: 0,
+        }
+    }
+
+    fn packets_of(&self, call: u64) -> Option<u64> {
+        let calls = self.set_up.lock().ok()?;
+        calls.get(call as usize).copied()
+    }
+
+    fn call<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.stop_listening(true);
+        let packets = match self.settings.lasts {
+            Some(lasts) => {
+                let lasts = lasts.span(desk.random()).as_nanos();
+                (lasts / self.settings.packet.as_nanos().max(1)).max(1)
+            }
+            None => u64::MAX,
+        };
+        let call = match self.set_up.lock() {
+            Ok(mut calls) => {
+                calls.push(packets);
+                calls.len() as u64 - 1
+            }
+            Err(_) => return,
+        };
+        let now = desk.now();
+        self.begin(call, packets, now);
+        // The first packet goes when there is speech for it.
+        self.talk = Talk {
+            next: Some(now + self.settings.packet),
+            index: 0,
+            packets,
+        };
+    }
+
+    fn begin(&mut self, number: u64, packets: u64, now: Time) {
+        self.calls.push(Call {
+            number,
+            start: now,
+            packets: (packets < u64::MAX).then_some(packets),
+            ..Call::default()
+        });
+        self.listening = Some(Listening::new(number, packets));
+    }
+
+    fn say<P: Realm>(&mut self, at: Time, desk: &mut Desk<'_, '_, P>) {
+        let Some(call) = self.listening.as_ref().map(|listening| listening.call) else {
+            self.talk.next = None;
+            return;
+        };
+        let bits = self.settings.codec.rate() as f64 * self.settings.packet.as_secs_f64();
+        let datagram = Datagram {
+            length: (RTP + (bits / 8.0) as u64) as u16,
+            number: call << 32 | self.talk.index & 0xffff_ffff,
+            sent: at,
+        };
+        match (self.server, self.peer) {
+            (Some(server), _) => desk.send(server, datagram),
+            (None, Some((peer, port))) => desk.send_from(port, peer, datagram),
+            (None, None) => false,
+        };
+        self.talk.index += 1;
+        self.talk.next = (self.talk.index < self.talk.packets).then_some(at + self.settings.packet);
+        if self.talk.next.is_none() {
+            if let Some(call) = self.calls.last_mut() {
+                call.lasts = Some(at.since(call.start));
+            }
+            if let Some(listening) = &mut self.listening {
+                listening.ends.get_or_insert(at + PATIENCE);
+            }
+        }
+    }
+
+    fn stop_listening(&mut self, is_over: bool) {
+        if let Some(listening) = self.listening.take() {
+            let heard = listening.heard(is_over, &self.settings);
+            self.heard.push((listening.call, heard));
+        }
+    }
+
+    /// The caller has said and heard all of a call: another, or no more.
+    fn hang_up<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let is_silent = self.talk.next.is_none() && !self.calls.is_empty();
+        let hears = self.listening.as_ref().is_some_and(|l| l.ends.is_some());
+        let waits = self.next_call.is_some() || self.finished.is_some();
+        if self.server.is_none() || !is_silent || hears || waits {
+            return;
+        }
+        self.stop_listening(true);
+        if self.settings.count == Some(self.calls.len() as u64) {
+            self.finished = Some(desk.now());
+        } else {
+            let pause = self.settings.pause.span(desk.random());
+            self.next_call = Some(desk.now() + pause);
+        }
+    }
+}
+
+impl<P: Realm> Application<P> for Voice {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        self.call(desk);
+    }
+
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+
+    fn on_datagram(
+        &mut self,
+        from: Endpoint,
+        to: u16,
+        datagram: Datagram,
+        desk: &mut Desk<'_, '_, P>,
+    ) {
+        let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
+        let Some(packets) = self.packets_of(call).filter(|packets| index < *packets) else {
+            return;
+        };
+        let current = self.listening.as_ref().map(|listening| listening.call);
+        if self.server.is_none() && current.is_none_or(|current| call > current) {
+            // The other end is called: what it has of the call to say, it begins to say.
+            if self.heard.last().is_some_and(|(last, _)| *last >= call) {
+                return;
+            }
+            self.stop_listening(true);
+            self.peer = Some((from, to));
+            self.begin(call, packets, desk.now());
+            self.talk = Talk {
+                next: Some(desk.now() + self.settings.packet),
+                index: 0,
+                packets,
+            };
+        }
+        if let Some(listening) = &mut self.listening
+            && listening.call == call
+        {
+            self.bytes += u64::from(datagram.length);
+            listening.hear(index, datagram.sent, desk.now(), &self.settings);
+        }
+    }
+
+    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+        let now = desk.now();
+        while let Some(at) = self.talk.next
+            && at <= now
+        {
+            self.say(at, desk);
+        }
+        let ends = self.listening.as_ref().and_then(|listening| listening.ends);
+        if ends.is_some_and(|at| at <= now) && self.talk.next.is_none() {
+            self.stop_listening(true);
+        }
+        self.hang_up(desk);
+        if self.next_call.is_some_and(|at| at <= now) {
+            self.next_call = None;
+            self.call(desk);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        // Once silent, an end listens until the other is.
+        let ends = self.listening.as_ref().and_then(|listening| listening.ends);
+        let ends = ends.filter(|_| self.talk.next.is_none());
+        let all = [self.talk.next, self.next_call, ends];
+        all.into_iter().flatten().min()
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn report(&self, _: Time) -> Report {
+        let mut heard = self.heard.clone();
+        if let Some(listening) = &self.listening {
+            heard.push((listening.call, listening.heard(false, &self.settings)));
+        }
+        let mut calls = self.calls.clone();
+        for call in &mut calls {
+            let heard = heard.iter().find(|(number, _)| *number == call.number);
+            let heard = heard.map(|(_, heard)| *heard);
+            if self.server.is_some() {
+                // The other end may have heard nothing, and then not even that there was a call.
+                let nothing = || Listening::new(call.number, call.packets.unwrap_or(0));
+                let nothing = call.lasts.map(|_| nothing().heard(true, &self.settings));
+                call.there = nothing;
+                call.back = heard.or(nothing);
+            } else {
+                call.there = heard;
+            }
+        }
+        Report {
+            finished: self.finished,
+            calls: Some(Calls { calls }),
+            ..Report::default()
+        }
+    }
+}

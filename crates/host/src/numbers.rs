@@ -1,0 +1,76 @@
+//! Numbers of datagrams that have come: each counts once, however often the network delivers it.
+
+/// Those that are remembered.
+const WINDOW: u64 = 1024;
+const WORDS: usize = (WINDOW / 64) as usize;
+
+/// Which of the latest numbers have come. What is older than a window by far has come, as far as one
+/// can tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    /// One more than the highest.
+    next: u64,
+    come: [u64; WORDS],
+}
+
+impl Numbers {
+    /// Notes a number. Is it new? (The last of all is none.)
+    pub(crate) fn note(&mut self, number: u64) -> bool {
+        if number == u64::MAX {
+            return false;
+        }
+        if number >= self.next {
+            let gap = number - self.next;
+            if gap >= WINDOW {
+                self.come = [0; WORDS];
+            } else {
+                for skipped in self.next..number {
+                    let (word, bit) = place(skipped);
+                    self.come[word] &= !bit;
+                }
+            }
+            self.next = number + 1;
+        } else if self.next - number > WINDOW {
+            return false;
+        } else {
+            let (word, bit) = place(number);
+            if self.come[word] & bit != 0 {
+                return false;
+            }
+        }
+        let (word, bit) = place(number);
+        self.come[word] |= bit;
+        true
+    }
+}
+
+fn place(number: u64) -> (usize, u64) {
+    ((number % WINDOW / 64) as usize, 1 << (number % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_is_new_once(numbers in prop::collection::vec(0_u64..900, 0..400), from in 0_u64..1 << 60) {
+            let (mut seen, mut known) = (Numbers::default(), BTreeSet::new());
+            for number in numbers {
+                prop_assert_eq!(seen.note(from + number), known.insert(number));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_behind_is_not_new() {
+        let mut seen = Numbers::default();
+        assert!(seen.note(0) && seen.note(5_000) && seen.note(3_977));
+        assert!(!seen.note(3_976) && !seen.note(0));
+        assert!(seen.note(u64::MAX - 1) && !seen.note(u64::MAX - 1) && !seen.note(u64::MAX));
+    }
+}

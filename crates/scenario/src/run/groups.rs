@@ -1,0 +1,84 @@
+//! The flows of one table together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bentpipe_sim::{FlowOutcome, Report};
+use bentpipe_types::Time;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::applications::ApplicationSummary;
+
+/// The flows of one table of the scenario together.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct GroupSummary {
+    /// The table's name.
+    pub name: String,
+    /// Flows.
+    pub flows: u64,
+    /// How many of them stand how at the end.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Bytes delivered in order to all receiving applications.
+    pub bytes_delivered: u64,
+    /// Bits delivered over the time from the first start to the last end.
+    pub goodput_bps: f64,
+    /// What their applications tell, all together: with `percentiles`, and without each page and call.
+    #[serde(flatten)]
+    pub application: ApplicationSummary,
+}
+
+/// The groups, in the order of the file. `tables` are those of the flows, in the same order.
+pub(super) fn groups(flows: &[FlowOutcome], tables: &[Arc<str>], ended: Time) -> Vec<GroupSummary> {
+    let mut groups = Vec::new();
+    let mut first = 0;
+    for tables in tables.chunk_by(|one, other| one == other) {
+        let members = &flows[first..first + tables.len()];
+        first += tables.len();
+        groups.push(GroupSummary::new(&tables[0], members, ended));
+    }
+    groups
+}
+
+impl GroupSummary {
+    fn new(name: &str, flows: &[FlowOutcome], ended: Time) -> Self {
+        let mut outcomes = BTreeMap::new();
+        let mut told = Report::default();
+        for flow in flows {
+            *outcomes.entry(flow.state.name()).or_insert(0) += 1;
+            let mut report = flow.report.clone();
+            // Of each application once.
+            for activity in std::mem::take(&mut report.activities) {
+                let known = told.activities.iter_mut();
+                match known.into_iter().find(|known| known.name == activity.name) {
+                    Some(known) => {
+                        known.begun += activity.begun;
+                        known.finished += activity.finished;
+                        known.failed += activity.failed;
+                    }
+                    None => told.activities.push(activity),
+                }
+            }
+            told.absorb(report);
+        }
+        let bytes_delivered = flows.iter().map(FlowOutcome::bytes_delivered).sum();
+        let from = flows.iter().map(|flow| flow.start).min();
+        let to = flows.iter().map(|flow| flow.ended.unwrap_or(ended)).max();
+        let seconds = to
+            .unwrap_or(ended)
+            .since(from.unwrap_or(ended))
+            .as_secs_f64();
+        Self {
+            name: name.to_owned(),
+            flows: flows.len() as u64,
+            outcomes,
+            bytes_delivered,
+            goodput_bps: if seconds > 0.0 {
+                8.0 * bytes_delivered as f64 / seconds
+            } else {
+                0.0
+            },
+            application: ApplicationSummary::of_group(&told),
+        }
+    }
+}
