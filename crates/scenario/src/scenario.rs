@@ -11,7 +11,7 @@ use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Windo
 use crate::schema::{
     AppKind, BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn,
     HyblaFile, IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
-    RtoRule, SlowStart, words::words,
+    RtoRule, SlowStart, WestwoodFile, words::words,
 };
 use crate::{Acks, Gateway, Queue};
 
@@ -74,6 +74,8 @@ pub struct TcpSettings {
     pub congestion_control: CongestionControlName,
     /// How Hybla is set up.
     pub hybla: HyblaFile,
+    /// How Westwood+ is set up.
+    pub westwood: WestwoodFile,
     /// What Enhanced Hybla takes for the bottleneck's capacity; it has one.
     pub channel_capacity: Option<BitRate>,
     /// What Enhanced Hybla makes of its bandwidth samples.

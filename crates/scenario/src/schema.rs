@@ -27,7 +27,7 @@ use crate::quantity::Length;
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
 pub use congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
-    InitialThreshold,
+    InitialThreshold, WestwoodAfterLoss, WestwoodFile,
 };
 pub use flow::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,

@@ -188,6 +188,7 @@ fn tcp(tcp: &TcpSettings) -> Value {
         "maximum_syn_retransmissions": tcp.maximum_syn_retransmissions,
         "time_wait_s": tcp.time_wait.as_secs_f64(),
     });
+    data["westwood"] = json!({ "after_loss": tcp.westwood.after_loss });
     data["keep_alive"] = json!(keep_alive);
     data["path_mtu_discovery"] = json!(tcp.path_mtu_discovery);
     data["base_mss_bytes"] = json!(tcp.base_mss.get());

@@ -41,6 +41,9 @@ pub(crate) struct SendSizing {
     ends: VecDeque<u64>,
     // Payload of a buffer that was not sent.
     goal: u64,
+    // Where those buffers begin and end: from each of these positions on they are of so much payload, up to
+    // the next of these positions.
+    written: VecDeque<(u64, u64)>,
 }
 
 /// What is in a send buffer, in positions.
@@ -62,14 +65,47 @@ impl SendSizing {
             buffer: sizes.initial,
             ends: VecDeque::new(),
             goal: LONGEST,
+            written: VecDeque::new(),
         }
     }
 
     /// tcp_xmit_size_goal: buffers are of whole segments, and no longer than half the largest window
     /// that the peer has offered.
     pub(crate) fn set_goal(&mut self, segment: u64, largest_window: u64) {
-        let longest = LONGEST.min(largest_window / 2).max(segment);
-        self.goal = longest - longest % segment;
+        self.goal = goal(segment, largest_window);
+    }
+
+    /// tcp_sendmsg: more is written than `held` has. It goes into the last buffer, as long as that is not
+    /// full, and then into others. What was sent of the last one is split off, and does not count.
+    pub(crate) fn written(&mut self, held: &Held, segment: u64, largest_window: u64) {
+        let goal = goal(segment, largest_window);
+        while self
+            .written
+            .get(1)
+            .is_some_and(|&(from, _)| from <= held.next)
+        {
+            self.written.pop_front();
+        }
+        let Some(&mut (from, ref mut last)) = self.written.back_mut() else {
+            self.written.push_back((held.end, goal));
+            return;
+        };
+        let begun = held.end.saturating_sub(from) % *last;
+        let start = (held.end - begun).max(held.next);
+        if start == from {
+            *last = goal;
+        } else if *last != goal || start == held.next {
+            self.written.push_back((start, goal));
+        }
+    }
+
+    /// What is left to send of the buffer that `position` is in, if anything is known of it.
+    pub(crate) fn left_of_buffer(&self, position: u64) -> Option<u64> {
+        let after = self.written.partition_point(|&(from, _)| from <= position);
+        let &(from, goal) = self.written.get(after.checked_sub(1)?)?;
+        let left = goal - (position - from) % goal;
+        let next = self.written.get(after);
+        Some(next.map_or(left, |&(next, _)| left.min(next - position)))
     }
 
     /// sk_wmem_queued
@@ -123,6 +159,14 @@ impl SendSizing {
             self.ends.pop_front();
         }
     }
+}
+
+/// tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and no more than half the largest window
+/// that the peer has offered.
+fn goal(segment: u64, largest_window: u64) -> u64 {
+    let segment = segment.max(1);
+    let longest = LONGEST.min(largest_window / 2).max(segment);
+    longest - longest % segment
 }
 
 /// tcp_tso_autosize: the segments that leave as one buffer, at a pacing rate of so many bytes a second.

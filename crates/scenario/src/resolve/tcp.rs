@@ -217,6 +217,7 @@ pub(super) fn resolve(
     Ok(TcpSettings {
         congestion_control: file.congestion_control.clone(),
         hybla: file.hybla,
+        westwood: file.westwood,
         channel_capacity: file.channel_capacity.map(|rate| rate.0),
         bandwidth_filter: file.bandwidth_filter,
         pacing: file.pacing,

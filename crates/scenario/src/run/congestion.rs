@@ -4,13 +4,13 @@ use bentpipe_tcp::CongestionControlKind;
 use bentpipe_tcp::congestion::{
     AfterLoss as TcpAfterLoss, AfterTimeout as TcpAfterTimeout,
     BandwidthFilter as TcpBandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold as TcpInitialThreshold,
+    InitialThreshold as TcpInitialThreshold, WestwoodAfterLoss as TcpWestwoodAfterLoss,
 };
 
 use super::RunError;
 use crate::schema::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
-    InitialThreshold,
+    InitialThreshold, WestwoodAfterLoss,
 };
 use crate::{CustomControls, TcpSettings};
 
@@ -31,7 +31,12 @@ pub(super) fn kind(
     };
     Ok(match built {
         CongestionControl::Reno => CongestionControlKind::Reno,
-        CongestionControl::Westwood => CongestionControlKind::Westwood,
+        CongestionControl::Westwood => {
+            CongestionControlKind::Westwood(match tcp.westwood.after_loss {
+                WestwoodAfterLoss::Pipe => TcpWestwoodAfterLoss::Pipe,
+                WestwoodAfterLoss::AtLeastHalf => TcpWestwoodAfterLoss::AtLeastHalf,
+            })
+        }
         CongestionControl::Hybla => CongestionControlKind::Hybla(hybla(&tcp.hybla)),
         CongestionControl::EnhancedHybla => match tcp.channel_capacity {
             Some(channel_capacity) => CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {

@@ -134,6 +134,34 @@ impl Default for HyblaFile {
     }
 }
 
+/// How Westwood+ is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WestwoodFile {
+    /// What a loss leaves of the window.
+    pub after_loss: WestwoodAfterLoss,
+}
+
+words! {
+    /// What a loss leaves of Westwood+'s window.
+    WestwoodAfterLoss {
+        /// What the path was seen to deliver in the shortest round trip, however little (Grieco and
+        /// Mascolo 2004, and Linux).
+        Pipe = "pipe",
+        /// The same, but never less than half of what was in flight, which is also the threshold (ns-2's
+        /// TCP-Linux, with Linux 2.6.22's module).
+        AtLeastHalf = "at-least-half",
+    }
+}
+
+impl Default for WestwoodFile {
+    fn default() -> Self {
+        Self {
+            after_loss: WestwoodAfterLoss::Pipe,
+        }
+    }
+}
+
 words! {
     /// Where Hybla's slow start first ends.
     InitialThreshold {

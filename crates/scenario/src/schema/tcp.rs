@@ -4,7 +4,9 @@ use bentpipe_types::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile};
+use super::congestion::{
+    BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile, WestwoodFile,
+};
 use super::words::words;
 use crate::quantity::{
     Buffer, DelayedAck, Length, Pacing, QuickAcks, Rate, Segments, Size, Window,
@@ -21,6 +23,8 @@ pub struct TcpFile {
     pub congestion_control: CongestionControlName,
     /// How "hybla" is set up, and the growth of "enhanced-hybla".
     pub hybla: HyblaFile,
+    /// How "westwood" is set up.
+    pub westwood: WestwoodFile,
     /// What "enhanced-hybla" takes for the capacity of the bottleneck (vanzara2014: CC). It is
     /// compared with payload: a 100 Mbit/s link carries 96.5 Mbit/s of it. Required there.
     pub channel_capacity: Option<Rate>,
@@ -146,6 +150,7 @@ impl Default for TcpFile {
             profile: Profile::Rfc,
             congestion_control: CongestionControlName::BuiltIn(CongestionControl::Cubic),
             hybla: HyblaFile::default(),
+            westwood: WestwoodFile::default(),
             channel_capacity: None,
             bandwidth_filter: BandwidthFilter::LastSample,
             pacing: Pacing::Auto,

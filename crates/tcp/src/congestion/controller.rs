@@ -4,9 +4,9 @@ use bentpipe_types::{BitRate, Span, Time};
 
 use super::{
     AckSample, Bbr1, Bbr3, Congestion, CongestionControl, CongestionControlKind, Cubic,
-    EnhancedHybla, Hybla, Reno, Westwood, Window,
+    EnhancedHybla, Hybla, LinuxCubic, Reno, Westwood, Window,
 };
-use crate::config::Config;
+use crate::config::{Config, Habits};
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
@@ -18,6 +18,7 @@ enum Rule {
     Hybla(Hybla),
     EnhancedHybla(EnhancedHybla),
     Cubic(Cubic),
+    LinuxCubic(LinuxCubic),
     // Large, and rare.
     Bbr1(Box<Bbr1>),
     Bbr3(Box<Bbr3>),
@@ -33,6 +34,7 @@ macro_rules! dispatch {
             Rule::Hybla($inner) => $call,
             Rule::EnhancedHybla($inner) => $call,
             Rule::Cubic($inner) => $call,
+            Rule::LinuxCubic($inner) => $call,
             Rule::Bbr1($inner) => $call,
             Rule::Bbr3($inner) => $call,
             Rule::Custom($inner) => $call,
@@ -44,16 +46,19 @@ impl Rule {
     fn new(config: &Config) -> Self {
         match &config.congestion_control {
             CongestionControlKind::Reno => Self::Reno(Reno::new(config.avoidance)),
-            CongestionControlKind::Westwood => Self::Westwood(Westwood::new(config.avoidance)),
+            CongestionControlKind::Westwood(after_loss) => {
+                Self::Westwood(Westwood::new(*after_loss, config.avoidance))
+            }
             CongestionControlKind::Hybla(settings) => {
                 Self::Hybla(Hybla::new(*settings, config.avoidance))
             }
             CongestionControlKind::EnhancedHybla(settings) => {
                 Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
             }
-            CongestionControlKind::Cubic => {
-                Self::Cubic(Cubic::new(config.avoidance, config.habits))
-            }
+            CongestionControlKind::Cubic => match config.habits {
+                Habits::Rfc => Self::Cubic(Cubic::new(config.avoidance)),
+                Habits::Linux => Self::LinuxCubic(LinuxCubic::new(config.avoidance)),
+            },
             CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
             CongestionControlKind::Bbr3 => Self::Bbr3(Box::default()),
             CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
@@ -71,7 +76,8 @@ pub(crate) struct Controller {
     slow_start: SlowStartRule,
     // What the rule says of itself, asked once.
     owns_slow_start: bool,
-    sees_every_ack: bool,
+    rule_sees_every_ack: bool,
+    slow_start_sees_every_ack: bool,
     models_path: bool,
 }
 
@@ -84,14 +90,17 @@ impl Controller {
             config.initial_slow_start_threshold.unwrap_or(u64::MAX),
         );
         let rule = Rule::new(config);
+        let slow_start = SlowStartRule::new(config.slow_start);
+        let owns_slow_start = dispatch!(&rule, r => r.owns_slow_start());
         Self {
             window,
             before: window,
-            owns_slow_start: dispatch!(&rule, r => r.owns_slow_start()),
-            sees_every_ack: dispatch!(&rule, r => r.sees_every_ack()),
+            owns_slow_start,
+            slow_start_sees_every_ack: slow_start.sees_every_ack() && !owns_slow_start,
+            rule_sees_every_ack: dispatch!(&rule, r => r.sees_every_ack()),
             models_path: dispatch!(&rule, r => r.models_path()),
             rule,
-            slow_start: SlowStartRule::new(config.slow_start),
+            slow_start,
         }
     }
 
@@ -103,7 +112,7 @@ impl Controller {
     /// Is [`on_delivery`](Self::on_delivery) to be called?
     #[inline]
     pub(crate) fn sees_every_ack(&self) -> bool {
-        self.sees_every_ack
+        self.rule_sees_every_ack || self.slow_start_sees_every_ack
     }
 
     /// The connection is established; the handshake measured `rtt`.
@@ -171,7 +180,12 @@ impl Controller {
 
     /// Any acknowledgment that tells of something delivered.
     pub(crate) fn on_delivery(&mut self, sample: &AckSample) {
-        dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, sample));
+        if self.rule_sees_every_ack {
+            dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, sample));
+        }
+        if self.slow_start_sees_every_ack {
+            self.slow_start.on_delivery(&mut self.window, sample);
+        }
         self.keep_sane();
     }
 
@@ -228,10 +242,15 @@ impl Controller {
         dispatch!(&mut self.rule, r => r.on_application_limited());
     }
 
+    /// Nothing was outstanding since `last_sent` at the latest, and now a segment leaves.
+    pub(crate) fn on_idle_end(&mut self, last_sent: Time, now: Time) {
+        dispatch!(&mut self.rule, r => r.on_idle_end(last_sent, now));
+    }
+
     /// Congestion.
     pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.before = self.window;
-        self.slow_start.on_congestion();
+        self.slow_start.on_congestion(event);
         dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, event, flight_size, now));
         // RFC 5681 equation 4: no rule's threshold is below two segments.
         let least = 2 * u64::from(self.window.segment);
@@ -242,6 +261,8 @@ impl Controller {
     /// The timer expired again for a segment that it had retransmitted already, or in recovery.
     pub(crate) fn on_repeated_timeout(&mut self) {
         // RFC 5681 section 3.1: ssthresh is held constant, and cwnd is the loss window.
+        self.slow_start.on_congestion(Congestion::Timeout);
+        dispatch!(&mut self.rule, r => r.on_repeated_timeout());
         self.window.congestion_window = dispatch!(&self.rule, r => r.loss_window(&self.window));
         self.keep_sane();
     }

@@ -3,13 +3,10 @@
 use bentpipe_types::{Span, Time};
 
 use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::{AvoidanceKind, Habits};
+use crate::AvoidanceKind;
 
 /// RFC 9438 section 4.1.2: C, in segments per cubic second.
 const C: f64 = 0.4;
-
-/// Linux: the window grows by at least one segment for so many acknowledged, before the first loss.
-const LINUX_LEAST: f64 = 20.0;
 
 /// RFC 9438 section 4.6: beta_cubic.
 const BETA: f64 = 0.7;
@@ -22,7 +19,6 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Clone, Debug)]
 pub struct Cubic {
     avoidance: AvoidanceKind,
-    habits: Habits,
     state: State,
     // RFC 9438 section 4.9: the variables before the last congestion event.
     undo: State,
@@ -93,14 +89,13 @@ impl Stage {
 impl Cubic {
     /// With what counts as progress in congestion avoidance.
     #[must_use]
-    pub const fn new(avoidance: AvoidanceKind, habits: Habits) -> Self {
+    pub const fn new(avoidance: AvoidanceKind) -> Self {
         let state = State {
             window_maximum: None,
             window_prior: 0.0,
         };
         Self {
             avoidance,
-            habits,
             state,
             undo: state,
             stage: None,
@@ -125,15 +120,9 @@ impl Cubic {
         stage.updated = now;
         let elapsed = now.since(stage.epoch).as_secs_f64();
 
-        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior. Linux's bictcp_update knows one
-        // alpha only (8/15, as it counts whole windows; that it then counts up to a whole segment
-        // before the window follows is not modelled).
+        // Section 4.3: alpha is 1 once W_est has reached cwnd_prior.
         let beyond = stage.window_estimate >= self.state.window_prior;
-        let alpha = if beyond && self.habits == Habits::Rfc {
-            1.0
-        } else {
-            ALPHA
-        };
+        let alpha = if beyond { 1.0 } else { ALPHA };
         // Figure 4
         stage.window_estimate += alpha * acknowledged / window;
         if stage.window_at(elapsed) < stage.window_estimate {
@@ -154,17 +143,8 @@ impl CongestionControl for Cubic {
             AvoidanceKind::ByteCounting => acknowledged as f64 / segment,
         };
         let size = window.congestion_window as f64 / segment + self.credit;
-        // RFC 9438 section 4.2 looks a smoothed round trip ahead; Linux its delay_min.
-        let rtt = match self.habits {
-            Habits::Rfc => sample.smoothed_rtt,
-            Habits::Linux => sample.minimum_rtt,
-        };
-        let rtt = rtt.unwrap_or_default();
-        let mut growth = self.growth(size, acknowledged, rtt, sample.now);
-        if self.habits == Habits::Linux && self.state.window_maximum.is_none() {
-            // Linux's bictcp_update: nothing is known of the path, and a cubic starts slowly.
-            growth = growth.max(acknowledged / LINUX_LEAST);
-        }
+        let rtt = sample.smoothed_rtt.unwrap_or_default();
+        let growth = self.growth(size, acknowledged, rtt, sample.now);
         let grown = (self.credit + growth) * segment;
         let whole = grown as u64;
         self.credit = (grown - whole as f64) / segment;

@@ -8,6 +8,7 @@ mod bandwidth;
 mod bbr;
 mod controller;
 mod cubic;
+mod cubic_linux;
 mod custom;
 mod enhanced_hybla;
 mod hybla;
@@ -21,24 +22,25 @@ use crate::rate_sample::{LossSample, RateSample};
 pub use bbr::{Bbr1, Bbr3};
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
+pub use cubic_linux::LinuxCubic;
 pub use custom::CustomFactory;
 pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla, EnhancedHyblaSettings};
 pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
-pub use westwood::Westwood;
+pub use westwood::{Westwood, WestwoodAfterLoss};
 
 /// Which window rule.
 #[derive(Clone, Debug, Default)]
 pub enum CongestionControlKind {
     /// RFC 5681.
     Reno,
-    /// Westwood+ (Mascolo, Grieco and others).
-    Westwood,
+    /// Westwood+ (Mascolo, Grieco and others), with what a loss leaves of the window.
+    Westwood(WestwoodAfterLoss),
     /// Hybla (Caini and Firrincieli).
     Hybla(HyblaSettings),
     /// Hybla with Westwood's idea turned round (vanzara2014).
     EnhancedHybla(EnhancedHyblaSettings),
-    /// RFC 9438.
+    /// RFC 9438; with [`Habits::Linux`](crate::Habits::Linux), Linux's ([`LinuxCubic`]).
     #[default]
     Cubic,
     /// BBR version 1, as Linux has it.
@@ -160,6 +162,13 @@ pub trait CongestionControl: std::fmt::Debug + Send {
         window.congestion_window = window.congestion_window.max(before.congestion_window);
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
     }
+
+    /// Nothing was outstanding since `last_sent` at the latest, and now a segment leaves.
+    fn on_idle_end(&mut self, _last_sent: Time, _now: Time) {}
+
+    /// A timeout that is no new congestion: it follows another, or ends a loss recovery. After it the
+    /// window is [`loss_window`](Self::loss_window).
+    fn on_repeated_timeout(&mut self) {}
 
     /// The window after a timeout that follows another, or that ends a loss recovery: such a
     /// timeout is no new congestion (RFC 5681 section 3.1: LW).

@@ -10,9 +10,22 @@ use super::bandwidth::{BandwidthFilter, BandwidthSamples};
 use super::{AckSample, Congestion, CongestionControl, Reno, Window};
 use crate::AvoidanceKind;
 
+/// What a loss leaves of the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WestwoodAfterLoss {
+    /// What the path was seen to deliver, however little: the paper, and Linux.
+    #[default]
+    Pipe,
+    /// The same, but never less than half of what was in flight, which is also the threshold, at a
+    /// timeout too: ns-2's TCP-Linux (Wei and Cao 2006), which runs Linux 2.6.22's module and never tells
+    /// it that a recovery has ended (benches/witness/linux_tcp.md).
+    AtLeastHalf,
+}
+
 /// Westwood+.
 #[derive(Clone, Debug)]
 pub struct Westwood {
+    after_loss: WestwoodAfterLoss,
     reno: Reno,
     samples: BandwidthSamples,
     filter: BandwidthFilter,
@@ -20,10 +33,11 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// With what counts as progress in congestion avoidance.
+    /// With what a loss leaves, and with what counts as progress in congestion avoidance.
     #[must_use]
-    pub fn new(avoidance: AvoidanceKind) -> Self {
+    pub fn new(after_loss: WestwoodAfterLoss, avoidance: AvoidanceKind) -> Self {
         Self {
+            after_loss,
             reno: Reno::new(avoidance),
             samples: BandwidthSamples::default(),
             filter: BandwidthFilter::default(),
@@ -71,6 +85,13 @@ impl CongestionControl for Westwood {
         // Deviation: neither paper nor Linux waits for an estimate, and a loss in the first round
         // trip leaves them two segments. Here it halves the window, as in Reno.
         let Some(pipe) = self.pipe() else { return };
+        if self.after_loss == WestwoodAfterLoss::AtLeastHalf {
+            if event != Congestion::Timeout {
+                let most = before.min(pipe);
+                window.congestion_window = window.congestion_window.max(most);
+            }
+            return;
+        }
         // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), in both cases
         window.slow_start_threshold = pipe.max(2 * u64::from(window.segment));
         window.congestion_window = match event {
@@ -93,7 +114,7 @@ mod tests {
 
     /// A connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
     fn steady() -> Westwood {
-        let mut westwood = Westwood::new(AvoidanceKind::ByteCounting);
+        let mut westwood = Westwood::new(WestwoodAfterLoss::Pipe, AvoidanceKind::ByteCounting);
         let mut window = Window::new(1000, 100_000, 0);
         westwood.on_established(&mut window, Some(Span::from_millis(80)), Time::ZERO);
         for n in 1..=2_000 {
@@ -124,9 +145,29 @@ mod tests {
     }
 
     #[test]
+    fn as_tcp_linux_has_it_a_loss_leaves_half_of_the_flight_at_least() {
+        // The pipe is 80,000 bytes.
+        for (event, before, flight, expected) in [
+            (Congestion::Loss, 200_000, 200_000, (100_000, 100_000)),
+            (Congestion::Ecn, 200_000, 180_000, (90_000, 90_000)),
+            (Congestion::Loss, 100_000, 100_000, (80_000, 50_000)),
+            (Congestion::Loss, 60_000, 60_000, (60_000, 30_000)),
+            (Congestion::Timeout, 100_000, 100_000, (1_000, 50_000)),
+        ] {
+            let mut westwood = steady();
+            westwood.after_loss = WestwoodAfterLoss::AtLeastHalf;
+            let mut window = Window::new(1000, before, 0);
+            westwood.on_congestion(&mut window, event, flight, Time::ZERO);
+            let close = |a: u64, b: u64| a.abs_diff(b) <= b / 100;
+            assert!(close(window.congestion_window, expected.0), "{window:?}");
+            assert_eq!(window.slow_start_threshold, expected.1, "{window:?}");
+        }
+    }
+
+    #[test]
     fn without_an_estimate_it_is_reno() {
         let mut window = Window::new(1000, 20_000, 0);
-        let mut westwood = Westwood::new(AvoidanceKind::ByteCounting);
+        let mut westwood = Westwood::new(WestwoodAfterLoss::Pipe, AvoidanceKind::ByteCounting);
         westwood.on_congestion(&mut window, Congestion::Loss, 20_000, Time::ZERO);
         assert_eq!(window.congestion_window, 10_000);
     }

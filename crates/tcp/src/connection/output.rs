@@ -123,7 +123,12 @@ impl Connection {
                     break;
                 }
                 Next::Send(length) => {
-                    self.sender.before_next(&mut burst, room, allowance);
+                    if self.sender.before_next(&mut burst, room, allowance, cx.now) {
+                        // With more to send than the congestion window has room for, it is the window.
+                        let send = &self.sender.send;
+                        limited = room <= send.end.saturating_sub(send.sequence.next);
+                        break;
+                    }
                     self.send_next(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.

@@ -1,9 +1,18 @@
 //! The send buffer: when it grows, and what leaves of it at once.
 
+use bentpipe_types::{Span, Time};
+
 use super::{Connection, Events, Sender};
 use crate::CongestionControlKind;
 use crate::config::Habits;
+use crate::recovery::LossRecovery;
 use crate::send_sizing::segments_at_once;
+
+/// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
+const WINDOW_DIVISOR: u64 = 3;
+
+/// A sender that has sent nothing for longer sends all that it may.
+const LAST_WRITE: Span = Span::from_millis(1);
 
 /// Segments that leave as one buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +21,8 @@ pub(super) struct Burst {
     left: u64,
     /// How many there may be; 0: not known yet.
     most: u64,
+    /// None of what leaves now waits.
+    hurries: bool,
 }
 
 impl Connection {
@@ -52,6 +63,16 @@ impl Sender {
         sizing.room(&send.held(), send.writer_waits, sendable)
     }
 
+    /// Something is about to be written.
+    pub(super) fn before_write(&mut self) {
+        let held = self.send.held();
+        let segment = u64::from(self.negotiated.segment);
+        let largest = self.send.window_maximum;
+        if let Some(sizing) = &mut self.send.sizing {
+            sizing.written(&held, segment, largest);
+        }
+    }
+
     /// tcp_sndbuf_expand
     pub(super) fn expand_send_buffer(&mut self) {
         let segment = u64::from(self.negotiated.segment);
@@ -69,12 +90,70 @@ impl Sender {
     }
 
     /// Before the next segment is sent, with so much room in the congestion window: is it the last of
-    /// those that leave at once?
+    /// those that leave at once? True: it waits until more can.
     #[inline]
-    pub(super) fn before_next(&mut self, burst: &mut Burst, room: u64, allowance: u64) {
+    pub(super) fn before_next(
+        &mut self,
+        burst: &mut Burst,
+        room: u64,
+        allowance: u64,
+        now: Time,
+    ) -> bool {
         if self.config.habits == Habits::Linux || self.send.sizing.is_some() {
+            if burst.left == 0
+                && self.config.habits == Habits::Linux
+                && self.defers(burst, room, now)
+            {
+                return true;
+            }
             self.form_burst(burst, room.min(allowance));
         }
+        false
+    }
+
+    /// tcp_tso_should_defer: what could leave, with `room` bytes in the congestion window, waits for the
+    /// next acknowledgment if that lets more leave at once and is not far away.
+    fn defers(&self, burst: &mut Burst, room: u64, now: Time) -> bool {
+        let segment = u64::from(self.negotiated.segment.max(1));
+        if burst.most == 0 {
+            burst.most = self.segments_at_once(segment);
+            // As captures have it, not only the first buffer of a sender that has waited leaves at once.
+            burst.hurries = now.since(self.send.last_sent_at) > LAST_WRITE;
+        }
+        if burst.hurries {
+            return false;
+        }
+        let sequence = &self.send.sequence;
+        let unsent = self.send.end.saturating_sub(sequence.next);
+        let usable =
+            (sequence.unacknowledged.max(1) + self.send.window).saturating_sub(sequence.next);
+        let limit = room.min(usable);
+        // Most often, everything that leaves at once may leave.
+        if limit >= burst.most * segment || unsent <= segment {
+            return false;
+        }
+        // What is left of a buffer does not wait for the next one, with which it would leave.
+        let sizing = self.send.sizing.as_deref();
+        if sizing
+            .and_then(|sizing| sizing.left_of_buffer(sequence.next))
+            .is_some_and(|left| left <= limit && left < unsent)
+        {
+            return false;
+        }
+        // What gets no longer does not wait, and what a timeout has told of is no steady flow.
+        let ends = self.send.fin || !self.send.records.is_empty();
+        if ends || sequence.unacknowledged < self.send.timed_out_below {
+            return false;
+        }
+        let chunk = self
+            .send
+            .window
+            .min(self.congestion.window().congestion_window);
+        limit < chunk / WINDOW_DIVISOR
+            && !self.recovery.is_recovering()
+            && self.scoreboard.first_sent_at().is_some_and(|first| {
+                now.since(first) >= self.rtt.smoothed().unwrap_or_default() / 2
+            })
     }
 
     fn form_burst(&mut self, burst: &mut Burst, room: u64) {

@@ -171,6 +171,9 @@ impl Sender {
     /// The stream goes on to `end`, the position after the last byte to be sent.
     pub fn extend(&mut self, end: u64) {
         self.check_app_limited();
+        if end > self.send.end {
+            self.before_write();
+        }
         self.send.end = self.send.end.max(end);
     }
 
@@ -180,6 +183,9 @@ impl Sender {
         let send = &mut self.send;
         let idle = send.is_idle();
         let highest = send.sequence.highest;
+        if idle {
+            self.congestion.on_idle_end(send.last_sent_at, now);
+        }
         if position < highest && !self.recovery.knows_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }

@@ -75,3 +75,24 @@ fn two_segments_leave_at_once_or_a_millisecond_of_them() {
     let short = Some(Span::from_micros(1_100));
     assert_eq!(segments_at_once(0, 1448, short), 65_279 / 4 / 1448);
 }
+
+#[test]
+fn where_buffers_end() {
+    let mut sizing = SendSizing::new(BufferSizes::SEND);
+    assert_eq!(sizing.left_of_buffer(1), None);
+    // Written while the peer offered 65,160 bytes: 22 segments in each buffer.
+    sizing.written(&held(1, 1, 1), 1448, 65_160);
+    assert_eq!(sizing.left_of_buffer(1), Some(22 * 1448));
+    assert_eq!(sizing.left_of_buffer(1 + 21 * 1448), Some(1448));
+    assert_eq!(sizing.left_of_buffer(1 + 22 * 1448), Some(22 * 1448));
+    // Three and a half are there when more is offered: the last one gets longer, 45 segments.
+    let written = 1 + 77 * 1448;
+    sizing.written(&held(1, 1, written), 1448, 1_000_000);
+    assert_eq!(sizing.left_of_buffer(1 + 65 * 1448), Some(1448));
+    assert_eq!(sizing.left_of_buffer(1 + 66 * 1448), Some(45 * 1448));
+    // Ten segments of it are sent, and do not count when it is filled up.
+    let next = 1 + 76 * 1448;
+    sizing.written(&held(1, next, written), 1448, 1_000_000);
+    assert_eq!(sizing.left_of_buffer(next), Some(45 * 1448));
+    assert!(sizing.written.len() <= 3);
+}

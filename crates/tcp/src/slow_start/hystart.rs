@@ -3,7 +3,7 @@
 use bentpipe_types::Span;
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Window};
+use crate::congestion::{AckSample, Congestion, Window};
 
 /// RFC 9406 section 4.3
 const MINIMUM_THRESHOLD: Span = Span::from_millis(4);
@@ -118,7 +118,7 @@ impl SlowStart for HyStart {
         }
     }
 
-    fn on_congestion(&mut self) {
+    fn on_congestion(&mut self, _event: Congestion) {
         self.phase = Phase::Over;
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn only_the_initial_slow_start() {
         let (mut hystart, mut window) = (HyStart::new(8), window());
-        hystart.on_congestion();
+        hystart.on_congestion(Congestion::Loss);
         for (number, rtt) in [(0, 100_000), (1, 900_000), (2, 900_000)] {
             assert_eq!(round(&mut hystart, &mut window, number, rtt, 0), 10_000);
         }

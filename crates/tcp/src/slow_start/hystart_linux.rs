@@ -5,7 +5,7 @@
 use bentpipe_types::{Span, Time};
 
 use super::SlowStart;
-use crate::congestion::{AckSample, Window};
+use crate::congestion::{AckSample, Congestion, Window};
 
 // tcp_cubic.c: hystart_low_window, hystart_ack_delta_us, HYSTART_MIN_SAMPLES, HYSTART_DELAY_MIN and
 // HYSTART_DELAY_MAX; hystart_ack_delay for rates at which buffers don't fill in a millisecond.
@@ -83,21 +83,31 @@ impl LinuxHyStart {
 }
 
 impl SlowStart for LinuxHyStart {
-    fn counts(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) -> u64 {
-        if let Some(rtt) = sample.rtt {
-            self.shortest = self.shortest.min(rtt);
-            if !self.found && self.look(window, rtt, sample) {
-                self.found = true;
-                window.slow_start_threshold = window.congestion_window;
-            }
-        }
+    fn counts(&mut self, _window: &mut Window, acknowledged: u64, _sample: &AckSample) -> u64 {
         acknowledged
     }
 
-    fn on_congestion(&mut self) {
-        // Linux: with a timeout; after anything else there is no slow start to end.
-        self.found = false;
-        self.round_end = 0;
+    fn sees_every_ack(&self) -> bool {
+        true
+    }
+
+    /// cubictcp_acked: a round trip tells of the path also where the receiver's window or the send buffer
+    /// limits the sender, and in a recovery.
+    fn on_delivery(&mut self, window: &mut Window, sample: &AckSample) {
+        let Some(rtt) = sample.rtt else { return };
+        self.shortest = self.shortest.min(rtt);
+        if !self.found && window.in_slow_start() && self.look(window, rtt, sample) {
+            self.found = true;
+            window.slow_start_threshold = window.congestion_window;
+        }
+    }
+
+    /// cubictcp_state: a timeout forgets the path. (What a recovery tells of it, Linux leaves out for a
+    /// second; no slow start follows that this could end.)
+    fn on_congestion(&mut self, event: Congestion) {
+        if event == Congestion::Timeout {
+            *self = Self::default();
+        }
     }
 }
 
@@ -122,10 +132,10 @@ mod tests {
         for (longer, ends) in [(212, false), (217, true)] {
             let mut hystart = LinuxHyStart::default();
             let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
-            hystart.counts(&mut window, SEGMENT, &sample(0, 200, 0, 0));
+            hystart.on_delivery(&mut window, &sample(0, 200, 0, 0));
             for number in 0..10 {
                 let next = sample(1000 + 3 * number, longer, 1, number);
-                hystart.counts(&mut window, SEGMENT, &next);
+                hystart.on_delivery(&mut window, &next);
                 let ended = window.slow_start_threshold != u64::MAX;
                 assert_eq!(ended, ends && number >= 8, "{longer} {number}");
             }
@@ -138,7 +148,7 @@ mod tests {
         let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
         for milliseconds in 0..=11 {
             let next = sample(milliseconds, 20, 0, 0);
-            hystart.counts(&mut window, SEGMENT, &next);
+            hystart.on_delivery(&mut window, &next);
             let ended = window.slow_start_threshold != u64::MAX;
             assert_eq!(ended, milliseconds > 10, "{milliseconds} ms");
         }
@@ -158,7 +168,7 @@ mod tests {
                 sample.unacknowledged = (start + number + 1) * SEGMENT;
                 sample.next = (start + flight + 2 * number) * SEGMENT;
                 sample.rtt = Some(Span::from_millis(200 + 3 * number));
-                hystart.counts(&mut window, SEGMENT, &sample);
+                hystart.on_delivery(&mut window, &sample);
                 window.congestion_window += SEGMENT;
             }
             start += flight;
@@ -172,11 +182,7 @@ mod tests {
         let mut hystart = LinuxHyStart::default();
         let mut window = Window::new(SEGMENT as u32, 15 * SEGMENT, u64::MAX);
         for number in 0..20 {
-            hystart.counts(
-                &mut window,
-                SEGMENT,
-                &sample(number, 20 + 20 * number, 0, 0),
-            );
+            hystart.on_delivery(&mut window, &sample(number, 20 + 20 * number, 0, 0));
         }
         assert_eq!(window.slow_start_threshold, u64::MAX);
     }

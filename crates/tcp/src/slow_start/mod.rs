@@ -5,7 +5,7 @@ mod hystart;
 mod hystart_linux;
 mod standard;
 
-use crate::congestion::{AckSample, Window};
+use crate::congestion::{AckSample, Congestion, Window};
 
 pub use byte_counting::AppropriateByteCounting;
 pub use hystart::HyStart;
@@ -45,8 +45,18 @@ pub trait SlowStart {
         false
     }
 
-    /// A congestion event has given the threshold a meaning.
-    fn on_congestion(&mut self) {}
+    /// A congestion event has given the threshold a meaning. A timeout is told of also when it follows
+    /// another.
+    fn on_congestion(&mut self, _event: Congestion) {}
+
+    /// Does it want `on_delivery`?
+    fn sees_every_ack(&self) -> bool {
+        false
+    }
+
+    /// Every acknowledgment of something delivered, before `counts`: also where the window is not below
+    /// its threshold, or is not what limited the sender. May end slow start, by lowering the threshold.
+    fn on_delivery(&mut self, _window: &mut Window, _sample: &AckSample) {}
 }
 
 /// The slow start of one connection.
@@ -100,7 +110,15 @@ impl SlowStart for SlowStartRule {
         dispatch!(self, rule => rule.passes_the_threshold())
     }
 
-    fn on_congestion(&mut self) {
-        dispatch!(self, rule => rule.on_congestion());
+    fn on_congestion(&mut self, event: Congestion) {
+        dispatch!(self, rule => rule.on_congestion(event));
+    }
+
+    fn sees_every_ack(&self) -> bool {
+        dispatch!(self, rule => rule.sees_every_ack())
+    }
+
+    fn on_delivery(&mut self, window: &mut Window, sample: &AckSample) {
+        dispatch!(self, rule => rule.on_delivery(window, sample));
     }
 }

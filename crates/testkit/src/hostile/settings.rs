@@ -2,7 +2,7 @@
 
 use bentpipe_tcp::congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold,
+    InitialThreshold, WestwoodAfterLoss,
 };
 use bentpipe_tcp::{
     AvoidanceKind, BufferSizes, Config, CongestionControlKind, EcnMode, Habits, IdleRestart,
@@ -35,7 +35,9 @@ fn hybla(dice: &mut Dice) -> HyblaSettings {
 fn rule(dice: &mut Dice) -> CongestionControlKind {
     match dice.below(7) {
         0 => CongestionControlKind::Reno,
-        1 => CongestionControlKind::Westwood,
+        1 => CongestionControlKind::Westwood(
+            dice.pick(&[WestwoodAfterLoss::Pipe, WestwoodAfterLoss::AtLeastHalf]),
+        ),
         2 => CongestionControlKind::Hybla(hybla(dice)),
         3 => CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
             channel_capacity: rate(dice, 1_000_000_000),

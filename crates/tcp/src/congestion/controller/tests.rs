@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::super::{
     AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold,
+    InitialThreshold, WestwoodAfterLoss,
 };
 use super::*;
 use crate::pacing::rate_of_window;
@@ -39,6 +39,7 @@ enum Operation {
     Ack { bytes: u64, rtt: Option<u64> },
     Duplicate,
     ApplicationLimited,
+    IdleEnd(u64),
     Congestion(Congestion, u64),
     RepeatedTimeout,
     RecoveryExit(Option<u64>),
@@ -59,6 +60,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(bytes, rtt)| Operation::Ack { bytes, rtt }),
         2 => Just(Operation::Duplicate),
         1 => Just(Operation::ApplicationLimited),
+        1 => (0..1_000_000_000_000u64).prop_map(Operation::IdleEnd),
         2 => (event, prop_oneof![0..100_000u64, any::<u64>()])
             .prop_map(|(event, flight)| Operation::Congestion(event, flight)),
         1 => Just(Operation::RepeatedTimeout),
@@ -96,7 +98,10 @@ fn kind() -> impl Strategy<Value = CongestionControlKind> {
     };
     prop_oneof![
         Just(CongestionControlKind::Reno),
-        Just(CongestionControlKind::Westwood),
+        Just(CongestionControlKind::Westwood(WestwoodAfterLoss::Pipe)),
+        Just(CongestionControlKind::Westwood(
+            WestwoodAfterLoss::AtLeastHalf
+        )),
         Just(CongestionControlKind::Hybla(standard)),
         Just(CongestionControlKind::Hybla(vanzara)),
         Just(enhanced(BandwidthFilter::LastSample, 1)),
@@ -115,6 +120,7 @@ proptest! {
             Just(SlowStartKind::HyStart { limit_segments: 8 }),
             Just(SlowStartKind::LinuxHyStart),
         ],
+        habits in prop_oneof![Just(Habits::Rfc), Just(Habits::Linux)],
         avoidance in prop_oneof![
             Just(AvoidanceKind::ByteCounting),
             Just(AvoidanceKind::PerAcknowledgment),
@@ -125,6 +131,7 @@ proptest! {
             congestion_control: kind,
             slow_start,
             avoidance,
+            habits,
             ..Config::default()
         };
         let mut controller = Controller::new(&config, SEGMENT, 10_000);
@@ -153,6 +160,10 @@ proptest! {
                     controller.on_delivery(&sample);
                 }
                 Operation::ApplicationLimited => controller.on_application_limited(),
+                Operation::IdleEnd(nanos) => {
+                    let before = sample.now.since(Time::ZERO).as_nanos().saturating_sub(nanos);
+                    controller.on_idle_end(Time::ZERO + Span::from_nanos(before), sample.now);
+                }
                 Operation::Congestion(event, flight_size) => {
                     controller.on_congestion(event, flight_size, sample.now);
                     prop_assert!(controller.window().slow_start_threshold >= 2000);

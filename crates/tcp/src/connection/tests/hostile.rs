@@ -64,7 +64,7 @@ fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind
             Just(CongestionControlKind::Reno),
             Just(CongestionControlKind::Bbr1),
             Just(CongestionControlKind::Bbr3),
-            Just(CongestionControlKind::Westwood),
+            Just(CongestionControlKind::Westwood(Default::default())),
             Just(CongestionControlKind::Cubic),
             any::<bool>().prop_map(|estimate| CongestionControlKind::Hybla(hybla(estimate))),
             (any::<bool>(), 1_u64..1_000_000_000).prop_map(|(estimate, rate)| {

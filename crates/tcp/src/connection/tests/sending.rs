@@ -525,3 +525,72 @@ fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.sequence - tcp.ours, 10_001);
 }
+
+/// With a round trip of 50 ms, a window of 150 segments of which all are outstanding, and plenty to send:
+/// three leave at once (1.2 windows a round trip, for 1/1024 s).
+fn as_linux_with_a_full_window() -> Single {
+    let mut config = Config {
+        mss: 1000,
+        initial_window: 150,
+        initial_slow_start_threshold: Some(150_000),
+        congestion_control: CongestionControlKind::Reno,
+        ..Config::linux()
+    };
+    config.slow_start = SlowStartKind::AppropriateByteCounting {
+        limit_segments: u32::MAX,
+    };
+    config.send_sizes = None;
+    config.timestamps = false;
+    let mut tcp = Single::connect(&config);
+    tcp.sent();
+    tcp.wait(Span::from_millis(50));
+    tcp.syn_ack(
+        65_535,
+        bentpipe_types::SynOptions {
+            maximum_segment_size: Some(1000),
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..Default::default()
+        },
+    );
+    tcp.sent();
+    // The window that follows is scaled.
+    tcp.ack(1, 65_535);
+    tcp.write(1_000_000);
+    assert_eq!(tcp.sent_ranges(), segments(0..150));
+    tcp
+}
+
+#[test]
+fn what_could_leave_waits_for_the_next_acknowledgment_if_more_leaves_then() {
+    // tcp_tso_should_defer
+    let mut tcp = as_linux_with_a_full_window();
+    tcp.wait(Span::from_millis(50));
+    // Nothing was sent for a millisecond: all that may leave leaves.
+    acknowledge(&mut tcp, 2);
+    assert_eq!(tcp.sent_ranges(), segments(150..152));
+    // Then two wait for a third, and a fourth for two more.
+    let mut sent = Vec::new();
+    for acknowledged in [4, 6, 8, 10] {
+        tcp.wait(Span::from_micros(200));
+        acknowledge(&mut tcp, acknowledged);
+        sent.push(tcp.sent_ranges().len());
+    }
+    assert_eq!(sent, [0, 3, 3, 0]);
+    // What waited leaves when the acknowledgments have stopped for a while.
+    tcp.wait(Span::from_millis(2));
+    acknowledge(&mut tcp, 11);
+    assert_eq!(tcp.sent_ranges(), segments(158..161));
+}
+
+#[test]
+fn nothing_waits_that_is_far_from_the_next_acknowledgment_or_the_last() {
+    let mut tcp = as_linux_with_a_full_window();
+    // The first segment left 10 ms ago: nothing acknowledges it for a while. (What does is a surprise.)
+    tcp.wait(Span::from_millis(10));
+    acknowledge(&mut tcp, 2);
+    tcp.sent_ranges();
+    tcp.wait(Span::from_micros(200));
+    acknowledge(&mut tcp, 4);
+    assert_eq!(tcp.sent_ranges().len(), 2);
+}

@@ -1,0 +1,302 @@
+//! CUBIC as Linux has it: the rules of `tcp_cubic.c` and of `tcp_cong_avoid_ai` in `tcp_cong.c`, of Linux
+//! 6.18, in whole numbers as the kernel counts them.
+//!
+//! The curve is that of Ha, Rhee and Xu 2008, which RFC 9438 describes; what decides on small windows is
+//! how it is rounded. A window is so many segments, a time so many ticks of the kernel's clock, the target
+//! a whole number of segments, and the window grows by one for every so many segments acknowledged. What
+//! [RFC 9438's rule](super::Cubic) has and Linux has not: a faster Reno beyond the window before the loss
+//! (section 4.3), and taking a reduction back entirely (section 4.9).
+
+use bentpipe_types::Time;
+
+use super::{AckSample, Congestion, CongestionControl, Window};
+use crate::AvoidanceKind;
+
+/// CONFIG_HZ, ticks in a second: the kernel's default, and that of the kernel that was measured
+/// (docs/linux.md).
+const HZ: u64 = 250;
+
+/// BICTCP_HZ: the curve's time is in units of 2^-10 s.
+const CURVE_SHIFT: u32 = 10;
+
+/// BICTCP_BETA_SCALE and the parameter `beta`: 0.7, in 1024ths.
+const BETA_SCALE: u64 = 1024;
+const BETA: u64 = 717;
+
+/// The parameter `bic_scale` times ten: C = 0.4 segments per cubic second, in 1024ths.
+const SCALE: u64 = 41 * 10;
+
+/// `beta_scale`: eight times the segments to acknowledge, per segment of the window, before Reno with this
+/// beta would have grown by one; 15, where RFC 9438's alpha is 8 / 15.12.
+const RENO_SCALE: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
+
+/// The window grows by at least one segment for so many acknowledged as long as no loss has told where
+/// the path ends,
+const LEAST_UNKNOWN: u64 = 20;
+/// and by at most one for so many, ever.
+const MOST: u64 = 2;
+
+/// The target is looked up again when the window has changed or so many ticks have passed.
+const LOOK_AGAIN: u64 = HZ / 32;
+
+/// Linux's CUBIC.
+#[derive(Clone, Debug)]
+pub struct LinuxCubic {
+    avoidance: AvoidanceKind,
+    // last_max_cwnd, in segments: the window before the last reduction, or less by fast convergence.
+    // 0: none is known.
+    window_maximum: u64,
+    // delay_min: the shortest round trip, in microseconds; 0: none is known.
+    shortest: u64,
+    // epoch_start
+    epoch: Option<Epoch>,
+    // cnt: segments to acknowledge for one of growth
+    count: u64,
+    // snd_cwnd_cnt: of those, how many have been
+    counted: u64,
+    // Bytes acknowledged that make no whole segment yet.
+    bytes: u64,
+    // last_cwnd and last_time: of what window, and when, the target was looked up last.
+    looked_at: (u64, u64),
+}
+
+/// Congestion avoidance since the last reduction.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    // epoch_start, in ticks
+    start: u64,
+    // bic_K, in 2^-10 s, and bic_origin_point, in segments
+    inflection: u64,
+    origin: u64,
+    // ack_cnt and tcp_cwnd: what Reno would have, and the segments that count towards its next
+    acknowledged: u64,
+    reno: u64,
+}
+
+impl Epoch {
+    fn begin(start: u64, window: u64, window_maximum: u64) -> Self {
+        let (inflection, origin) = if window_maximum > window {
+            let factor = (1 << (10 + 3 * CURVE_SHIFT)) / SCALE;
+            let cube = factor.saturating_mul(window_maximum - window);
+            (cube_root(cube), window_maximum)
+        } else {
+            (0, window)
+        };
+        Self {
+            start,
+            inflection,
+            origin,
+            acknowledged: 0,
+            reno: window,
+        }
+    }
+
+    /// bic_target: the window that the curve has a shortest round trip after `now`.
+    fn target(&self, now: u64, shortest: u64) -> u64 {
+        // usecs_to_jiffies rounds up.
+        let ahead = (shortest * HZ).div_ceil(1_000_000);
+        let time = (now.saturating_sub(self.start).saturating_add(ahead) << CURVE_SHIFT) / HZ;
+        let distance = u128::from(time.abs_diff(self.inflection));
+        // (In 64 bits Linux's would overflow after six minutes without a loss.)
+        let cubed = (u128::from(SCALE) * distance)
+            .saturating_mul(distance)
+            .saturating_mul(distance);
+        let change = u64::try_from(cubed >> (10 + 3 * CURVE_SHIFT)).unwrap_or(u64::MAX);
+        if time < self.inflection {
+            self.origin.saturating_sub(change)
+        } else {
+            self.origin.saturating_add(change)
+        }
+    }
+
+    /// What Reno would have by now: of a window of `window` segments, `acknowledged` more were.
+    fn catch_up(&mut self, window: u64) {
+        let each = window.saturating_mul(RENO_SCALE) >> 3;
+        if self.acknowledged > each {
+            let grown = (self.acknowledged - 1) / each.max(1);
+            self.acknowledged -= grown * each;
+            self.reno = self.reno.saturating_add(grown);
+        }
+    }
+}
+
+impl LinuxCubic {
+    /// With what counts as progress in congestion avoidance.
+    #[must_use]
+    pub const fn new(avoidance: AvoidanceKind) -> Self {
+        Self {
+            avoidance,
+            window_maximum: 0,
+            shortest: 0,
+            epoch: None,
+            count: 0,
+            counted: 0,
+            bytes: 0,
+            looked_at: (0, 0),
+        }
+    }
+
+    /// bictcp_update: sets for how many acknowledged segments the window grows by one.
+    fn update(&mut self, window: u64, acknowledged: u64, now: u64) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acknowledged = epoch.acknowledged.saturating_add(acknowledged);
+        }
+        let (last_window, last_time) = self.looked_at;
+        if last_window == window && now.saturating_sub(last_time) <= LOOK_AGAIN {
+            return;
+        }
+        // The curve is looked up once a tick at most; Reno each time.
+        let look_up = self.epoch.is_none() || now != last_time;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch {
+            acknowledged,
+            ..Epoch::begin(now, window, self.window_maximum)
+        });
+        if look_up {
+            self.looked_at = (window, now);
+            let target = epoch.target(now, self.shortest);
+            self.count = match target.checked_sub(window) {
+                Some(missing) if missing > 0 => window / missing,
+                _ => window.saturating_mul(100),
+            };
+            if self.window_maximum == 0 {
+                self.count = self.count.min(LEAST_UNKNOWN);
+            }
+        }
+        epoch.catch_up(window);
+        if epoch.reno > window {
+            self.count = self.count.min(window / (epoch.reno - window));
+        }
+        self.count = self.count.max(MOST);
+    }
+
+    /// tcp_cong_avoid_ai: the segments to grow by.
+    fn additive_increase(&mut self, acknowledged: u64) -> u64 {
+        let each = self.count.max(1);
+        let mut growth = 0;
+        // Counted while a slower growth was asked for: they make one segment, however many they are.
+        if self.counted >= each {
+            self.counted = 0;
+            growth = 1;
+        }
+        self.counted = self.counted.saturating_add(acknowledged);
+        growth += self.counted / each;
+        self.counted %= each;
+        growth
+    }
+
+    /// bictcp_reset: nothing is known of the path any more.
+    fn forget(&mut self) {
+        *self = Self {
+            counted: self.counted,
+            bytes: self.bytes,
+            ..Self::new(self.avoidance)
+        };
+    }
+}
+
+impl CongestionControl for LinuxCubic {
+    /// cubictcp_acked: the shortest round trip.
+    fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
+        let Some(rtt) = sample.rtt else { return };
+        // Not right after a recovery.
+        if let Some(epoch) = &self.epoch
+            && ticks(sample.now).saturating_sub(epoch.start) < HZ
+        {
+            return;
+        }
+        let microseconds = (rtt.as_nanos() / 1_000).max(1);
+        if self.shortest == 0 || microseconds < self.shortest {
+            self.shortest = microseconds;
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
+        let segment = u64::from(window.segment);
+        let acknowledged = match self.avoidance {
+            AvoidanceKind::PerAcknowledgment => 1,
+            AvoidanceKind::ByteCounting => {
+                self.bytes += acknowledged;
+                let segments = self.bytes / segment;
+                self.bytes %= segment;
+                segments
+            }
+        };
+        let size = window.congestion_window / segment;
+        self.update(size, acknowledged, ticks(sample.now));
+        let growth = self.additive_increase(acknowledged);
+        window.congestion_window = window
+            .congestion_window
+            .saturating_add(growth.saturating_mul(segment));
+    }
+
+    /// cubictcp_cwnd_event: the curve waits while nothing is sent.
+    fn on_idle_end(&mut self, last_sent: Time, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            let idle = ticks(now).saturating_sub(ticks(last_sent));
+            epoch.start = (epoch.start + idle).min(ticks(now));
+        }
+    }
+
+    /// cubictcp_recalc_ssthresh
+    fn on_congestion(
+        &mut self,
+        window: &mut Window,
+        event: Congestion,
+        _flight_size: u64,
+        _now: Time,
+    ) {
+        let segment = u64::from(window.segment);
+        let size = window.congestion_window / segment;
+        self.epoch = None;
+        self.counted = 0;
+        // Fast convergence (RFC 9438 section 4.7)
+        self.window_maximum = if size < self.window_maximum {
+            size * (BETA_SCALE + BETA) / (2 * BETA_SCALE)
+        } else {
+            size
+        };
+        let reduced = (size * BETA / BETA_SCALE).max(2) * segment;
+        window.slow_start_threshold = reduced;
+        window.congestion_window = match event {
+            Congestion::Loss | Congestion::Ecn => reduced,
+            Congestion::Timeout => segment,
+        };
+        if event == Congestion::Timeout {
+            self.forget();
+        }
+    }
+
+    /// TCP_CA_Loss is entered anew.
+    fn on_repeated_timeout(&mut self) {
+        self.counted = 0;
+        self.forget();
+    }
+
+    fn sees_every_ack(&self) -> bool {
+        true
+    }
+}
+
+/// jiffies: the kernel's clock, which here began with the simulation's.
+fn ticks(time: Time) -> u64 {
+    time.since(Time::ZERO).as_nanos() / (1_000_000_000 / HZ)
+}
+
+/// The largest whole number whose cube is no larger. (Linux has a table and one step of Newton's, which
+/// is 0.2% off in the mean.)
+fn cube_root(cube: u64) -> u64 {
+    let mut root = 0;
+    for bit in (0..22).rev() {
+        let candidate: u64 = root | 1 << bit;
+        let fits = candidate
+            .checked_pow(3)
+            .is_some_and(|product| product <= cube);
+        if fits {
+            root = candidate;
+        }
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests;

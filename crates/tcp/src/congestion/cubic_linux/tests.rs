@@ -1,0 +1,214 @@
+use bentpipe_types::Span;
+
+use super::*;
+
+const SEGMENT: u64 = 1000;
+
+/// A sender that acknowledgments drive.
+struct Clock {
+    cubic: LinuxCubic,
+    window: Window,
+    now: Time,
+    rtt: Span,
+}
+
+impl Clock {
+    fn new(segments: u64, rtt: Span) -> Self {
+        Self {
+            cubic: LinuxCubic::new(AvoidanceKind::ByteCounting),
+            window: Window::new(SEGMENT as u32, segments * SEGMENT, 0),
+            now: Time::ZERO + Span::from_secs(1),
+            rtt,
+        }
+    }
+
+    fn segments(&self) -> u64 {
+        assert_eq!(self.window.congestion_window % SEGMENT, 0);
+        self.window.congestion_window / SEGMENT
+    }
+
+    /// One acknowledgment of so many segments.
+    fn acknowledge(&mut self, segments: u64) {
+        let mut sample = AckSample::at(self.now, segments * SEGMENT);
+        sample.rtt = Some(self.rtt);
+        self.cubic.on_delivery(&mut self.window, &sample);
+        self.cubic
+            .on_ack(&mut self.window, segments * SEGMENT, &sample);
+    }
+
+    /// A round trip in which a whole window is acknowledged, evenly spaced.
+    fn round(&mut self) {
+        let count = self.segments();
+        let end = self.now + self.rtt;
+        for _ in 0..count {
+            self.now += self.rtt / count;
+            self.acknowledge(1);
+        }
+        self.now = end;
+    }
+
+    fn congestion(&mut self, event: Congestion) {
+        let flight_size = self.window.congestion_window;
+        self.cubic
+            .on_congestion(&mut self.window, event, flight_size, self.now);
+    }
+}
+
+#[test]
+fn it_grows_as_the_kernel_was_seen_to_grow() {
+    // google/packetdrill, gtests/net/tcp/cubic/cubic-bulk-166k.pkt: two segments are acknowledged each
+    // 100 ms, slow start ends with a window of 48, and from then on the script expects these windows.
+    let mut clock = Clock::new(48, Span::from_millis(100));
+    let mut windows = Vec::new();
+    for acknowledgments in [11, 10, 10, 10] {
+        for _ in 0..acknowledgments {
+            clock.acknowledge(2);
+            clock.now += Span::from_millis(100);
+        }
+        windows.push(clock.segments());
+    }
+    assert_eq!(windows, [49, 50, 52, 58]);
+    // "CUBIC increases its cwnd by at most 1 packet for every 2 packets ACKed."
+    for grown in 1..=100 {
+        clock.acknowledge(2);
+        clock.now += Span::from_millis(100);
+        assert_eq!(clock.segments(), 58 + grown);
+    }
+}
+
+#[test]
+fn after_a_loss_the_window_is_the_curve() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.acknowledge(1);
+    clock.congestion(Congestion::Loss);
+    // 1000 * 717 / 1024
+    assert_eq!(clock.segments(), 700);
+    assert_eq!(clock.window.slow_start_threshold, 700 * SEGMENT);
+    clock.acknowledge(1);
+    // RFC 9438 figure 2: K = cbrt(300 / 0.4) = 9.0856 s, here in 1/1024 s
+    let epoch = clock.cubic.epoch.unwrap();
+    assert!(epoch.inflection.abs_diff(9303) <= 10, "{epoch:?}");
+    let start = clock.now;
+    while clock.now.since(start) < Span::from_secs(15) {
+        clock.round();
+        let seconds = clock.now.since(start).as_secs_f64();
+        let expected = 0.4 * (seconds - 9.0856).powi(3) + 1000.0;
+        let error = (clock.segments() as f64 - expected).abs() / expected;
+        assert!(error < 0.01, "{seconds}: {} {expected}", clock.segments());
+    }
+}
+
+#[test]
+fn on_short_paths_it_is_reno_with_one_alpha() {
+    // 20 segments at 10 ms: Reno gets back long before the curve. A window of w is 15 w / 8 segments for
+    // one more, rounded down, and what Reno would have is a whole segment ahead before this one follows:
+    // 14 segments take 27 acknowledgments for Reno's 15, and then each acknowledgment may count.
+    let mut clock = Clock::new(20, Span::from_millis(10));
+    clock.acknowledge(1);
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.segments(), 14);
+    let mut rounds = 0;
+    while clock.segments() < 28 {
+        clock.round();
+        rounds += 1;
+    }
+    // 8 / 15 segments a round, beyond the 20 of before the loss as below: 26 rounds for 14.
+    assert!((25..=29).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn fast_convergence() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.cubic.window_maximum, 1000);
+    // Lost again before it got back: 700 * 1741 / 2048
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.cubic.window_maximum, 595);
+}
+
+#[test]
+fn a_timeout_forgets_and_the_window_grows_by_a_twentieth_at_least() {
+    let mut clock = Clock::new(100, Span::from_millis(100));
+    clock.congestion(Congestion::Timeout);
+    assert_eq!((clock.segments(), clock.cubic.window_maximum), (1, 0));
+    assert_eq!(clock.window.slow_start_threshold, 70 * SEGMENT);
+    // Slow start has brought it back.
+    clock.window.congestion_window = 70 * SEGMENT;
+    clock.acknowledge(1);
+    assert_eq!(clock.cubic.count, 20);
+    for _ in 0..19 {
+        assert_eq!(clock.segments(), 70);
+        clock.acknowledge(1);
+    }
+    assert_eq!(clock.segments(), 71);
+}
+
+#[test]
+fn two_segments_are_the_least() {
+    let mut clock = Clock::new(2, Span::from_millis(100));
+    clock.congestion(Congestion::Loss);
+    assert_eq!(clock.segments(), 2);
+}
+
+#[test]
+fn nothing_grows_while_nothing_is_sent() {
+    let mut clock = Clock::new(1000, Span::from_millis(100));
+    clock.acknowledge(1);
+    clock.congestion(Congestion::Loss);
+    for _ in 0..50 {
+        clock.round();
+    }
+    let before = clock.segments();
+    let last_sent = clock.now;
+    clock.now += Span::from_secs(60);
+    clock.cubic.on_idle_end(last_sent, clock.now);
+    clock.acknowledge(1);
+    assert!(clock.segments() - before <= 1);
+    for _ in 0..41 {
+        clock.round();
+    }
+    assert!(clock.segments().abs_diff(1000) <= 1, "{}", clock.segments());
+    // However long ago something was sent, the epoch is not in the future.
+    clock.cubic.on_idle_end(Time::ZERO, clock.now);
+    assert_eq!(clock.cubic.epoch.unwrap().start, ticks(clock.now));
+}
+
+#[test]
+fn the_shortest_round_trip_is_none_of_the_second_after_a_recovery() {
+    let mut clock = Clock::new(100, Span::from_millis(100));
+    clock.acknowledge(1);
+    assert_eq!(clock.cubic.shortest, 100_000);
+    clock.rtt = Span::from_millis(50);
+    clock.now += Span::from_millis(900);
+    clock.acknowledge(1);
+    assert_eq!(clock.cubic.shortest, 100_000);
+    clock.now += Span::from_millis(100);
+    clock.acknowledge(1);
+    assert_eq!(clock.cubic.shortest, 50_000);
+}
+
+#[test]
+fn cube_roots() {
+    for root in [0, 1, 2, 3, 1000, 8960, 2_642_245] {
+        let cube: u64 = root * root * root;
+        assert_eq!(cube_root(cube), root);
+        if root > 0 {
+            assert_eq!(cube_root(cube - 1), root - 1);
+        }
+    }
+    assert_eq!(cube_root(u64::MAX), 2_642_245);
+}
+
+#[test]
+fn no_number_is_too_large() {
+    let mut clock = Clock::new(1 << 20, Span::from_secs(100_000));
+    for event in [Congestion::Loss, Congestion::Ecn, Congestion::Timeout] {
+        clock.acknowledge(1 << 20);
+        clock.congestion(event);
+        clock.acknowledge(1 << 30);
+        clock.now += Span::from_secs(200_000);
+        clock.acknowledge(1 << 30);
+        clock.window.congestion_window = (1 << 40) / SEGMENT * SEGMENT;
+        clock.acknowledge(1);
+    }
+}
