@@ -79,7 +79,8 @@ class Setting:
     `threshold` is where slow start first ends: at one bandwidth-delay product ("pipe", what an
     exact initial estimate of the bandwidth comes to), at Hoe's "estimate" from the first ACKs'
     spacing (Hybla and Enhanced Hybla; Westwood has none then), at so many segments, or nowhere
-    ("none").
+    ("none"). What a loss leaves of Westwood's window the paper doesn't say; by default it is as in
+    the tool that it used, ns-2's TCP-Linux.
     """
 
     queue_packets: int = 20_000
@@ -88,6 +89,7 @@ class Setting:
     threshold: str = "pipe"
     after_loss: str = "quarter"
     after_timeout: str = "rho"
+    westwood_after_loss: str = "at-least-half"
     channel_capacity_bps: int = LINK_BPS
     bandwidth_filter: str = "last-sample"
     rack: bool = True
@@ -104,6 +106,8 @@ class Setting:
             )
         if rule != "hybla":
             setting = replace(setting, after_loss=MAIN.after_loss, after_timeout=MAIN.after_timeout)
+        if rule != "westwood":
+            setting = replace(setting, westwood_after_loss=MAIN.westwood_after_loss)
         return setting
 
     def as_keys(self, rule: str, round_trip_ms: int) -> dict[str, object]:
@@ -128,6 +132,8 @@ class Setting:
             keys[f"{tcp}.rack"] = False
         if self.proportional_rate_reduction:
             keys[f"{tcp}.proportional_rate_reduction"] = True
+        if rule == "westwood":
+            keys[f"{tcp}.westwood.after_loss"] = self.westwood_after_loss
         if rule == "hybla":
             keys[f"{tcp}.hybla.after_loss"] = self.after_loss
             keys[f"{tcp}.hybla.after_timeout"] = self.after_timeout
@@ -138,6 +144,9 @@ class Setting:
 
 
 MAIN: Final = Setting()
+# The setting in which a loss leaves Westwood what it has estimated, as the papers on Westwood+ have it,
+# and Linux today.
+ESTIMATE: Final = "Westwood to its estimate"
 
 # One departure from the main setting at a time.
 SETTINGS: Final = {
@@ -154,6 +163,7 @@ SETTINGS: Final = {
     "threshold 1000": replace(MAIN, threshold="1000"),
     "threshold none": replace(MAIN, threshold="none"),
     "cut to half": replace(MAIN, after_loss="half", after_timeout="one-segment"),
+    ESTIMATE: replace(MAIN, westwood_after_loss="pipe"),
     "CC payload": replace(MAIN, channel_capacity_bps=round(CAPACITY_BPS)),
     # Up and down together.
     "CC times 2": replace(MAIN, channel_capacity_bps=2 * LINK_BPS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.vanzara2014 import cells
-from bentpipe.studies.vanzara2014.cells import NAMES, Transfer
+from bentpipe.studies.vanzara2014.cells import ESTIMATE, NAMES, Transfer
 from bentpipe.studies.vanzara2014.figures import bound_bps, exponent
 from bentpipe.studies.vanzara2014.judgement import FACTORS, contests, told
 from bentpipe.studies.vanzara2014.settings import PUBLISHED, Sweep
@@ -20,6 +20,7 @@ def remarks(evidence: Evidence, sweep: Sweep) -> tuple[str, ...]:
         _remark_possible(evidence),
         _remark_settings(sweep),
         _remark_tried(evidence, sweep),
+        _remark_westwood(sweep),
         _remark_witness(),
         _remark_judgement(evidence),
     )
@@ -75,6 +76,24 @@ def _remark_tried(evidence: Evidence, sweep: Sweep) -> str:
             )
             text += f" Told {meaning}, it has {listed} Mbit/s at 1e-6 and 1e-5."
     return text
+
+
+def _remark_westwood(sweep: Sweep) -> str:
+    text = (
+        "Two Westwoods. ns-2's TCP-Linux, which the paper ran, never tells Westwood's module that "
+        "a recovery has ended, so that a loss leaves half of the flight at least; our settings do "
+        "the same. In the papers on Westwood+, and in Linux today, it leaves what the path was "
+        "seen to deliver, however little"
+    )
+    if ESTIMATE not in sweep.names:
+        return text + "."
+    listed = "; ".join(
+        f"{each.label}: {sweep.measured['main', each.label]:.3g} and "
+        f"{sweep.measured[ESTIMATE, each.label]:.3g}"
+        for each in PUBLISHED
+        if each.rule == "westwood"
+    )
+    return f"{text}: figure A1's “{ESTIMATE}”. In Mbit/s, the tool's and the papers': {listed}."
 
 
 def _remark_witness() -> str:
