@@ -48,7 +48,8 @@ class FlowResult:
     ended first), "gave up" (an end heard nothing for too long), "refused" or "reset"; `ended_s` is
     when it was over, one way or another. `limited_s` says for how many seconds what kept the sender
     from sending more: "slow_start", "congestion_window", "receive_window", "send_buffer",
-    "application", "pacing" or "recovery".
+    "application", "pacing" or "recovery". `path_mtu` counts what the path has said of how long packets
+    may be: "icmp_errors", "reductions" of the segment, and "probes" with longer ones.
     """
 
     name: str
@@ -65,6 +66,7 @@ class FlowResult:
     first_data_s: float | None = None
     ended_s: float | None = None
     limited_s: Mapping[str, float] = field(default_factory=dict)
+    path_mtu: Mapping[str, int] = field(default_factory=dict)
     # Counts that are not known, where a kernel's TCP was at work: they are 0 above.
     unknown: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

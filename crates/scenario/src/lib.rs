@@ -51,9 +51,9 @@ pub use resolve::limits;
 pub use run::{
     ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, Closing, Counted,
     CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary, HeardSummary,
-    LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary, Quantiles,
-    RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError, RunOptions, RunOutput, Summary,
-    TransfersSummary, VideoSummary,
+    LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
+    PathMtuSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
+    RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,
 };
 pub use scenario::{
     App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,

@@ -33,7 +33,7 @@ pub use groups::GroupSummary;
 pub use outside::{Closing, Outside};
 pub use summary::{
     Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary,
-    RESULTS_VERSION, RttSummary, Summary,
+    PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
 };
 
 /// A capture to write during a run.

@@ -84,6 +84,8 @@ pub struct FlowSummary {
     pub rtt_ms: RttSummary,
     /// What kept the sender from sending more, and for how long.
     pub limited_s: LimitedSummary,
+    /// What the path has said to the sender.
+    pub path_mtu: PathMtuSummary,
     /// What its applications tell: `responses`, `pages`, `messages`, `files`, `mails`, `calls`, `video`,
     /// `echoes`, `activities`.
     #[serde(flatten)]
@@ -108,6 +110,17 @@ pub struct LimitedSummary {
     pub pacing: f64,
     /// Loss recovery: fast recovery, or what follows a timeout.
     pub recovery: f64,
+}
+
+/// How the sender has learnt how long packets may be (RFC 1191, RFC 8201, RFC 4821).
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
+pub struct PathMtuSummary {
+    /// ICMP errors about what was outstanding: too long a packet, or another.
+    pub icmp_errors: u64,
+    /// Times that segments became smaller because the path takes no longer ones.
+    pub reductions: u64,
+    /// Longer segments sent to see whether the path takes them.
+    pub probes: u64,
 }
 
 /// Round-trip times in milliseconds; null before the first sample.
@@ -260,6 +273,11 @@ impl FlowSummary {
                 .as_ref()
                 .map(|sender| LimitedSummary::new(&sender.limited, ended))
                 .unwrap_or_default(),
+            path_mtu: PathMtuSummary {
+                icmp_errors: sender(|sender| sender.icmp_errors),
+                reductions: sender(|sender| sender.path_mtu_reductions),
+                probes: sender(|sender| sender.path_mtu_probes),
+            },
         }
     }
 }
