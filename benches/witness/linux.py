@@ -43,9 +43,6 @@ PROGRAM = Path(
 INTERVAL_S = 0.1
 __all__ = ["BEYOND", "BOUNDS", "CELLS", "Cell"]
 
-# Losses that differ make results that differ: the simulation's mean is of so many seeds.
-SEEDS = range(1, 21)
-
 
 def obstacle() -> str | None:
     """Return why Linux can't be measured here, if it can't."""
@@ -170,13 +167,18 @@ def difference(ours: Sequence[float], theirs: Sequence[float], cell: Cell) -> fl
 
 
 def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses."""
-    of_linux = [
-        goodput_bps(record[other.name]["received"], other)
+    """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses.
+
+    The seeds are the same, and so are the losses: the link draws them from the same stream, packet by
+    packet, whoever's clock it lives by.
+    """
+    seeds = [
+        other
         for other in CELLS
         if replace(other, seed=cell.seed) == cell and other.name in record
     ]
-    ours = [goodput_bps(simulate(replace(cell, seed=seed))["received"], cell) for seed in SEEDS]
+    of_linux = [goodput_bps(record[each.name]["received"], each) for each in seeds]
+    ours = [goodput_bps(simulate(each)["received"], each) for each in seeds]
     return statistics.mean(of_linux), statistics.mean(ours)
 
 

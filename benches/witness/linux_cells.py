@@ -19,18 +19,12 @@ LARGE_BUFFERS = ("4096 16777216 67108864", "4096 16777216 67108864")
 # How far a simulated goodput may be from Linux's, as a share of it: the aims, by groups of cells.
 BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss": 0.05}
 
-# The cells that are beyond their bounds, and where the difference is thought to come from; only the
-# send buffer's was followed through both traces (docs/linux.md).
+# The cells that are beyond their bounds, and where the difference comes from, as both captures have it
+# (docs/linux.md).
 BEYOND = {
-    "buffers-reno-25M-600ms-1250": "the send buffer in loss recovery",
-    "buffers-reno-60M-500ms-1250": "the send buffer in loss recovery",
-    "buffers-cubic-60M-500ms-1250": "the send buffer in loss recovery",
-    "buffers-cubic-10M-800ms-666": "CUBIC's slow start ends in another round",
-    "return-cubic-12M-500ms-500-48k": "acknowledgments that carry more than two segments",
-    "return-bbr-12M-500ms-500-48k": "acknowledgments that carry more than two segments",
-    "return-cubic-30M-200ms-500-128k": "acknowledgments that carry more than two segments",
-    "plain-reno-8M-120ms-20": "one loss more at the end of slow start",
-    "loss-cubic-10M-560ms-466-0.002-1": "CUBIC's growth after a loss",
+    "return-cubic-12M-500ms-500-48k": "when a third segment waits for the next acknowledgment",
+    "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
+    "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
 }
 
 
