@@ -169,8 +169,8 @@ def difference(ours: Sequence[float], theirs: Sequence[float], cell: Cell) -> fl
 def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
     """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses.
 
-    The seeds are the same, and so are the losses: the link draws them from the same stream, packet by
-    packet, whoever's clock it lives by.
+    The seeds are the same, and so are the losses: the link draws them from the same stream,
+    packet by packet, whoever's clock it lives by.
     """
     seeds = [
         other

@@ -19,8 +19,8 @@ LARGE_BUFFERS = ("4096 16777216 67108864", "4096 16777216 67108864")
 # How far a simulated goodput may be from Linux's, as a share of it: the aims, by groups of cells.
 BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss": 0.05}
 
-# The cells that are beyond their bounds, and where the difference comes from, as both captures have it
-# (docs/linux.md).
+# The cells that are beyond their bounds, and where the difference comes from, as both captures
+# have it (docs/linux.md).
 BEYOND = {
     "return-cubic-12M-500ms-500-48k": "when a third segment waits for the next acknowledgment",
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",

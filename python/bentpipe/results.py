@@ -48,8 +48,8 @@ class FlowResult:
     ended first), "gave up" (an end heard nothing for too long), "refused" or "reset"; `ended_s` is
     when it was over, one way or another. `limited_s` says for how many seconds what kept the sender
     from sending more: "slow_start", "congestion_window", "receive_window", "send_buffer",
-    "application", "pacing" or "recovery". `path_mtu` counts what the path has said of how long packets
-    may be: "icmp_errors", "reductions" of the segment, and "probes" with longer ones.
+    "application", "pacing" or "recovery". `path_mtu` counts what the path has said of how long
+    packets may be: "icmp_errors", "reductions" of the segment, and "probes" with longer ones.
     """
 
     name: str

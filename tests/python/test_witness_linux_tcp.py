@@ -146,9 +146,9 @@ def outside(comparisons: Mapping[Any, Any]) -> dict[tuple[str, float], str]:
     }
 
 
-# In `make test`: with a threshold of one bandwidth-delay product. Westwood+ never goes below half of
-# the flight, as in TCP-Linux (the study's satellite.toml): below it, at BER 0 and without a threshold, it
-# had 22 Mbit/s for ns-2's 95.7, since its first slow start overruns the queue.
+# In `make test`: with a threshold of one bandwidth-delay product. Westwood+ never goes below half
+# of the flight, as in TCP-Linux (the study's satellite.toml). With the papers' rule, at BER 0 and
+# without a threshold, it had 22 Mbit/s for ns-2's 95.7: its first slow start overruns the queue.
 QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 
 # What does not hold, and what is known of it. `own` came first; `alike` was added when Hybla at
@@ -163,8 +163,8 @@ QUICK = [cell for cell in RECORDED if cell.initial_slow_start_threshold]
 # without RACK bentpipe finds no lost retransmission, and TCP-Linux does; timeouts backed off to 2
 # min, data above the hole delivered in bursts.
 #
-# Reno, 1e-6, Westwood+ at 1e-6, and CUBIC: made as the modules are (linux_tcp.md has the table), all
-# of them lie within ns-2's range, but for Westwood+ (-16%).
+# Reno, 1e-6, Westwood+ at 1e-6, and CUBIC: made as the modules are (linux_tcp.md has the table),
+# all of them lie within ns-2's range, but for Westwood+ (-16%).
 #
 # Reno and Westwood+, 1e-5: ns-2's retransmission timeout. Its smoothed round trip is 0.9 to 1.4 s
 # on a path of 0.6 s, since every duplicate ACK is a sample with an old echo; a timeout takes 2.2 to

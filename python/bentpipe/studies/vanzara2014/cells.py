@@ -144,8 +144,8 @@ class Setting:
 
 
 MAIN: Final = Setting()
-# The setting in which a loss leaves Westwood what it has estimated, as the papers on Westwood+ have it,
-# and Linux today.
+# The setting in which a loss leaves Westwood what it has estimated, as the papers on Westwood+
+# have it, and Linux today.
 ESTIMATE: Final = "Westwood to its estimate"
 
 # One departure from the main setting at a time.
