@@ -173,9 +173,7 @@ def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
     packet by packet, whoever's clock it lives by.
     """
     seeds = [
-        other
-        for other in CELLS
-        if replace(other, seed=cell.seed) == cell and other.name in record
+        other for other in CELLS if replace(other, seed=cell.seed) == cell and other.name in record
     ]
     of_linux = [goodput_bps(record[each.name]["received"], each) for each in seeds]
     ours = [goodput_bps(simulate(each)["received"], each) for each in seeds]
