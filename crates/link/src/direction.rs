@@ -6,7 +6,7 @@ use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
-    Changes, DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally,
+    Changes, Divider, DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally,
 };
 
 /// What one direction of a link is made of.
@@ -60,6 +60,8 @@ impl From<DropTail> for Queueing {
 /// What stands at the two ends of a direction, besides queue and transmitter.
 #[derive(Debug, Default)]
 pub struct Ends {
+    /// What cuts packets in front of the queue.
+    pub divider: Option<Box<dyn Divider>>,
     /// What turns packets into what is on the link, and back; the first is the innermost.
     pub framings: Vec<Box<dyn Framing>>,
     /// What works on the packets that arrived.
@@ -70,7 +72,7 @@ impl Ends {
     /// Is there nothing?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.framings.is_empty() && self.far_end.is_none()
+        self.divider.is_none() && self.framings.is_empty() && self.far_end.is_none()
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod changes;
 mod direction;
+mod divider;
 mod errors;
 mod far_end;
 mod fifo;
@@ -23,6 +24,7 @@ pub use changes::{
     Sending,
 };
 pub use direction::{Counters, Direction, Ends, Queueing, Settings, Streams};
+pub use divider::Divider;
 pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
 pub use far_end::FarEnd;
 pub use fifo::{Arrival, Fifo};

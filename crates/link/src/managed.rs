@@ -38,6 +38,8 @@ pub struct Managed {
     errors: Vec<ErrorModel>,
     course: Option<Box<Course>>,
     counters: Counters,
+    // Used again for every packet.
+    pieces: Vec<PacketRef>,
 }
 
 impl Managed {
@@ -63,11 +65,34 @@ impl Managed {
             errors,
             course,
             counters: Counters::default(),
+            pieces: Vec::new(),
         }
     }
 
-    /// Offers a packet to the queue. A dropped packet stays the caller's.
+    /// Offers a packet to the queue. A dropped packet stays the caller's. One that is cut is queued,
+    /// whatever becomes of its pieces.
     pub fn enqueue(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        watch: &mut dyn Watch,
+    ) -> Verdict {
+        let Some(divider) = &mut self.ends.divider else {
+            return self.enqueue_piece(now, packet, packets, watch);
+        };
+        let mut pieces = std::mem::take(&mut self.pieces);
+        divider.divide(now, packet, packets, &mut pieces);
+        for piece in pieces.drain(..) {
+            if self.enqueue_piece(now, piece, packets, watch) == Verdict::Dropped {
+                packets.release(piece);
+            }
+        }
+        self.pieces = pieces;
+        Verdict::Queued
+    }
+
+    fn enqueue_piece(
         &mut self,
         now: Time,
         packet: PacketRef,
@@ -324,6 +349,9 @@ impl Managed {
     /// Tells what its parts have done, by name.
     pub fn tally(&self, each: &mut Tally<'_>) {
         self.queue.tally(each);
+        if let Some(divider) = &self.ends.divider {
+            divider.tally(each);
+        }
         for framing in &self.ends.framings {
             framing.tally(each);
         }

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod count;
+mod mtu;
 mod pacing;
 mod port;
 mod probability;
@@ -16,6 +17,7 @@ mod time;
 
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{QueueLimit, Segments, Window};
+pub use mtu::Mtu;
 pub use pacing::Pacing;
 pub use port::PortRange;
 pub use probability::Probability;

@@ -10,8 +10,8 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Window};
 use crate::schema::{
     AppKind, BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn,
-    HyblaFile, IdleRestart, KeepAliveFile, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
-    RtoRule, SlowStart, WestwoodFile, words::words,
+    HyblaFile, IdleRestart, KeepAliveFile, LinkFraming, NewReno, PathMtuDiscovery, Profile,
+    Recovery, RtoFrom, RtoRule, SlowStart, WestwoodFile, words::words,
 };
 use crate::{Acks, Gateway, Queue};
 
@@ -170,6 +170,10 @@ pub struct Link {
     pub between: [usize; 2],
     /// The longest IP packet that it takes, in bytes; none: any.
     pub mtu: Option<u32>,
+    /// It cuts what is longer.
+    pub fragments: bool,
+    /// What packets travel in.
+    pub framing: LinkFraming,
     /// From the first node to the second.
     pub forward: Direction,
     /// From the second node to the first.
@@ -177,6 +181,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// The longest packet that goes over it in one piece, if longer ones don't go at all.
+    #[must_use]
+    pub fn whole_mtu(&self) -> Option<u32> {
+        self.mtu.filter(|_| !self.fragments)
+    }
+
     /// One of its directions.
     #[must_use]
     pub fn direction(&self, way: Way) -> &Direction {

@@ -207,6 +207,8 @@ fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {
         "name": link.name,
         "between": link.between.map(name_of),
         "mtu_bytes": link.mtu,
+        "fragment": link.fragments,
+        "framing": link.framing,
         "forward": direction(&link.forward),
         "return": direction(&link.backward),
     })

@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     pub(crate) address: Address,
     /// By port, in bytes of IP packet; `u32::MAX`, and ports beyond: any.
     pub(crate) mtus: Vec<u32>,
+    /// Ports whose links cut what may be cut.
+    pub(crate) dividing: Vec<Port>,
     /// What is too long is dropped without a word.
     pub(crate) silent: bool,
 }
@@ -33,9 +35,18 @@ pub(crate) enum Refusal {
 
 impl Limits {
     /// What a link beyond `port` doesn't take of this packet's length.
-    fn exceeded(&self, port: Port, packet: &Packet) -> Option<IcmpError> {
+    fn exceeded(
+        &self,
+        port: Port,
+        reference: PacketRef,
+        packets: &PacketStore,
+    ) -> Option<IcmpError> {
         let mtu = *self.mtus.get(usize::from(port.0))?;
-        (packet.length().get() > u64::from(mtu)).then_some(IcmpError::TooBig { mtu })
+        if packets.get(reference).length().get() <= u64::from(mtu) {
+            return None;
+        }
+        let cut = self.dividing.contains(&port) && packets.may_be_divided(reference);
+        (!cut).then_some(IcmpError::TooBig { mtu })
     }
 }
 
@@ -63,15 +74,15 @@ impl Router {
             return Err(Refusal::Drop(DropReason::NoRoute));
         };
         if let Some(limits) = &self.limits
-            && let Some(error) = limits.exceeded(port, record)
+            && let Some(error) = limits.exceeded(port, packet, packets)
         {
             return Err(Refusal::TooLong(error));
         }
         Ok(port)
     }
 
-    /// A packet goes no further. Nothing is fragmented here: the sender of one that is too long for the
-    /// next link is told (RFC 1191 section 4), by a packet like any other.
+    /// A packet goes no further. The sender of one that is too long for the next link, and not to be cut,
+    /// is told (RFC 1191 section 4), by a packet like any other.
     #[cold]
     pub(crate) fn refuse(&self, packet: PacketRef, refusal: Refusal, cx: &mut Ctx<'_>) {
         let error = match refusal {

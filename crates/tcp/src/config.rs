@@ -307,7 +307,7 @@ impl Default for KeepAlive {
 /// How a connection learns how long packets may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PathMtuDiscovery {
-    /// Not at all: routers are not listened to. (Nothing fragments packets here.)
+    /// Not at all: routers are not listened to. (Links may cut what is too long, or drop it.)
     Off,
     /// From routers (RFC 1191, RFC 8201): Linux's tcp_mtu_probing = 0.
     #[default]

@@ -4,6 +4,7 @@
 //! * [`Packet`] and [`PacketStore`]: 64-byte records in a slab, passed by [`PacketRef`].
 //! * Beside a record, where there is a real network: bytes, addresses ([`PacketStore::bytes`],
 //!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
+//! * [`Fragment`]: a packet in pieces.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
@@ -15,6 +16,7 @@ mod beside;
 mod bytes;
 mod distribution;
 pub mod filler;
+mod fragment;
 mod icmp;
 mod packet;
 mod pool;
@@ -32,6 +34,7 @@ pub use agent::{
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
 pub use distribution::Distribution;
+pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,

@@ -1,6 +1,7 @@
 //! The slab that holds every packet of a network.
 
 use crate::beside::Beside;
+use crate::fragment::{Fragment, Whole};
 use crate::packet::INLINE_SACK_BLOCKS;
 use crate::pool::Pool;
 use crate::{Address, IpVersion, Packet, SackBlocks, SynOptions};
@@ -22,6 +23,8 @@ pub struct Extension {
     sack: SackBlocks,
     /// What a packet of a real network has beside its record.
     pub(crate) beside: Option<u32>,
+    /// Where a piece of a packet belongs.
+    pub(crate) fragment: Option<Fragment>,
 }
 
 /// An outer IPv4 header: the packet travels from one end of a tunnel to the other (RFC 2003).
@@ -51,10 +54,14 @@ pub struct PacketStore {
     free: Vec<u32>,
     extensions: Vec<Extension>,
     free_extensions: Vec<u32>,
-    inserted: u64,
+    pub(crate) inserted: u64,
     pub(crate) besides: Vec<Beside>,
     pub(crate) free_besides: Vec<u32>,
     pub(crate) pool: Pool,
+    pub(crate) wholes: Vec<Whole>,
+    pub(crate) free_wholes: Vec<u32>,
+    /// By source: that of its latest datagram that was cut.
+    pub(crate) identifications: Vec<u16>,
 }
 
 impl PacketStore {
@@ -211,21 +218,28 @@ impl PacketStore {
     #[inline(never)]
     fn release_extension(&mut self, index: u32) {
         self.free_extensions.push(index);
-        if let Some(beside) = self.extensions[index as usize].beside {
+        let extension = &self.extensions[index as usize];
+        let (beside, fragment) = (extension.beside, extension.fragment);
+        if let Some(beside) = beside {
             self.release_beside(beside);
+        }
+        if let Some(fragment) = fragment {
+            self.release_whole(fragment);
         }
     }
 
-    /// Packets now held.
+    /// Packets now held; of one that is in pieces, the pieces.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.packets.len() - self.free.len() - self.in_pieces()
     }
 
-    /// References to packets now held, by all holders together.
+    /// References to packets now held, by all holders together; those that pieces have to what they are
+    /// pieces of aside.
     #[must_use]
     pub fn references(&self) -> u64 {
-        self.packets.iter().map(|p| u64::from(p.references)).sum()
+        let all: u64 = self.packets.iter().map(|p| u64::from(p.references)).sum();
+        all - self.in_pieces() as u64
     }
 
     /// Packets ever inserted.
@@ -296,6 +310,9 @@ impl PacketStore {
         let copy = self.insert(packet);
         if let Some(mut extension) = extension {
             extension.beside = extension.beside.map(|index| self.copy_beside(index));
+            if let Some(fragment) = extension.fragment {
+                self.retain_whole(fragment);
+            }
             *self.extend(copy) = extension;
         }
         copy

@@ -61,6 +61,9 @@ impl<A: Addressing> Encoder<A> {
         packet: PacketRef,
         bytes: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
+        if packets.fragment(packet).is_some() {
+            return self.encode_fragment(packets, packet, bytes);
+        }
         if packets.bytes(packet).is_some() || !packets.get(packet).is_tcp() {
             return self.encode_datagram(packets, packet, bytes);
         }
@@ -69,6 +72,50 @@ impl<A: Addressing> Encoder<A> {
             Some(payload) => out.copy_from_slice(payload),
             None => payload::fill(packet.payload_offset, out),
         })
+    }
+
+    /// [`encode`](Self::encode), of a piece of a packet (RFC 791 section 3.2): the header of the whole
+    /// with what is the piece's own, and its part of what the whole carries.
+    fn encode_fragment(
+        &mut self,
+        packets: &PacketStore,
+        reference: PacketRef,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        bytes.clear();
+        let (Some(fragment), Some(whole)) =
+            (packets.fragment(reference), packets.whole_of(reference))
+        else {
+            return Ok(());
+        };
+        let mut all = Vec::new();
+        self.encode(packets, whole, &mut all)?;
+        let record = packets.get(reference);
+        let start = ipv4::LENGTH + usize::from(fragment.offset);
+        let length = usize::from(record.payload_length);
+        let (Some(header), Some(piece)) = (
+            all.first_chunk::<{ ipv4::LENGTH }>(),
+            all.get(start..start + length),
+        ) else {
+            // The whole has become another than was cut.
+            return Err(EncodeError::TooLong {
+                length: start + length,
+            });
+        };
+        if let Some(outer) = packets.tunnel(reference) {
+            let ends = (
+                self.ip_address(outer.source, IpVersion::V4)?,
+                self.ip_address(outer.destination, IpVersion::V4)?,
+            );
+            self.identification = self.identification.wrapping_add(1);
+            tunnel::write(ends, record, None, self.identification, 0, bytes);
+        }
+        bytes.extend_from_slice(&ipv4::piece(header, &fragment, length as u16));
+        bytes.extend_from_slice(piece);
+        if packets.tunnel(reference).is_some() {
+            tunnel::set_total_length(bytes);
+        }
+        Ok(())
     }
 
     /// [`encode`](Self::encode), of a packet with bytes or of one that is no segment.

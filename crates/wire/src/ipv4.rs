@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use bentpipe_types::Ecn;
+use bentpipe_types::{Ecn, Fragment};
 
 use crate::checksum::{Sum, checksum};
 use crate::error::{Layer, ParseError};
@@ -39,6 +39,21 @@ pub struct Ipv4Header {
     pub dont_fragment: bool,
     /// Hops it may still go.
     pub time_to_live: u8,
+}
+
+/// The header of a piece of a packet, of the header that the whole has (RFC 791 section 3.2).
+pub(crate) fn piece(whole: &[u8; LENGTH], fragment: &Fragment, carried: u16) -> [u8; LENGTH] {
+    let mut header = *whole;
+    let total = LENGTH as u16 + carried;
+    header[TOTAL_LENGTH..TOTAL_LENGTH + 2].copy_from_slice(&total.to_be_bytes());
+    header[4..6].copy_from_slice(&fragment.identification.to_be_bytes());
+    let more = if fragment.more { MORE_FRAGMENTS } else { 0 };
+    let place = fragment.offset / 8 | more;
+    header[FRAGMENT..FRAGMENT + 2].copy_from_slice(&place.to_be_bytes());
+    header[CHECKSUM..CHECKSUM + 2].fill(0);
+    let sum = checksum(&header);
+    header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    header
 }
 
 impl Ipv4Header {

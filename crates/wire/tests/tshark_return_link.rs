@@ -263,3 +263,69 @@ fn what_is_compressed_another_decompressor_restores() {
         .count();
     assert_eq!(compressed, 10);
 }
+
+/// tshark puts fragments together by their offsets and identifications, and finds the TCP checksum of the
+/// whole right: of a plain packet, of one in a tunnel, and of pieces cut again, in any order.
+#[test]
+fn tshark_reassembles_fragments() {
+    if tshark_is_missing() {
+        return;
+    }
+    let mut store = PacketStore::default();
+    let end = |address| Endpoint {
+        address: Address(address),
+        port: 80,
+    };
+    let tunnel = Tunnel {
+        source: Address(5),
+        destination: Address(6),
+    };
+    let mut encoder = Encoder::new(NodeAddresses);
+    let mut written = Vec::new();
+    for (number, tunnelled) in [false, true, false].into_iter().enumerate() {
+        let mut record = Packet::new(end(1), end(2), IpVersion::V4);
+        record.flags = Flags::ACK;
+        record.sequence = Seq::new(1000 + 1460 * number as u32);
+        record.payload_length = 1460;
+        record.payload_offset = 1460 * number as u64;
+        let whole = store.insert(record);
+        if tunnelled {
+            store.set_tunnel(whole, Some(tunnel));
+            store.get_mut(whole).header_length += 20;
+        }
+        let (mut coarse, mut pieces) = (Vec::new(), Vec::new());
+        store.divide(whole, 1006, &mut coarse);
+        for piece in coarse {
+            store.divide(piece, 400, &mut pieces);
+        }
+        pieces.reverse();
+        for piece in pieces {
+            let mut bytes = Vec::new();
+            encoder.encode(&store, piece, &mut bytes).expect("a piece");
+            assert_eq!(bytes.len() as u64, store.get(piece).length().get());
+            written.push(bytes);
+        }
+    }
+    let path = capture("fragments.pcap", RAW, &written);
+    let seen = fields(
+        &path,
+        &[
+            "ip.frag_offset",
+            "ip.reassembled.length",
+            "ip.checksum.status",
+            "tcp.len",
+            "tcp.checksum.status",
+        ],
+    );
+    // Five pieces each, the first of them last: with it, the whole.
+    assert_eq!(seen.len(), 15);
+    for (at, line) in seen.iter().enumerate() {
+        assert!(line[2].split(',').all(|status| status == "1"), "{line:?}");
+        let last = at % 5 == 4;
+        let tunnelled = at / 5 == 1;
+        let length = if tunnelled { "1500" } else { "1480" };
+        assert_eq!(line[1], if last { length } else { "" }, "{line:?}");
+        assert_eq!(line[3], if last { "1460" } else { "" }, "{line:?}");
+        assert_eq!(line[4], if last { "1" } else { "" }, "{line:?}");
+    }
+}

@@ -70,7 +70,7 @@ class Network:
         for link in links:
             first, second = link["between"]
             for way, source, end in (("forward", first, second), ("return", second, first)):
-                mtu_bytes = link["mtu_bytes"] or math.inf
+                mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
                 direction = _direction(f"{link['name']}.{way}", end, link[way], mtu_bytes)
                 place = counts.get(source, 0)
                 counts[source] = place + 1

@@ -12,8 +12,10 @@ use super::limits::MAX_LOST_PACKETS;
 use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Delay, Probability, Redundancy};
-use crate::schema::{Compression, DirectionFile, ErrorsFile, LinkFile, Named, QueueKind};
+use crate::quantity::{Delay, Mtu, Probability, Redundancy};
+use crate::schema::{
+    Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
+};
 use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
 /// How many links each table makes.
@@ -68,7 +70,13 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
     for (name, link) in links.iter() {
         let (a, b, count) = ends_of(name, link, nodes)?;
         let made = count.unwrap_or(1);
+        let framing = link.framing.unwrap_or(LinkFraming::None);
         let mtu = mtu_of(name, link)?;
+        let fragments = link.fragment.unwrap_or(false);
+        if fragments && mtu.is_none() {
+            let message = "has no effect: the link has no mtu".to_owned();
+            return Err(fault(&["links", name, "fragment"], message));
+        }
         let table = LinkTable { name, link };
         table.refuse_what_has_no_effect()?;
         let [forward, backward] = table.directions()?;
@@ -84,6 +92,8 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
             name: member_name(name, count, n),
             between: [a.nth(n), b.nth(n)],
             mtu,
+            fragments,
+            framing,
             forward: forward.clone(),
             backward: backward.clone(),
         }));
@@ -94,14 +104,18 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
 /// Lengths that a link may limit packets to: room for a TCP header with all options and some payload.
 const MTU: std::ops::RangeInclusive<u64> = 128..=65_535;
 
+/// RFC 894
+const ETHERNET: u32 = 1500;
+
 fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
     match link.mtu {
-        Some(mtu) if !MTU.contains(&mtu.0.get()) => {
+        Some(Mtu(mtu)) if !MTU.contains(&mtu.0.get()) => {
             let (least, most) = (MTU.start(), MTU.end());
             let message = format!(r#"expected "{least} B" to "{most} B", got "{mtu}""#);
             Err(fault(&["links", name, "mtu"], message))
         }
-        mtu => Ok(mtu.map(|mtu| mtu.0.get() as u32)),
+        None if link.framing == Some(LinkFraming::Ethernet) => Ok(Some(ETHERNET)),
+        mtu => Ok(mtu.map(|mtu| mtu.0.0.get() as u32)),
     }
 }
 

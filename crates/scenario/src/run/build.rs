@@ -19,8 +19,8 @@ use crate::schema::{
     RtoRule, SlowStart,
 };
 use crate::{
-    App, CustomControls, FlowSeries, Gateway, LinkSeries, NodeKind, Scenario, Series, TcpSettings,
-    Way,
+    App, CustomControls, FlowSeries, Gateway, Link, LinkSeries, NodeKind, Scenario, Series,
+    TcpSettings, Way,
 };
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
@@ -67,6 +67,10 @@ pub(super) fn network(
         if let Some(mtu) = link.mtu {
             builder.limit(first, first_port, mtu);
             builder.limit(second, second_port, mtu);
+            if link.fragments {
+                builder.divides(first, first_port);
+                builder.divides(second, second_port);
+            }
         }
         ports.push([first_port, second_port]);
     }
@@ -126,7 +130,7 @@ fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<C
         None => Config::default(),
     };
     let links = (scenario.links.iter()).filter(|link| link.between.contains(&node));
-    Ok(within(config, links.filter_map(|link| link.mtu).min()))
+    Ok(within(config, links.filter_map(Link::whole_mtu).min()))
 }
 
 /// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.

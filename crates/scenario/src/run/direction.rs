@@ -9,16 +9,17 @@ use bentpipe_middlebox::ack::{
     ReconstructorSettings,
 };
 use bentpipe_middlebox::{
-    DataCompression, Gate, HeaderCompression, HeaderCompressionSettings, Stages, Terminal,
-    TunnelEntry, TunnelExit,
+    DataCompression, Ethernet, Fragmenter, Gate, HeaderCompression, HeaderCompressionSettings,
+    Reassembler, ReassemblySettings, Stages, Terminal, TunnelEntry, TunnelExit,
 };
 use bentpipe_types::{Address, RandomStream, Tunnel};
-use bentpipe_wire::vj::LinkFraming;
+use bentpipe_wire::vj;
 
 use crate::quantity::QueueLimit;
-use crate::schema::{Compression, FilterMode, Spacing};
+use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
 use crate::{
-    Acks, Direction, Link, Queue, QueueRule, RandomErrors, RedRule, Scenario, WaterMarks, Way,
+    Acks, Direction, Gateway, Link, NodeKind, Queue, QueueRule, RandomErrors, RedRule, Scenario,
+    WaterMarks, Way,
 };
 
 /// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
@@ -38,8 +39,8 @@ pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) ->
         queue: queueing(direction, &name, seed),
         errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
-        ends: ends(scenario, direction, from, to),
         changes: None,
+        ends: ends(scenario, link, way, from, to),
     }
 }
 
@@ -49,20 +50,27 @@ fn address(node: usize) -> Address {
 }
 
 /// What stands at the ends of a direction between these two nodes.
-fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> Ends {
+fn ends(scenario: &Scenario, link: &Link, way: Way, from: usize, to: usize) -> Ends {
+    let direction = link.direction(way);
     let mut ends = Ends::default();
-    if direction.tunnel {
-        ends.framings.push(Box::new(TunnelEntry::new(Tunnel {
+    let entry = direction.tunnel.then(|| {
+        TunnelEntry::new(Tunnel {
             source: address(from),
             destination: address(to),
-        })));
+        })
+    });
+    match (link.mtu.filter(|_| link.fragments), entry) {
+        // The outer packets are cut, so they are made before.
+        (Some(mtu), entry) => ends.divider = Some(Box::new(Fragmenter::new(mtu, entry))),
+        (None, Some(entry)) => ends.framings.push(Box::new(entry)),
+        (None, None) => {}
     }
     match direction.compression {
         Compression::None => {}
         Compression::V42bis => ends.framings.push(Box::new(DataCompression::v42bis())),
         Compression::Rfc1144 => {
             let settings = HeaderCompressionSettings {
-                framing: LinkFraming::Slip,
+                framing: vj::LinkFraming::Slip,
                 flows: FLOWS,
                 ..HeaderCompressionSettings::default()
             };
@@ -71,6 +79,10 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
                 Err(_) => debug_assert!(false, "the default number of slots is possible"),
             }
         }
+    }
+    match link.framing {
+        LinkFraming::None => {}
+        LinkFraming::Ethernet => ends.framings.push(Box::new(Ethernet::default())),
     }
     // Behind a host there is only itself.
     let is_host = scenario.tcp_of(from).is_some();
@@ -89,7 +101,7 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
             ..ack::Spacing::default()
         }),
     };
-    ends.far_end = match direction.acks {
+    let far_end: Option<Box<dyn FarEnd>> = match direction.acks {
         Acks::Compaction {
             marks,
             spacing: wanted,
@@ -116,7 +128,27 @@ fn ends(scenario: &Scenario, direction: &Direction, from: usize, to: usize) -> E
             .tunnel
             .then(|| Box::new(TunnelExit::new(gate())) as Box<dyn FarEnd>),
     };
+    ends.far_end = match (reassembler(scenario, to), far_end) {
+        (Some(first), Some(then)) => Some(Box::new(Stages::new(vec![first, then]))),
+        (first, then) => first.or(then),
+    };
     ends
+}
+
+/// What puts fragments together that come to a node, where there can be any: those that are addressed
+/// to it, as a host or as a tunnel's end. A hybrid gateway needs to see whole segments, whoever they
+/// are for.
+fn reassembler(scenario: &Scenario, node: usize) -> Option<Box<dyn FarEnd>> {
+    if !scenario.links.iter().any(|link| link.fragments) {
+        return None;
+    }
+    let hybrid = matches!(
+        scenario.nodes[node].kind,
+        NodeKind::Gateway(Gateway::Hybrid(_))
+    );
+    let at = (!hybrid).then(|| address(node));
+    let settings = ReassemblySettings::default();
+    Some(Box::new(Reassembler::new(at, settings)))
 }
 
 /// The queue that removes acknowledgments, if one is asked for.

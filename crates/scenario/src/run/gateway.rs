@@ -67,7 +67,7 @@ pub(super) fn put(
 fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u32> {
     let links = scenario.links.iter().enumerate();
     let own = links.filter(|(at, link)| link.between.contains(&node) && (*at == facing) == faces);
-    own.filter_map(|(_, link)| link.mtu).min()
+    own.filter_map(|(_, link)| link.whole_mtu()).min()
 }
 
 fn settings(

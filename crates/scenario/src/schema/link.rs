@@ -6,8 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
+use super::words::words;
 use super::{AcksFile, Compression, QueueFile};
-use crate::quantity::{Delay, Probability, Rate, Redundancy, Size};
+use crate::quantity::{Delay, Mtu, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.
@@ -23,8 +24,17 @@ pub struct LinkFile {
     pub delay: Option<Delay>,
     /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
     /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
-    /// longer ones (an interface's MTU). "128 B" to "65535 B". Default: no limit.
-    pub mtu: Option<Size>,
+    /// longer ones (an interface's MTU). "128 B" to "65535 B", or a kind of network (gaid1998, table 1):
+    /// "hyperchannel" 65535, "token-ring-16" 17914, "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500,
+    /// "ieee-802.3" 1492, "x.25" 576, "point-to-point" 296 B. Default: no limit; on Ethernet 1500 B.
+    pub mtu: Option<Mtu>,
+    /// Cut what is longer than `mtu` into fragments (RFC 791): nobody sends shorter packets for this
+    /// link's sake, none is refused. Fragments wait, travel and are lost one by one, and are put together
+    /// where the packet is addressed to: at the host, at a hybrid gateway, or at the end of the
+    /// link's tunnel, whose outer packets are cut. Default: false.
+    pub fragment: Option<bool>,
+    /// What packets travel in. Default: "none".
+    pub framing: Option<LinkFraming>,
     /// Where packets wait for the transmitter.
     pub queue: Option<QueueFile>,
     /// What loses packets on the way. Default: nothing.
@@ -43,6 +53,18 @@ pub struct LinkFile {
     /// What the direction from the second node to the first has of its own.
     #[serde(rename = "return")]
     pub backward: Option<DirectionFile>,
+}
+
+words! {
+    /// What packets travel in on a link.
+    LinkFraming {
+        /// Nothing: rates and lengths are those of IP packets.
+        None = "none",
+        /// Ethernet frames: 18 bytes of header and check sequence, 46 bytes of packet at least, 20 bytes
+        /// of preamble and gap. Neighbours' addresses are known from the topology (ARP has nothing to
+        /// ask).
+        Ethernet = "ethernet",
+    }
 }
 
 /// One direction of a link. What is not said here, the link says for both.

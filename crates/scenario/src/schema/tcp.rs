@@ -329,7 +329,7 @@ impl Default for KeepAliveFile {
 words! {
     /// How a connection learns how long packets may be.
     PathMtuDiscovery {
-        /// Not at all. (Nothing is fragmented here: what is too long for a link is lost.)
+        /// Not at all. (What is too long for a link is lost, unless it has `fragment`.)
         Off = "off",
         /// Routers say so (RFC 1191): Linux's default.
         Icmp = "icmp",

@@ -118,6 +118,8 @@ struct NodeDraft {
     ports: Vec<u16>,
     // By port; empty: none is limited.
     mtus: Vec<u32>,
+    // Those whose links cut what is too long.
+    dividing: Vec<Port>,
     silent: bool,
 }
 
@@ -194,6 +196,12 @@ impl NetworkBuilder {
         mtus[index] = mtus[index].min(mtu);
     }
 
+    /// The link at a router's port cuts what is too long for it, where that may be cut: only the rest is
+    /// too long.
+    pub fn divides(&mut self, router: NodeId, port: Port) {
+        self.nodes[usize::from(router.0)].dividing.push(port);
+    }
+
     /// A router sends no ICMP errors: what is too long for a link vanishes.
     pub fn silence(&mut self, router: NodeId) {
         self.nodes[usize::from(router.0)].silent = true;
@@ -207,6 +215,7 @@ impl NetworkBuilder {
             kind,
             ports: Vec::new(),
             mtus: Vec::new(),
+            dividing: Vec::new(),
             silent: false,
         });
         id
@@ -323,6 +332,7 @@ impl NetworkBuilder {
                         Node::Router(Router::limited(Limits {
                             address: Address(index as u16),
                             mtus: draft.mtus,
+                            dividing: draft.dividing,
                             silent: draft.silent,
                         }))
                     }

@@ -1,0 +1,23 @@
+//! What cuts packets before they wait for a link.
+
+use std::fmt::Debug;
+
+use bentpipe_types::{PacketRef, PacketStore, Time};
+
+use crate::Tally;
+
+/// IP fragmentation: what is too long for a link goes over it in pieces, each of which waits, is
+/// transmitted and lost by itself.
+pub trait Divider: Debug + Send {
+    /// A packet is offered to the link. It, or what becomes of it, is added to `out`.
+    fn divide(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        packets: &mut PacketStore,
+        out: &mut Vec<PacketRef>,
+    );
+
+    /// Tells what it has done, by name: for results and probes.
+    fn tally(&self, _each: &mut Tally<'_>) {}
+}

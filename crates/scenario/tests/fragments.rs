@@ -1,0 +1,172 @@
+//! Links that cut what is too long for them, and Ethernet's frames: against closed forms.
+
+use bentpipe_scenario::{RunOptions, Scenario};
+use serde_json::Value;
+
+const NETWORK: &str = r#"
+name = "narrow"
+duration = "60 s"
+seed = 1
+[hosts.server.tcp]
+timestamps = false
+mss = "1460 B"
+[hosts.client.tcp]
+timestamps = false
+mss = "1460 B"
+[gateways.hub]
+[gateways.terminal]
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links.narrow]
+between = ["hub", "terminal"]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue = { kind = "drop-tail", limit = "1000 packets" }
+[links.home]
+between = ["terminal", "client"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk" }
+"#;
+
+fn run(settings: &[(&str, &str)]) -> Value {
+    let scenario = Scenario::parse(NETWORK, "narrow.toml", settings).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    serde_json::to_value(&output.summary).expect("it is JSON")
+}
+
+fn goodput(results: &Value) -> f64 {
+    results["flows"][0]["goodput_bps"]
+        .as_f64()
+        .expect("a number")
+}
+
+/// What the narrow link counts: what the end of the path counts is at `home`.
+fn count(results: &Value, link: &str, name: &str) -> u64 {
+    let links = results["links"].as_array().expect("links");
+    let link = (links.iter())
+        .find(|summary| summary["name"] == link)
+        .expect("the link");
+    link["counters"]["total"][name].as_u64().expect("counted")
+}
+
+/// Goodput is the link's rate times payload per byte of fragments.
+#[test]
+fn each_fragment_has_a_header() {
+    let fragment = ("links.narrow.fragment", "true");
+    for (settings, bytes) in [
+        // 1480 bytes behind the header: 552 + 552 + 376.
+        (vec![("links.narrow.mtu", "x.25"), fragment], 1480 + 3 * 20),
+        // 272 five times and 120.
+        (
+            vec![("links.narrow.mtu", "point-to-point"), fragment],
+            1480 + 6 * 20,
+        ),
+        (vec![("links.narrow.mtu", "ethernet"), fragment], 1500),
+        // With the tunnel's header 1500 behind the outer one: 1480 + 20.
+        (
+            vec![
+                ("links.narrow.mtu", "ethernet"),
+                fragment,
+                ("links.narrow.tunnel", "true"),
+            ],
+            1500 + 2 * 20,
+        ),
+        // 14 + 4 + 20 around a frame.
+        (vec![("links.narrow.framing", "ethernet")], 1538),
+    ] {
+        let results = run(&settings);
+        let expected = 1e6 * 1460.0 / f64::from(bytes);
+        let goodput = goodput(&results);
+        // Slow start takes a little of the minute.
+        assert!(
+            (0.99..=1.0).contains(&(goodput / expected)),
+            "{settings:?}: {goodput} of {expected}"
+        );
+    }
+}
+
+/// Of datagrams in n fragments, of which p are lost, (1 - p)^n arrive.
+#[test]
+fn one_fragment_lost_loses_the_datagram() {
+    let results = run(&[
+        ("links.narrow.mtu", "x.25"),
+        ("links.narrow.fragment", "true"),
+        ("links.narrow.errors.packet_loss_rate", "0.05"),
+        (
+            "flows.download.app",
+            r#"{ kind = "packets", size = "1400 B", interval = "20 ms" }"#,
+        ),
+    ]);
+    let sent = count(&results, "narrow.forward", "fragmented");
+    assert_eq!(count(&results, "narrow.forward", "fragments"), 3 * sent);
+    assert!(sent >= 2999, "{sent}");
+    let arrived = count(&results, "home.forward", "reassembled");
+    let share = arrived as f64 / sent as f64;
+    // 0.857; three deviations are 0.019.
+    assert!((share - 0.95_f64.powi(3)).abs() < 0.02, "{share}");
+    // Their time is over 30 s after they came, if the run is still going then.
+    let late = count(&results, "home.forward", "reassembly_timeouts");
+    assert!(late > (sent - arrived) / 3, "{late}");
+}
+
+#[test]
+fn a_tunnel_s_fragments_end_where_it_ends() {
+    let results = run(&[
+        ("links.narrow.mtu", "x.25"),
+        ("links.narrow.fragment", "true"),
+        ("links.narrow.tunnel", "true"),
+        ("hosts.server.tcp.mss", "536 B"),
+        ("flows.download.app", r#"{ kind = "bulk", size = "1 MB" }"#),
+    ]);
+    // 576 bytes, and 20 more in the tunnel.
+    let cut = count(&results, "narrow.forward", "fragmented");
+    // All but the last, which is shorter.
+    assert_eq!(cut, 1_000_000 / 536);
+    assert_eq!(count(&results, "narrow.forward", "fragments"), 2 * cut);
+    let joined = count(&results, "narrow.forward", "reassembled");
+    assert_eq!(joined, cut);
+    assert_eq!(count(&results, "home.forward", "reassembled"), 0);
+    assert!(count(&results, "narrow.forward", "decapsulated") >= joined);
+}
+
+/// What a hybrid gateway sees of a fragmented connection is whole: it answers for its host as if nothing
+/// had been cut.
+#[test]
+fn a_hybrid_gateway_puts_fragments_together() {
+    let settings = [
+        ("gateways.hub.kind", "\"hybrid\""),
+        ("gateways.hub.facing", "\"narrow\""),
+        ("gateways.hub.adaptive_timeout", "true"),
+        ("links.lan.mtu", "x.25"),
+        ("links.lan.fragment", "true"),
+        ("flows.download.app", r#"{ kind = "bulk", size = "1 MB" }"#),
+    ];
+    let results = run(&settings);
+    assert_eq!(results["flows"][0]["outcome"], "finished");
+    assert!(count(&results, "lan.forward", "reassembled") > 600);
+    let gateway = &results["gateways"][0];
+    assert_eq!(gateway["to_host"]["segments"], 1_000_000_u64.div_ceil(1460));
+    assert_eq!(gateway["packets_passed"], 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (settings, message) in [
+        (
+            ("links.narrow.fragment", "true"),
+            "has no effect: the link has no mtu",
+        ),
+        (("links.narrow.mtu", "ehternet"), "point-to-point"),
+    ] {
+        let error = Scenario::parse(NETWORK, "narrow.toml", &[settings])
+            .map(drop)
+            .expect_err("it is wrong");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}

@@ -1,0 +1,316 @@
+//! Packets in pieces (RFC 791 section 3.2).
+//!
+//! A piece is a packet of its own: a datagram with its own length and fate. What was cut stays in the
+//! store, beside its pieces, until the last of them is gone; so the pieces need no bytes, and who has
+//! all of them can have the whole again.
+
+use crate::{Address, Endpoint, IpVersion, Packet, PacketRef, PacketStore};
+
+/// Where a piece belongs in its datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// Tells the datagram from others between the same hosts, of the same protocol.
+    pub identification: u16,
+    /// Bytes of the datagram before this piece, its header aside: a multiple of 8.
+    pub offset: u16,
+    /// It is not the last piece.
+    pub more: bool,
+    whole: u32,
+}
+
+impl Fragment {
+    /// Are these pieces of one datagram? (What a checksum over the whole would tell.)
+    #[must_use]
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        self.whole == other.whole
+    }
+}
+
+/// A packet that is in pieces, and how many packets hold on to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole {
+    packet: PacketRef,
+    pieces: u32,
+}
+
+/// An IPv4 header without options: the only one that is cut here.
+const HEADER: u32 = 20;
+/// No IPv4 packet is longer.
+const LONGEST: u32 = 65_535;
+/// IPv4 inside IPv4 (RFC 2003).
+const TUNNELLED: u8 = 4;
+
+impl PacketStore {
+    /// Where a piece belongs; `None` of a packet that is whole.
+    #[must_use]
+    pub fn fragment(&self, reference: PacketRef) -> Option<Fragment> {
+        self.extension_of(self.get(reference))?.fragment
+    }
+
+    /// The packet that this is a piece of.
+    #[must_use]
+    pub fn whole_of(&self, reference: PacketRef) -> Option<PacketRef> {
+        let whole = self.fragment(reference)?.whole;
+        Some(self.wholes[whole as usize].packet)
+    }
+
+    /// May routers cut it? Not IPv6 (RFC 8200 section 4.5), unless it is in an IPv4 tunnel, and of what
+    /// came off a wire neither what says don't-fragment nor what has options in its IP header.
+    #[must_use]
+    pub fn may_be_divided(&self, reference: PacketRef) -> bool {
+        const DONT_FRAGMENT: u8 = 0x40;
+        const NO_OPTIONS: u8 = 0x45;
+        self.tunnel(reference).is_some()
+            || self.get(reference).ip_version() == IpVersion::V4
+                && self.bytes(reference).is_none_or(|bytes| {
+                    bytes.first() == Some(&NO_OPTIONS)
+                        && (bytes.get(6)).is_some_and(|flags| flags & DONT_FRAGMENT == 0)
+                })
+    }
+
+    /// Cuts a packet that is longer than `mtu` bytes (at least 28) into pieces that are not, and adds
+    /// them to `pieces` in order; one that is not, or may not be cut, is added as it is. The packet is
+    /// the pieces' from then on.
+    ///
+    /// A packet in a tunnel is cut with its outer header, a piece into smaller pieces of the same
+    /// datagram.
+    pub fn divide(&mut self, reference: PacketRef, mtu: u32, pieces: &mut Vec<PacketRef>) {
+        let record = *self.get(reference);
+        let length = record.length().get() as u32;
+        if length <= mtu || length > LONGEST || !self.may_be_divided(reference) {
+            pieces.push(reference);
+            return;
+        }
+        let tunnel = self.tunnel(reference);
+        let known = self.fragment(reference).filter(|_| tunnel.is_none());
+        let (source, destination, protocol) = match tunnel {
+            Some(outer) => (outer.source, outer.destination, TUNNELLED),
+            None => (
+                record.source.address,
+                record.destination.address,
+                record.protocol(),
+            ),
+        };
+        let base = known.unwrap_or_else(|| Fragment {
+            identification: self.next_identification(source),
+            offset: 0,
+            more: false,
+            whole: self.keep_whole(reference),
+        });
+        let ip = self.ip(reference).filter(|_| tunnel.is_none());
+        let carried = length - HEADER;
+        let room = (mtu.saturating_sub(HEADER) & !7).max(8);
+        let mut at = 0;
+        while at < carried {
+            let bytes = room.min(carried - at);
+            // The later pieces have no ports; so none has.
+            let end = |address| Endpoint { address, port: 0 };
+            let mut piece =
+                Packet::datagram(end(source), end(destination), IpVersion::V4, protocol);
+            piece.header_length = HEADER as u8;
+            piece.payload_length = bytes as u16;
+            piece.set_ecn(record.ecn());
+            let piece = self.insert(piece);
+            self.wholes[base.whole as usize].pieces += 1;
+            self.extend(piece).fragment = Some(Fragment {
+                offset: base.offset + at as u16,
+                more: base.more || at + bytes < carried,
+                ..base
+            });
+            if let Some(ip) = ip {
+                self.set_ip(piece, ip);
+            }
+            pieces.push(piece);
+            at += bytes;
+        }
+        if known.is_some() {
+            self.release(reference);
+        }
+    }
+
+    /// The packet that these pieces, all of one datagram, make together. They are released.
+    pub fn join(&mut self, pieces: impl IntoIterator<Item = PacketRef>) -> Option<PacketRef> {
+        let mut whole = None;
+        for piece in pieces {
+            if whole.is_none() {
+                whole = self.whole_of(piece);
+                if let Some(whole) = whole {
+                    self.retain(whole);
+                    self.inserted += 1;
+                }
+            }
+            self.release(piece);
+        }
+        // Copies of pieces may be elsewhere yet: what they are of is not to change under them.
+        whole.map(|whole| self.unshare(whole))
+    }
+
+    /// How many packets are there only in pieces.
+    pub(crate) fn in_pieces(&self) -> usize {
+        self.wholes.len() - self.free_wholes.len()
+    }
+
+    /// As a host numbers its datagrams (RFC 791 section 3.2): one after the other.
+    fn next_identification(&mut self, source: Address) -> u16 {
+        let index = usize::from(source.0);
+        if self.identifications.len() <= index {
+            self.identifications.resize(index + 1, 0);
+        }
+        let next = &mut self.identifications[index];
+        *next = next.wrapping_add(1);
+        *next
+    }
+
+    fn keep_whole(&mut self, packet: PacketRef) -> u32 {
+        let whole = Whole { packet, pieces: 0 };
+        match self.free_wholes.pop() {
+            Some(index) => {
+                self.wholes[index as usize] = whole;
+                index
+            }
+            None => {
+                self.wholes.push(whole);
+                (self.wholes.len() - 1) as u32
+            }
+        }
+    }
+
+    /// One more packet is a piece of it.
+    pub(crate) fn retain_whole(&mut self, fragment: Fragment) {
+        self.wholes[fragment.whole as usize].pieces += 1;
+    }
+
+    /// One piece less; with the last, the whole goes.
+    pub(crate) fn release_whole(&mut self, fragment: Fragment) {
+        let whole = &mut self.wholes[fragment.whole as usize];
+        whole.pieces -= 1;
+        if whole.pieces == 0 {
+            let packet = whole.packet;
+            self.free_wholes.push(fragment.whole);
+            self.release(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tunnel;
+
+    fn segment(store: &mut PacketStore, payload: u16) -> PacketRef {
+        let end = |address| Endpoint {
+            address: Address(address),
+            port: 80,
+        };
+        let mut record = Packet::new(end(1), end(2), IpVersion::V4);
+        record.payload_length = payload;
+        record.payload_offset = 77;
+        store.insert(record)
+    }
+
+    fn layout(store: &PacketStore, pieces: &[PacketRef]) -> Vec<(u16, u16, bool)> {
+        let of = |piece: &PacketRef| {
+            let fragment = store.fragment(*piece).expect("a piece");
+            let length = store.get(*piece).payload_length;
+            (fragment.offset, length, fragment.more)
+        };
+        pieces.iter().map(of).collect()
+    }
+
+    #[test]
+    fn pieces_have_real_offsets_and_make_the_whole_again() {
+        let mut store = PacketStore::default();
+        let whole = segment(&mut store, 1460);
+        let before = *store.get(whole);
+        let mut pieces = Vec::new();
+        store.divide(whole, 576, &mut pieces);
+        // 1480 bytes behind the header, in pieces of 552: RFC 791 section 3.2's procedure.
+        assert_eq!(
+            layout(&store, &pieces),
+            [(0, 552, true), (552, 552, true), (1104, 376, false)]
+        );
+        assert_eq!((store.held(), store.references()), (3, 3));
+        for piece in &pieces {
+            assert!(store.get(*piece).length().get() <= 576);
+            assert!(!store.get(*piece).is_tcp());
+        }
+        let joined = store.join(pieces).expect("all are there");
+        assert_eq!(*store.get(joined), before);
+        assert_eq!(store.held(), 1);
+        store.release(joined);
+        assert_eq!((store.held(), store.in_pieces()), (0, 0));
+    }
+
+    #[test]
+    fn pieces_of_pieces_are_of_the_same_datagram() {
+        let mut store = PacketStore::default();
+        let whole = segment(&mut store, 1460);
+        let (mut pieces, mut smaller) = (Vec::new(), Vec::new());
+        store.divide(whole, 1006, &mut pieces);
+        for piece in pieces {
+            store.divide(piece, 296, &mut smaller);
+        }
+        let mut next = 0;
+        for (offset, length, more) in layout(&store, &smaller) {
+            assert_eq!(offset, next);
+            assert_eq!(offset % 8, 0);
+            next = offset + length;
+            assert_eq!(more, next < 1480);
+        }
+        assert_eq!(next, 1480);
+        let identification =
+            |piece: &PacketRef| store.fragment(*piece).expect("one").identification;
+        let first = identification(&smaller[0]);
+        assert!(smaller.iter().all(|piece| identification(piece) == first));
+        // One is lost: the others hold on to the whole until they are gone.
+        for piece in smaller {
+            store.release(piece);
+        }
+        assert_eq!(
+            (store.held(), store.references(), store.in_pieces()),
+            (0, 0, 0)
+        );
+    }
+
+    #[test]
+    fn a_tunnelled_packet_is_cut_with_its_outer_header() {
+        let mut store = PacketStore::default();
+        let whole = segment(&mut store, 536);
+        store.set_tunnel(
+            whole,
+            Some(Tunnel {
+                source: Address(7),
+                destination: Address(9),
+            }),
+        );
+        store.get_mut(whole).header_length += 20;
+        let mut pieces = Vec::new();
+        store.divide(whole, 576, &mut pieces);
+        assert_eq!(layout(&store, &pieces), [(0, 552, true), (552, 24, false)]);
+        for piece in &pieces {
+            let record = store.get(*piece);
+            assert_eq!(record.protocol(), TUNNELLED);
+            assert_eq!(record.destination.address, Address(9));
+        }
+        let joined = store.join(pieces).expect("all are there");
+        assert!(store.tunnel(joined).is_some());
+        store.release(joined);
+        assert_eq!(store.references(), 0);
+    }
+
+    #[test]
+    fn a_copy_of_a_piece_keeps_what_it_is_of() {
+        let mut store = PacketStore::default();
+        let whole = segment(&mut store, 1460);
+        let mut pieces = Vec::new();
+        store.divide(whole, 1000, &mut pieces);
+        let copy = store.duplicate(pieces[1]);
+        let joined = store.join(pieces).expect("all are there");
+        store.get_mut(joined).payload_length = 1;
+        let kept = store.whole_of(copy).expect("kept");
+        assert_eq!(store.get(kept).payload_length, 1460);
+        store.release(copy);
+        store.release(joined);
+        assert_eq!((store.held(), store.references()), (0, 0));
+    }
+}
