@@ -129,6 +129,7 @@ fn run(
 fn framing_lengthens_the_transmission_and_the_far_end_has_its_deadline() {
     let mut packets = PacketStore::default();
     let ends = Ends {
+        divider: None,
         framings: vec![Box::new(Header::default())],
         far_end: Some(Box::new(Doubler::default())),
     };
@@ -301,6 +302,7 @@ proptest! {
         let errors = vec![ErrorModel::packet_loss(loss, RandomStream::new(3, "link", "errors"))];
         let ends = if ends {
             Ends {
+                divider: None,
                 framings: vec![Box::new(Header::default()), Box::new(Header::default())],
                 far_end: Some(Box::new(Doubler::default())),
             }
