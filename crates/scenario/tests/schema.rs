@@ -261,6 +261,8 @@ between = ["server", "splitter"]
 rate = "1e-3 Gbit/s"
 delay = "250 us"
 mtu = "1400 B"
+fragment = true
+framing = "ethernet"
 redundancy = "16/15"
 forward = { queue = { kind = "red", limit = "60 packets", minimum_threshold = "5 packets", maximum_threshold = "15 packets", maximum_probability = 0.02, weight = 0.002, gentle = false, ecn = true, mean_packet = "1500 B" } }
 queue = { kind = "early-random-drop", limit = "10 packets", drop_level = "4 kB", drop_probability = 0.05 }

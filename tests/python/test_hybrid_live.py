@@ -1,0 +1,175 @@
+"""A hybrid gateway between the kernel's own clients and servers, in real time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import _native
+from bentpipe.emulation import Command
+
+OBSTACLE = _native.emulation_obstacle()
+live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+
+SERVER = """
+import hashlib, json, socket, sys, time
+
+def serve(listener):
+    s, _ = listener.accept()
+    s.settimeout(60)
+    return s
+
+listener = socket.create_server(("", 7000), backlog=10)
+text = bytes(range(251)) * 12_000
+
+# Everything, and then its hash, on one connection; what comes the other way is hashed, too.
+s = serve(listener)
+s.sendall(text)
+s.shutdown(socket.SHUT_WR)
+digest = hashlib.sha256()
+while part := s.recv(100_000):
+    digest.update(part)
+s.close()
+
+told = {"upload": digest.hexdigest()}
+if sys.argv[2] == "vanishes":
+    s = serve(listener)
+    began = time.monotonic()
+    try:
+        while True:
+            s.sendall(text)
+    except OSError as error:
+        told["error"] = type(error).__name__
+    told["after_s"] = time.monotonic() - began
+    s.close()
+with open(sys.argv[1], "w") as file:
+    json.dump(told, file)
+"""
+
+HOST = """
+import hashlib, json, os, socket, subprocess, sys, time
+
+def connect():
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("server", 7000), timeout=60)
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+s = connect()
+upload = os.urandom(20_000)
+digest = hashlib.sha256()
+s.sendall(upload)
+s.shutdown(socket.SHUT_WR)
+count = 0
+while part := s.recv(100_000):
+    digest.update(part)
+    count += len(part)
+s.close()
+told = {
+    "count": count,
+    "download": digest.hexdigest(),
+    "upload": hashlib.sha256(upload).hexdigest(),
+}
+if sys.argv[2] == "vanishes":
+    s = connect()
+    while count < 3_500_000:
+        count += len(s.recv(100_000))
+    # Not a word more to the server: as one that is switched off.
+    server = s.getpeername()[0]
+    subprocess.run(["ip", "route", "replace", "blackhole", f"{server}/32"], check=True)
+    time.sleep(8)
+with open(sys.argv[1], "w") as file:
+    json.dump(told, file)
+"""
+
+
+def network(**gateway: object) -> dict[str, Any]:
+    """Return a host that receives by satellite and sends by another way, and a gateway."""
+    return {
+        "name": "hybrid-live",
+        "duration": "60 s",
+        "hosts": {"server": {}, "host": {}},
+        "gateways": {"hub": {"kind": "hybrid", "facing": "satellite", **gateway}},
+        "links": {
+            "lan": {"between": ["server", "hub"], "rate": "100 Mbit/s", "delay": "5 ms"},
+            "satellite": {
+                "between": ["hub", "host"],
+                "forward": {"rate": "20 Mbit/s", "delay": "60 ms"},
+                "return": {"rate": "1 Mbit/s", "delay": "10 ms"},
+            },
+        },
+        "flows": {
+            "download": {
+                "from": "server",
+                "to": "host",
+                "app": {"kind": "bulk", "size": "3 MB"},
+            }
+        },
+    }
+
+
+def emulate(folder: Path, scenario: dict[str, Any], what: str) -> tuple[Any, Any, Any]:
+    """Run server and host; return the result, and what each of them has told."""
+    programs, told = {}, {}
+    for name, text in {"server": SERVER, "host": HOST}.items():
+        program, told[name] = folder / f"{name}.py", folder / f"{name}.json"
+        program.write_text(text)
+        programs[name] = (sys.executable, str(program), str(told[name]), what)
+    result = bentpipe.emulate(
+        scenario,
+        commands=[
+            Command(host="server", words=programs["server"], waited_for=False),
+            Command(host="host", words=programs["host"], waited_for=True),
+        ],
+    )
+    return result, *(json.loads(told[name].read_text()) for name in ("server", "host"))
+
+
+GATEWAYS: dict[str, dict[str, object]] = {
+    "the paper's timer": {"ack_every": 2},
+    "adaptive": {"ack_every": 2, "adaptive_timeout": True, "receive_buffer": "1 MB"},
+    "as a TCP": {"ack_every": 2, "receive_buffer": "1 MB", "tcp": {"recovery": "sack"}},
+}
+
+
+@live
+@pytest.mark.parametrize("gateway", GATEWAYS)
+def test_contents_arrive_whole_both_ways(tmp_path: Path, gateway: str) -> None:
+    result, server, host = emulate(tmp_path, network(**GATEWAYS[gateway]), "stays")
+    assert result.status == 0
+    text = bytes(range(251)) * 12_000
+    assert host["count"] == len(text)
+    assert host["download"] == hashlib.sha256(text).hexdigest()
+    assert server["upload"] == host["upload"]
+    (hub,) = result.summary.gateways
+    assert hub.connections["tracked"] == 1
+    assert hub.extra["to_host"]["segments"] >= len(text) // 1448
+    assert hub.extra["acknowledgments"]["made"] > 0
+    assert hub.bytes_held["max"] <= 1_000_001
+    assert hub.bytes_held["now"] == 0
+
+
+@live
+@pytest.mark.skipif(shutil.which("ip") is None, reason="optional: there is no `ip`")
+def test_of_a_host_that_vanishes_the_server_hears_in_time(tmp_path: Path) -> None:
+    scenario = network(ack_every=2, give_up="3 s", adaptive_timeout=True)
+    result, server, host = emulate(tmp_path, scenario, "vanishes")
+    assert result.status == 0
+    assert server["upload"] == host["upload"]
+    # By RST, 3 s after the host's last word, not after the 15 minutes that Linux tries for itself.
+    assert server["error"] == "ConnectionResetError"
+    assert 3 <= server["after_s"] < 8
+    (hub,) = result.summary.gateways
+    assert hub.connections["given_up"] == 1
+    assert hub.bytes_held["now"] == 0
