@@ -48,7 +48,7 @@ pub(crate) fn piece(whole: &[u8; LENGTH], fragment: &Fragment, carried: u16) -> 
     header[TOTAL_LENGTH..TOTAL_LENGTH + 2].copy_from_slice(&total.to_be_bytes());
     header[4..6].copy_from_slice(&fragment.identification.to_be_bytes());
     let more = if fragment.more { MORE_FRAGMENTS } else { 0 };
-    let place = fragment.offset / 8 | more;
+    let place = (fragment.offset / 8) | more;
     header[FRAGMENT..FRAGMENT + 2].copy_from_slice(&place.to_be_bytes());
     header[CHECKSUM..CHECKSUM + 2].fill(0);
     let sum = checksum(&header);
