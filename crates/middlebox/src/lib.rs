@@ -3,7 +3,7 @@
 //! * [`ack`]: queues that remove acknowledgments, and far ends that restore and space them.
 //! * [`HeaderCompression`] and [`DataCompression`]: what a modem link does to make packets shorter.
 //! * [`TunnelEntry`] and [`TunnelExit`]: IP in IP.
-//! * [`Ethernet`]: frames.
+//! * [`Ethernet`] frames.
 //! * [`Fragmenter`] and [`Reassembler`]: packets in pieces, where a link is too narrow for them.
 //! * [`Stages`]: far ends one behind the other.
 
