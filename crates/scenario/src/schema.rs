@@ -37,8 +37,8 @@ pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };
 pub use json::{json_schema, results_schema};
-pub use mix::{MixFile, ShareFile};
 pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, LinkFraming};
+pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;
 pub use probe::ProbesFile;
