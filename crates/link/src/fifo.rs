@@ -54,6 +54,7 @@ impl Fifo {
     }
 
     /// Offers a packet to the queue. A dropped packet stays the caller's.
+    #[inline]
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
         self.counters.offered += 1;
         let length = length.get() as u32;

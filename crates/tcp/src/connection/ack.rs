@@ -264,7 +264,7 @@ impl Sender {
     }
 
     /// What loss recovery makes of an acknowledgment of this many new positions.
-    #[inline]
+    #[inline(always)]
     fn recover(
         &mut self,
         packet: &Packet,

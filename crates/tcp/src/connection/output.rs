@@ -50,13 +50,14 @@ impl Connection {
 
     /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
     /// something to send? Then writing more lets nothing out either. (A path MTU probe wants more than a
-    /// full segment, what may be lost goes again where nothing new may, and a pacer's time comes of
-    /// itself: then it is not known.)
+    /// full segment, what may be lost goes again where nothing new may, a pacer's time comes of itself,
+    /// and Linux waits for more than a segment: then it is not known.)
     #[inline]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
         let waiting = sender.send.end.saturating_sub(sender.send.sequence.next);
         sender.config.header_prediction
+            && sender.config.habits == Habits::Rfc
             && waiting >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
             && !self.receive.acknowledge_now
@@ -310,7 +311,7 @@ impl Connection {
             }
         }
         let highest = send.sequence.highest;
-        self.sender.on_sent(position, end, cx.now);
+        self.sender.note_sent(position, end, cx.now);
         let send = &mut self.sender.send;
         if self.sender.config.habits == Habits::Linux
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())

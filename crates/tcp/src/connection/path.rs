@@ -66,9 +66,13 @@ impl Sender {
     /// An acknowledgment is about to be taken in.
     #[inline]
     pub(super) fn before_delivery(&mut self) {
-        if self.delivery_rate.is_none() {
-            return;
+        if self.delivery_rate.is_some() {
+            self.begin_sample();
         }
+    }
+
+    #[inline(never)]
+    fn begin_sample(&mut self) {
         self.check_app_limited_between_writes();
         let in_flight = self.in_flight();
         if let Some(rate) = &mut self.delivery_rate {

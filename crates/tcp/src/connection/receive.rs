@@ -203,7 +203,7 @@ impl Receive {
     }
 
     /// The window field of any other segment. Advertises it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn window_field(&mut self) -> u16 {
         if self.grows {
             return match self.said {
@@ -224,6 +224,7 @@ impl Receive {
     }
 
     /// Linux's tcp_select_window: the window moves on with what arrives, and never back.
+    #[inline(never)]
     fn growing_window_field(&mut self) -> u16 {
         let stream = self.stream();
         let (now, shift) = (self.window(), self.shift);

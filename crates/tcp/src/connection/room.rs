@@ -6,7 +6,7 @@ use super::{Connection, Events, Sender};
 use crate::CongestionControlKind;
 use crate::config::Habits;
 use crate::recovery::LossRecovery;
-use crate::send_sizing::segments_at_once;
+use crate::send_sizing::{SendSizing, segments_at_once};
 
 /// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
 const WINDOW_DIVISOR: u64 = 3;
@@ -48,11 +48,17 @@ impl Connection {
 
 impl Sender {
     /// Bytes that the application may write now.
+    #[inline]
     pub(super) fn room_in_send_buffer(&self) -> u64 {
+        match &self.send.sizing {
+            Some(sizing) => self.room_as_sized(sizing),
+            None => self.send.buffer_room(),
+        }
+    }
+
+    #[inline(never)]
+    fn room_as_sized(&self, sizing: &SendSizing) -> u64 {
         let send = &self.send;
-        let Some(sizing) = &send.sizing else {
-            return send.buffer_room();
-        };
         let sendable = if self.pacer.is_on() {
             0
         } else {

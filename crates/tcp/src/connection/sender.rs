@@ -178,8 +178,12 @@ impl Sender {
     }
 
     /// Everything from one position to another, which is new or was sent before, has left.
-    #[inline]
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
+        self.note_sent(position, end, now);
+    }
+
+    #[inline(always)]
+    pub(super) fn note_sent(&mut self, position: u64, end: u64, now: Time) {
         let send = &mut self.send;
         let idle = send.is_idle();
         let highest = send.sequence.highest;
