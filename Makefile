@@ -56,6 +56,7 @@ format: $(STAMPS)/python  ## Format the sources
 bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 	cargo bench --quiet --package bentpipe-benches
 	cargo build --release --quiet --package bentpipe-benches
+	$(PYTHON) benches/work.py
 	$(PYTHON) benches/compare.py
 
 docs: setup  ## Generate the references, run the notebooks, the Rust documentation

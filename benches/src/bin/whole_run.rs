@@ -1,4 +1,5 @@
-//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE`.
+//! Runs a scenario as a whole process, for benchmarks: `whole-run FILE [KEY=VALUE ...]`, each of them as
+//! with `bentpipe run --set`.
 //!
 //! Prints one line of key-value pairs: the data segments delivered in order, and what was dropped
 //! and sent again.
@@ -8,11 +9,17 @@ use std::process::ExitCode;
 use bentpipe_scenario::{RunOptions, Scenario};
 
 fn main() -> ExitCode {
-    let Some(path) = std::env::args().nth(1) else {
-        eprintln!("usage: whole-run FILE");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let overrides: Option<Vec<_>> = arguments
+        .iter()
+        .skip(1)
+        .map(|each| each.split_once('='))
+        .collect();
+    let (Some(path), Some(overrides)) = (arguments.first(), overrides) else {
+        eprintln!("usage: whole-run FILE [KEY=VALUE ...]");
         return ExitCode::from(2);
     };
-    match run(&path) {
+    match run(path, &overrides) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -24,8 +31,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(path: &str) -> Result<String, Box<dyn std::error::Error>> {
-    let scenario = Scenario::load(path, &[])?;
+fn run(path: &str, overrides: &[(&str, &str)]) -> Result<String, Box<dyn std::error::Error>> {
+    let scenario = Scenario::load(path, overrides)?;
     let mss = scenario
         .flows
         .first()

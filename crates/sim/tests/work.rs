@@ -1,0 +1,85 @@
+//! What a packet costs in events, which no clock is needed to count: with one schedule entry per
+//! direction, a hop is one event, and an acknowledgment that restarts a timer is none.
+
+use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Progress, Traffic};
+use bentpipe_tcp::{Config, RecoveryKind};
+use bentpipe_types::{BitRate, Span, Time};
+
+/// A download over this many links in a row, without a loss.
+fn chain(links: usize, recovery: RecoveryKind) -> Network {
+    let mut builder = NetworkBuilder::new(1);
+    let mut nodes = vec![builder.host("server")];
+    for number in 1..links {
+        nodes.push(builder.router(&format!("router-{number}")));
+    }
+    nodes.push(builder.host("client"));
+    let direction = || {
+        BitRate::new(100_000_000).map(|rate| Settings {
+            rate,
+            delay: Span::from_millis(100),
+            queue: DropTail {
+                limit: Limit::Packets(20_000),
+            }
+            .into(),
+            ends: Ends::default(),
+            errors: Vec::new(),
+            redundancy: 1.0,
+            changes: None,
+        })
+    };
+    for (number, ends) in nodes.windows(2).enumerate() {
+        let link = LinkSettings {
+            name: format!("link-{number}"),
+            forward: direction(),
+            backward: direction(),
+        };
+        builder.link(ends[0], ends[1], link);
+    }
+    builder.flow(FlowSettings {
+        name: "download".to_owned(),
+        from: nodes[0],
+        to: nodes[links],
+        start: Span::ZERO,
+        application: Traffic::bulk(None),
+        sender: Config {
+            send_buffer: 16_000_000,
+            recovery,
+            ..Config::default()
+        },
+        receiver: Config {
+            receive_buffer: 8_000_000,
+            delayed_ack: None,
+            ..Config::default()
+        },
+    });
+    builder.build().expect("it fits together")
+}
+
+/// Events from the tenth second to the twentieth, and hops in the same time.
+fn work(mut network: Network) -> (u64, u64) {
+    let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+    network.run_until(at(10));
+    let before = network.outcome().packet_hops;
+    let mut events = 0;
+    while network.run(at(20), 1) == Progress::Running {
+        events += 1;
+    }
+    (events, network.outcome().packet_hops - before)
+}
+
+#[test]
+fn a_hop_is_an_event_and_there_are_hardly_any_others() {
+    for recovery in [RecoveryKind::NewReno, RecoveryKind::Sack] {
+        for links in [1, 3] {
+            let (events, hops) = work(chain(links, recovery));
+            assert!(hops > 100_000, "{hops} hops");
+            // The retransmission timer comes up once or twice a round trip.
+            let most = hops + hops / 1_000;
+            assert!(
+                (hops..=most).contains(&events),
+                "{recovery:?}, {links} links: {events} events for {hops} hops"
+            );
+        }
+    }
+}
