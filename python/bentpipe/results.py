@@ -148,6 +148,22 @@ class GatewayResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GroupResult:
+    """The flows of one table together. `outcomes` says how many of them ended how.
+
+    What their applications tell is in `extra`, as in that of a flow; distributions have
+    `percentiles`, from 0 to 100.
+    """
+
+    name: str
+    flows: int
+    outcomes: Mapping[str, int]
+    bytes_delivered: int
+    goodput_bps: float
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
     """A run as a whole. `wall_s` is the only field that differs between equal runs."""
 
@@ -160,6 +176,7 @@ class Summary:
     flows: tuple[FlowResult, ...]
     links: tuple[DirectionResult, ...]
     gateways: tuple[GatewayResult, ...]
+    groups: tuple[GroupResult, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -168,6 +185,7 @@ class Summary:
         data = dict(json.loads(text))
         data["flows"] = tuple(_flow(item) for item in data["flows"])
         data["links"] = tuple(_direction(item) for item in data["links"])
+        data["groups"] = tuple(_record(GroupResult, item) for item in data.get("groups", ()))
         data["gateways"] = tuple(_record(GatewayResult, item) for item in data["gateways"])
         return _record(cls, data)
 

@@ -30,6 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
         *BASE,
     },
+    # A result as another tool's data file; a test of its in the place of flows.
+    "flent": {"results", "scenario", *BASE},
     # What a result looks like elsewhere; it asks for them when it is asked.
     "frames": {"probe_file", "results", "series"},
     "notebook": {"plot", "results", *BASE},
@@ -49,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "advice",
             "comparison",
             "emulation",
+            "flent",
             "keys",
             "model",
             "plot",

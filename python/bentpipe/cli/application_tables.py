@@ -1,23 +1,33 @@
-"""What applications came to, as a table: pages, answers and packets, with their times."""
+"""What applications came to, as tables: times of pages, answers, files, mails; calls; video."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.cli.tables import Table
-from bentpipe.units import format_seconds
+from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.results import FlowResult
+    from bentpipe.results import FlowResult, GroupResult
 
 # The quantiles of a distribution of times, with their headings.
 _QUANTILES: Final = {"mean": "mean", "median": "p50", "95%": "p95", "99%": "p99", "longest": "max"}
 
+_Told = tuple[str, Mapping[str, Any]]
 
-def application_table(flows: Sequence[FlowResult]) -> Table | None:
-    """Return a table of what these flows' applications tell; None where none tells anything."""
-    rows = [(flow.name, *row) for flow in flows for row in _rows(flow.extra)]
+
+def application_tables(
+    flows: Sequence[FlowResult], groups: Sequence[GroupResult] = ()
+) -> list[Table]:
+    """Return tables of what these flows' and groups' applications tell, as many as there are."""
+    told: list[_Told] = [(each.name, each.extra) for each in (*groups, *flows)]
+    tables = (_times(told), _calls(told), _video(told), _activities(told))
+    return [table for table in tables if table is not None]
+
+
+def _times(told: Sequence[_Told]) -> Table | None:
+    rows = [(name, *row) for name, each in told for row in _rows(each)]
     if not rows:
         return None
     table = Table(headings=("flow", "what", "number", *_QUANTILES))
@@ -28,20 +38,80 @@ def application_table(flows: Sequence[FlowResult]) -> Table | None:
     return table
 
 
-def _rows(told: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, float | None]]]:
-    rows = []
-    if (pages := told.get("pages")) is not None:
-        begun = told.get("navigations", len(pages))
-        rows.append(("page load", _of(len(pages), begun), told["page_load_ms"]))
-        rows.append(("first byte", _of(len(pages), begun), told["first_byte_ms"]))
+def _rows(told: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, float | None]]]:
+    for what, number, times in times_of(told):
+        done, begun = number
+        yield what, f"{done:,}" if done == begun else f"{done:,} of {begun:,}", times
+
+
+def times_of(
+    told: Mapping[str, Any],
+) -> Iterator[tuple[str, tuple[int, int], Mapping[str, Any]]]:
+    """Return the distributions of times that are told: what, how many of how many, quantiles."""
+    if (loads := told.get("page_load_ms")) is not None:
+        begun = told.get("navigations", 0)
+        loaded = told.get("pages_loaded", len(told.get("pages") or ()))
+        yield "page load", (loaded, begun), loads
+        yield "first byte", (loaded, begun), told["first_byte_ms"]
     if (responses := told.get("responses")) is not None:
-        number = _of(responses["count"], responses["requests"])
-        rows.append(("response", number, responses["time_ms"]))
+        yield "response", (responses["count"], responses["requests"]), responses["time_ms"]
+    for key, what in (("files", "file"), ("mails", "mail")):
+        if (transfers := told.get(key)) is not None:
+            yield what, (transfers["count"], transfers["begun"]), transfers["time_ms"]
+    if (echoes := told.get("echoes")) is not None:
+        yield "echo", (echoes["count"], echoes["requests"]), echoes["time_ms"]
     if (messages := told.get("messages")) is not None:
-        number = _of(messages["received"], messages["sent"])
-        rows.append(("packet delay", number, messages["delay_ms"]))
-    return rows
+        yield "packet delay", (messages["received"], messages["sent"]), messages["delay_ms"]
+    if (delays := told.get("mouth_to_ear_ms")) is not None:
+        calls = told.get("calls_begun", 0)
+        yield "mouth to ear", (calls, calls), delays
+    if (video := told.get("video")) is not None:
+        started = video.get("started", 1)
+        yield "start-up", (started, started), video["start_up_ms"]
 
 
-def _of(done: int, begun: int) -> str:
-    return f"{done:,}" if done == begun else f"{done:,} of {begun:,}"
+def _calls(told: Sequence[_Told]) -> Table | None:
+    table = Table(headings=("flow", "calls", "MOS: least", "median", "mean", "best"))
+    found = False
+    for name, each in told:
+        mos = each.get("call_mos")
+        if mos is None:
+            continue
+        found = True
+        cells = ("–" if mos[key] is None else f"{mos[key]:.2f}" for key in _MOS)
+        table.add(name, f"{each.get('calls_begun', 0):,}", *cells)
+    return table if found else None
+
+
+_MOS: Final = ("min", "p50", "mean", "max")
+
+
+def _video(told: Sequence[_Told]) -> Table | None:
+    table = Table(headings=("flow", "played", "stalls", "stalled", "mean rate", "switches"))
+    found = False
+    for name, each in told:
+        video = each.get("video")
+        if video is None:
+            continue
+        found = True
+        rate = video["rate_bps"]
+        table.add(
+            name,
+            format_seconds(video["played_s"]),
+            f"{video['stalls']:,}",
+            format_seconds(video["stalled_s"]),
+            "–" if rate is None else format_rate(rate),
+            f"{video['switches']:,}",
+        )
+    return table if found else None
+
+
+def _activities(told: Sequence[_Told]) -> Table | None:
+    rows = [(name, done) for name, each in told for done in each.get("activities") or ()]
+    if not rows:
+        return None
+    table = Table(headings=("users", "application", "begun", "finished", "failed"))
+    for name, done in rows:
+        counts = (f"{done[key]:,}" for key in ("begun", "finished", "failed"))
+        table.add(name, done["name"], *counts)
+    return table

@@ -116,6 +116,19 @@ def _run(
             metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
         ),
     ] = None,
+    flent: Annotated[
+        Path | None,
+        typer.Option(
+            parser=_path, metavar="FILE", help="Write what flent plots here: out.flent.gz."
+        ),
+    ] = None,
+    rrul: Annotated[
+        bool,
+        typer.Option(
+            "--rrul",
+            help="RRUL in the place of the flows: four TCPs each way, three UDP echoes and a ping.",
+        ),
+    ] = False,
     python: PythonFiles = None,
     everyone: Annotated[
         bool, typer.Option("--all", help="A row for every flow and link, however many.")
@@ -134,6 +147,8 @@ def _run(
         python=python or [],
         everyone=everyone,
         as_json=json,
+        rrul=rrul,
+        flent=flent,
     )
 
 

@@ -28,11 +28,18 @@ def run(
     python: Sequence[Path],
     everyone: bool,
     as_json: bool,
+    rrul: bool = False,
+    flent: Path | None = None,
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
     for path in python:
         execute_file(path)
     scenario = find_scenario(file, settings)
+    if rrul:
+        from bentpipe.flent import rrul as rrul_on
+
+        with told_apart(scenario, command="run"):
+            scenario = rrul_on(scenario)
     # Before the run: nobody should wait for a result that has no place to go.
     folder = made_folder(out) if out is not None else None
     captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
@@ -41,9 +48,9 @@ def run(
             scenario,
             seed=seed,
             pcap=captures,
-            default_probes=folder is not None,
+            default_probes=folder is not None or flent is not None,
             probes_to=None if folder is None else folder / PROBES,
-            no_probes=folder is None,
+            no_probes=folder is None and flent is None,
             progress=progress,
         )
 
@@ -51,6 +58,11 @@ def run(
     if folder is not None:
         written = write_result(result, folder) + written
         replace_earlier(folder, written)
+    if flent is not None:
+        from bentpipe.flent import write_flent
+
+        write_flent(result, scenario, flent)
+        written.append(flent)
     if as_json:
         print_json(result.summary_json)
         return
@@ -76,6 +88,7 @@ def execute_file(path: Path) -> None:
 def write_result(result: RunResult, folder: Path) -> list[Path]:
     """Write the summary and the plots; the probes are in PROBES there already."""
     from bentpipe.plot import write_run_plots
+    from bentpipe.plot.application_plots import write_application_plots
 
     summary = folder / "summary.json"
     summary.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
@@ -87,6 +100,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
             f"has the flows' goodput, {probes} what was recorded",
             file=sys.stderr,
         )
+    plots += write_application_plots(result.summary, folder)
     return [summary, probes, *plots]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bentpipe.cli.application_tables import application_table
+from bentpipe.cli.application_tables import application_tables
 from bentpipe.cli.tables import Table
 from bentpipe.groups import groups
 from bentpipe.units import format_bytes, format_rate, format_seconds
@@ -33,7 +33,7 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
     tables = [
         _flow_table(flows) if flows else None,
         _crowd_table(crowds, ended_s) if crowds else None,
-        application_table(flows),
+        *application_tables(flows, [each for each in summary.groups if each.name in crowds]),
         _link_table(links) if links else None,
         _bundle_table(bundles) if bundles else None,
     ]

@@ -102,12 +102,26 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
         for flow in summary.flows
         if f"{flow.name}.goodput" in series and len(series[f"{flow.name}.goodput"].times_s)
     }
-    if not recorded or end_s <= 0:
+    # Of a table with very many flows, what they get together was recorded.
+    together = {
+        group.name: (group.flows, series[f"{group.name}.goodput"])
+        for group in summary.groups
+        if group.flows > 1
+        and f"{group.name}.goodput" in series
+        and len(series[f"{group.name}.goodput"].times_s)
+    }
+    known = len(recorded) + sum(flows for flows, _ in together.values())
+    if not known or end_s <= 0:
         return None
-    interval_s = max(interval_of(each) for each in recorded.values())
+    everything = [*recorded.values(), *(each for _, each in together.values())]
+    interval_s = max(interval_of(each) for each in everything)
     edges = round_trip_edges(end_s, round_trip_s=round_trip_s(summary), interval_s=interval_s)
     rates = {name: mean_rate(each.times_s, each.values, edges) for name, each in recorded.items()}
-    lines = _few_lines(rates, missing=len(summary.flows) - len(recorded))
+    missing = len(summary.flows) - known
+    lines = _few_lines(rates, missing=missing) if rates else {}
+    for name, (flows, each) in list(together.items())[: MOST_LINES - len(lines)]:
+        label = f"{name}, {flows:,} together"
+        lines[label] = mean_rate(each.times_s, each.values, edges)
     scale, unit = rate_scale(max(float(each.max()) for each in lines.values()))
 
     def draw(axes: Axes) -> None:

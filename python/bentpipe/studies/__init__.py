@@ -15,7 +15,14 @@ from bentpipe.errors import RequestError
 if TYPE_CHECKING:
     from bentpipe.studies.study import Study
 
-_NAMES: Final = ("gaid1998", "karir1999", "obata2000", "samaraweera1999", "vanzara2014")
+_NAMES: Final = (
+    "gaid1998",
+    "geo-acceptance",
+    "karir1999",
+    "obata2000",
+    "samaraweera1999",
+    "vanzara2014",
+)
 
 
 def names() -> list[str]:
@@ -35,5 +42,5 @@ def get(name: str) -> Study[Any]:
         close = difflib.get_close_matches(name, _NAMES, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(_NAMES)}"
         raise RequestError(f"no study {name!r}; {hint}")
-    study: Study[Any] = import_module(f"bentpipe.studies.{name}").STUDY
+    study: Study[Any] = import_module(f"bentpipe.studies.{name.replace('-', '_')}").STUDY
     return study

@@ -1,0 +1,86 @@
+"""What users wait for and hear, as distributions: page loads, answers, files, mails, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from bentpipe.results import Summary
+
+_STYLES = ("-", "--", "-.", ":")
+# Of what: its place among what a group tells, and its name.
+_TIMES = {
+    "page load": ("page_load_ms",),
+    "first byte": ("first_byte_ms",),
+    "response": ("responses", "time_ms"),
+    "file": ("files", "time_ms"),
+    "mail": ("mails", "time_ms"),
+    "echo": ("echoes", "time_ms"),
+    "packet delay": ("messages", "delay_ms"),
+    "mouth to ear": ("mouth_to_ear_ms",),
+    "start-up": ("video", "start_up_ms"),
+}
+
+_Curves = dict[str, Sequence[float]]
+
+
+def write_application_plots(summary: Summary, folder: Path) -> list[Path]:
+    """Write a figure of times, and one of calls, as far as there are any; return the files."""
+    files = []
+    times = _curves(summary, _TIMES)
+    if times:
+        files.append(folder / "times.svg")
+        write_svg(partial(_draw, curves=times, title=f"{summary.scenario}: times"), files[-1])
+    calls = _curves(summary, {"MOS": ("call_mos",)})
+    if calls:
+        files.append(folder / "calls.svg")
+        draw = partial(_draw, curves=calls, title=f"{summary.scenario}: how calls sound", mos=True)
+        write_svg(draw, files[-1])
+    return files
+
+
+def _curves(summary: Summary, of: Mapping[str, Sequence[str]]) -> _Curves:
+    """Return the percentiles that groups tell, by group and what they are of."""
+    curves: _Curves = {}
+    for group in summary.groups:
+        for what, path in of.items():
+            found: Any = group.extra
+            for key in path:
+                found = (found or {}).get(key)
+            if found and found.get("percentiles"):
+                curves[f"{group.name}: {what}"] = found["percentiles"]
+    return curves
+
+
+def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> None:
+    (axes,) = new_axes(figure)
+    shares = np.linspace(0.0, 1.0, 101)
+    for index, (label, percentiles) in enumerate(curves.items()):
+        values = np.asarray(percentiles) * (1.0 if mos else 1e-3)
+        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        colour = COLOURS[index % len(COLOURS)]
+        axes.plot(values, shares, style, color=colour, label=label)
+    if mos:
+        axes.set_xlim(1.0, 4.5)
+        axes.set_xlabel("mean opinion score (1 bad, 4.5 best)")
+    else:
+        everything = np.concatenate([np.asarray(each) for each in curves.values()])
+        positive = everything[everything > 0]
+        if len(positive) and positive.max() > 20.0 * positive.min():
+            axes.set_xscale("log")
+        else:
+            axes.set_xlim(left=0.0)
+        axes.set_xlabel("time (s)")
+    axes.set_ylim(0.0, 1.0)
+    axes.set_ylabel("share of all that take no longer" if not mos else "share that is no better")
+    axes.set_title(title)
+    legend_below(figure, axes)

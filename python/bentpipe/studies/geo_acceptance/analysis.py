@@ -1,0 +1,22 @@
+"""From the outcomes of the cells to figures, measurements and remarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bentpipe.studies.geo_acceptance.evidence import Evidence
+from bentpipe.studies.geo_acceptance.figures import figures
+from bentpipe.studies.geo_acceptance.measurements import measure
+from bentpipe.studies.geo_acceptance.remarks import remarks
+from bentpipe.studies.study import Analysis, Outcomes
+
+if TYPE_CHECKING:
+    from bentpipe.studies.geo_acceptance.cells import Transfer
+
+
+def analyse(outcomes: Outcomes[Transfer]) -> Analysis:
+    """Draw the figures and measure the claims."""
+    evidence = Evidence(outcomes)
+    return Analysis(
+        figures=figures(evidence), measurements=measure(evidence), remarks=remarks(evidence)
+    )

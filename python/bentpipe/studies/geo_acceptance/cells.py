@@ -1,0 +1,144 @@
+"""The transfers of geo-acceptance: each access with each window rule, window and gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bentpipe.scenario import Scenario
+
+_FOLDER: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """A satellite access, and the target of the draft: 100 MB in `target_s` seconds.
+
+    Rates are bit/s. `loss` is the share of packets that the satellite link loses, each way, at
+    random. `upload` is the direction of the transfer.
+    """
+
+    name: str
+    down_bps: int
+    up_bps: int
+    target_s: float
+    loss: float = 0.0
+    upload: bool = False
+
+
+# The text that we have gives the target with losses, and not their rate: it is swept.
+LOSSES: Final = (0.0001, 0.001, 0.01)
+_LARGE: Final = {"down_bps": 250_000_000, "up_bps": 3_000_000}
+CLEAN: Final = Access(name="250/3 Mbit/s", target_s=7.0, **_LARGE)
+LOSSY: Final = tuple(
+    Access(name=f"250/3 Mbit/s, {loss:.2%} lost", target_s=10.0, loss=loss, **_LARGE)
+    for loss in LOSSES
+)
+MEDIUM: Final = Access(name="50/10 Mbit/s", down_bps=50_000_000, up_bps=10_000_000, target_s=20.0)
+SMALL: Final = Access(name="10/2 Mbit/s", down_bps=10_000_000, up_bps=2_000_000, target_s=85.0)
+SMALL_UP: Final = Access(
+    name="10/2 Mbit/s, upload",
+    down_bps=10_000_000,
+    up_bps=2_000_000,
+    target_s=420.0,
+    upload=True,
+)
+ACCESSES: Final = (CLEAN, *LOSSY, MEDIUM, SMALL, SMALL_UP)
+
+RULES: Final = ("reno", "cubic", "hybla", "bbr")
+# Bytes that a connection may have on the way: Linux's default, and more than every product here.
+DEFAULT_WINDOW: Final = 6 * 2**20
+LARGE_WINDOW: Final = 64 * 2**20
+WINDOWS: Final[Mapping[str, int]] = {"6 MiB": DEFAULT_WINDOW, "64 MiB": LARGE_WINDOW}
+NO_GATEWAYS: Final = "none"
+SPLIT: Final = "split"
+GATEWAYS: Final = (NO_GATEWAYS, SPLIT)
+INITIAL_WINDOWS: Final = (10, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """100 MB over an access.
+
+    `rule` and `window` are those of who sends over the satellite: the hosts, or, with "split"
+    gateways at both of its ends, these, and the hosts are today's Linux. So is `initial_window`,
+    segments.
+    """
+
+    access: Access
+    rule: str = "cubic"
+    window: int = DEFAULT_WINDOW
+    gateways: str = NO_GATEWAYS
+    initial_window: int = 10
+
+    def scenario(self) -> Scenario:
+        """Return it as a scenario."""
+        access = self.access
+        keys: dict[str, object] = {
+            "links.satellite.forward.rate": f"{access.down_bps} bit/s",
+            "links.satellite.return.rate": f"{access.up_bps} bit/s",
+        }
+        if access.loss:
+            for way in ("forward", "return"):
+                keys[f"links.satellite.{way}.errors.packet_loss_rate"] = access.loss
+        if access.upload:
+            keys |= {"flows.transfer.from": "client", "flows.transfer.to": "server"}
+        tcp = {
+            "congestion_control": self.rule,
+            "send_buffer": f"{self.window} B",
+            "receive_buffer": f"{self.window} B",
+            "initial_window": f"{self.initial_window} segments",
+        }
+        if self.gateways == SPLIT:
+            for gateway in ("hub", "terminal"):
+                table = f"gateways.{gateway}"
+                keys |= {f"{table}.kind": "split", f"{table}.facing": "satellite"}
+                keys[f"{table}.memory"] = f"{4 * self.window} B"
+                keys |= {f"{table}.tcp.{key}": value for key, value in tcp.items()}
+        else:
+            for host in ("server", "client"):
+                keys |= {f"hosts.{host}.tcp.{key}": value for key, value in tcp.items()}
+        return Scenario(path=_FOLDER / "access.toml").with_settings(keys)
+
+    @property
+    def name(self) -> str:
+        """What tells it from others over the same access."""
+        window = next(name for name, size in WINDOWS.items() if size == self.window)
+        start = (
+            "" if self.initial_window == INITIAL_WINDOWS[0] else f", {self.initial_window} at once"
+        )
+        return f"{self.rule}, {window}{', gateways' if self.gateways == SPLIT else ''}{start}"
+
+
+def of(access: Access) -> list[Transfer]:
+    """Return the transfers over an access."""
+    return [
+        Transfer(
+            access=access,
+            rule=rule,
+            window=window,
+            gateways=gateways,
+            initial_window=initial_window,
+        )
+        for gateways in GATEWAYS
+        for window in WINDOWS.values()
+        for rule in RULES
+        for initial_window in INITIAL_WINDOWS
+    ]
+
+
+def every_cell(quick: bool) -> list[Transfer]:
+    """Return every transfer; `quick` has today's initial window only, but for what is claimed."""
+    cells = [cell for access in ACCESSES for cell in of(access)]
+    if not quick:
+        return cells
+    return [
+        cell for cell in cells if cell.initial_window == INITIAL_WINDOWS[0] or _is_claimed(cell)
+    ]
+
+
+def _is_claimed(cell: Transfer) -> bool:
+    # The claims are about the best of each access, and that may begin with a large window.
+    return cell.gateways == NO_GATEWAYS and cell.window == LARGE_WINDOW

@@ -1,0 +1,46 @@
+"""What was simulated, by the question that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import TYPE_CHECKING
+
+from bentpipe.errors import WorkError
+from bentpipe.studies.geo_acceptance.cells import Access, Transfer, of
+
+if TYPE_CHECKING:
+    from bentpipe.results import RunResult
+
+
+class Evidence:
+    """The outcomes of the study's cells."""
+
+    def __init__(self, outcomes: Mapping[Transfer, RunResult]) -> None:
+        self.outcomes = outcomes
+
+    def over(self, access: Access) -> list[Transfer]:
+        """Return the transfers over an access that were simulated."""
+        return [cell for cell in of(access) if cell in self.outcomes]
+
+    def time_s(self, cell: Transfer) -> float:
+        """Return how long it took, opening the connection included, seconds; inf if it didn't end.
+
+        Raises
+        ------
+        WorkError
+            It was not simulated.
+        """
+        if cell not in self.outcomes:
+            raise WorkError(f"not simulated: {cell.scenario().command()}")
+        finish_s = self.outcomes[cell].summary.flows[0].finish_s
+        return inf if finish_s is None else finish_s
+
+    def met(self, cell: Transfer) -> bool:
+        """Whether the draft's target is met."""
+        return self.time_s(cell) < cell.access.target_s
+
+    def best(self, access: Access, *, gateways: str) -> Transfer:
+        """Return the fastest over an access, with gateways or without."""
+        cells = [cell for cell in self.over(access) if cell.gateways == gateways]
+        return min(cells, key=self.time_s)
