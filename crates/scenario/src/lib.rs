@@ -38,6 +38,7 @@ mod scenario;
 pub mod schema;
 mod serialize;
 mod suggest;
+mod traces;
 
 pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::Progress;
@@ -62,6 +63,6 @@ pub use scenario::{
 pub use schema::{
     AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, Compression, CongestionAvoidance,
     CongestionControl, CongestionControlName, FilterMode, GatewayKind, IdleRestart,
-    InitialThreshold, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing, json_schema,
-    results_schema,
+    InitialThreshold, IpName, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing,
+    json_schema, results_schema,
 };

@@ -8,6 +8,7 @@ use crate::document::Document;
 use crate::limits::MAX_FILE_BYTES;
 use crate::resolve::resolve;
 use crate::schema::ScenarioFile;
+use crate::traces::Files;
 use crate::{CustomControls, Scenario, ScenarioError};
 
 impl Scenario {
@@ -55,7 +56,8 @@ impl Scenario {
         Self::parse_with(&text, &name, overrides, custom)
     }
 
-    /// Reads the text of a scenario file; `file` is what errors call it.
+    /// Reads the text of a scenario file; `file` is what errors call it, and trace files are looked for
+    /// beside it.
     ///
     /// An override is a dotted key and a value: TOML if it reads as TOML, else a string.
     ///
@@ -87,6 +89,6 @@ impl Scenario {
         }
         let document = Document::parse(text, file, overrides)?;
         let scenario: ScenarioFile = document.read()?;
-        resolve(&scenario, custom).map_err(|fault| document.explain(fault))
+        resolve(&scenario, custom, &Files::beside(file)).map_err(|fault| document.explain(fault))
     }
 }

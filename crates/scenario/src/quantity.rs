@@ -12,6 +12,7 @@ mod probability;
 mod random;
 mod rate;
 mod redundancy;
+mod scheduled;
 mod size;
 mod time;
 
@@ -24,6 +25,7 @@ pub use probability::Probability;
 pub use random::{RandomLength, RandomSize};
 pub use rate::Rate;
 pub use redundancy::Redundancy;
+pub use scheduled::ScheduledRate;
 pub use size::Size;
 pub use time::{Delay, DelayedAck, Interval, Length};
 pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL};

@@ -2,6 +2,7 @@
 
 mod acks;
 mod app;
+mod changes;
 mod directory;
 mod flows;
 mod gateways;
@@ -18,11 +19,17 @@ use bentpipe_types::Span;
 
 use crate::document::{Fault, path};
 use crate::schema::ScenarioFile;
+use crate::traces::Files;
 use crate::{CustomControls, Scenario};
 use directory::Directory;
 
-/// The scenario that the file describes. `custom` names window rules besides those built in.
-pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Scenario, Fault> {
+/// The scenario that the file describes. `custom` names window rules besides those built in, `files`
+/// opens traces.
+pub(crate) fn resolve(
+    file: &ScenarioFile,
+    custom: &CustomControls,
+    files: &Files,
+) -> Result<Scenario, Fault> {
     let duration = file.duration.0;
     if duration == Span::ZERO {
         return Err(fault(&["duration"], "expected more than 0 s"));
@@ -34,12 +41,13 @@ pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Sc
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
-    let links = links::resolve(&file.links, &node_names)?;
+    let links = links::resolve(&file.links, &node_names, files, duration)?;
     let around = gateways::Surroundings {
         nodes: &node_names,
         link_names: &link_names,
         links: &links,
         custom,
+        ip: file.ip,
     };
     let nodes = nodes::resolve(file, &around)?;
     let mixes = mixes::resolve(&file.mixes)?;
@@ -50,6 +58,7 @@ pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Sc
         &probes::Owners {
             flows: &flow_names,
             links: &link_names,
+            made_links: &links,
             node_names: &node_names,
             nodes: &nodes,
         },
@@ -60,6 +69,7 @@ pub(crate) fn resolve(file: &ScenarioFile, custom: &CustomControls) -> Result<Sc
         description: file.description.clone(),
         duration,
         seed: file.seed,
+        ip: file.ip,
         nodes,
         links,
         flows,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_link::BurstSettings;
+use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
@@ -10,7 +10,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Window};
 use crate::schema::{
     AppKind, BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn,
-    HyblaFile, IdleRestart, KeepAliveFile, LinkFraming, NewReno, PathMtuDiscovery, Profile,
+    HyblaFile, IdleRestart, IpName, KeepAliveFile, LinkFraming, NewReno, PathMtuDiscovery, Profile,
     Recovery, RtoFrom, RtoRule, SlowStart, WestwoodFile, words::words,
 };
 use crate::{Acks, Gateway, Queue};
@@ -26,6 +26,8 @@ pub struct Scenario {
     pub duration: Span,
     /// Key of all randomness.
     pub seed: u64,
+    /// The IP version of all packets.
+    pub ip: IpName,
     /// Hosts, then gateways, in the order of the file. Flows and links name them by index.
     pub nodes: Vec<Node>,
     /// Links in the order of the file. Probes name them by index.
@@ -37,6 +39,16 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The number of a link's direction among all there are: those of a link one after the other, in the
+    /// order of the file. `None` where the link has none that way.
+    #[must_use]
+    pub fn direction_index(&self, link: usize, way: Way) -> Option<usize> {
+        let directions = |link: &Link| 1 + usize::from(link.backward.is_some());
+        self.links.get(link)?.direction(way)?;
+        let before: usize = self.links[..link].iter().map(directions).sum();
+        Some(before + usize::from(way == Way::Return))
+    }
+
     /// The TCP of the host with this index; none for a gateway.
     #[must_use]
     pub fn tcp_of(&self, node: usize) -> Option<&TcpSettings> {
@@ -161,7 +173,7 @@ pub struct TcpSettings {
     pub time_wait: Span,
 }
 
-/// A link: two one-way links, one each way.
+/// A link: two one-way links, one each way, or a single one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
     /// Its name: `access-3` for the third that a counted host made.
@@ -176,8 +188,8 @@ pub struct Link {
     pub framing: LinkFraming,
     /// From the first node to the second.
     pub forward: Direction,
-    /// From the second node to the first.
-    pub backward: Direction,
+    /// From the second node to the first; none on a one-way link.
+    pub backward: Option<Direction>,
 }
 
 impl Link {
@@ -187,13 +199,26 @@ impl Link {
         self.mtu.filter(|_| !self.fragments)
     }
 
-    /// One of its directions.
+    /// One of its directions, if it is there.
     #[must_use]
-    pub fn direction(&self, way: Way) -> &Direction {
+    pub fn direction(&self, way: Way) -> Option<&Direction> {
         match way {
-            Way::Forward => &self.forward,
-            Way::Return => &self.backward,
+            Way::Forward => Some(&self.forward),
+            Way::Return => self.backward.as_ref(),
         }
+    }
+
+    /// Its directions, forward first.
+    pub fn directions(&self) -> impl Iterator<Item = (Way, &Direction)> {
+        let back = self.backward.as_ref().map(|back| (Way::Return, back));
+        std::iter::once((Way::Forward, &self.forward)).chain(back)
+    }
+
+    /// Propagation there and back; of a one-way link, twice there.
+    #[must_use]
+    pub fn round_trip(&self) -> Span {
+        let back = self.backward.as_ref().unwrap_or(&self.forward);
+        self.forward.delay + back.delay
     }
 }
 
@@ -227,6 +252,9 @@ pub struct Direction {
     pub compression: Compression,
     /// All packets travel in a tunnel from the sending node to the receiving one.
     pub tunnel: bool,
+    /// How it changes with time, and what it does to packets besides losing them. Where rate or delay are
+    /// always those of a trace, `rate` and `delay` are their averages.
+    pub changes: Option<Arc<Changes>>,
 }
 
 /// What loses packets on the way.

@@ -5,6 +5,7 @@
 //! means, with every default filled in, is a [`Scenario`](crate::Scenario).
 
 mod acks;
+mod changes;
 mod congestion;
 mod flow;
 mod gateway;
@@ -23,8 +24,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::quantity::Length;
+use words::words;
 
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
+pub use changes::{
+    FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
+    TraceFile, TraceFormat,
+};
 pub use congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
     InitialThreshold, WestwoodAfterLoss, WestwoodFile,
@@ -64,6 +70,9 @@ pub struct ScenarioFile {
     /// Key of all randomness. The same seed and file give the same result, byte for byte.
     #[serde(default = "one")]
     pub seed: u64,
+    /// The IP version of all packets: a header of 20 bytes ("v4"), or of 40 ("v6"). Default: "v4".
+    #[serde(default)]
+    pub ip: IpName,
     /// Where flows begin and end. A host does not forward packets.
     pub hosts: Named<HostFile>,
     /// What stands between links and forwards packets on the shortest route.
@@ -79,6 +88,18 @@ pub struct ScenarioFile {
     /// What to record over time. Totals are always kept.
     #[serde(default)]
     pub probes: ProbesFile,
+}
+
+words! {
+    /// A version of IP.
+    #[derive(Default)]
+    IpName {
+        /// IPv4: a header of 20 bytes.
+        #[default]
+        V4 = "v4",
+        /// IPv6: a header of 40 bytes; `mss` is 20 bytes less, unless it is given.
+        V6 = "v6",
+    }
 }
 
 fn one() -> u64 {

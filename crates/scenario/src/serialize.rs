@@ -1,5 +1,7 @@
 //! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
 
+mod changes;
+
 use bentpipe_sim::Traffic;
 use bentpipe_sim::applications::{self, PageModel};
 use bentpipe_tcp::BufferSizes;
@@ -19,15 +21,18 @@ use crate::{
 impl Serialize for Scenario {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name_of = |index: usize| self.nodes.get(index).map_or("", |node| node.name.as_str());
-        let mut fields = serializer.serialize_struct("Scenario", 8)?;
+        let mut fields = serializer.serialize_struct("Scenario", 9)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("duration_s", &self.duration.as_secs_f64())?;
         fields.serialize_field("seed", &self.seed)?;
+        fields.serialize_field("ip", &self.ip)?;
         fields.serialize_field("nodes", &Each(&self.nodes, |item: &Node| node(item, self)))?;
         fields.serialize_field(
             "links",
-            &Each(&self.links, |item: &Link| link(item, name_of)),
+            &Each(&self.links, |item: &Link| {
+                link(item, self.duration, name_of)
+            }),
         )?;
         fields.serialize_field(
             "flows",
@@ -202,19 +207,19 @@ fn memory(sizes: Option<BufferSizes>) -> Value {
     )
 }
 
-fn link<'a>(link: &Link, name_of: impl Fn(usize) -> &'a str) -> Value {
+fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> Value {
     json!({
         "name": link.name,
         "between": link.between.map(name_of),
         "mtu_bytes": link.mtu,
         "fragment": link.fragments,
         "framing": link.framing,
-        "forward": direction(&link.forward),
-        "return": direction(&link.backward),
+        "forward": direction(&link.forward, duration),
+        "return": link.backward.as_ref().map(|back| direction(back, duration)),
     })
 }
 
-fn direction(direction: &Direction) -> Value {
+fn direction(direction: &Direction, duration: Span) -> Value {
     json!({
         "rate_bps": direction.rate.bits_per_second(),
         "delay_s": direction.delay.as_secs_f64(),
@@ -224,6 +229,7 @@ fn direction(direction: &Direction) -> Value {
         "acks": acks(direction.acks),
         "compression": direction.compression,
         "tunnel": direction.tunnel,
+        "changes": direction.changes.as_ref().map(|of| changes::changes(direction, of, duration)),
     })
 }
 

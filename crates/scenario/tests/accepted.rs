@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use bentpipe_scenario::{
-    App, DelayedAck, FlowSeries, Interval, LinkSeries, NodeKind, QueueLimit, RandomErrors,
-    Scenario, Series, Way, Window,
+    App, DelayedAck, Direction, FlowSeries, Interval, Link, LinkSeries, NodeKind, QueueLimit,
+    RandomErrors, Scenario, Series, Way, Window,
 };
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{Bytes, Span, Time};
@@ -16,6 +16,11 @@ hosts = { a = {}, b = {} }
 links.wire = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms" }
 flows.f = { from = "a", to = "b", app = { kind = "bulk" } }
 "#;
+
+fn back(link: &Link) -> &Direction {
+    link.direction(Way::Return)
+        .expect("a link of two directions")
+}
 
 fn load(text: &str, overrides: &[(&str, &str)]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
@@ -34,7 +39,7 @@ fn defaults() {
         Interval::Every(Span::from_millis(100))
     );
     let wire = &scenario.links[0];
-    assert_eq!(wire.forward, wire.backward);
+    assert_eq!(Some(&wire.forward), wire.backward.as_ref());
     assert_eq!(wire.forward.errors.random, RandomErrors::None);
     // 1 Mbit/s x 20 ms is less than two packets: 100 packets instead.
     assert_eq!(wire.forward.queue.limit, QueueLimit::Packets(100));
@@ -63,7 +68,7 @@ fn a_default_queue_is_a_bandwidth_delay_product() {
         QueueLimit::Bytes(Bytes::new(3_750_000))
     );
     assert_eq!(wire.forward.delay, Span::from_millis(10));
-    assert_eq!(wire.backward.delay, Span::from_millis(290));
+    assert_eq!(back(wire).delay, Span::from_millis(290));
 }
 
 #[test]
@@ -112,16 +117,10 @@ fn a_direction_takes_from_its_link_what_it_does_not_say() {
         sky.forward.queue.limit,
         QueueLimit::Bytes(Bytes::new(65_536))
     );
-    assert_eq!(sky.backward.delay, Span::from_millis(25));
-    assert_eq!(sky.backward.redundancy.get(), 1.0);
-    assert_eq!(
-        sky.backward.errors.random,
-        RandomErrors::PacketLossRate(0.01)
-    );
-    assert_eq!(
-        sky.direction(Way::Return).queue.limit,
-        QueueLimit::Packets(100)
-    );
+    assert_eq!(back(&sky).delay, Span::from_millis(25));
+    assert_eq!(back(&sky).redundancy.get(), 1.0);
+    assert_eq!(back(&sky).errors.random, RandomErrors::PacketLossRate(0.01));
+    assert_eq!(back(&sky).queue.limit, QueueLimit::Packets(100));
 }
 
 #[test]

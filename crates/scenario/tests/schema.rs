@@ -165,6 +165,7 @@ name = "every-key"
 description = "All that a file can say"
 duration = "1.5 min"
 seed = 12
+ip = "v6"
 [hosts.server.tcp]
 congestion_control = "enhanced-hybla"
 channel_capacity = "100 Mbit/s"
@@ -284,6 +285,23 @@ acks = { kind = "reconstruction", threshold = "1448 B" }
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }
 return = { rate = "1 Mbit/s", delay = "0 s", queue = { kind = "fair", quantum = "1500 B", flows = 16 }, errors = { packet_loss_rate = 1 } }
+[links.five]
+between = ["hub", "client"]
+one_way = true
+rate = "1 Mbit/s"
+delay = "30 ms"
+schedule = [{ at = "0 s", rate = "0 bit/s", delay = "40 ms" }, { at = "1 s", rate = "1 Mbit/s", packet_loss_rate = 0.01, bit_error_rate = 1e-7 }]
+schedule_every = "15 s"
+outages = [{ at = "1 s", lasts = "100 ms", every = "15 s", sending = "held", in_flight = "held" }]
+fading = { clear = "exponential(10 s)", faded = "1 s", rate = "100 kbit/s", packet_loss_rate = 0.1, bit_error_rate = 1e-6 }
+duplication = 0.01
+corruption = 1e-3
+reordering = { probability = 0.01, late_by = "uniform(1 ms, 20 ms)" }
+in_order = false
+[links.six]
+between = ["hub", "client"]
+forward = { rate = "1 Mbit/s", traces = [{ file = "tests/data/irtt.csv", format = "irtt", column = "downlink" }] }
+return = { delay = "30 ms", traces = [{ file = "tests/data/rain.csv", every = "3 min" }] }
 [flows.down]
 from = "server"
 to = "client"
@@ -332,6 +350,9 @@ fn every_key_is_every_key() {
     fn used(value: &Value, keys: &mut BTreeSet<String>) {
         for (name, part) in value.as_object().into_iter().flatten() {
             keys.insert(name.clone());
+            used(part, keys);
+        }
+        for part in value.as_array().into_iter().flatten() {
             used(part, keys);
         }
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.errors import RequestError, WorkError
+from bentpipe.scenario import ready_made
 
 DEFAULT_TEMPLATE: Final = "ship"
 _TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
@@ -28,9 +29,13 @@ def new(*, file: Path | None, template: str) -> None:
     WorkError
         It can't be written.
     """
-    files = template_files()
+    templates = template_files()
+    files = {**ready_made(), **templates}
     if template not in files:
-        raise RequestError(f"no template is {template!r}; there are: {', '.join(files)}")
+        raise RequestError(
+            f"no template is {template!r}; there are: {', '.join(templates)}"
+            " (and the ready-made scenarios: bentpipe list scenarios)"
+        )
     path = file if file is not None else Path(f"{template}.toml")
     if path.suffix != ".toml":
         path = path.with_name(f"{path.name}.toml")

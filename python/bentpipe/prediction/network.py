@@ -6,9 +6,9 @@ import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Table = Mapping[str, Any]
+from bentpipe.prediction.changes import Table, averages, changing
+
 Route = Sequence["Direction"]
 Pair = tuple[str, str]
 
@@ -70,6 +70,9 @@ class Network:
         for link in links:
             first, second = link["between"]
             for way, source, end in (("forward", first, second), ("return", second, first)):
+                if link[way] is None:
+                    # A one-way link.
+                    continue
                 mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
                 direction = _direction(f"{link['name']}.{way}", end, link[way], mtu_bytes)
                 place = counts.get(source, 0)
@@ -135,14 +138,15 @@ def sharing_flows(
 
 def _direction(name: str, destination: str, settings: Table, mtu_bytes: float) -> Direction:
     errors, queue = settings["errors"], settings["queue"]
+    average = averages(settings)
     return Direction(
         name=name,
         to=destination,
-        rate_bps=settings["rate_bps"],
-        delay_s=settings["delay_s"],
+        rate_bps=average.rate_bps,
+        delay_s=average.delay_s,
         redundancy=settings["redundancy"],
-        bit_error_rate=errors["bit_error_rate"],
-        packet_loss_rate=errors["packet_loss_rate"],
+        bit_error_rate=average.bit_error_rate,
+        packet_loss_rate=average.packet_loss_rate,
         queue_packets=queue["limit_packets"],
         queue_bytes=queue["limit_bytes"],
         listed_losses=len(errors["lost_packets"]),
@@ -163,4 +167,4 @@ def _ignored(settings: Table) -> tuple[str, ...]:
         "tunnel": settings["tunnel"],
         "losses in bursts": settings["errors"]["mean_burst_packets"] is not None,
     }
-    return (*named, *(what for what, there in more.items() if there))
+    return (*named, *(what for what, there in more.items() if there), *changing(settings))

@@ -19,8 +19,8 @@ from bentpipe.prediction.network import Direction, Network, Table, sharing_flows
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
 
-# IPv4 and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
-_HEADER_BYTES = 40
+# IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
+_HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
 
 
@@ -182,6 +182,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             sharing=count,
             shares_with=other,
             duration_s=duration_s,
+            ip=resolved["ip"],
         )
         if splits:
             parts = _parts(
@@ -193,6 +194,7 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
                 sharing=count,
                 shares_with=other,
                 duration_s=duration_s,
+                ip=resolved["ip"],
             )
             path = replace(path, parts=parts)
         else:
@@ -267,6 +269,7 @@ def _parts(
     sharing: int,
     shares_with: str | None,
     duration_s: float,
+    ip: str,
 ) -> tuple[FlowPath, ...]:
     parts = []
     # Which nodes data and ACKs pass, in order; direction n leads from node n to the next.
@@ -285,6 +288,7 @@ def _parts(
             sharing=sharing,
             shares_with=shares_with,
             duration_s=duration_s,
+            ip=ip,
         )
         parts.append(part)
     return tuple(parts)
@@ -301,11 +305,12 @@ def _flow_path(
     sharing: int,
     shares_with: str | None,
     duration_s: float,
+    ip: str,
 ) -> FlowPath:
     sender, receiver = ends
     segment_bytes = min(sender["mss_bytes"], receiver["mss_bytes"])
     timestamps = sender["timestamps"] and receiver["timestamps"]
-    header_bytes = _HEADER_BYTES + (_TIMESTAMP_BYTES if timestamps else 0)
+    header_bytes = _HEADER_BYTES[ip] + (_TIMESTAMP_BYTES if timestamps else 0)
     # As path MTU discovery finds it; where it finds nothing, nothing arrives.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))

@@ -23,7 +23,7 @@ pub(crate) use course::{Course, Fate, Passage, Usual};
 use bentpipe_types::{Distribution, Span};
 
 /// How a direction changes with time, and what it does to packets besides losing them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Changes {
     /// When the transmitter sends how fast.
     pub rate: RateCourse,
@@ -65,7 +65,7 @@ impl Default for Changes {
 }
 
 /// A transmitter's rate as a function of time.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum RateCourse {
     /// The direction's own.
     Constant,

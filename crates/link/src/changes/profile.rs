@@ -115,11 +115,23 @@ impl<T: Copy> Profile<T> {
 }
 
 impl Profile<Span> {
-    /// The same with a value that goes straight from each step to the next.
+    /// A value that goes straight from each step to the next. It may begin again at the very last.
     #[must_use]
-    pub fn ramping(mut self) -> Self {
-        self.ramps = true;
-        self
+    pub fn ramps_through(
+        steps: impl Into<Arc<[(Span, Span)]>>,
+        period: Option<Span>,
+    ) -> Option<Self> {
+        let steps = steps.into();
+        let last = steps.last()?.0;
+        if period.is_some_and(|period| period < last || period == Span::ZERO) {
+            return None;
+        }
+        let profile = Self::new(steps, None)?;
+        Some(Self {
+            period,
+            ramps: true,
+            ..profile
+        })
     }
 
     /// The value at an instant, to the nearest nanosecond.
@@ -180,11 +192,11 @@ mod tests {
 
     #[test]
     fn a_ramp_is_straight() {
-        let profile = Profile::new(
+        let profile = Profile::ramps_through(
             [(ms(0), ms(100)), (ms(1_000), ms(200)), (ms(2_000), ms(0))],
             Some(ms(2_500)),
         );
-        let profile = profile.expect("sound").ramping();
+        let profile = profile.expect("sound");
         assert_eq!(profile.value(at(250)), Some(ms(125)));
         assert_eq!(profile.value(at(1_000)), Some(ms(200)));
         assert_eq!(profile.value(at(1_750)), Some(ms(50)));

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use bentpipe_scenario::{App, Interval, NodeKind, Outside, RunOptions, Scenario, TcpSettings};
+use bentpipe_scenario::{
+    App, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
+};
 use bentpipe_tcp::{Config, Statistics};
 use bentpipe_types::{Address, Agent, Bytes, Series, Span, Time};
 use bentpipe_wire::NodeAddresses;
@@ -283,6 +285,12 @@ fn check(
             "{}: {} flows; at most {FLOWS} can be emulated",
             scenario.name,
             scenario.flows.len()
+        )));
+    }
+    if scenario.ip == IpName::V6 {
+        return Err(EmulateError::Request(format!(
+            "{}: ip = \"v6\": hosts of an emulation have IPv4 addresses",
+            scenario.name
         )));
     }
     let mut notes: Vec<String> = Vec::new();

@@ -150,6 +150,8 @@ pub(super) fn check_routes(
     links: &[Link],
 ) -> Result<(), Fault> {
     let reach = Reach::of(nodes, links);
+    let mut directed =
+        (links.iter().any(|link| link.backward.is_none())).then(|| Directed::of(nodes, links));
     let mut checked = BTreeSet::new();
     for (name, flow) in flows.iter() {
         let (from, to, count) = ends_of(name, flow, names)?;
@@ -164,12 +166,25 @@ pub(super) fn check_routes(
         }
         for n in 0..count.unwrap_or(1) {
             let ends = (from.nth(n), to.nth(n));
-            if checked.insert(ends) && !reach.joins(ends.0, ends.1) {
+            if !checked.insert(ends) {
+                continue;
+            }
+            let cut_off = if !reach.joins(ends.0, ends.1) {
+                Some(ends)
+            } else {
+                // What flows there is acknowledged on the way back.
+                let ways = [ends, (ends.1, ends.0)];
+                directed.as_mut().and_then(|directed| {
+                    ways.into_iter()
+                        .find(|(from, to)| !directed.leads(*from, *to))
+                })
+            };
+            if let Some((from, to)) = cut_off {
                 let name_of = |node: usize| quoted(&nodes[node].name);
                 let message = format!(
                     "no route from {} to {}: links and gateways do not join them",
-                    name_of(ends.0),
-                    name_of(ends.1)
+                    name_of(from),
+                    name_of(to)
                 );
                 return Err(fault(&["flows", name, "to"], message));
             }
@@ -236,6 +251,71 @@ impl Reach {
             (Some(a), Some(b)) => b.iter().any(|group| a.contains(group)),
             _ => false,
         }
+    }
+}
+
+/// Which node leads to which, where links are one-way.
+struct Directed {
+    forwards: Vec<bool>,
+    next: Vec<Vec<usize>>,
+    /// What can be reached from a node: as many of them as are worth the memory.
+    found: BTreeMap<usize, Vec<bool>>,
+    /// Steps left before it is for the engine to find out.
+    budget: usize,
+}
+
+/// Steps of all searches together: a second or so.
+const SEARCH_STEPS: usize = 1 << 26;
+
+impl Directed {
+    fn of(nodes: &[Node], links: &[Link]) -> Self {
+        let mut next = vec![Vec::new(); nodes.len()];
+        for link in links {
+            let [a, b] = link.between;
+            next[a].push(b);
+            if link.backward.is_some() {
+                next[b].push(a);
+            }
+        }
+        let is_gateway = |node: &Node| matches!(node.kind, NodeKind::Gateway(_));
+        Self {
+            forwards: nodes.iter().map(is_gateway).collect(),
+            next,
+            found: BTreeMap::new(),
+            budget: SEARCH_STEPS,
+        }
+    }
+
+    /// Do packets get from the one node to the other? Taken for granted once the budget is used up.
+    fn leads(&mut self, from: usize, to: usize) -> bool {
+        if !self.found.contains_key(&from) {
+            if self.budget == 0 {
+                return true;
+            }
+            let reached = self.search(from);
+            self.found.insert(from, reached);
+        }
+        self.found[&from][to]
+    }
+
+    fn search(&mut self, from: usize) -> Vec<bool> {
+        let mut reached = vec![false; self.next.len()];
+        reached[from] = true;
+        let mut waiting = vec![from];
+        let mut steps = self.next.len();
+        while let Some(node) = waiting.pop() {
+            steps += self.next[node].len();
+            for &next in &self.next[node] {
+                if !reached[next] {
+                    reached[next] = true;
+                    if self.forwards[next] {
+                        waiting.push(next);
+                    }
+                }
+            }
+        }
+        self.budget = self.budget.saturating_sub(steps);
+        reached
     }
 }
 

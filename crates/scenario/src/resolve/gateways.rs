@@ -11,8 +11,10 @@ use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::gateway::{Gateway, Processing, SplitGateway, TrafficClass};
 use crate::quantity::{Buffer, Length, PortRange, QueueLimit, Size};
-use crate::schema::{ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp, TcpFile};
-use crate::{CustomControls, Link, Way};
+use crate::schema::{
+    ClassFile, Close, GatewayFile, GatewayKind, IpName, ProcessingFile, SetUp, TcpFile,
+};
+use crate::{CustomControls, Link};
 
 /// RFC 5382, requirement 5
 pub(super) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
@@ -32,6 +34,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) link_names: &'a Directory<'a>,
     pub(super) links: &'a [Link],
     pub(super) custom: &'a CustomControls,
+    pub(super) ip: IpName,
 }
 
 /// The gateway of this name, which is the node with this index.
@@ -70,6 +73,7 @@ fn split(
         send_buffer: Buffer::Of(Size(buffer)),
         receive_buffer: Buffer::Of(Size(buffer)),
         nagle: false,
+        ip: around.ip,
     };
     let settings = |key: &str, table: &Option<TcpFile>| {
         let table = table.clone().unwrap_or_default();
@@ -141,12 +145,9 @@ pub(super) fn facing(
 
 /// Twice what the link holds: so much is under way while as much is still to be confirmed.
 pub(super) fn buffer(link: &Link) -> Bytes {
-    let rate = Way::ALL
-        .iter()
-        .map(|way| link.direction(*way).rate)
-        .max_by_key(|rate| rate.bits_per_second())
-        .unwrap_or(link.forward.rate);
-    let product = rate.bytes_in(link.forward.delay + link.backward.delay);
+    let rates = link.directions().map(|(_, direction)| direction.rate);
+    let rate = rates.max().unwrap_or(link.forward.rate);
+    let product = rate.bytes_in(link.round_trip());
     let twice = product.get().saturating_mul(2);
     Bytes::new(twice.clamp(LEAST_BUFFER, MOST_BUFFER))
 }

@@ -97,6 +97,7 @@ pub(super) fn resolve(
                     send_buffer: Buffer::Of(Size(buffer)),
                     receive_buffer: Buffer::Of(Size(buffer)),
                     nagle: false,
+                    ip: around.ip,
                 };
                 let keys = ["gateways", name, "tcp"];
                 Some(tcp::resolve(keys, file, defaults, around.custom)?)

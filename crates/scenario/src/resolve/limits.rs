@@ -25,6 +25,11 @@ pub const MAX_TAKEN_RECORDS: u64 = 1_000_000_000;
 /// Most listed packets of all link directions together.
 pub const MAX_LOST_PACKETS: usize = 1_000_000;
 
+/// Longest trace file: 64 MiB.
+pub const MAX_TRACE_BYTES: u64 = 64 << 20;
+/// All trace files together, each read once: 256 MiB.
+pub const MAX_TRACES_BYTES: u64 = 256 << 20;
+
 pub(super) fn check(
     nodes: &Directory<'_>,
     links: &Directory<'_>,

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use bentpipe_link::BurstSettings;
+use bentpipe_link::{BurstSettings, Changes, RateCourse};
 use bentpipe_types::{BitRate, Span};
 
 use super::acks;
+use super::changes::Framed;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::MAX_LOST_PACKETS;
 use super::queue;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Delay, Mtu, Probability, Redundancy};
+use crate::quantity::{Mtu, Probability, Redundancy};
 use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
 };
+use crate::traces::Files;
 use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
 
 /// How many links each table makes.
@@ -64,7 +66,12 @@ fn ends_of(
 }
 
 /// The links in the order of the file.
-pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<Vec<Link>, Fault> {
+pub(super) fn resolve(
+    links: &Named<LinkFile>,
+    nodes: &Directory<'_>,
+    files: &Files,
+    duration: Span,
+) -> Result<Vec<Link>, Fault> {
     let mut resolved = Vec::new();
     let mut lost_packets = 0_usize;
     for (name, link) in links.iter() {
@@ -77,10 +84,15 @@ pub(super) fn resolve(links: &Named<LinkFile>, nodes: &Directory<'_>) -> Result<
             let message = "has no effect: the link has no mtu".to_owned();
             return Err(fault(&["links", name, "fragment"], message));
         }
-        let table = LinkTable { name, link };
+        let table = LinkTable {
+            name,
+            link,
+            files,
+            duration,
+        };
         table.refuse_what_has_no_effect()?;
-        let [forward, backward] = table.directions()?;
-        for direction in [&forward, &backward] {
+        let (forward, backward) = table.directions()?;
+        for direction in std::iter::once(&forward).chain(&backward) {
             let listed = direction.errors.lost_packets.len().saturating_mul(made);
             lost_packets = lost_packets.saturating_add(listed);
         }
@@ -119,13 +131,15 @@ fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
     }
 }
 
-struct LinkTable<'a> {
+pub(super) struct LinkTable<'a> {
     name: &'a str,
-    link: &'a LinkFile,
+    pub(super) link: &'a LinkFile,
+    files: &'a Files,
+    duration: Span,
 }
 
 impl<'a> LinkTable<'a> {
-    fn own(&self, way: Way) -> Option<&'a DirectionFile> {
+    pub(super) fn own(&self, way: Way) -> Option<&'a DirectionFile> {
         match way {
             Way::Forward => self.link.forward.as_ref(),
             Way::Return => self.link.backward.as_ref(),
@@ -133,7 +147,7 @@ impl<'a> LinkTable<'a> {
     }
 
     /// The path of a direction's key: in the direction's table if it is there, else in the link's.
-    fn path(&self, way: Way, in_direction: bool, keys: &[&str]) -> Vec<Segment> {
+    pub(super) fn path(&self, way: Way, in_direction: bool, keys: &[&str]) -> Vec<Segment> {
         let mut full = vec!["links", self.name];
         if in_direction {
             full.push(way.name());
@@ -142,37 +156,70 @@ impl<'a> LinkTable<'a> {
         path(&full)
     }
 
-    fn directions(&self) -> Result<[Direction; 2], Fault> {
-        let ways = [Way::Forward, Way::Return];
-        let delays = [self.delay(Way::Forward)?, self.delay(Way::Return)?];
-        let round_trip = delays[0] + delays[1];
-        let make = |index: usize| -> Result<Direction, Fault> {
-            let way = ways[index];
-            let rate = self.rate(way)?;
-            let own = self.own(way);
-            let own_queue = own.and_then(|own| own.queue);
-            let queue = queue::resolve(own_queue.or(self.link.queue), rate, round_trip).map_err(
-                |(key, message)| {
-                    Fault::new(
-                        self.path(way, own_queue.is_some(), &["queue", key]),
-                        message,
-                    )
-                },
-            )?;
-            let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
-            let (acks, tunnel) = self.acks(way, queue.kind())?;
-            Ok(Direction {
-                rate,
-                delay: delays[index],
-                queue,
-                errors: self.errors(way)?,
-                redundancy: redundancy.unwrap_or(Redundancy::NONE),
-                acks,
-                compression: self.compression(way, tunnel)?,
-                tunnel,
-            })
+    fn directions(&self) -> Result<(Direction, Option<Direction>), Fault> {
+        let there = self.parts(Way::Forward)?;
+        if self.link.one_way {
+            if self.link.backward.is_some() {
+                let path = path(&["links", self.name, "return"]);
+                return Err(Fault::new(path, "has no effect: the link is one_way"));
+            }
+            let round_trip = there.delay + there.delay;
+            return Ok((self.direction(Way::Forward, there, round_trip)?, None));
+        }
+        let back = self.parts(Way::Return)?;
+        let round_trip = there.delay + back.delay;
+        let forward = self.direction(Way::Forward, there, round_trip)?;
+        let backward = self.direction(Way::Return, back, round_trip)?;
+        Ok((forward, Some(backward)))
+    }
+
+    /// What the rest of a direction depends on.
+    fn parts(&self, way: Way) -> Result<Parts, Fault> {
+        let own_queue = self.own(way).and_then(|own| own.queue);
+        let kind = own_queue.or(self.link.queue).map(|queue| queue.kind);
+        let (acks, tunnel) = self.acks(way, kind.unwrap_or(QueueKind::DropTail))?;
+        let compression = self.compression(way, tunnel)?;
+        let fragments = self.link.fragment == Some(true);
+        let framing = self
+            .link
+            .framing
+            .is_some_and(|framing| framing != LinkFraming::None);
+        let framed = Framed {
+            keeps_order: tunnel || compression != Compression::None || fragments || framing,
+            compacts: matches!(acks, Acks::Compaction { .. }),
+            fragments,
         };
-        Ok([make(0)?, make(1)?])
+        let changes = self.changes(way, self.files, &framed)?;
+        Ok(Parts {
+            rate: self.rate(way, changes.as_ref())?,
+            delay: self.delay(way, changes.as_ref())?,
+            acks,
+            tunnel,
+            compression,
+            changes: changes.map(Arc::new),
+        })
+    }
+
+    fn direction(&self, way: Way, parts: Parts, round_trip: Span) -> Result<Direction, Fault> {
+        let own = self.own(way);
+        let own_queue = own.and_then(|own| own.queue);
+        let file = own_queue.or(self.link.queue);
+        let queue = queue::resolve(file, parts.rate, round_trip).map_err(|(key, message)| {
+            let path = self.path(way, own_queue.is_some(), &["queue", key]);
+            Fault::new(path, message)
+        })?;
+        let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
+        Ok(Direction {
+            rate: parts.rate,
+            delay: parts.delay,
+            queue,
+            errors: self.errors(way)?,
+            redundancy: redundancy.unwrap_or(Redundancy::NONE),
+            acks: parts.acks,
+            compression: parts.compression,
+            tunnel: parts.tunnel,
+            changes: parts.changes,
+        })
     }
 
     /// Where a key is missed: in the direction, if the other one has it, or there is a table for this
@@ -193,26 +240,48 @@ impl<'a> LinkTable<'a> {
         Fault::new(self.path(way, here, &[key]), message)
     }
 
-    fn rate(&self, way: Way) -> Result<BitRate, Fault> {
-        let own = self.own(way);
-        match own.and_then(|own| own.rate).or(self.link.rate) {
-            Some(rate) => Ok(rate.0),
-            None => {
-                let expected = r#"a rate such as "10 Mbit/s""#;
-                Err(self.missing(way, "rate", |other| other.rate.is_some(), expected))
+    /// The rate; where only a trace has one, its average over the run.
+    fn rate(&self, way: Way, changes: Option<&Changes>) -> Result<BitRate, Fault> {
+        let own = self.own(way).and_then(|own| own.rate);
+        let given = own.or(self.link.rate).map(|rate| rate.0);
+        let always = match changes.map(|changes| &changes.rate) {
+            Some(RateCourse::Opportunities(opportunities)) => {
+                if given.is_some() {
+                    let message = "has no effect: the trace says when what may go";
+                    return Err(Fault::new(
+                        self.path(way, own.is_some(), &["rate"]),
+                        message,
+                    ));
+                }
+                Some(opportunities.mean_rate())
             }
-        }
+            Some(RateCourse::Steps(profile)) if profile.steps()[0].0 == Span::ZERO => {
+                Some(profile.mean(self.duration, 0, |rate| rate as f64))
+            }
+            _ => None,
+        };
+        let average = |rate: f64| BitRate::new((rate + 0.5).max(1.0) as u64);
+        given.or(always.and_then(average)).ok_or_else(|| {
+            let expected = r#"a rate such as "10 Mbit/s""#;
+            self.missing(way, "rate", |other| other.rate.is_some(), expected)
+        })
     }
 
-    fn delay(&self, way: Way) -> Result<Span, Fault> {
-        let own = self.own(way);
-        match own.and_then(|own| own.delay).or(self.link.delay) {
-            Some(Delay(delay)) => Ok(delay),
-            None => {
-                let expected = r#"a length of time such as "250 ms""#;
-                Err(self.missing(way, "delay", |other| other.delay.is_some(), expected))
-            }
-        }
+    /// The delay; where only a trace has one, its average over the run.
+    fn delay(&self, way: Way, changes: Option<&Changes>) -> Result<Span, Fault> {
+        let own = self.own(way).and_then(|own| own.delay);
+        let given = own.or(self.link.delay).map(|delay| delay.0);
+        let always = changes
+            .and_then(|changes| changes.delay.as_ref())
+            .filter(|profile| profile.steps()[0].0 == Span::ZERO)
+            .map(|profile| {
+                let mean = profile.mean(self.duration, Span::ZERO, Span::as_secs_f64);
+                Span::from_secs_f64(mean)
+            });
+        given.or(always).ok_or_else(|| {
+            let expected = r#"a length of time such as "250 ms""#;
+            self.missing(way, "delay", |other| other.delay.is_some(), expected)
+        })
     }
 
     /// What is done about acknowledgments, and whether there is a tunnel.
@@ -305,7 +374,16 @@ impl<'a> LinkTable<'a> {
             redundancy,
             acks,
             compression,
-            tunnel
+            tunnel,
+            schedule,
+            schedule_every,
+            traces,
+            outages,
+            fading,
+            duplication,
+            corruption,
+            reordering,
+            in_order
         ];
         match overruled.iter().find(|(_, overruled)| *overruled) {
             Some((key, _)) => Err(fault(
@@ -315,6 +393,16 @@ impl<'a> LinkTable<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// What a direction is made of, before its queue is known.
+struct Parts {
+    rate: BitRate,
+    delay: Span,
+    acks: Acks,
+    tunnel: bool,
+    compression: Compression,
+    changes: Option<Arc<Changes>>,
 }
 
 fn random_errors(file: &ErrorsFile) -> Result<RandomErrors, (&'static str, String)> {

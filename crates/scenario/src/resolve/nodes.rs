@@ -45,7 +45,10 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
         let tcp = Arc::new(tcp::resolve(
             ["hosts", name, "tcp"],
             &host.tcp,
-            tcp::OF_A_HOST,
+            tcp::Defaults {
+                ip: file.ip,
+                ..tcp::OF_A_HOST
+            },
             around.custom,
         )?);
         let count = count_of(name, host)?;

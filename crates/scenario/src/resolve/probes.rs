@@ -13,12 +13,13 @@ use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
 use crate::schema::hints::list;
 use crate::suggest::suggest;
-use crate::{FlowSeries, Gateway, LinkSeries, Node, NodeKind, Probe, Probes, Series, Way};
+use crate::{FlowSeries, Gateway, Link, LinkSeries, Node, NodeKind, Probe, Probes, Series, Way};
 
 /// Whom a series may be of.
 pub(super) struct Owners<'a> {
     pub(super) flows: &'a Directory<'a>,
     pub(super) links: &'a Directory<'a>,
+    pub(super) made_links: &'a [Link],
     pub(super) node_names: &'a Directory<'a>,
     pub(super) nodes: &'a [Node],
 }
@@ -40,6 +41,11 @@ pub(super) fn resolve(
             Ok(found) => found,
             Err(message) => return refuse(message),
         };
+        if let Rest::Link(way, _) = rest
+            && owners.made_links[members.first].direction(way).is_none()
+        {
+            return refuse(format!("{} has no {way}: it is one_way", quoted(owner)));
+        }
         if series.len().saturating_add(members.len()) > MAX_SERIES {
             return refuse(format!("expected at most {MAX_SERIES} series"));
         }

@@ -8,7 +8,7 @@ use crate::document::Fault;
 use crate::quantity::{Buffer, QuickAcks, Size};
 use crate::schema::hints;
 use crate::schema::{
-    CongestionControl, CongestionControlName, KeepAliveFile, MemoryFile, Profile, Recovery,
+    CongestionControl, CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile, Recovery,
     SlowStart, TcpFile,
 };
 use crate::{CustomControls, TcpSettings};
@@ -31,6 +31,8 @@ const LEAST_MEMORY: u64 = 2304;
 const MOST_TIMES: u32 = 1_000;
 /// A shorter retransmission timeout is no timeout but a storm.
 const SHORTEST_RTO: Span = Span::from_millis(1);
+/// Bytes that a header of IPv6 has more than one of IPv4.
+const LONGER_V6: u64 = 20;
 /// Hybla's RTT0.
 const REFERENCE_RTT: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
 
@@ -40,6 +42,7 @@ pub(super) struct Defaults {
     pub(super) send_buffer: Buffer,
     pub(super) receive_buffer: Buffer,
     pub(super) nagle: bool,
+    pub(super) ip: IpName,
 }
 
 /// A host's: Linux's.
@@ -47,6 +50,7 @@ pub(super) const OF_A_HOST: Defaults = Defaults {
     send_buffer: Buffer::Auto,
     receive_buffer: Buffer::Auto,
     nagle: true,
+    ip: IpName::V4,
 };
 
 /// `table` is where the file has it: `hosts`, a name, `tcp`.
@@ -74,7 +78,12 @@ pub(super) fn resolve(
         let known: Vec<_> = known.chain(custom.names()).collect();
         return refuse("congestion_control", hints::unknown_word(name, &known));
     }
-    let default_mss = ETHERNET_MSS - if file.timestamps { TIMESTAMPS } else { 0 };
+    let longer = match defaults.ip {
+        IpName::V4 => 0,
+        IpName::V6 => LONGER_V6,
+    };
+    let options = if file.timestamps { TIMESTAMPS } else { 0 };
+    let default_mss = ETHERNET_MSS - options - longer;
     let mss = file.mss.unwrap_or(Size(Bytes::new(default_mss)));
     if !(MSS.0..=MSS.1).contains(&mss.0.get()) {
         let message = format!(r#"expected "{} B" to "{} B", got "{mss}""#, MSS.0, MSS.1);

@@ -15,8 +15,8 @@ use bentpipe_types::{Agent, Bytes, IpVersion, RandomStream, Span, Time};
 use super::{RunError, congestion, direction, gateway};
 use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
 use crate::schema::{
-    CongestionAvoidance, Ecn, IdleRestart, NewReno, PathMtuDiscovery, Profile, Recovery, RtoFrom,
-    RtoRule, SlowStart,
+    CongestionAvoidance, Ecn, IdleRestart, IpName, NewReno, PathMtuDiscovery, Profile, Recovery,
+    RtoFrom, RtoRule, SlowStart,
 };
 use crate::{
     App, CustomControls, FlowSeries, Gateway, Link, LinkSeries, NodeKind, Scenario, Series,
@@ -53,7 +53,7 @@ pub(super) fn network(
     let mut ports = Vec::with_capacity(scenario.links.len());
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);
-        let way = |way: Way| Some(direction::settings(scenario, link, way, seed));
+        let way = |way: Way| direction::settings(scenario, link, way, seed);
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
         let [first_port, second_port] = builder.link(
             first,
@@ -126,7 +126,7 @@ pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
 
 fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
     let config = match scenario.tcp_of(node) {
-        Some(tcp) => config(tcp, congestion::kind(tcp, custom)?),
+        Some(tcp) => config(tcp, scenario.ip, congestion::kind(tcp, custom)?),
         None => Config::default(),
     };
     let links = (scenario.links.iter()).filter(|link| link.between.contains(&node));
@@ -147,7 +147,11 @@ pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
     }
 }
 
-pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKind) -> Config {
+pub(super) fn config(
+    tcp: &TcpSettings,
+    ip: IpName,
+    congestion_control: CongestionControlKind,
+) -> Config {
     Config {
         mss: u16::try_from(tcp.mss.get()).unwrap_or(u16::MAX),
         initial_window: tcp.initial_window,
@@ -235,7 +239,10 @@ pub(super) fn config(tcp: &TcpSettings, congestion_control: CongestionControlKin
             IdleRestart::Decay => TcpIdleRestart::Decay,
         },
         time_wait: tcp.time_wait,
-        ip_version: IpVersion::V4,
+        ip_version: match ip {
+            IpName::V4 => IpVersion::V4,
+            IpName::V6 => IpVersion::V6,
+        },
         user_timeout: None,
         keep_alive: tcp.keep_alive.map(|keep_alive| KeepAlive {
             idle: keep_alive.idle.0,
@@ -274,7 +281,7 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
             .iter()
             .map(|probe| Probe {
                 name: probe.name.clone(),
-                target: target(probe.of),
+                target: target(scenario, probe.of),
             })
             .collect();
         if default_probes {
@@ -362,11 +369,14 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         .enumerate()
         .take(DEFAULT_PROBES_OF)
         .flat_map(|(index, link)| {
-            let directions = Way::ALL.iter().enumerate();
-            directions.flat_map(move |(way_index, way)| {
+            let numbered = Way::ALL.iter().filter_map(move |way| {
+                let number = scenario.direction_index(index, *way)?;
+                Some((number, way))
+            });
+            numbered.flat_map(move |(number, way)| {
                 link_quantities().map(move |(quantity, name)| Probe {
                     name: format!("{}.{way}.{name}", link.name),
-                    target: ProbeTarget::Direction(2 * index + way_index, quantity),
+                    target: ProbeTarget::Direction(number, quantity),
                 })
             })
         });
@@ -390,8 +400,8 @@ fn name_of(quantity: FlowQuantity) -> &'static str {
         .map_or("", |(_, name, _)| name)
 }
 
-/// What a series looks at. A link's two directions are numbered one after the other.
-fn target(series: Series) -> ProbeTarget {
+/// What a series looks at.
+fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
     match series {
         Series::Flow(flow, series) => ProbeTarget::Flow(
             flow,
@@ -413,7 +423,8 @@ fn target(series: Series) -> ProbeTarget {
         ),
         Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
         Series::Link(link, way, series) => ProbeTarget::Direction(
-            2 * link + usize::from(way == Way::Return),
+            // Of a direction that is not there nothing is recorded: the file is refused.
+            scenario.direction_index(link, way).unwrap_or(usize::MAX),
             match series {
                 LinkSeries::Queue => LinkQuantity::Queue,
                 LinkSeries::QueueMax => LinkQuantity::QueueMax,

@@ -2,7 +2,7 @@
 
 use bentpipe_link::{
     DropTail, EarlyRandomDrop, EarlyRandomDropSettings, Ends, ErrorModel, Fair, FairSettings,
-    FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings,
+    FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings, Streams,
 };
 use bentpipe_middlebox::ack::{
     self, AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Reconstructor,
@@ -26,22 +26,29 @@ use crate::{
 /// been idle longest.
 const FLOWS: usize = 4096;
 
-pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) -> Settings {
-    let direction = link.direction(way);
+/// What the engine makes a link's direction of; `None` where the link has none that way.
+pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) -> Option<Settings> {
+    let direction = link.direction(way)?;
     let name = format!("{}.{way}", link.name);
     let [from, to] = match way {
         Way::Forward => link.between,
         Way::Return => [link.between[1], link.between[0]],
     };
-    Settings {
+    Some(Settings {
         rate: direction.rate,
         delay: direction.delay,
         queue: queueing(direction, &name, seed),
         errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
-        changes: None,
-        ends: ends(scenario, link, way, from, to),
-    }
+        ends: ends(scenario, link, direction, from, to),
+        changes: direction.changes.as_ref().map(|changes| {
+            let streams = Streams {
+                seed,
+                component: name,
+            };
+            (changes.as_ref().clone(), streams)
+        }),
+    })
 }
 
 /// A node's address in the engine is its index.
@@ -50,8 +57,7 @@ fn address(node: usize) -> Address {
 }
 
 /// What stands at the ends of a direction between these two nodes.
-fn ends(scenario: &Scenario, link: &Link, way: Way, from: usize, to: usize) -> Ends {
-    let direction = link.direction(way);
+fn ends(scenario: &Scenario, link: &Link, direction: &Direction, from: usize, to: usize) -> Ends {
     let mut ends = Ends::default();
     let entry = direction.tunnel.then(|| {
         TunnelEntry::new(Tunnel {
@@ -247,9 +253,6 @@ fn limit(limit: QueueLimit) -> Limit {
 
 /// Every direction's queue, in the order in which the network numbers them.
 pub(super) fn queues(scenario: &Scenario) -> Vec<Queue> {
-    let both = scenario
-        .links
-        .iter()
-        .flat_map(|link| [&link.forward, &link.backward]);
-    both.map(|direction| direction.queue).collect()
+    let all = scenario.links.iter().flat_map(Link::directions);
+    all.map(|(_, direction)| direction.queue).collect()
 }

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
 use super::words::words;
-use super::{AcksFile, Compression, QueueFile};
-use crate::quantity::{Delay, Mtu, Probability, Rate, Redundancy};
+use super::{
+    AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile, TraceFile,
+};
+use crate::quantity::{Delay, Length, Mtu, Probability, Rate, Redundancy};
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.
@@ -17,10 +19,14 @@ use crate::quantity::{Delay, Mtu, Probability, Rate, Redundancy};
 pub struct LinkFile {
     /// The two nodes it joins. Forward is from the first to the second.
     pub between: Between,
-    /// Rate of the transmitter in bit/s, IP headers included. Required here or in each direction.
+    /// There is only the forward direction: what goes back takes another way. Default: false.
+    #[serde(default)]
+    pub one_way: bool,
+    /// Rate of the transmitter in bit/s, IP headers included. Required here or in each direction, unless
+    /// `schedule` or `traces` have it from the start.
     pub rate: Option<Rate>,
     /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required
-    /// here or in each direction.
+    /// here or in each direction, unless `schedule` or `traces` have it from the start.
     pub delay: Option<Delay>,
     /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
     /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
@@ -48,6 +54,27 @@ pub struct LinkFile {
     /// Send all packets in an IP-in-IP tunnel from one end of the link to the other (RFC 2003): 20
     /// bytes more in each. Default: false; with compaction, true.
     pub tunnel: Option<bool>,
+    /// How rate, delay and losses change: steps, each with when it comes and what it changes. What no
+    /// step has changed yet is as the other keys have it.
+    pub schedule: Option<Vec<StepFile>>,
+    /// The schedule begins again that often. Default: its last step holds until the end.
+    pub schedule_every: Option<Length>,
+    /// Files that say how rate, delay and losses change: recordings and tables.
+    pub traces: Option<Vec<TraceFile>>,
+    /// When the link goes away, and what becomes of packets.
+    pub outages: Option<Vec<OutageFile>>,
+    /// A link that is clear or faded, by turns, at random.
+    pub fading: Option<FadingFile>,
+    /// Share of the packets that arrive twice.
+    pub duplication: Option<Probability>,
+    /// Share of the packets that arrive with a wrong checksum: their receiver counts them and throws them
+    /// away.
+    pub corruption: Option<Probability>,
+    /// Packets that come late, so that others overtake them.
+    pub reordering: Option<ReorderingFile>,
+    /// Whether a packet waits for those sent before it, where the delay has fallen meanwhile. Default:
+    /// true; false lets it overtake them.
+    pub in_order: Option<bool>,
     /// What the direction from the first node to the second has of its own.
     pub forward: Option<DirectionFile>,
     /// What the direction from the second node to the first has of its own.
@@ -87,6 +114,27 @@ pub struct DirectionFile {
     pub compression: Option<Compression>,
     /// Send all packets in an IP-in-IP tunnel (RFC 2003): 20 bytes more in each.
     pub tunnel: Option<bool>,
+    /// How rate, delay and losses change: steps, each with when it comes and what it changes. What no
+    /// step has changed yet is as the other keys have it.
+    pub schedule: Option<Vec<StepFile>>,
+    /// The schedule begins again that often. Default: its last step holds until the end.
+    pub schedule_every: Option<Length>,
+    /// Files that say how rate, delay and losses change: recordings and tables.
+    pub traces: Option<Vec<TraceFile>>,
+    /// When the link goes away, and what becomes of packets.
+    pub outages: Option<Vec<OutageFile>>,
+    /// A link that is clear or faded, by turns, at random.
+    pub fading: Option<FadingFile>,
+    /// Share of the packets that arrive twice.
+    pub duplication: Option<Probability>,
+    /// Share of the packets that arrive with a wrong checksum: their receiver counts them and throws them
+    /// away.
+    pub corruption: Option<Probability>,
+    /// Packets that come late, so that others overtake them.
+    pub reordering: Option<ReorderingFile>,
+    /// Whether a packet waits for those sent before it, where the delay has fallen meanwhile. Default:
+    /// true; false lets it overtake them.
+    pub in_order: Option<bool>,
 }
 
 /// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss

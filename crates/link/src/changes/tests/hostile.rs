@@ -70,7 +70,7 @@ prop_compose! {
     ) -> Changes {
         Changes {
             rate,
-            delay: delay.map(|(delay, ramps)| if ramps { delay.ramping() } else { delay }),
+            delay: delay.map(|(delay, ramps)| if ramps { Profile::ramps_through(delay.steps().to_vec(), delay.period()).expect("as it was") } else { delay }),
             losses: losses.map(|losses| {
                 let rates = losses.steps().iter().map(|(at, (packet, bit))| {
                     (*at, LossRates { packet: *packet, bit: *bit })

@@ -1,0 +1,374 @@
+//! How a direction changes with time.
+
+use bentpipe_link::{
+    Changes, FadingSettings, InFlight, LossRates, Outages, Profile, RateCourse, Sending,
+};
+use bentpipe_types::{Distribution, Span};
+
+use super::links::LinkTable;
+use crate::Way;
+use crate::document::{Fault, Segment};
+use crate::quantity::{Length, Probability, RandomLength};
+use crate::schema::{
+    FadingFile, InFlightName, OutageFile, SendingName, StepFile, TraceFile, TraceFormat,
+};
+use crate::traces::{CLOSEST_RATES, Files, Reading, Trace, Wrong};
+
+/// The shortest outage, and the shortest time between two.
+const SHORTEST_OUTAGE: Span = Span::from_millis(1);
+/// The shortest round of a schedule.
+const SHORTEST_ROUND: Span = Span::from_millis(1);
+/// The least that a random time of fading may be on average, in seconds.
+const SHORTEST_FADING: f64 = 1e-3;
+const MOST_OUTAGES: usize = 10_000;
+
+/// A key of a direction: what it says, and whether the direction has it of its own, or the link for
+/// both.
+pub(super) struct Key<T> {
+    pub(super) value: Option<T>,
+    pub(super) own: bool,
+}
+
+macro_rules! key {
+    ($table:expr, $way:expr, $key:ident) => {{
+        let own = $table.own($way).and_then(|own| own.$key.as_ref());
+        Key {
+            own: own.is_some(),
+            value: own.or($table.link.$key.as_ref()),
+        }
+    }};
+}
+
+/// What of a direction's other settings stands against some changes.
+pub(super) struct Framed {
+    /// Packets are to come out in the order in which they went in: for a compressor or a tunnel.
+    pub(super) keeps_order: bool,
+    /// Acknowledgments are compacted.
+    pub(super) compacts: bool,
+    /// Packets are cut, and put together again.
+    pub(super) fragments: bool,
+}
+
+impl LinkTable<'_> {
+    /// How the direction changes; `None` where it does not.
+    pub(super) fn changes(
+        &self,
+        way: Way,
+        files: &Files,
+        framed: &Framed,
+    ) -> Result<Option<Changes>, Fault> {
+        let mut changes = Changes::default();
+        let mut any = false;
+        let scheduled = self.schedule(way)?;
+        if let Some(trace) = scheduled {
+            any = true;
+            (changes.delay, changes.losses) = (trace.delay, trace.losses);
+            changes.rate = trace.rate.unwrap_or(RateCourse::Constant);
+        }
+        any |= self.traces(way, files, &mut changes)?;
+        let outages = key!(self, way, outages);
+        for (index, file) in outages.value.into_iter().flatten().enumerate() {
+            any = true;
+            if index >= MOST_OUTAGES {
+                let message = format!("expected at most {MOST_OUTAGES}: \"every\" repeats one");
+                return Err(Fault::new(
+                    self.path(way, outages.own, &["outages"]),
+                    message,
+                ));
+            }
+            let outage = outage(file).map_err(|(key, message)| {
+                let mut path = self.path(way, outages.own, &["outages"]);
+                path.extend([Segment::Index(index), Segment::Key(key.to_owned())]);
+                Fault::new(path, message)
+            })?;
+            changes.outages.push(outage);
+        }
+        let fades = key!(self, way, fading);
+        if let Some(file) = fades.value {
+            any = true;
+            let wrong = |(key, message): (&str, String)| {
+                Fault::new(self.path(way, fades.own, &["fading", key]), message)
+            };
+            changes.fading = Some(fading(file).map_err(wrong)?);
+            if file.rate.is_some() && matches!(changes.rate, RateCourse::Opportunities(_)) {
+                let message = "has no effect: the trace says when what may go".to_owned();
+                return Err(wrong(("rate", message)));
+            }
+        }
+        any |= self.mishaps(way, framed, &mut changes)?;
+        Ok(any.then_some(changes))
+    }
+
+    /// What happens to packets one by one, and whether they keep their order.
+    fn mishaps(&self, way: Way, framed: &Framed, changes: &mut Changes) -> Result<bool, Fault> {
+        let mut any = false;
+        let share = |probability: &Probability| probability.get();
+        let duplication = key!(self, way, duplication);
+        let corruption = key!(self, way, corruption);
+        changes.duplication = duplication.value.map_or(0.0, share);
+        changes.corruption = corruption.value.map_or(0.0, share);
+        any |= duplication.value.is_some() || corruption.value.is_some();
+        if changes.corruption > 0.0 && framed.compacts {
+            let message = "expected none where acknowledgments are compacted: those are no IP packets, and have no checksum";
+            return Err(Fault::new(
+                self.path(way, corruption.own, &["corruption"]),
+                message,
+            ));
+        }
+        let fragments = "expected none where packets are cut into fragments: their receiver sees whole ones only";
+        for (key, of) in [("duplication", &duplication), ("corruption", &corruption)] {
+            if framed.fragments && of.value.is_some_and(|share| share.get() > 0.0) {
+                return Err(Fault::new(self.path(way, of.own, &[key]), fragments));
+            }
+        }
+        let in_order = "compression, framings, fragments and tunnels need packets in the order in which they were sent";
+        let reordering = key!(self, way, reordering);
+        if let Some(file) = reordering.value {
+            any = true;
+            if framed.keeps_order {
+                let path = self.path(way, reordering.own, &["reordering"]);
+                return Err(Fault::new(path, format!("expected none: {in_order}")));
+            }
+            changes.reordering = Some((file.probability.get(), file.late_by.0));
+        }
+        let order = key!(self, way, in_order);
+        if order.value == Some(&false) {
+            let wrong = |message: &str| {
+                Err(Fault::new(
+                    self.path(way, order.own, &["in_order"]),
+                    message,
+                ))
+            };
+            let holds = |outages: &Outages| outages.in_flight == InFlight::Held;
+            if changes.delay.is_none() && !changes.outages.iter().any(holds) {
+                return wrong("has no effect: the delay does not change");
+            }
+            if framed.keeps_order {
+                return wrong(&format!("expected true: {in_order}"));
+            }
+            changes.keeps_order = false;
+        }
+        Ok(any)
+    }
+
+    fn schedule(&self, way: Way) -> Result<Option<Trace>, Fault> {
+        let schedule = key!(self, way, schedule);
+        let every = key!(self, way, schedule_every);
+        let Some(steps) = schedule.value else {
+            if every.value.is_some() {
+                let path = self.path(way, every.own, &["schedule_every"]);
+                return Err(Fault::new(path, "has no effect: there is no schedule"));
+            }
+            return Ok(None);
+        };
+        let at = |index: usize, key: &str| {
+            let mut path = self.path(way, schedule.own, &["schedule"]);
+            path.extend([Segment::Index(index), Segment::Key(key.to_owned())]);
+            path
+        };
+        if steps.is_empty() {
+            let path = self.path(way, schedule.own, &["schedule"]);
+            let message = r#"expected steps such as { at = "15 s", rate = "5 Mbit/s" }, got none"#;
+            return Err(Fault::new(path, message));
+        }
+        for (index, step) in steps.iter().enumerate() {
+            if step.says_nothing() {
+                let message = "expected what changes beside it: rate, delay, packet_loss_rate or bit_error_rate";
+                return Err(Fault::new(at(index, "at"), message));
+            }
+            let earliest = (index > 0).then(|| steps[index - 1].at.0 + CLOSEST_RATES);
+            if earliest.is_some_and(|earliest| step.at.0 < earliest) {
+                let message = format!(
+                    r#"expected 100 us or more after "{}", where the step before it is, got "{}""#,
+                    steps[index - 1].at,
+                    step.at
+                );
+                return Err(Fault::new(at(index, "at"), message));
+            }
+        }
+        let round = every.value.map(|Length(round)| *round);
+        let last = steps.last().map_or(Span::ZERO, |step| step.at.0);
+        if round.is_some_and(|round| round < SHORTEST_ROUND.max(last + CLOSEST_RATES)) {
+            let message = format!(
+                r#"expected 1 ms or more, and 100 us or more after the last step, at "{}""#,
+                Length(last)
+            );
+            return Err(Fault::new(
+                self.path(way, every.own, &["schedule_every"]),
+                message,
+            ));
+        }
+        Ok(Some(of_steps(steps, round)))
+    }
+
+    /// Takes what files say. Returns whether there are any.
+    fn traces(&self, way: Way, files: &Files, changes: &mut Changes) -> Result<bool, Fault> {
+        let traces = key!(self, way, traces);
+        let Some(list) = traces.value else {
+            return Ok(false);
+        };
+        for (index, file) in list.iter().enumerate() {
+            let at = |key: &str| {
+                let mut path = self.path(way, traces.own, &["traces"]);
+                path.extend([Segment::Index(index), Segment::Key(key.to_owned())]);
+                path
+            };
+            let reading = reading(file).map_err(|(key, message)| Fault::new(at(key), message))?;
+            let trace = files
+                .trace(&file.file, reading)
+                .map_err(|(name, wrong)| Fault::new(at("file"), said_of(&name, &wrong)))?;
+            let twice = |what: &str| {
+                let message = format!(
+                    "the {what} is given twice: expected it here, or in the schedule or another file"
+                );
+                Err(Fault::new(at("file"), message))
+            };
+            if let Some(rate) = trace.rate {
+                if !matches!(changes.rate, RateCourse::Constant) {
+                    return twice("rate");
+                }
+                changes.rate = rate;
+            }
+            if trace.delay.is_some() && changes.delay.is_some() {
+                return twice("delay");
+            }
+            if trace.losses.is_some() && changes.losses.is_some() {
+                return twice("loss rate");
+            }
+            changes.delay = changes.delay.take().or(trace.delay);
+            changes.losses = changes.losses.take().or(trace.losses);
+        }
+        Ok(!list.is_empty())
+    }
+}
+
+/// `name:line: message`.
+fn said_of(name: &str, wrong: &Wrong) -> String {
+    match wrong.line {
+        Some(line) => format!("{name}:{line}: {}", wrong.message),
+        None => format!("{name}: {}", wrong.message),
+    }
+}
+
+fn reading(file: &TraceFile) -> Result<Reading, (&'static str, String)> {
+    let extension = file.file.rsplit_once('.').map(|(_, extension)| extension);
+    let guess = match (file.column, extension) {
+        (Some(_), _) => Some(TraceFormat::Irtt),
+        (None, Some("csv" | "CSV")) => Some(TraceFormat::Csv),
+        _ => None,
+    };
+    let Some(format) = file.format.or(guess) else {
+        let words: Vec<&str> = TraceFormat::ALL
+            .iter()
+            .map(|format| format.name())
+            .collect();
+        let expected = crate::schema::hints::one_of(&words);
+        return Err(("format", format!("missing; expected {expected}")));
+    };
+    if file.column.is_some() && format != TraceFormat::Irtt {
+        let message = format!("has no effect: \"{format}\" has no columns to choose from");
+        return Err(("column", message));
+    }
+    let every = file.every.map(|Length(every)| every);
+    if every.is_some() && format != TraceFormat::Csv {
+        let message = format!("has no effect: \"{format}\" begins again at its end");
+        return Err(("every", message));
+    }
+    if every.is_some_and(|every| every < SHORTEST_ROUND) {
+        return Err(("every", "expected 1 ms or more".to_owned()));
+    }
+    Ok(Reading {
+        format,
+        column: file.column,
+        every,
+    })
+}
+
+impl StepFile {
+    fn says_nothing(&self) -> bool {
+        self.rate.is_none()
+            && self.delay.is_none()
+            && self.packet_loss_rate.is_none()
+            && self.bit_error_rate.is_none()
+    }
+}
+
+/// A profile of each quantity that steps speak of: they are in order.
+fn of_steps(steps: &[StepFile], every: Option<Span>) -> Trace {
+    let mut rate = Vec::new();
+    let mut delay = Vec::new();
+    let mut losses: Vec<(Span, LossRates)> = Vec::new();
+    for step in steps {
+        let at = step.at.0;
+        rate.extend(step.rate.map(|rate| (at, rate.0)));
+        delay.extend(step.delay.map(|delay| (at, delay.0)));
+        let mut rates = losses
+            .last()
+            .map_or_else(LossRates::default, |(_, rates)| *rates);
+        if let Some(packet) = step.packet_loss_rate {
+            rates.packet = packet.get();
+        }
+        if let Some(bit) = step.bit_error_rate {
+            rates.bit = bit.get();
+        }
+        if step.packet_loss_rate.is_some() || step.bit_error_rate.is_some() {
+            losses.push((at, rates));
+        }
+    }
+    Trace {
+        rate: Profile::new(rate, every).map(RateCourse::Steps),
+        delay: Profile::new(delay, every),
+        losses: Profile::new(losses, every),
+    }
+}
+
+fn outage(file: &OutageFile) -> Result<Outages, (&'static str, String)> {
+    let Length(lasts) = file.lasts;
+    if lasts < SHORTEST_OUTAGE {
+        return Err(("lasts", "expected 1 ms or more".to_owned()));
+    }
+    if let Some(Length(every)) = file.every
+        && every < lasts + SHORTEST_OUTAGE
+    {
+        let message = format!(
+            r#"expected 1 ms or more above "{}", which it lasts, got "{}""#,
+            file.lasts,
+            Length(every)
+        );
+        return Err(("every", message));
+    }
+    Ok(Outages {
+        at: file.at.0,
+        lasts,
+        every: file.every.map(|Length(every)| every),
+        sending: match file.sending.unwrap_or(SendingName::Lost) {
+            SendingName::Lost => Sending::Lost,
+            SendingName::Held => Sending::Held,
+        },
+        in_flight: match file.in_flight.unwrap_or(InFlightName::Lost) {
+            InFlightName::Lost => InFlight::Lost,
+            InFlightName::Held => InFlight::Held,
+            InFlightName::Arrive => InFlight::Arrive,
+        },
+    })
+}
+
+fn fading(file: &FadingFile) -> Result<FadingSettings, (&'static str, String)> {
+    let mean = |key, length: RandomLength| -> Result<Distribution, (&'static str, String)> {
+        if length.0.mean() < SHORTEST_FADING {
+            return Err((key, "expected 1 ms or more on average".to_owned()));
+        }
+        Ok(length.0)
+    };
+    let share = |probability: Option<Probability>| probability.map(Probability::get);
+    let nothing_else = file.rate.is_none() && file.bit_error_rate.is_none();
+    Ok(FadingSettings {
+        clear: mean("clear", file.clear)?,
+        faded: mean("faded", file.faded)?,
+        rate: file.rate.map(|rate| rate.0),
+        losses: LossRates {
+            packet: share(file.packet_loss_rate).unwrap_or(if nothing_else { 1.0 } else { 0.0 }),
+            bit: share(file.bit_error_rate).unwrap_or(0.0),
+        },
+    })
+}

@@ -1,0 +1,255 @@
+//! Tables: names and units in the first line, then a line for each time at which something changes.
+//!
+//! "time (s), rate (Mbit/s), delay (ms), packet_loss_rate, bit_error_rate", in any order; the unit may
+//! also be in brackets or behind an underscore ("delay_ms"), and a loss rate may be in "%". Between the fields
+//! are commas, semicolons or tabs. An empty field leaves the value as it was; lines that begin with "#" say
+//! nothing.
+
+use bentpipe_link::{LossRates, Profile};
+use bentpipe_types::Span;
+
+use super::{Trace, Wrong, delay, lines, number, rates, step, time};
+use crate::error::quoted;
+use crate::suggest::suggest;
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Column {
+    Time,
+    Rate,
+    Delay,
+    PacketLoss,
+    BitError,
+}
+
+const NAMES: [(&str, Column); 5] = [
+    ("time", Column::Time),
+    ("rate", Column::Rate),
+    ("delay", Column::Delay),
+    ("packet_loss_rate", Column::PacketLoss),
+    ("bit_error_rate", Column::BitError),
+];
+
+/// What a unit is worth: in seconds, bit/s, milliseconds, one.
+const TIMES: [(&str, f64); 6] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("min", 60.0),
+    ("h", 3600.0),
+];
+const RATES: [(&str, f64); 8] = [
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+    ("bps", 1.0),
+    ("kbps", 1e3),
+    ("Mbps", 1e6),
+    ("Gbps", 1e9),
+];
+const DELAYS: [(&str, f64); 4] = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
+const SHARES: [(&str, f64); 2] = [("", 1.0), ("%", 0.01)];
+
+impl Column {
+    fn units(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Self::Time => &TIMES,
+            Self::Rate => &RATES,
+            Self::Delay => &DELAYS,
+            Self::PacketLoss | Self::BitError => &SHARES,
+        }
+    }
+}
+
+/// The fastest rate of a link.
+const FASTEST: f64 = 1e12;
+
+pub(super) fn parse(text: &str, every: Option<Span>) -> Result<Trace, Wrong> {
+    let mut rows = lines(text).filter(|(_, row)| !row.starts_with('#') && !row.trim().is_empty());
+    let Some((line, header)) = rows.next() else {
+        let message = r#"expected a first line such as "time (s), rate (Mbit/s), delay (ms)""#;
+        return Err(Wrong::file(message));
+    };
+    let separator = [',', ';', '\t']
+        .into_iter()
+        .find(|c| header.contains(*c))
+        .unwrap_or(',');
+    let columns =
+        (header.split(separator).map(|name| column(line, name))).collect::<Result<Vec<_>, _>>()?;
+    for (index, (kind, _)) in columns.iter().enumerate() {
+        if columns[..index].iter().any(|(other, _)| other == kind) {
+            let name = NAMES
+                .iter()
+                .find(|(_, other)| other == kind)
+                .map_or("", |(name, _)| name);
+            return Err(Wrong::new(
+                line,
+                format!("expected one column of {name}, got two"),
+            ));
+        }
+    }
+    if columns[..].iter().all(|(kind, _)| *kind != Column::Time) || columns.len() < 2 {
+        let message = r#"expected a column "time (s)" and one of what changes"#;
+        return Err(Wrong::new(line, message));
+    }
+    let mut steps = Steps::default();
+    let mut last = None;
+    let mut row = vec![None; columns.len()];
+    for (line, text) in rows {
+        let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
+        if fields.len() != columns.len() {
+            let message = format!("expected {} fields, got {}", columns.len(), fields.len());
+            return Err(Wrong::new(line, message));
+        }
+        let mut now = None;
+        for (place, (field, (kind, unit))) in fields.iter().zip(&columns).enumerate() {
+            row[place] = None;
+            if !field.is_empty() {
+                let value = number(line, field, "a number")? * unit;
+                row[place] = Some(value);
+                if *kind == Column::Time {
+                    now = Some(time(line, value)?);
+                }
+            }
+        }
+        let now = now.ok_or_else(|| Wrong::new(line, "expected a time, got nothing"))?;
+        if last.is_some_and(|last| now <= last) {
+            return Err(Wrong::new(
+                line,
+                "expected a time later than on the line before",
+            ));
+        }
+        last = Some(now);
+        for (value, (kind, _)) in row.iter().zip(&columns) {
+            if let Some(value) = value {
+                steps.take(line, now, *kind, *value)?;
+            }
+        }
+    }
+    steps.finish(every)
+}
+
+/// A column's name and unit.
+fn column(line: usize, header: &str) -> Result<(Column, f64), Wrong> {
+    let header = header.trim().trim_matches('"').trim();
+    let (name, unit) = match header.split_once(['(', '[']) {
+        Some((name, unit)) => (name.trim(), unit.trim_end_matches([')', ']']).trim()),
+        None => match NAMES.iter().find(|(name, _)| *name == header) {
+            Some((name, _)) => (*name, ""),
+            None => header.rsplit_once('_').unwrap_or((header, "")),
+        },
+    };
+    let Some((name, kind)) = NAMES
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+    else {
+        let known = NAMES.map(|(name, _)| name);
+        let hint = match suggest(name, known) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known: {}", known.join(", ")),
+        };
+        return Err(Wrong::new(
+            line,
+            format!("no column is called {}; {hint}", quoted(header)),
+        ));
+    };
+    let units = kind.units();
+    // mbps and Mbps are the same, as they are written in files; ms and Ms need not be told apart.
+    let found = units
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(unit));
+    let Some((_, worth)) = found else {
+        let known: Vec<&str> = units
+            .iter()
+            .map(|(unit, _)| *unit)
+            .filter(|unit| !unit.is_empty())
+            .collect();
+        let message = format!(
+            "expected a unit of {name} such as \"{name} ({})\", one of {}, got {}",
+            known[0],
+            known.join(", "),
+            quoted(header)
+        );
+        return Err(Wrong::new(line, message));
+    };
+    Ok((*kind, *worth))
+}
+
+#[derive(Default)]
+struct Steps {
+    rate: Vec<(Span, u64)>,
+    delay: Vec<(Span, Span)>,
+    losses: Vec<(Span, LossRates)>,
+}
+
+impl Steps {
+    fn take(&mut self, line: usize, now: Span, kind: Column, value: f64) -> Result<(), Wrong> {
+        let within = |most: f64, expected: &str| {
+            let fits = (0.0..=most).contains(&value);
+            fits.then_some(value)
+                .ok_or_else(|| Wrong::new(line, format!("expected {expected}, got {value}")))
+        };
+        match kind {
+            Column::Time => {}
+            Column::Rate => {
+                let rate = within(FASTEST, "a rate from 0 to 1000 Gbit/s")?;
+                step(&mut self.rate, now, (rate + 0.5) as u64);
+            }
+            Column::Delay => step(&mut self.delay, now, delay(line, value)?),
+            Column::PacketLoss | Column::BitError => {
+                let share = within(1.0, "a probability from 0 to 1")?;
+                let mut rates = self
+                    .losses
+                    .last()
+                    .map_or_else(LossRates::default, |(_, rates)| *rates);
+                // Both columns of one line make one step.
+                let same = self.losses.pop_if(|(at, _)| *at == now);
+                if kind == Column::PacketLoss {
+                    rates.packet = share;
+                } else {
+                    rates.bit = share;
+                }
+                if same.is_some() {
+                    self.losses.push((now, rates));
+                } else {
+                    step(&mut self.losses, now, rates);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, every: Option<Span>) -> Result<Trace, Wrong> {
+        let Self {
+            rate,
+            delay,
+            losses,
+        } = self;
+        if rate.is_empty() && delay.is_empty() && losses.is_empty() {
+            return Err(Wrong::file(
+                "expected a line with a time and what changes then, got none",
+            ));
+        }
+        let late = Wrong::file("every: expected more than the last time in the file");
+        let ends = [
+            rate.last().map(|(at, _)| *at),
+            delay.last().map(|(at, _)| *at),
+            losses.last().map(|(at, _)| *at),
+        ];
+        if every.is_some_and(|every| ends.into_iter().flatten().any(|end| every <= end)) {
+            return Err(late);
+        }
+        let rate = if rate.is_empty() {
+            None
+        } else {
+            Some(rates(rate, every).map_err(Wrong::file)?)
+        };
+        Ok(Trace {
+            rate,
+            delay: Profile::new(delay, every),
+            losses: Profile::new(losses, every),
+        })
+    }
+}

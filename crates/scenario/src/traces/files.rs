@@ -1,0 +1,91 @@
+//! Opens trace files, each once, and no more of them than fit in memory.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::{Reading, Trace, Wrong, parse};
+use crate::limits::{MAX_TRACE_BYTES, MAX_TRACES_BYTES};
+
+/// The trace files of a scenario.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    read: RefCell<Read>,
+}
+
+/// What has been read: how many bytes, and what files say.
+#[derive(Debug, Default)]
+struct Read {
+    bytes: u64,
+    known: Vec<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    path: PathBuf,
+    reading: Reading,
+    trace: Trace,
+}
+
+impl Files {
+    /// Paths are relative to the folder that the scenario file is in.
+    pub(crate) fn beside(scenario_file: &str) -> Self {
+        let folder = Path::new(scenario_file).parent().unwrap_or(Path::new(""));
+        Self {
+            folder: folder.to_owned(),
+            read: RefCell::default(),
+        }
+    }
+
+    /// What a file says; and, where something is wrong, what the file is called.
+    pub(crate) fn trace(&self, name: &str, reading: Reading) -> Result<Trace, (String, Wrong)> {
+        let path = self.folder.join(name);
+        let mut read = self.read.borrow_mut();
+        let same = |known: &&Known| known.path == path && known.reading == reading;
+        if let Some(known) = read.known.iter().find(same) {
+            return Ok(known.trace.clone());
+        }
+        let wrong = |wrong| (path.display().to_string(), wrong);
+        let text = text_of(&path).map_err(|message| wrong(Wrong::file(message)))?;
+        read.bytes += text.len() as u64;
+        if read.bytes > MAX_TRACES_BYTES {
+            let message = "expected at most 256 MiB of trace files in all";
+            return Err(wrong(Wrong::file(message)));
+        }
+        let trace = parse(&text, reading).map_err(wrong)?;
+        read.known.push(Known {
+            path: path.clone(),
+            reading,
+            trace: trace.clone(),
+        });
+        Ok(trace)
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    };
+    // A pipe or a device may never end, nor even begin: it is not opened.
+    let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
+    if !is_file {
+        return Err("not a file".to_owned());
+    }
+    let mut content = Vec::new();
+    File::open(path)
+        .map_err(unreadable)?
+        .take(MAX_TRACE_BYTES + 1)
+        .read_to_end(&mut content)
+        .map_err(unreadable)?;
+    if content.len() as u64 > MAX_TRACE_BYTES {
+        return Err("longer than 64 MiB".to_owned());
+    }
+    String::from_utf8(content).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line} is not UTF-8 text")
+    })
+}

@@ -1,0 +1,27 @@
+//! LeoReplayer's delay traces (Z. Lai et al., "LeoCC: Making Internet Congestion Control Robust to LEO
+//! Satellite Dynamics", ACM SIGCOMM 2025): a line for each slot of 10 ms, the delay in it in
+//! milliseconds. At its end the file begins again.
+
+use bentpipe_link::Profile;
+use bentpipe_types::Span;
+
+use super::{Trace, Wrong, delay, lines, number, step};
+
+const SLOT: Span = Span::from_millis(10);
+
+pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
+    let mut steps = Vec::new();
+    let mut ends = Span::ZERO;
+    for (line, field) in lines(text) {
+        let milliseconds = number(line, field, "a delay in milliseconds")?;
+        step(&mut steps, ends, delay(line, milliseconds)?);
+        ends += SLOT;
+    }
+    let profile = Profile::new(steps, Some(ends));
+    let profile = profile
+        .ok_or_else(|| Wrong::file("expected a delay in milliseconds on each line, got none"))?;
+    Ok(Trace {
+        delay: Some(profile),
+        ..Trace::default()
+    })
+}

@@ -1,0 +1,138 @@
+//! Files that say how a direction changes with time: one reader for each format.
+//!
+//! A reader takes text and gives a [`Trace`], or says what is wrong with which line. None looks at
+//! anything but the text; only [`Files`] opens files.
+
+mod csv;
+mod files;
+mod irtt;
+mod leoreplayer;
+mod mahimahi;
+mod opensand;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use files::Files;
+
+use bentpipe_link::{LossRates, Profile, RateCourse};
+use bentpipe_types::Span;
+
+use crate::quantity::{LONGEST, LONGEST_DELAY};
+use crate::schema::{IrttColumn, TraceFormat};
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trace {
+    pub(crate) rate: Option<RateCourse>,
+    pub(crate) delay: Option<Profile<Span>>,
+    pub(crate) losses: Option<Profile<LossRates>>,
+}
+
+/// How a file is to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reading {
+    pub(crate) format: TraceFormat,
+    pub(crate) column: Option<IrttColumn>,
+    pub(crate) every: Option<Span>,
+}
+
+/// What is wrong with a file, and with which of its lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wrong {
+    pub(crate) line: Option<usize>,
+    pub(crate) message: String,
+}
+
+impl Wrong {
+    fn new(line: usize, message: impl Into<String>) -> Self {
+        Self {
+            line: Some(line),
+            message: message.into(),
+        }
+    }
+
+    /// Of the file as a whole.
+    fn file(message: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            message: message.into(),
+        }
+    }
+}
+
+/// Steps of a rate are no closer: a packet that takes long meets them all.
+pub(crate) const CLOSEST_RATES: Span = Span::from_micros(100);
+
+/// Reads a file's text.
+pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {
+    // Some programs write a byte-order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match reading.format {
+        TraceFormat::Csv => csv::parse(text, reading.every),
+        TraceFormat::Mahimahi => mahimahi::parse(text),
+        TraceFormat::LeoReplayer => leoreplayer::parse(text),
+        TraceFormat::OpenSand => opensand::parse(text),
+        TraceFormat::Irtt => irtt::parse(text, reading.column),
+    }
+}
+
+/// The lines, counted from 1, without what ends them.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
+}
+
+/// A finite number.
+fn number(line: usize, field: &str, expected: &str) -> Result<f64, Wrong> {
+    let read = field
+        .trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite());
+    read.ok_or_else(|| {
+        let got = crate::error::quoted(field.trim());
+        Wrong::new(line, format!("expected {expected}, got {got}"))
+    })
+}
+
+/// A delay in milliseconds.
+fn delay(line: usize, milliseconds: f64) -> Result<Span, Wrong> {
+    let nanoseconds = milliseconds * 1e6;
+    if !(0.0..=LONGEST_DELAY.as_nanos() as f64).contains(&nanoseconds) {
+        let message = format!("expected a delay from 0 ms to 1 h, got {milliseconds} ms");
+        return Err(Wrong::new(line, message));
+    }
+    Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
+}
+
+/// A time since the start, in seconds.
+fn time(line: usize, seconds: f64) -> Result<Span, Wrong> {
+    let nanoseconds = seconds * 1e9;
+    if !(0.0..=LONGEST.as_nanos() as f64).contains(&nanoseconds) {
+        let message = format!("expected a time from 0 s to 72 h, got {seconds} s");
+        return Err(Wrong::new(line, message));
+    }
+    Ok(Span::from_nanos((nanoseconds + 0.5) as u64))
+}
+
+/// Appends a step, unless the value is as before.
+fn step<T: Copy + PartialEq>(steps: &mut Vec<(Span, T)>, at: Span, value: T) {
+    if steps.last().is_none_or(|(_, before)| *before != value) {
+        steps.push((at, value));
+    }
+}
+
+/// The rate's course, if it keeps to what a transmitter can follow.
+pub(crate) fn rates(steps: Vec<(Span, u64)>, every: Option<Span>) -> Result<RateCourse, String> {
+    let close = |pair: &[(Span, u64)]| pair[1].0.saturating_sub(pair[0].0) < CLOSEST_RATES;
+    if steps.windows(2).any(close) {
+        return Err("expected steps of the rate 100 us apart or more".to_owned());
+    }
+    let profile = Profile::new(steps, every);
+    profile.map(RateCourse::Steps).ok_or_else(out_of_order)
+}
+
+fn out_of_order() -> String {
+    "expected each step after the one before it, and the last before it begins again".to_owned()
+}

@@ -1,0 +1,51 @@
+//! OpenSAND's files of satellite delays (the plug-in FileDelay): on each line a time in seconds and the
+//! delay then in milliseconds; lines that begin with "#" and empty ones say nothing. Between two times
+//! the delay goes straight from the one to the other; before the first it is the first. At its last time the
+//! file begins again, as with `loop_mode`. (OpenSAND looks at it once a refresh period, and begins again
+//! at the first of these after the last time.)
+
+use std::collections::BTreeMap;
+
+use bentpipe_link::Profile;
+use bentpipe_types::Span;
+
+use super::{Trace, Wrong, delay, lines, number, time};
+
+pub(super) fn parse(text: &str) -> Result<Trace, Wrong> {
+    // In any order; of a time that is there twice, the later line counts.
+    let mut delays: BTreeMap<Span, Span> = BTreeMap::new();
+    for (line, text) in lines(text) {
+        if text.trim().is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let [at, value] = fields[..] else {
+            let message = format!(
+                "expected a time in seconds and a delay in milliseconds, got {} fields",
+                fields.len()
+            );
+            return Err(Wrong::new(line, message));
+        };
+        let at = time(line, number(line, at, "a time in seconds")?)?;
+        let value = delay(line, number(line, value, "a delay in milliseconds")?)?;
+        delays.insert(at, value);
+    }
+    let (Some((_, first)), Some((last, _))) = (delays.first_key_value(), delays.last_key_value())
+    else {
+        return Err(Wrong::file(
+            "expected a time and a delay on each line, got none",
+        ));
+    };
+    let (first, last) = (*first, *last);
+    delays.entry(Span::ZERO).or_insert(first);
+    let steps: Vec<(Span, Span)> = delays.into_iter().collect();
+    let profile = if last == Span::ZERO {
+        Profile::new(steps, None)
+    } else {
+        Profile::ramps_through(steps, Some(last))
+    };
+    Ok(Trace {
+        delay: profile,
+        ..Trace::default()
+    })
+}
