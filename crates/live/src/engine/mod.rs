@@ -310,7 +310,8 @@ impl Engine {
 /// While it lives, this thread is woken on time, as far as it may ask for that: the kernel otherwise
 /// lets a sleeper sleep 50 us longer than it asked for, and others have their turn first.
 struct Punctual {
-    was_first: bool,
+    /// What it is to be again, where it was made another.
+    before: Option<ThreadPriority>,
 }
 
 impl Punctual {
@@ -319,21 +320,42 @@ impl Punctual {
         // The lowest of the real-time priorities is above all that have none.
         let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
         let thread = thread_native_id();
-        let was_first = ThreadPriorityValue::try_from(1u8)
+        let before = nice().and_then(priority_of);
+        let first = ThreadPriorityValue::try_from(1u8)
             .map(ThreadPriority::Crossplatform)
             .is_ok_and(|lowest| set_thread_priority_and_policy(thread, lowest, fifo).is_ok());
-        Self { was_first }
+        Self {
+            before: before.filter(|_| first),
+        }
     }
 }
 
 impl Drop for Punctual {
     fn drop(&mut self) {
-        if self.was_first {
-            let other = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
-            let thread = thread_native_id();
-            let _ = set_thread_priority_and_policy(thread, ThreadPriority::Min, other);
+        if let Some(before) = self.before {
+            let _ = set_thread_priority_and_policy(thread_native_id(), before, ORDINARY);
         }
     }
+}
+
+const ORDINARY: ThreadSchedulePolicy =
+    ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+
+/// How nice this thread is: the 19th field of its stat (proc(5)).
+fn nice() -> Option<i32> {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
+    // The name in parentheses may have anything in it; the rest is numbers.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(16)?.parse().ok()
+}
+
+/// What the crate calls being so nice. Its least priority is nice to everybody, 19, and a thread that
+/// was ordinary would go on as that, and all that it starts.
+fn priority_of(nice: i32) -> Option<ThreadPriority> {
+    let values = (0..100u8).filter_map(|value| ThreadPriorityValue::try_from(value).ok());
+    values
+        .map(ThreadPriority::Crossplatform)
+        .find(|priority| priority.to_posix(ORDINARY) == Ok(nice))
 }
 
 impl std::fmt::Debug for Engine {
