@@ -63,10 +63,12 @@ def test_with_losses_our_mean_is_linuxs(cell: Any) -> None:
     assert abs(ours / linux - 1) <= witness.BOUNDS[cell.group]
 
 
-# One of each group, where the kernel's result depends least on the machine's timing.
+# One or two of each group, where the kernel's result depends least on the machine's timing.
 LIVE = (
     "first-cubic-10M-100ms-83",
     "buffers-bbr-25M-600ms-1250",
+    "buffers-reno-60M-500ms-1250",
+    "loss-cubic-10M-560ms-466-0.002-1",
     "return-reno-12M-500ms-500-48k",
     "plain-reno-4M-560ms-186",
 )
