@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_types::{Bytes, Gauge, Span};
+use bentpipe_types::{Bytes, Gauge, Served, Span};
 
 use crate::TcpSettings;
 use crate::quantity::PortRange;
@@ -15,6 +15,8 @@ pub enum Gateway {
     Router {
         /// It says by ICMP what it can't send on.
         icmp: bool,
+        /// What a packet takes; none: no time.
+        processing: Option<Processing>,
     },
     /// It ends connections, and makes one on each side.
     Split(Arc<SplitGateway>),
@@ -37,7 +39,10 @@ impl Gateway {
     #[must_use]
     pub fn gauges(&self) -> &'static [Gauge] {
         match self {
-            Self::Router { .. } => &[],
+            Self::Router {
+                processing: None, ..
+            } => &[],
+            Self::Router { .. } => Served::GAUGES,
             Self::Split(_) => bentpipe_gateway::split::GAUGES,
             Self::Hybrid(_) => bentpipe_gateway::hybrid::GAUGES,
         }
@@ -101,6 +106,8 @@ pub struct HybridGateway {
     pub give_up: Span,
     /// After so long without a packet, a connection is forgotten.
     pub idle_timeout: Span,
+    /// What a packet takes; none: no time.
+    pub processing: Option<Processing>,
 }
 
 /// How far beyond a host's window a hybrid gateway sends.

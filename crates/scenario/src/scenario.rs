@@ -360,6 +360,7 @@ impl Series {
                 | FlowSeries::PeerWindow => "B",
                 FlowSeries::Goodput | FlowSeries::PacingRate => "bit/s",
                 FlowSeries::SmoothedRtt
+                | FlowSeries::RttDeviation
                 | FlowSeries::RetransmissionTimeout
                 | FlowSeries::ResponseTime => "s",
             },
@@ -412,6 +413,8 @@ words! {
         Delivered = "delivered",
         /// Smoothed round-trip time.
         SmoothedRtt = "smoothed_rtt",
+        /// Mean deviation of round-trip times.
+        RttDeviation = "rtt_deviation",
         /// Retransmission timeout.
         RetransmissionTimeout = "retransmission_timeout",
         /// The rate at which the sender paces, where it does.

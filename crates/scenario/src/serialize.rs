@@ -15,7 +15,8 @@ use crate::quantity::{DelayedAck, Interval, QueueLimit, RandomLength, RandomSize
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
-    Probes, Queue, QueueRule, RandomErrors, Scenario, SplitGateway, TcpSettings, TrafficClass,
+    Probes, Processing, Queue, QueueRule, RandomErrors, Scenario, SplitGateway, TcpSettings,
+    TrafficClass,
 };
 
 impl Serialize for Scenario {
@@ -61,8 +62,12 @@ fn node(node: &Node, scenario: &Scenario) -> Value {
         NodeKind::Host(settings) => {
             json!({ "name": node.name, "kind": "host", "tcp": tcp(settings) })
         }
-        NodeKind::Gateway(Gateway::Router { icmp }) => {
-            json!({ "name": node.name, "kind": "router", "icmp": icmp })
+        NodeKind::Gateway(Gateway::Router {
+            icmp,
+            processing: time,
+        }) => {
+            let processing = processing(*time);
+            json!({ "name": node.name, "kind": "router", "icmp": icmp, "processing": processing })
         }
         NodeKind::Gateway(Gateway::Split(split)) => {
             let mut data = split_gateway(split, scenario);
@@ -100,10 +105,7 @@ fn split_gateway(split: &SplitGateway, scenario: &Scenario) -> Value {
         "memory_bytes": split.memory.get(),
         "only": class(&split.only),
         "except": class(&split.except),
-        "processing": split.processing.map(|processing| json!({
-            "time_s": processing.time.as_secs_f64(),
-            "queue_packets": processing.queue_packets,
-        })),
+        "processing": processing(split.processing),
         "warm_path": split.warm_path,
         "idle_timeout_s": split.idle_timeout.as_secs_f64(),
     })
@@ -129,6 +131,16 @@ fn hybrid_gateway(hybrid: &HybridGateway, scenario: &Scenario) -> Value {
         "retransmission_timeout_s": hybrid.retransmission_timeout.map(Span::as_secs_f64),
         "give_up_s": hybrid.give_up.as_secs_f64(),
         "idle_timeout_s": hybrid.idle_timeout.as_secs_f64(),
+        "processing": processing(hybrid.processing),
+    })
+}
+
+fn processing(processing: Option<Processing>) -> Value {
+    processing.map_or(Value::Null, |processing| {
+        json!({
+            "time_s": processing.time.as_secs_f64(),
+            "queue_packets": processing.queue_packets,
+        })
     })
 }
 

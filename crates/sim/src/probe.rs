@@ -23,6 +23,8 @@ pub enum FlowQuantity {
     Goodput,
     /// Smoothed round-trip time.
     SmoothedRtt,
+    /// Mean deviation of round-trip times.
+    RttDeviation,
     /// Retransmission timeout.
     RetransmissionTimeout,
     /// The rate at which the sender paces.
@@ -35,7 +37,7 @@ pub enum FlowQuantity {
 
 impl FlowQuantity {
     /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 13] = [
+    pub const ALL: [(Self, &'static str, &'static str); 14] = [
         (Self::CongestionWindow, "congestion_window", "B"),
         (Self::SlowStartThreshold, "slow_start_threshold", "B"),
         (Self::InFlight, "in_flight", "B"),
@@ -45,6 +47,7 @@ impl FlowQuantity {
         (Self::Delivered, "delivered", "B"),
         (Self::Goodput, "goodput", "bit/s"),
         (Self::SmoothedRtt, "smoothed_rtt", "s"),
+        (Self::RttDeviation, "rtt_deviation", "s"),
         (Self::RetransmissionTimeout, "retransmission_timeout", "s"),
         (Self::PacingRate, "pacing_rate", "bit/s"),
         (Self::PeerWindow, "peer_window", "B"),

@@ -80,6 +80,15 @@ impl RttEstimator {
         (self.smoothed > 0).then(|| Span::from_nanos(self.smoothed))
     }
 
+    /// The mean deviation of round-trip times from the smoothed one: RTTVAR of RFC 6298, Linux's mdev.
+    pub(crate) fn mean_deviation(&self) -> Option<Span> {
+        let deviation = match self.rule {
+            RtoRule::Rfc6298 => self.variation,
+            RtoRule::Linux => self.deviation / 4,
+        };
+        (self.smoothed > 0).then(|| Span::from_nanos(deviation))
+    }
+
     /// The shortest round trip, of the acknowledged segment sent last: without the wait of a delayed
     /// acknowledgment.
     #[inline]

@@ -20,6 +20,7 @@ mod fragment;
 mod icmp;
 mod packet;
 mod pool;
+mod processor;
 mod random;
 mod rate;
 mod routes;
@@ -40,6 +41,7 @@ pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
 };
 pub use pool::PoolFull;
+pub use processor::{Processing, Processor, Served};
 pub use random::RandomStream;
 pub use rate::BitRate;
 pub use routes::Routes;

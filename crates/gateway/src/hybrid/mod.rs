@@ -36,7 +36,8 @@ mod tracked;
 
 use bentpipe_tcp::Config;
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Routes, Time,
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Processor, Routes,
+    Time,
 };
 
 use table::Table;
@@ -59,6 +60,8 @@ pub const GAUGES: &[Gauge] = &[
     gauge("congestion_window", "B"),
     gauge("smoothed_rtt", "s"),
     gauge("retransmission_timeout", "s"),
+    gauge("rtt_deviation", "s"),
+    gauge("processing", "packets"),
 ];
 
 const fn gauge(name: &'static str, unit: &'static str) -> Gauge {
@@ -74,6 +77,7 @@ pub struct Hybrid {
     table: Table,
     totals: Totals,
     last: Option<u32>,
+    processor: Option<Processor>,
 }
 
 impl Hybrid {
@@ -83,6 +87,7 @@ impl Hybrid {
         Self {
             sender: settings.sender(),
             table: Table::new(settings.connections),
+            processor: settings.processing.map(Processor::new),
             settings,
             routes: Routes::default(),
             totals: Totals::default(),
@@ -165,14 +170,14 @@ impl Hybrid {
         self.table.arm(slot, at);
         Some(outcome)
     }
-}
 
-impl Agent for Hybrid {
-    fn routes(&mut self, routes: Routes) {
-        self.routes = routes;
+    /// Packets that the processor has not done with.
+    fn processing(&self) -> u64 {
+        self.processor.as_ref().map_or(0, Processor::packets)
     }
 
-    fn on_packet(&mut self, _from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+    /// A packet that the processor is done with.
+    fn handle(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let destination = cx.packets.get(packet).destination.address;
         let Some(port) = self.routes.port_towards(destination) else {
             cx.discard(packet, DropReason::NoRoute);
@@ -196,8 +201,28 @@ impl Agent for Hybrid {
             cx.emit(port, packet);
         }
     }
+}
+
+impl Agent for Hybrid {
+    fn routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(processor) = &mut self.processor else {
+            self.handle(packet, cx);
+            return;
+        };
+        if let Some(packet) = processor.offer(from, packet, cx.now) {
+            self.totals.dropped += 1;
+            cx.discard(packet, DropReason::Busy);
+        }
+    }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((_, packet)) = (self.processor.as_mut()).and_then(|each| each.take(cx.now)) {
+            self.handle(packet, cx);
+        }
         while let Some(slot) = self.table.due(cx.now) {
             let over = self.with(slot, cx, |tracked, hall| {
                 if tracked.forgotten_at(hall.settings) <= hall.cx.now {
@@ -220,12 +245,16 @@ impl Agent for Hybrid {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.table.next_deadline()
+        let processed = self.processor.as_ref().and_then(Processor::next);
+        match (processed, self.table.next_deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
     }
 
     fn holdings(&self) -> Holdings {
         Holdings {
-            packets: self.totals.packets,
+            packets: self.totals.packets + self.processing(),
             bytes: self.totals.bytes,
         }
     }
@@ -254,6 +283,9 @@ impl Agent for Hybrid {
             ("packets_passed", totals.passed),
         ] {
             visit(name, value);
+        }
+        if self.processor.is_some() {
+            visit("packets_dropped", totals.dropped);
         }
     }
 
@@ -293,6 +325,12 @@ impl Agent for Hybrid {
                 let sender = relay.sender.as_ref();
                 sender.map_or(f64::NAN, |sender| sender.rto().as_secs_f64())
             }),
+            12 => of_connection(&|relay| {
+                let sender = relay.sender.as_ref();
+                let deviation = sender.and_then(|sender| sender.rtt_deviation());
+                deviation.map_or(f64::NAN, |deviation| deviation.as_secs_f64())
+            }),
+            13 => self.processing() as f64,
             _ => f64::NAN,
         }
     }

@@ -2,7 +2,7 @@
 
 use bentpipe_tcp::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
 use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, RecoveryKind, RtoRule};
-use bentpipe_types::{Port, Span, Time};
+use bentpipe_types::{Port, Processing, Span, Time};
 
 /// The settings of a hybrid gateway. The default is gaid1998's standard set (its table 3), with what
 /// an honest gateway owes its users.
@@ -40,6 +40,8 @@ pub struct Settings {
     pub idle: Span,
     /// How long a connection that is over is remembered, for what still comes.
     pub linger: Span,
+    /// What a packet takes; `None`: no time.
+    pub processing: Option<Processing>,
 }
 
 /// How far beyond the window that the host advertises the gateway sends. A window of zero is obeyed
@@ -88,6 +90,7 @@ impl Default for Settings {
             give_up: Span::from_secs(120),
             idle: Span::from_secs(7440),
             linger: Span::from_secs(60),
+            processing: None,
         }
     }
 }

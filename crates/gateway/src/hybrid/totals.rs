@@ -38,6 +38,8 @@ pub(super) struct Totals {
     pub(super) probes: u64,
     /// Segments of servers that were there already.
     pub(super) duplicates: u64,
+    /// Packets for which the processor had no room.
+    pub(super) dropped: u64,
     /// Segments of servers that came ahead of a gap.
     pub(super) ahead: u64,
     /// Segments of servers for which there was no room.

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `pair` | a connection's two legs, and what goes from one to the other |
 //! | `budget` | memory: what may be promised, and to whom |
-//! | `processor` | what a packet takes |
 //! | `paths` | what a connection learns from earlier ones |
 //! | `counters` | what a result and a probe see |
 //!
@@ -25,15 +24,14 @@ mod budget;
 mod counters;
 mod pair;
 mod paths;
-mod processor;
 mod settings;
 #[cfg(test)]
 mod tests;
 
 use bentpipe_tcp::{Config, Payload, Ranges};
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck,
-    Time,
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Processor, Routes,
+    StreamCheck, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -43,10 +41,10 @@ use budget::Budget;
 use counters::Counters;
 use pair::{OPENER, Opened, Pair, RESPONDER};
 use paths::PathMemory;
-use processor::Processor;
 
+pub use bentpipe_types::Processing;
 pub use counters::GAUGES;
-pub use settings::{Answer, Processing, Settings};
+pub use settings::{Answer, Settings};
 
 /// Flows that are known to pass, at most: more, and all are forgotten.
 const MOST_PASSED: usize = 1 << 16;

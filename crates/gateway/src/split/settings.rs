@@ -1,7 +1,7 @@
 //! What a split gateway can be told.
 
 use bentpipe_tcp::Config;
-use bentpipe_types::{Port, Span};
+use bentpipe_types::{Port, Processing, Span};
 
 use crate::Class;
 
@@ -40,13 +40,4 @@ pub enum Answer {
     EndToEnd,
     /// At once.
     Early,
-}
-
-/// What a gateway's processor takes for each packet that arrives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Processing {
-    /// Time that a packet takes.
-    pub time: Span,
-    /// Packets that wait at most.
-    pub queue_packets: usize,
 }

@@ -52,6 +52,7 @@ pub(super) fn resolve(
     match file.kind {
         GatewayKind::Router => Ok(Gateway::Router {
             icmp: file.icmp.unwrap_or(true),
+            processing: processing(name, file)?,
         }),
         GatewayKind::Split => Ok(Gateway::Split(Arc::new(split(name, file, node, around)?))),
         GatewayKind::Hybrid => {
@@ -104,11 +105,7 @@ fn split(
         memory: memory.0,
         only: class("only", &file.only)?,
         except: class("except", &file.except)?,
-        processing: file
-            .processing
-            .as_ref()
-            .map(|file| processing(name, file))
-            .transpose()?,
+        processing: processing(name, file)?,
         warm_path: file.warm_path.unwrap_or(false),
         idle_timeout: idle_timeout.0,
     })
@@ -188,7 +185,13 @@ fn class(
     })
 }
 
-fn processing(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
+/// What the gateway's processor takes.
+pub(super) fn processing(name: &str, file: &GatewayFile) -> Result<Option<Processing>, Fault> {
+    let of = |file| processor(name, file);
+    file.processing.as_ref().map(of).transpose()
+}
+
+fn processor(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
     let refuse =
         |key: &str, message: String| Err(fault(&["gateways", name, "processing", key], message));
     let Length(time) = file.time;

@@ -4,7 +4,7 @@ use bentpipe_types::{Bytes, Span};
 
 use super::gateways::{
     IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, Surroundings, buffer,
-    facing,
+    facing, processing,
 };
 use super::tcp::Defaults;
 use super::{fault, tcp};
@@ -107,6 +107,7 @@ pub(super) fn resolve(
         retransmission_timeout: retransmission_timeout(&read, file)?,
         give_up,
         idle_timeout,
+        processing: processing(name, file)?,
     })
 }
 

@@ -75,8 +75,13 @@ pub(super) fn network(
         ports.push([first_port, second_port]);
     }
     for (node, id) in scenario.nodes.iter().zip(&nodes) {
-        if node.kind == NodeKind::Gateway(Gateway::Router { icmp: false }) {
-            builder.silence(*id);
+        if let NodeKind::Gateway(Gateway::Router { icmp, processing }) = &node.kind {
+            if !icmp {
+                builder.silence(*id);
+            }
+            if let Some(processing) = processing {
+                builder.serve(*id, gateway::processing(*processing));
+            }
         }
     }
     // Real packets have bytes.
@@ -416,6 +421,7 @@ fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
                 FlowSeries::Delivered => FlowQuantity::Delivered,
                 FlowSeries::PacingRate => FlowQuantity::PacingRate,
                 FlowSeries::SmoothedRtt => FlowQuantity::SmoothedRtt,
+                FlowSeries::RttDeviation => FlowQuantity::RttDeviation,
                 FlowSeries::RetransmissionTimeout => FlowQuantity::RetransmissionTimeout,
                 FlowSeries::PeerWindow => FlowQuantity::PeerWindow,
                 FlowSeries::ResponseTime => FlowQuantity::ResponseTime,

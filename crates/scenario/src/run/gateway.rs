@@ -12,8 +12,8 @@ use bentpipe_types::{Agent, Port};
 use super::{RunError, build, congestion};
 use crate::schema::{Close, GatewayKind, IpName, SetUp};
 use crate::{
-    Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Scenario, SplitGateway,
-    TcpSettings, TrafficClass,
+    Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
+    SplitGateway, TcpSettings, TrafficClass,
 };
 
 /// Each gateway's kind, by name.
@@ -96,10 +96,7 @@ fn settings(
         memory: gateway.memory.get(),
         only: class(&gateway.only),
         except: class(&gateway.except),
-        processing: gateway.processing.map(|processing| split::Processing {
-            time: processing.time,
-            queue_packets: processing.queue_packets as usize,
-        }),
+        processing: gateway.processing.map(processing),
         warm_path: gateway.warm_path,
         idle_timeout: gateway.idle_timeout,
     })
@@ -134,8 +131,17 @@ fn hybrid_settings(
         retransmission_timeout: gateway.retransmission_timeout,
         give_up: gateway.give_up,
         idle: gateway.idle_timeout,
+        processing: gateway.processing.map(processing),
         ..hybrid::Settings::default()
     })
+}
+
+/// What a packet takes, as agents have it.
+pub(super) fn processing(processing: Processing) -> bentpipe_types::Processing {
+    bentpipe_types::Processing {
+        time: processing.time,
+        queue_packets: processing.queue_packets as usize,
+    }
 }
 
 fn class_of(class: &TrafficClass, nodes: &[NodeId]) -> Class {

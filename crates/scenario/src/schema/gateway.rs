@@ -40,7 +40,8 @@ pub struct GatewayFile {
     pub only: Option<ClassFile>,
     /// Don't split these connections. Default: none.
     pub except: Option<ClassFile>,
-    /// What the gateway's processor takes for each packet. Default: no time.
+    /// What the gateway's processor takes for each packet (an IP service rate), whatever its kind.
+    /// Default: no time.
     pub processing: Option<ProcessingFile>,
     /// Begin each part over `facing` with the congestion window and the slow-start threshold that
     /// earlier ones have ended with (RFC 9040). Default: false.
@@ -117,7 +118,7 @@ impl GatewayKind {
     #[must_use]
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Router => &["icmp"],
+            Self::Router => &["icmp", "processing"],
             Self::Split => &[
                 "facing",
                 "tcp",
@@ -147,6 +148,7 @@ impl GatewayKind {
                 "congestion_window",
                 "give_up",
                 "connections",
+                "processing",
             ],
         }
     }

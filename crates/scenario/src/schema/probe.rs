@@ -10,7 +10,7 @@ use crate::quantity::{Interval, Length};
 ///
 /// Series of a flow, at the sender: FLOW.congestion_window (B), FLOW.slow_start_threshold (B),
 /// FLOW.in_flight (B), FLOW.sent, FLOW.retransmitted and FLOW.acknowledged (B: places in the stream),
-/// FLOW.smoothed_rtt (s), FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, where it paces),
+/// FLOW.smoothed_rtt and FLOW.rtt_deviation (s), FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, where it paces),
 /// FLOW.peer_window (B); at the receiver: FLOW.delivered (B of the stream, in order), FLOW.goodput
 /// (bit/s).
 ///

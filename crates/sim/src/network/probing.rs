@@ -332,6 +332,7 @@ impl Network {
             FlowQuantity::Sent => connection.sent_offset() as f64,
             FlowQuantity::Acknowledged => connection.acknowledged_offset() as f64,
             FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
+            FlowQuantity::RttDeviation => connection.rtt_deviation()?.as_secs_f64(),
             FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
             FlowQuantity::PacingRate => connection.pacing_rate()?.bits_per_second() as f64,
             FlowQuantity::PeerWindow => connection.peer_window() as f64,

@@ -9,7 +9,9 @@ use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Member, Ports};
 use bentpipe_link::Settings;
 use bentpipe_tcp::{Config, Ranges};
-use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, Time};
+use bentpipe_types::{
+    Address, Agent, Endpoint, Port, Processing, RandomStream, Routes, Served, Span, Time,
+};
 
 use crate::attached::Attached;
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
@@ -121,6 +123,7 @@ struct NodeDraft {
     // Those whose links cut what is too long.
     dividing: Vec<Port>,
     silent: bool,
+    processing: Option<Processing>,
 }
 
 struct DirectionDraft {
@@ -202,6 +205,11 @@ impl NetworkBuilder {
         self.nodes[usize::from(router.0)].dividing.push(port);
     }
 
+    /// A router's packets wait for its processor first.
+    pub fn serve(&mut self, router: NodeId, processing: Processing) {
+        self.nodes[usize::from(router.0)].processing = Some(processing);
+    }
+
     /// A router sends no ICMP errors: what is too long for a link vanishes.
     pub fn silence(&mut self, router: NodeId) {
         self.nodes[usize::from(router.0)].silent = true;
@@ -217,6 +225,7 @@ impl NetworkBuilder {
             mtus: Vec::new(),
             dividing: Vec::new(),
             silent: false,
+            processing: None,
         });
         id
     }
@@ -340,6 +349,10 @@ impl NetworkBuilder {
                     NodeKind::Attached => Node::Attached(Attached::default()),
                     NodeKind::Custom(agent) => Node::Custom(agent),
                 };
+                if let (Some(processing), Node::Router(router)) = (draft.processing, &mut node) {
+                    let router = std::mem::take(router);
+                    node = Node::Custom(Box::new(Served::new(router, processing)));
+                }
                 node.routes(routes);
                 let random = RandomStream::new(seed, &draft.name, "agent");
                 NodeSlot::new(draft.name, node, draft.ports, random)

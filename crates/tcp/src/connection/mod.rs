@@ -360,6 +360,12 @@ impl Connection {
         self.sender.sending_window()
     }
 
+    /// The mean deviation of round-trip times, once there is a sample.
+    #[must_use]
+    pub fn rtt_deviation(&self) -> Option<Span> {
+        self.sender.rtt_deviation()
+    }
+
     /// The smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {

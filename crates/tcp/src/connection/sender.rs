@@ -332,6 +332,12 @@ impl Sender {
         self.rtt.smoothed()
     }
 
+    /// The mean deviation of round-trip times, once there is a sample.
+    #[must_use]
+    pub fn rtt_deviation(&self) -> Option<Span> {
+        self.rtt.mean_deviation()
+    }
+
     /// The retransmission timeout, backed off.
     #[must_use]
     pub fn rto(&self) -> Span {

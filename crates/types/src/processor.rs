@@ -1,0 +1,164 @@
+//! A processor that takes its time: one packet after the other, the rest wait, or find no room.
+
+use std::collections::VecDeque;
+
+use crate::{
+    Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Routes, Span, StreamCheck, Time,
+};
+
+/// What a node's processor takes for each packet that arrives: an IP service rate (gaid1998, section
+/// 6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Processing {
+    /// Time that a packet takes.
+    pub time: Span,
+    /// Packets that wait at most.
+    pub queue_packets: usize,
+}
+
+/// The packets that wait for a processor. karir1999, "Discussion": each packet passes the IP layer
+/// twice, and "this may cause incoming packets to be dropped and queues to overflow on the gateways".
+#[derive(Debug)]
+pub struct Processor {
+    settings: Processing,
+    /// The first is being processed.
+    waiting: VecDeque<(Port, PacketRef)>,
+    done_at: Time,
+}
+
+impl Processor {
+    /// An idle one.
+    #[must_use]
+    pub fn new(settings: Processing) -> Self {
+        Self {
+            settings,
+            waiting: VecDeque::new(),
+            done_at: Time::ZERO,
+        }
+    }
+
+    /// A packet arrives. Handed back where there is no room for it.
+    pub fn offer(&mut self, from: Port, packet: PacketRef, now: Time) -> Option<PacketRef> {
+        if self.waiting.len() > self.settings.queue_packets {
+            return Some(packet);
+        }
+        if self.waiting.is_empty() {
+            self.done_at = now + self.settings.time;
+        }
+        self.waiting.push_back((from, packet));
+        None
+    }
+
+    /// When the first is done.
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        (!self.waiting.is_empty()).then_some(self.done_at)
+    }
+
+    /// Takes the first, if it is done.
+    pub fn take(&mut self, now: Time) -> Option<(Port, PacketRef)> {
+        if self.next()? > now {
+            return None;
+        }
+        self.done_at += self.settings.time;
+        self.waiting.pop_front()
+    }
+
+    /// Packets there.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+}
+
+/// An agent whose packets wait for a processor first.
+///
+/// Of the agent itself, it shows no quantities: it is for those that have none.
+#[derive(Debug)]
+pub struct Served<A> {
+    agent: A,
+    processor: Processor,
+    dropped: u64,
+}
+
+impl Served<()> {
+    /// What probes may look at.
+    pub const GAUGES: &'static [Gauge] = &[Gauge {
+        name: "processing",
+        unit: "packets",
+    }];
+}
+
+impl<A: Agent> Served<A> {
+    /// The agent behind such a processor.
+    #[must_use]
+    pub fn new(agent: A, processing: Processing) -> Self {
+        Self {
+            agent,
+            processor: Processor::new(processing),
+            dropped: 0,
+        }
+    }
+}
+
+impl<A: Agent> Agent for Served<A> {
+    fn routes(&mut self, routes: Routes) {
+        self.agent.routes(routes);
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if let Some(packet) = self.processor.offer(from, packet, cx.now) {
+            self.dropped += 1;
+            cx.discard(packet, DropReason::Busy);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((from, packet)) = self.processor.take(cx.now) {
+            self.agent.on_packet(from, packet, cx);
+        }
+        if self.agent.next_deadline().is_some_and(|at| at <= cx.now) {
+            self.agent.on_deadline(cx);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        match (self.processor.next(), self.agent.next_deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn holdings(&self) -> Holdings {
+        let own = self.agent.holdings();
+        Holdings {
+            packets: own.packets + self.processor.packets(),
+            ..own
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.agent.counters(visit);
+        visit("packets.dropped", self.dropped);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        Served::GAUGES
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        if index == 0 {
+            self.processor.packets() as f64
+        } else {
+            f64::NAN
+        }
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        self.agent.stream_check()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.agent.is_quiet()
+    }
+}
