@@ -1,6 +1,12 @@
 //! The path of a packet allocates nothing: once the slab, the rings and the heaps have grown to what
 //! is in flight, a run goes on without the allocator.
 
+use std::sync::Arc;
+
+use bentpipe_host::Distribution;
+use bentpipe_host::applications::{
+    Codec, EchoBy, MixSettings, PacketsSettings, PingSettings, Share, Transport, VoiceSettings,
+};
 use bentpipe_link::{
     DropTail, Ends, Fair, FairSettings, Limit, Measure, QueueDiscipline, Queueing, Red,
     RedSettings, Settings,
@@ -11,6 +17,11 @@ use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 /// server --100 Mbit/s, 300 ms--> client, with a window that the queue has room for.
 fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
+    network_of(&[Traffic::bulk(None)], queue)
+}
+
+/// The same with these flows.
+fn network_of(flows: &[Traffic], queue: impl Fn(usize) -> Queueing) -> Network {
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
     let client = builder.host("client");
@@ -31,21 +42,23 @@ fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
         backward: direction(1),
     };
     builder.link(server, client, link);
-    builder.flow(FlowSettings {
-        name: "download".to_owned(),
-        from: server,
-        to: client,
-        start: Span::ZERO,
-        application: Traffic::bulk(None),
-        sender: Config {
-            send_buffer: 16_000_000,
-            ..Config::default()
-        },
-        receiver: Config {
-            receive_buffer: 8_000_000,
-            ..Config::default()
-        },
-    });
+    for (number, application) in flows.iter().enumerate() {
+        builder.flow(FlowSettings {
+            name: format!("flow-{number}"),
+            from: server,
+            to: client,
+            start: Span::ZERO,
+            application: application.clone(),
+            sender: Config {
+                send_buffer: 16_000_000,
+                ..Config::default()
+            },
+            receiver: Config {
+                receive_buffer: 8_000_000,
+                ..Config::default()
+            },
+        });
+    }
     builder.build().expect("it fits together")
 }
 
@@ -100,5 +113,55 @@ fn other_queues_allocate_nothing_either() {
         network.run_until(Time::ZERO + Span::from_secs(30));
     });
     assert!(network.outcome().packet_hops > 100_000);
+    assert_eq!(allocations.count_total, 0, "{allocations:?}");
+}
+
+/// Nor do applications that send packet by packet, alone or as what a user does.
+#[test]
+fn calls_echoes_and_datagrams_allocate_nothing() {
+    let call = Traffic::Voice(VoiceSettings {
+        codec: Codec::G711,
+        packet: Span::from_millis(10),
+        jitter_buffer: Span::from_millis(60),
+        lasts: Some(Distribution::Constant(1_000.0)),
+        pause: Distribution::Constant(1.0),
+        count: Some(1),
+    });
+    let echo = |by| {
+        Traffic::Ping(PingSettings {
+            by,
+            size: 56,
+            interval: Span::from_millis(10),
+            count: None,
+        })
+    };
+    let datagrams = Traffic::Packets(PacketsSettings {
+        transport: Transport::Udp,
+        size: Distribution::Uniform(100.0, 1_000.0),
+        interval: Distribution::Constant(0.005),
+        bursts: None,
+        lasts: None,
+    });
+    let user = Traffic::Mix(MixSettings {
+        pause: Distribution::Constant(1.0),
+        shares: Arc::from([Share {
+            name: Arc::from("voice"),
+            weight: 1.0,
+            traffic: call.clone(),
+        }]),
+    });
+    let flows = [call, echo(EchoBy::Icmp), echo(EchoBy::Udp), datagrams, user];
+    let mut network = network_of(&flows, |_| {
+        DropTail {
+            limit: Limit::Packets(10_000),
+        }
+        .into()
+    });
+    network.run_until(Time::ZERO + Span::from_secs(20));
+    let allocations = allocation_counter::measure(|| {
+        network.run_until(Time::ZERO + Span::from_secs(30));
+    });
+    let outcome = network.outcome();
+    assert!(outcome.packet_hops > 20_000, "{}", outcome.packet_hops);
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
 }

@@ -241,10 +241,15 @@ impl<P: Realm> Application<P> for User<P> {
     fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
         let now = desk.now();
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        let due = self.doing.iter();
-        let due = due.filter(|doing| is_due(doing.application.next_deadline()));
-        let due: Vec<u64> = due.map(|doing| doing.number).collect();
-        for number in due {
+        // Each once, in the order in which they were begun.
+        let mut last = None;
+        let after = |doing: &&Doing<P>, last| last < Some(doing.number);
+        while let Some(number) = (self.doing.iter())
+            .filter(|doing| is_due(doing.application.next_deadline()) && after(doing, last))
+            .map(|doing| doing.number)
+            .min()
+        {
+            last = Some(number);
             self.act(number, desk, |application, desk| {
                 application.on_deadline(desk);
             });

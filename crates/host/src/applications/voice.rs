@@ -112,7 +112,8 @@ impl Listening {
             packets,
             first: None,
             delay: Span::ZERO,
-            played: Vec::new(),
+            // Once for the whole call, where its length is known and within reason.
+            played: Vec::with_capacity((packets.min(MOST_AHEAD) / 64 + 1) as usize),
             highest: 0,
             late: 0,
             transit: Span::ZERO,
