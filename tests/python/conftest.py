@@ -1,10 +1,15 @@
 """What all tests share."""
 
+import json
 import os
 from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from bentpipe import cli
 
 # A property holds or it doesn't; how long it takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
@@ -28,3 +33,18 @@ def pytest_runtest_makereport(
             report.outcome = "failed"
             report.longrepr = f"{reason}; BENTPIPE_WITNESSES=required"
     return report
+
+
+@pytest.fixture(scope="module")
+def reproduction(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with a quick reproduction of the study that the module names in STUDY."""
+    out = tmp_path_factory.mktemp("reproduction")
+    assert cli.execute(["reproduce", request.module.STUDY, "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def claims(reproduction: Path) -> dict[str, Any]:
+    """Return the verdicts of that reproduction, by the claim's id."""
+    verdicts = json.loads((reproduction / "claims.json").read_text())
+    return {verdict["id"]: verdict for verdict in verdicts}

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli
 from bentpipe.studies import get
 from bentpipe.studies.gaid1998.cells import EVERY_OPEN, FITTED, every_cell, standard
 
 FIGURES = ("12", *(str(number) for number in range(16, 45)), "A1", "A2")
 
 
-@pytest.fixture(scope="module")
-def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", "gaid1998", "--quick", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def claims(reproduction: Path) -> dict[str, Any]:
-    verdicts = json.loads((reproduction / "claims.json").read_text())
-    return {verdict["id"]: verdict for verdict in verdicts}
+STUDY = "gaid1998"
 
 
 def test_every_figure_is_written(reproduction: Path) -> None:
     for number in FIGURES:
-        assert (reproduction / "gaid1998" / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / "gaid1998" / f"figure-{number}.parquet")
+        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
         assert table.num_rows > 0
 
 

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli
 from bentpipe.studies.karir1999.cells import NETWORKS, OPEN, every_cell, opened, paper
 
 FIGURES = ("3", "4", "5", "6", "7", "A1", "A2", "A3", "A4")
 
 
-@pytest.fixture(scope="module")
-def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", "karir1999", "--quick", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def claims(reproduction: Path) -> dict[str, Any]:
-    verdicts = json.loads((reproduction / "claims.json").read_text())
-    return {verdict["id"]: verdict for verdict in verdicts}
+STUDY = "karir1999"
 
 
 def test_every_figure_is_written(reproduction: Path) -> None:
     for number in FIGURES:
-        assert (reproduction / "karir1999" / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / "karir1999" / f"figure-{number}.parquet")
+        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
         assert table.num_rows > 0
 
 

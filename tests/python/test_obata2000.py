@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli
 from bentpipe.studies import get
 from bentpipe.studies.obata2000.cells import (
     FIGURE_5,
@@ -23,24 +21,13 @@ from bentpipe.studies.obata2000.cells import (
     random_cells,
 )
 
-
-@pytest.fixture(scope="module")
-def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", "obata2000", "--quick", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def claims(reproduction: Path) -> dict[str, Any]:
-    verdicts = json.loads((reproduction / "claims.json").read_text())
-    return {verdict["id"]: verdict for verdict in verdicts}
+STUDY = "obata2000"
 
 
 def test_every_figure_is_written(reproduction: Path) -> None:
     for number in ("5", "6", "7", "8", "9", "10", "A1"):
-        assert (reproduction / "obata2000" / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / "obata2000" / f"figure-{number}.parquet")
+        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
         assert table.num_rows > 0
     assert (reproduction / "report.html").stat().st_size > 100_000
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli
 from bentpipe.studies import get
 from bentpipe.studies.samaraweera1999 import cells
 from bentpipe.studies.samaraweera1999.cells import METHODS, QUEUES, Download, every_cell, shared
@@ -17,23 +15,13 @@ from bentpipe.studies.samaraweera1999.cells import METHODS, QUEUES, Download, ev
 FIGURES = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "A1", "A2", "A3")
 
 
-@pytest.fixture(scope="module")
-def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", "samaraweera1999", "--quick", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def claims(reproduction: Path) -> dict[str, Any]:
-    verdicts = json.loads((reproduction / "claims.json").read_text())
-    return {verdict["id"]: verdict for verdict in verdicts}
+STUDY = "samaraweera1999"
 
 
 def test_every_figure_is_written(reproduction: Path) -> None:
     for number in FIGURES:
-        assert (reproduction / "samaraweera1999" / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / "samaraweera1999" / f"figure-{number}.parquet")
+        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
         assert table.num_rows > 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import cli
 from bentpipe.studies import get
 from bentpipe.studies.vanzara2014.cells import (
     CAPACITY_BPS,
@@ -29,23 +27,13 @@ from bentpipe.studies.vanzara2014.settings import PUBLISHED
 FIGURES = ("2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "A1", "A2", "A3", "A4")
 
 
-@pytest.fixture(scope="module")
-def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", "vanzara2014", "--quick", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def claims(reproduction: Path) -> dict[str, Any]:
-    verdicts = json.loads((reproduction / "claims.json").read_text())
-    return {verdict["id"]: verdict for verdict in verdicts}
+STUDY = "vanzara2014"
 
 
 def test_every_figure_is_written(reproduction: Path) -> None:
     for number in FIGURES:
-        assert (reproduction / "vanzara2014" / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / "vanzara2014" / f"figure-{number}.parquet")
+        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
+        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
         assert table.num_rows > 0
     assert "85.6 Mbit/s" in (reproduction / "report.html").read_text()
 

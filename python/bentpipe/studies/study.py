@@ -26,6 +26,7 @@ class Cell(Hashable, Protocol):
 
 
 CellT = TypeVar("CellT", bound=Cell)
+_Evidence = TypeVar("_Evidence")
 Outcomes = Mapping[CellT, "RunResult"]
 Value = str | int | float | bool | None
 
@@ -158,3 +159,12 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
 def _claim(table: Mapping[str, Any]) -> Claim:
     expect = {name: Expectation(**bounds) for name, bounds in table["expect"].items()}
     return Claim(**{**table, "expect": expect})
+
+
+def measure_all(
+    folder: Path, measures: Mapping[str, Callable[[_Evidence, Claim], Measurement]], of: _Evidence
+) -> dict[str, Measurement]:
+    """Measure every claim of the `claims.toml` in a folder: a function by the claim's id."""
+    return {
+        claim.id: measures[claim.id](of, claim) for claim in read_claims(folder / "claims.toml")
+    }

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.studies.evidence import Curve
 from bentpipe.studies.gaid1998.cells import DURATION_S, NAMES, SETS, standard
-from bentpipe.studies.gaid1998.evidence import Curve, Evidence
 from bentpipe.studies.study import Figure, Value
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+    from bentpipe.studies.gaid1998.evidence import Evidence
 
 _STYLES: Final = ("-", "--", "-.", ":")
 
@@ -68,7 +70,7 @@ def _figure(evidence: Evidence, plan: _Plan) -> Figure:
 
 
 def _kbit(curve: Curve) -> Curve:
-    rate = curve.rate()
+    rate = curve.rate(end_s=DURATION_S)
     return Curve(times_s=rate.times_s, values=8e-3 * rate.values)
 
 
@@ -195,7 +197,12 @@ def _sent(evidence: Evidence, plan: _Plan) -> Figure:
         caption="In tenths of a second of the first 10 s.",
         curves={
             "sent": Curve(
-                **_fields(evidence.curve(standard(plan.set_), "hub.sent").rate(0.1), scale=1e-4)
+                **_fields(
+                    evidence.curve(standard(plan.set_), "hub.sent").rate(
+                        end_s=DURATION_S, step_s=0.1
+                    ),
+                    scale=1e-4,
+                )
             )
         },
         y_label="data (kbyte)",

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bentpipe.errors import WorkError
+from bentpipe.studies.evidence import Floats, Runs
 from bentpipe.studies.karir1999.cells import LINK_BPS, Cell, Download, Remedy
 
 if TYPE_CHECKING:
-    from bentpipe.results import FlowResult, GatewayResult, RunResult
-
-Floats = NDArray[np.float64]
+    from bentpipe.results import FlowResult, GatewayResult
 
 
-class Evidence:
+class Evidence(Runs[Cell]):
     """The outcomes of the study's cells."""
-
-    def __init__(self, outcomes: Mapping[Cell, RunResult]) -> None:
-        self.outcomes = outcomes
-
-    def has(self, cell: Cell) -> bool:
-        """Whether it was simulated."""
-        return cell in self.outcomes
-
-    def result(self, cell: Cell) -> RunResult:
-        """Return a run.
-
-        Raises
-        ------
-        WorkError
-            It was not simulated.
-        """
-        if cell not in self.outcomes:
-            raise WorkError(f"not simulated: {cell.scenario().command()}")
-        return self.outcomes[cell]
 
     def flow(self, cell: Cell) -> FlowResult:
         """Return what became of the (first) download."""

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from bentpipe.studies.karir1999.evidence import Evidence, Floats
+    from bentpipe.studies.evidence import Floats
+    from bentpipe.studies.karir1999.evidence import Evidence
 
 Columns = dict[str, list[Value]]
 STYLES = ("-", "--", "-.", ":")

@@ -20,15 +20,14 @@ from bentpipe.studies.karir1999.cells import (
     paper,
 )
 from bentpipe.studies.karir1999.evidence import Evidence, jain
-from bentpipe.studies.study import Claim, Measurement, read_claims
+from bentpipe.studies.study import Claim, Measurement, measure_all
 
 Measure = Callable[[Evidence, Claim], Measurement]
 
 
 def measure(evidence: Evidence) -> dict[str, Measurement]:
     """Measure every claim."""
-    claims = read_claims(Path(__file__).parent / "claims.toml")
-    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _capacity(network: str) -> Measure:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bentpipe.errors import WorkError
+from bentpipe.studies.evidence import Curve, Floats, Runs
 from bentpipe.studies.samaraweera1999.cells import (
     PIPE_BYTES,
     STAGGERED_DURATION_S,
@@ -19,52 +16,16 @@ from bentpipe.studies.samaraweera1999.cells import (
 )
 
 if TYPE_CHECKING:
-    from bentpipe.results import DirectionResult, FlowResult, RunResult
+    from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+    from bentpipe.results import DirectionResult, FlowResult
+
 # A burst is what arrives in this time; the link sends 2 packets in it.
 BURST_S = 0.02
 
 
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A probe's samples; each holds until the next."""
-
-    times_s: Floats
-    values: Floats
-
-    def at(self, times_s: Floats | float) -> Floats:
-        """Return the values at some times."""
-        index = np.searchsorted(self.times_s, np.asarray(times_s) + 1e-9, side="right") - 1
-        values: Floats = self.values[np.maximum(index, 0)]
-        return values
-
-    def between(self, start_s: float, end_s: float) -> Floats:
-        """Return the samples from one time to another."""
-        return self.values[(self.times_s >= start_s) & (self.times_s <= end_s)]
-
-
-class Evidence:
+class Evidence(Runs[Download]):
     """The outcomes of the study's cells."""
-
-    def __init__(self, outcomes: Mapping[Download, RunResult]) -> None:
-        self.outcomes = outcomes
-
-    def has(self, download: Download) -> bool:
-        """Whether it was simulated."""
-        return download in self.outcomes
-
-    def result(self, download: Download) -> RunResult:
-        """Return a run.
-
-        Raises
-        ------
-        WorkError
-            It was not simulated.
-        """
-        if download not in self.outcomes:
-            raise WorkError(f"not simulated: {download.scenario().command()}")
-        return self.outcomes[download]
 
     def flow(self, download: Download, session: int = 1) -> FlowResult:
         """Return what became of a session."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.studies.evidence import Curve
 from bentpipe.studies.samaraweera1999 import cells
 from bentpipe.studies.samaraweera1999.cells import (
     COMPACTION,
@@ -22,7 +23,7 @@ from bentpipe.studies.samaraweera1999.cells import (
     single,
     staggered,
 )
-from bentpipe.studies.samaraweera1999.evidence import Curve, Evidence, jain
+from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
 from bentpipe.studies.study import Figure, Value
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from bentpipe.studies.samaraweera1999.cells import (
     today,
 )
 from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
-from bentpipe.studies.study import Claim, Measurement, read_claims
+from bentpipe.studies.study import Claim, Measurement, measure_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,8 +42,7 @@ _HARMLESS: Final = (SUPPRESSION, COMPACTION, SPACING)
 
 def measure(evidence: Evidence) -> dict[str, Measurement]:
     """Measure every claim."""
-    claims = read_claims(Path(__file__).parent / "claims.toml")
-    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _sent_mb(evidence: Evidence, method: str) -> float:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from bentpipe.studies.judging import ratio, steps
-from bentpipe.studies.study import Claim, Measurement, read_claims
+from bentpipe.studies.study import Claim, Measurement, measure_all
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import CONTESTS, FLOW_COUNTS, RULES, Contest, Transfer
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
@@ -21,8 +21,7 @@ SHORT: Final = {"hybla": "Hybla", "westwood": "Westwood", "enhanced-hybla": "Enh
 
 def measure(evidence: Evidence) -> dict[str, Measurement]:
     """Measure every claim."""
-    claims = read_claims(Path(__file__).parent / "claims.toml")
-    return {claim.id: _MEASURES[claim.id](evidence, claim) for claim in claims}
+    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _shown(evidence: Evidence, transfer: Transfer) -> str:
