@@ -1,0 +1,51 @@
+//! What is no scenario file at all.
+
+use bentpipe_scenario::Scenario;
+
+use crate::{check, refusal};
+
+#[test]
+fn syntax() {
+    check(&[
+        (
+            "[gateways.hub]",
+            "[gateways.hub",
+            "geo.toml:12: not TOML: unclosed table, expected `]`",
+        ),
+        (
+            r#""100 Mbit/s""#,
+            "100 Mbit/s",
+            "geo.toml:21: expected a value: a string in quotes, a number, true or false, an array or a table",
+        ),
+        (
+            "[links.access]",
+            "[links.satellite]",
+            "geo.toml:19: this key or table stands twice in the file",
+        ),
+    ]);
+    assert_eq!(
+        refusal("", &[]),
+        r#"geo.toml:1: name: missing; expected a name such as "geo-download""#
+    );
+    let deep = format!("{} = 1", vec!["a"; 200_000].join("."));
+    assert_eq!(refusal(&deep, &[]), "geo.toml:1: not TOML: recursion limit");
+    let long = "#".repeat((1 << 20) + 1);
+    assert_eq!(
+        refusal(&long, &[]),
+        "geo.toml: longer than 1 MiB: not a scenario file"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let error = Scenario::load("nowhere/geo.toml", &[]).unwrap_err();
+    assert_eq!(error.to_string(), "nowhere/geo.toml: no such file");
+    let directory = env!("CARGO_MANIFEST_DIR");
+    let error = Scenario::load(directory, &[]).unwrap_err();
+    assert_eq!(error.message(), "a directory, not a scenario file");
+    let file = std::env::temp_dir().join(format!("bentpipe-{}.toml", std::process::id()));
+    std::fs::write(&file, b"name = \"geo\"\nduration = \"\xff\"\n").unwrap();
+    let error = Scenario::load(&file, &[]).unwrap_err();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((error.line(), error.message()), (Some(2), "not UTF-8 text"));
+}

@@ -1,0 +1,165 @@
+//! What is no value of its kind: quantities, words.
+
+use crate::check;
+
+#[test]
+fn quantities() {
+    check(&[
+        (
+            r#""100 Mbit/s""#,
+            "10",
+            r#"geo.toml:21: links.access.rate: expected a rate such as "10 Mbit/s", got 10"#,
+        ),
+        (
+            r#"rate = "10 Mbit/s""#,
+            "rate = 10_000_000",
+            r#"geo.toml:17: links.satellite.forward.rate: expected a rate such as "10 Mbit/s", got 10000000"#,
+        ),
+        (
+            "100 Mbit/s",
+            "100 Mbps",
+            r#"geo.toml:21: links.access.rate: expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "100 Mbps""#,
+        ),
+        (
+            "64 kbit/s",
+            "0 kbit/s",
+            r#"geo.toml:18: links.satellite.return.rate: expected a rate from 1 bit/s to 1000 Gbit/s, got "0 kbit/s""#,
+        ),
+        (
+            "280 ms",
+            "-280 ms",
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "-280 ms""#,
+        ),
+        (
+            "280 ms",
+            "nan ms",
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "nan ms""#,
+        ),
+        (
+            "280 ms",
+            "2 h",
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "2 h""#,
+        ),
+        (
+            "280 ms",
+            "73 h",
+            r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "73 h""#,
+        ),
+        (
+            r#"rate = "64 kbit/s", "#,
+            "",
+            r#"geo.toml:18: links.satellite.return.rate: missing; expected a rate such as "10 Mbit/s""#,
+        ),
+        (
+            r#""20 s""#,
+            "1e308",
+            r#"geo.toml:2: duration: expected a length of time such as "250 ms", got 1e308"#,
+        ),
+        (
+            r#""20 s""#,
+            "20.5",
+            r#"geo.toml:2: duration: expected a length of time such as "250 ms", got 20.5"#,
+        ),
+        (
+            "20 s",
+            "0 s",
+            "geo.toml:2: duration: expected more than 0 s",
+        ),
+        (
+            "20 s",
+            "73 h",
+            r#"geo.toml:2: duration: expected a length of time up to 72 h, got "73 h""#,
+        ),
+        (
+            r#""20 s""#,
+            "2024-01-01",
+            r#"geo.toml:2: duration: expected a length of time such as "250 ms", got a date or time of day"#,
+        ),
+        (
+            "1448 B",
+            "1448 bytes",
+            r#"geo.toml:8: hosts.server.tcp.mss: expected a size such as "64 KiB" (units: B, kB, KiB, MB, MiB, GB, GiB), got "1448 bytes""#,
+        ),
+        (
+            "500 packets",
+            "500 segments",
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got "500 segments""#,
+        ),
+        (
+            r#""500 packets""#,
+            "500",
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got 500"#,
+        ),
+        (
+            "500 packets",
+            "0 packets",
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a whole number of packets from 1 to 1000000000, got "0 packets""#,
+        ),
+        (
+            r#""40 ms""#,
+            "true",
+            r#"geo.toml:11: hosts.client.tcp.delayed_ack: expected a delay such as "40 ms", or "off", got true"#,
+        ),
+        (
+            "0.001",
+            "1.5",
+            "geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got 1.5",
+        ),
+        (
+            "0.001",
+            "nan",
+            "geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got NaN",
+        ),
+        (
+            "0.001",
+            r#""1 %""#,
+            r#"geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got "1 %""#,
+        ),
+        (
+            "50 MB",
+            "0 B",
+            r#"geo.toml:29: flows.download.app.size: expected at least "1 B""#,
+        ),
+        (
+            r#"interval = "100 ms""#,
+            r#"interval = "always""#,
+            r#"geo.toml:36: probes.interval: expected an interval of 1 us or more such as "100 ms", or "every-change", got "always""#,
+        ),
+        (
+            "delay = \"1 ms\"",
+            "delay = \"1 ms\"\nredundancy = 0.9",
+            r#"geo.toml:23: links.access.redundancy: expected a fraction from 1 to 100 such as "16/15" or 1.0667, got 0.9"#,
+        ),
+    ]);
+}
+
+#[test]
+fn words() {
+    check(&[
+        (
+            r#""reno""#,
+            r#""rino""#,
+            r#"geo.toml:6: hosts.server.tcp.congestion_control: expected one of "reno", "westwood", "hybla", "enhanced-hybla", "cubic", "bbr", "bbr1", "bbr3", got "rino"; did you mean "reno"?"#,
+        ),
+        (
+            r#""newreno""#,
+            "3",
+            r#"geo.toml:7: hosts.server.tcp.recovery: expected one of "reno", "newreno", "sack", "fack", got 3"#,
+        ),
+        (
+            r#""router""#,
+            r#""switch""#,
+            r#"geo.toml:13: gateways.hub.kind: expected one of "router", "split", "hybrid", got "switch""#,
+        ),
+        (
+            r#"{ limit ="#,
+            r#"{ kind = "rde", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", got "rde"; did you mean "red"?"#,
+        ),
+        (
+            r#""bulk""#,
+            r#""voices""#,
+            r#"geo.toml:29: flows.download.app.kind: expected one of "bulk", "request-response", "web", "packets", "ftp", "mail", "voice", "video", "ping", got "voices"; did you mean "voice"?"#,
+        ),
+    ]);
+}
