@@ -3,7 +3,7 @@
 use bentpipe_link::{Direction, Managed, Verdict, Watch};
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
-use super::{Network, RECEIVING, SENDING};
+use super::{DirectionSlot, Network, RECEIVING, SENDING};
 use crate::Tap;
 use crate::schedule::ComponentId;
 
@@ -27,22 +27,38 @@ impl Watch for AtTaps<'_> {
     }
 }
 
+impl DirectionSlot {
+    /// When a managed direction next wants to run: now, if that was before.
+    fn next_event(&self, now: Time) -> Option<Time> {
+        match &self.direction {
+            Direction::Managed(managed) => managed.next_event().map(|at| at.max(now)),
+            Direction::Fifo(_) => None,
+        }
+    }
+}
+
 impl Network {
     /// The direction's entry has come up: its next event, or an earlier one that has moved to later.
     /// Returns the first packet that it lets out; the others are left in `arrived`.
     #[inline(never)]
     pub(super) fn on_managed(&mut self, index: u16) -> Option<PacketRef> {
-        self.schedule.remove_first();
         let slot = &mut self.directions[usize::from(index)];
         if slot.scheduled != Some(self.now) {
+            self.schedule.remove_first();
             return None;
         }
-        slot.scheduled = None;
         let held = self.packets.held();
         let mut arrived = std::mem::take(&mut self.arrived);
-        self.with_managed(index, |now, managed, packets, watch| {
+        self.run_managed(index, |now, managed, packets, watch| {
             managed.on_event(now, packets, watch, &mut arrived);
         });
+        // Its entry is the first still: cheaper to move than to take out and put in.
+        let slot = &mut self.directions[usize::from(index)];
+        slot.scheduled = slot.next_event(self.now);
+        match slot.scheduled {
+            Some(at) => self.schedule.postpone_first(at),
+            None => self.schedule.remove_first(),
+        }
         if self.packets.held() < held {
             // A packet was lost.
             self.last_activity = self.now;
@@ -55,16 +71,23 @@ impl Network {
     /// Offers a packet to a direction.
     #[inline(never)]
     pub(super) fn transmit_managed(&mut self, index: u16, packet: PacketRef) {
-        let verdict = self.with_managed(index, |now, managed, packets, watch| {
+        let verdict = self.run_managed(index, |now, managed, packets, watch| {
             managed.enqueue(now, packet, packets, watch)
         });
+        let slot = &mut self.directions[usize::from(index)];
+        if let Some(at) = slot.next_event(self.now)
+            && slot.scheduled.is_none_or(|scheduled| at < scheduled)
+        {
+            slot.scheduled = Some(at);
+            self.schedule.push(at, ComponentId(index));
+        }
         if verdict == Some(Verdict::Dropped) {
             self.packets.release(packet);
         }
     }
 
-    /// Lets a direction run, probes looking before and after, and notes when it next wants to.
-    fn with_managed<R>(
+    /// Lets a direction run, probes looking before and after.
+    fn run_managed<R>(
         &mut self,
         index: u16,
         run: impl FnOnce(Time, &mut Managed, &mut PacketStore, &mut dyn Watch) -> R,
@@ -79,13 +102,6 @@ impl Network {
             ends: slot.taps,
         };
         let result = run(self.now, managed, &mut self.packets, &mut watch);
-        if let Some(at) = managed.next_event()
-            && slot.scheduled.is_none_or(|scheduled| at < scheduled)
-        {
-            let at = at.max(self.now);
-            slot.scheduled = Some(at);
-            self.schedule.push(at, ComponentId(index));
-        }
         if slot.watched {
             self.probe_queue(index);
         }
