@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
-import work
+import work  # type: ignore[import-not-found]
 
 
 @pytest.mark.parametrize("case", sorted(work.CASES))

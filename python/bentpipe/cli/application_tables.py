@@ -21,7 +21,8 @@ def application_tables(
     flows: Sequence[FlowResult], groups: Sequence[GroupResult] = ()
 ) -> list[Table]:
     """Return tables of what these flows' and groups' applications tell, as many as there are."""
-    told: list[_Told] = [(each.name, each.extra) for each in (*groups, *flows)]
+    told: list[_Told] = [(each.name, each.extra) for each in groups]
+    told += [(each.name, each.extra) for each in flows]
     tables = (_times(told), _calls(told), _video(told), _activities(told))
     return [table for table in tables if table is not None]
 

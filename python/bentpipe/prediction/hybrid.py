@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bentpipe.prediction.network import Direction, Table
+    from bentpipe.prediction.changes import Table
+    from bentpipe.prediction.network import Direction
 
 # Without window scaling, the window is a 16-bit number of bytes (RFC 9293 section 3.1).
 LARGEST_UNSCALED_WINDOW: Final = 65_535

@@ -14,10 +14,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
-from bentpipe.prediction.network import Direction, Network, Table, sharing_flows
+from bentpipe.prediction.network import Direction, Network, sharing_flows
 
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
+    from bentpipe.prediction.changes import Table
 
 # IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = {"v4": 40, "v6": 60}

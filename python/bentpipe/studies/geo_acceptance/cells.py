@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +30,9 @@ class Access:
 
 # The text that we have gives the target with losses, and not their rate: it is swept.
 LOSSES: Final = (0.0001, 0.001, 0.01)
-_LARGE: Final = {"down_bps": 250_000_000, "up_bps": 3_000_000}
-CLEAN: Final = Access(name="250/3 Mbit/s", target_s=7.0, **_LARGE)
+CLEAN: Final = Access(name="250/3 Mbit/s", down_bps=250_000_000, up_bps=3_000_000, target_s=7.0)
 LOSSY: Final = tuple(
-    Access(name=f"250/3 Mbit/s, {loss:.2%} lost", target_s=10.0, loss=loss, **_LARGE)
+    replace(CLEAN, name=f"{CLEAN.name}, {loss:.2%} lost", target_s=10.0, loss=loss)
     for loss in LOSSES
 )
 MEDIUM: Final = Access(name="50/10 Mbit/s", down_bps=50_000_000, up_bps=10_000_000, target_s=20.0)
