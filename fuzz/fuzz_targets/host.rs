@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use bentpipe_host::{Application, Desk, Limits, Listener, Member, Remote, Secret, SocketId, Taker};
 use bentpipe_live::LiveHost;
 use bentpipe_tcp::{Config, Events, Rings, Source};
-use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, Time, World};
+use bentpipe_types::{Address, Agent, Endpoint, Port, RandomStream, Routes, Span, World};
 use bentpipe_wire::checksum::{Sum, checksum};
 use bentpipe_wire::{Encoder, NodeAddresses};
 use libfuzzer_sys::fuzz_target;
