@@ -95,6 +95,12 @@ fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<
                 }
                 _ => None,
             },
+            "exclusiveMinimum" => match value.as_f64() {
+                Some(number) if number <= argument.as_f64().expect("a sound schema") => {
+                    wrong("too small".into())
+                }
+                _ => None,
+            },
             "maximum" => match value.as_f64() {
                 Some(number) if number > argument.as_f64().expect("a sound schema") => {
                     wrong("too large".into())
@@ -320,6 +326,34 @@ app = { kind = "web", http = "1.1", tls = "1.2", resumption = true, page = "fixe
 from = "server"
 to = "client"
 app = { kind = "packets", transport = "tcp", size = "exponential(500 B)", interval = "exponential(20 ms)", on = "exponential(1 s)", off = "2 s", lasts = "5 s" }
+[flows.files]
+from = "server"
+to = "client"
+app = { kind = "ftp", mode = "active", direction = "upload", size = "10 kB", pause = "1 s", files = 2 }
+[flows.letters]
+from = "server"
+to = "client"
+app = { kind = "mail", size = "10 kB", pause = "1 s", mails = 2, pipelining = true }
+[flows.speech]
+from = "server"
+to = "client"
+app = { kind = "voice", codec = "g729", packet = "40 ms", jitter_buffer = "50 ms", lasts = "3 s", pause = "1 s", calls = 2 }
+[flows.film]
+from = "server"
+to = "client"
+app = { kind = "video", segment = "2 s", ladder = ["100 kbit/s", "300 kbit/s"], buffer = "10 s", start_up = "4 s", lasts = "20 s" }
+[flows.echo]
+from = "server"
+to = "client"
+app = { kind = "ping", protocol = "udp", size = "100 B", interval = "1 s", requests = 3 }
+[flows.people]
+from = "server"
+to = "client"
+mix = "office"
+[mixes.office]
+web = { share = 0.7, app = { kind = "web" } }
+voice = 0.1
+pause = "exponential(5 s)"
 [probes]
 series = ["down.goodput", "one.forward.queue"]
 interval = "every-change"
@@ -369,6 +403,7 @@ fn what_is_wrong_does_not_validate() {
         ("duration = \"1.5 min\"", "duration = 90"),
         ("\"1e-3 Gbit/s\"", "\"1 Mbps\""),
         ("newreno = \"slow", "newrenno = \"slow"),
+        ("voice = 0.1", "voice = 0"),
         ("\"16/15\"", "0.5"),
         ("packet_loss_rate = 1", "packet_loss_rate = 1.1"),
         ("[\"server\", \"hub\"]", "[\"server\"]"),
