@@ -108,7 +108,7 @@ def _kind(
     node: Mapping[str, Any], table: Mapping[str, Any] | None, words: Mapping[str, str]
 ) -> str:
     if table is not None:
-        return "a table"
+        return "an array of tables" if "items" in _referred(node) else "a table"
     if words:
         return "a word"
     kinds = {
@@ -133,7 +133,10 @@ def _referred(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _table_of(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the table that a node is, or an array's tables each are."""
     referred = _referred(node)
+    if isinstance(referred.get("items"), Mapping):
+        return _table_of(referred["items"])
     is_table = "properties" in referred or isinstance(referred.get("additionalProperties"), Mapping)
     return referred if is_table else None
 

@@ -97,7 +97,10 @@ def test_where_the_link_gives_all_nothing_is_promised() -> None:
     }
     advice = bentpipe.advise(SHIP, settings=settings)
     assert advice.flows[0].verdict == "downlink"
-    assert advice.remedies[0].gain < 1.02
+    for each in advice.remedies:
+        # What longer segments save is their headers: at most all of them, 52 of 1500 bytes.
+        headers = 1500 / 1448 if each.remedy.kind == "segment size" else 1.02
+        assert each.gain < headers
 
 
 def test_where_luck_is_part_of_it_several_seeds_are_simulated() -> None:

@@ -1,6 +1,6 @@
 //! What came of an emulation: the object that `run --json` prints, of real flows.
 
-use bentpipe_scenario::{App, LimitedSummary, RttSummary, RunOutput, Scenario};
+use bentpipe_scenario::{App, LimitedSummary, PathMtuSummary, RttSummary, RunOutput, Scenario};
 use bentpipe_types::{Series, Span, Time};
 use serde_json::{Value, json};
 
@@ -120,6 +120,7 @@ fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
         summary["fast_recoveries"] = sender.fast_recoveries.into();
         summary["rtt_ms"] = json!(RttSummary::new(&sender.rtt));
         summary["limited_s"] = json!(LimitedSummary::new(&sender.limited, ended));
+        summary["path_mtu"] = json!(PathMtuSummary::new(sender));
     }
     summary
 }

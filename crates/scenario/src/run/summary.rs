@@ -273,11 +273,11 @@ impl FlowSummary {
                 .as_ref()
                 .map(|sender| LimitedSummary::new(&sender.limited, ended))
                 .unwrap_or_default(),
-            path_mtu: PathMtuSummary {
-                icmp_errors: sender(|sender| sender.icmp_errors),
-                reductions: sender(|sender| sender.path_mtu_reductions),
-                probes: sender(|sender| sender.path_mtu_probes),
-            },
+            path_mtu: flow
+                .sender
+                .as_ref()
+                .map(PathMtuSummary::new)
+                .unwrap_or_default(),
         }
     }
 }
@@ -295,6 +295,18 @@ impl LimitedSummary {
             application: spent(Limit::Application),
             pacing: spent(Limit::Pacing),
             recovery: spent(Limit::Recovery),
+        }
+    }
+}
+
+impl PathMtuSummary {
+    /// Of what a sender has counted.
+    #[must_use]
+    pub fn new(sender: &Statistics) -> Self {
+        Self {
+            icmp_errors: sender.icmp_errors,
+            reductions: sender.path_mtu_reductions,
+            probes: sender.path_mtu_probes,
         }
     }
 }
