@@ -281,7 +281,7 @@ def _acknowledgments(network: Network) -> Iterator[Remedy]:
         key = network.key_of(narrow)
         here = network.settings_of(narrow)
         for method in network.names["ack-methods"]:
-            # The methods remove from the queue themselves: one that has its own order has none of them.
+            # The methods remove from the queue themselves, which has to be a plain one.
             if here["queue"]["kind"] != "drop-tail":
                 continue
             # Reconstruction restores what another box has removed.
