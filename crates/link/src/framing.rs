@@ -27,17 +27,20 @@ pub trait Framing: Debug + Send {
     ) -> Bytes;
 
     /// The packet has come to the end of the link, intact. `None`: it cannot be made out (a
-    /// decompressor that has lost step), and has been released and counted.
+    /// decompressor that has lost step), and has been released and counted. Without a memory of what
+    /// was sent there is nothing to make out.
     fn receive(
         &mut self,
-        now: Time,
+        _now: Time,
         packet: PacketRef,
-        packets: &mut PacketStore,
-    ) -> Option<PacketRef>;
+        _packets: &mut PacketStore,
+    ) -> Option<PacketRef> {
+        Some(packet)
+    }
 
     /// The packet was corrupted on the way, or a framing further out could not make it out. It stays
     /// the caller's, and may be gone: it is not to be looked up.
-    fn lose(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore);
+    fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
 
     /// Tells what it has done, by name: for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}

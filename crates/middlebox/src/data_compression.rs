@@ -62,17 +62,6 @@ impl Framing for DataCompression {
         Bytes::new(sent)
     }
 
-    fn receive(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        _packets: &mut PacketStore,
-    ) -> Option<PacketRef> {
-        Some(packet)
-    }
-
-    fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
-
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "data_bytes_in", self.bytes_in);
         each(None, "data_bytes_out", self.bytes_out);

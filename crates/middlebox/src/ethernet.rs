@@ -31,17 +31,6 @@ impl Framing for Ethernet {
         Bytes::new(length.get().max(SHORTEST) + HEADER + BETWEEN)
     }
 
-    fn receive(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        _packets: &mut PacketStore,
-    ) -> Option<PacketRef> {
-        Some(packet)
-    }
-
-    fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
-
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "frames_padded", self.padded);
     }

@@ -61,8 +61,6 @@ impl Framing for TunnelEntry {
         Some(packet)
     }
 
-    fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
-
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "encapsulated", self.encapsulated);
         each(None, "already_encapsulated", self.nested);
