@@ -90,6 +90,10 @@ class FiledSeries(Mapping[str, Series]):
         """Read one series."""
         return self._joined(name, lambda times_s, values: (times_s, values))
 
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a series: known without reading it."""
+        return name in self._units
+
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""
         return iter(self._units)
@@ -101,6 +105,14 @@ class FiledSeries(Mapping[str, Series]):
     def outline(self, name: str) -> Series:
         """Read one series with as many of its points as a plot can show."""
         return self._joined(name, _extremes)
+
+    def parts(self, name: str) -> Iterator[Series]:
+        """Read one series a row group at a time: of an hour, the whole may not fit into memory."""
+        if name not in self._units:
+            raise KeyError(name)
+        for times_s, values in self._pieces(name):
+            if len(times_s):
+                yield Series(times_s=times_s, values=values, unit=self._units[name])
 
     def _joined(
         self,

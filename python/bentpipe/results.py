@@ -282,9 +282,9 @@ class RunResult:
 
     def outlines(self) -> Mapping[str, Series]:
         """Return the probes for a plot: of those in a file, no more points than it can show."""
-        if self._filed is None:
-            return self.series
-        return {name: self._filed.outline(name) for name in self._filed}
+        from bentpipe.series import outline
+
+        return {name: outline(self.series, name) for name in self.series}
 
     def flow(self, name: str | None = None) -> FlowResult:
         """Return the flow of that name, or the only one.

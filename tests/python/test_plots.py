@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview
 from bentpipe.plot.run_plots import write_run_plots
 from bentpipe.plot.sweep_plot import _draw as draw_sweep
+from bentpipe.probe_file import FiledSeries
 from bentpipe.results import RunResult
+from bentpipe.series import Series
 
 CROWD: dict[str, Any] = {
     "name": "crowd",
@@ -65,14 +68,28 @@ def steps(axes: Axes) -> Iterator[Any]:
     return (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
 
 
+def cut(times_s: Any, values: Any, places: Iterable[int]) -> list[Series]:
+    """Cut a series into parts, as a file has it in row groups."""
+    ends = sorted({0, len(values), *(place % len(values) for place in places)})
+    return [
+        Series(times_s=times_s[begin:end], values=values[begin:end], unit="")
+        for begin, end in pairwise(ends)
+    ]
+
+
+PLACES = st.lists(st.integers(0, 60), max_size=5)
+
+
 @given(
     npst.arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 1e9)),
     st.integers(1, 50),
+    PLACES,
 )
-def test_bins_hold_what_was_delivered(rates: Any, count: int) -> None:
+def test_bins_hold_what_was_delivered(rates: Any, count: int, places: list[int]) -> None:
     times: Any = 0.1 * np.arange(1.0, len(rates) + 1.0, dtype=np.float64)
     edges = bin_edges(float(times[-1]), count=count)
-    means = mean_rate(times, rates, edges)
+    means = mean_rate(cut(times, rates, places), edges)
+    assert means == pytest.approx(mean_rate(cut(times, rates, []), edges), abs=1e-3)
     assert (means * np.diff(edges)).sum() == pytest.approx(0.1 * rates.sum(), rel=1e-9, abs=1e-3)
     assert means.max() <= rates.max() * (1 + 1e-9) + 1e-3
 
@@ -80,10 +97,15 @@ def test_bins_hold_what_was_delivered(rates: Any, count: int) -> None:
 @given(
     npst.arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 1e6)),
     st.integers(1, 80),
+    PLACES,
 )
-def test_the_highest_sample_is_in_some_bin(values: Any, count: int) -> None:
+def test_the_highest_sample_is_in_some_bin(values: Any, count: int, places: list[int]) -> None:
     times: Any = 0.25 * np.arange(1.0, len(values) + 1.0, dtype=np.float64)
-    highest, means = extreme_and_mean(times, values, bin_edges(float(times[-1]), count=count))
+    edges = bin_edges(float(times[-1]), count=count)
+    highest, means = extreme_and_mean(cut(times, values, places), edges)
+    in_one = extreme_and_mean(cut(times, values, []), edges)
+    assert np.array_equal(highest, in_one[0])
+    assert means == pytest.approx(in_one[1], abs=1e-6)
     assert highest.max() == values.max()
     assert (means <= highest + 1e-9 * values.max()).all()
 
@@ -140,6 +162,27 @@ def test_every_flow_is_in_the_overview_and_nothing_is_empty() -> None:
 def test_few_flows_have_a_line_each() -> None:
     few = {**CROWD, "hosts": {"server": {}, "client": {"count": 5}}}
     assert labels(overview(ran(few))[0]) == [f"download-{n}" for n in range(1, 6)]
+
+
+def test_a_figure_of_a_file_never_has_a_whole_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour at every change is tens of millions of samples: row group by row group."""
+    every = {"probes.interval": "every-change"}
+    kept = bentpipe.run(CROWD, settings=every, default_probes=True)
+    filed = bentpipe.run(
+        CROWD, settings=every, default_probes=True, probes_to=tmp_path / "probes.parquet"
+    )
+    (tmp_path / "kept").mkdir()
+    names = [file.name for file in write_run_plots(kept, tmp_path / "kept")[0]]
+
+    def whole(_: object, name: str) -> NoReturn:
+        raise AssertionError(f"{name} was read at once")
+
+    monkeypatch.setattr(FiledSeries, "__getitem__", whole)
+    files, _ = write_run_plots(filed, tmp_path)
+    assert [file.name for file in files] == names
+    assert {"overview.svg", "satellite.forward.queue.svg"} <= set(names)
 
 
 def test_no_plot_of_an_idle_queue(tmp_path: Path) -> None:

@@ -1,9 +1,21 @@
-"""Samples put together: what a rate was, or a queue came to, in each stretch of time."""
+"""Samples put together: what a rate was, or a queue came to, in each stretch of time.
+
+A series comes part by part (`bentpipe.series.parts`), so that a file of any length is drawn in the
+memory that one of its row groups takes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bentpipe.series import Series
 
 Floats = NDArray[np.float64]
 
@@ -33,34 +45,74 @@ def round_trip_edges(end_s: float, *, round_trip_s: float, interval_s: float) ->
     return np.append(edges, end_s)
 
 
-def mean_rate(times_s: Floats, values: Floats, edges: Floats) -> Floats:
+@dataclass(frozen=True, kw_only=True)
+class Extent:
+    """What has to be known of a series before its bins are."""
+
+    last_s: float
+    # How often it was sampled: the median, of parts their medians'.
+    interval_s: float
+    highest: float
+    unit: str
+
+
+def extent(parts: Iterable[Series]) -> Extent | None:
+    """Return a series' extent; None if nothing was recorded."""
+    last_s, highest, unit = 0.0, -np.inf, ""
+    intervals = []
+    for part in parts:
+        intervals.append(np.median(np.diff(part.times_s, prepend=last_s)))
+        last_s = float(part.times_s[-1])
+        highest = max(highest, float(part.values.max()))
+        unit = part.unit
+    if not intervals:
+        return None
+    middle = float(np.median(intervals))
+    return Extent(last_s=last_s, interval_s=middle, highest=highest, unit=unit)
+
+
+def mean_rate(parts: Iterable[Series], edges: Floats) -> Floats:
     """Return the mean of a rate in each bin.
 
-    `values` are means since the sample before, as the simulator records them: the bins' means hold
-    exactly what was delivered.
+    The values are means since the sample before, as the simulator records them: the bins' means
+    hold exactly what was delivered.
     """
-    delivered = np.concatenate([[0.0], np.cumsum(values * np.diff(times_s, prepend=0.0))])
-    at_edges = np.interp(edges, np.concatenate([[0.0], times_s]), delivered)
-    means: Floats = np.diff(at_edges) / np.diff(edges)
+    delivered = np.zeros(len(edges))
+    before_s = before = 0.0
+    for part in parts:
+        times_s = np.concatenate([[before_s], part.times_s])
+        amounts = before + np.concatenate([[0.0], np.cumsum(part.values * np.diff(times_s))])
+        inside = (edges > before_s) & (edges <= times_s[-1])
+        delivered[inside] = np.interp(edges[inside], times_s, amounts)
+        before_s, before = float(times_s[-1]), float(amounts[-1])
+    delivered[edges > before_s] = before
+    means: Floats = np.diff(delivered) / np.diff(edges)
     return means
 
 
-def extreme_and_mean(times_s: Floats, values: Floats, edges: Floats) -> tuple[Floats, Floats]:
+def extreme_and_mean(parts: Iterable[Series], edges: Floats) -> tuple[Floats, Floats]:
     """Return the highest sample of each bin and the mean of its samples.
 
     A bin without a sample has what the one before ended with.
     """
-    highest = np.zeros(len(edges) - 1)
-    means = np.zeros(len(edges) - 1)
-    # A sample tells of the time before it: one at an edge belongs to the bin that ends there.
-    first = np.searchsorted(times_s, edges[:-1], side="right")
-    last = np.searchsorted(times_s, edges[1:], side="right")
+    bins = len(edges) - 1
+    highest = np.full(bins, -np.inf)
+    sums, counts, last = np.zeros(bins), np.zeros(bins), np.zeros(bins)
+    for part in parts:
+        # A sample tells of the time before it: one at an edge belongs to the bin that ends there.
+        cuts = np.searchsorted(part.times_s, edges, side="right")
+        for place, (begin, end) in enumerate(pairwise(cuts)):
+            if end > begin:
+                samples = part.values[begin:end]
+                highest[place] = max(highest[place], samples.max())
+                sums[place] += samples.sum()
+                counts[place] += end - begin
+                last[place] = samples[-1]
+    means = sums / np.maximum(counts, 1.0)
     held = 0.0
-    for place, (begin, end) in enumerate(zip(first, last, strict=True)):
-        if end > begin:
-            highest[place] = values[begin:end].max()
-            means[place] = values[begin:end].mean()
-            held = float(values[end - 1])
+    for place in range(bins):
+        if counts[place]:
+            held = last[place]
         else:
             highest[place] = means[place] = held
     return highest, means

@@ -13,11 +13,14 @@ from bentpipe.groups import groups
 from bentpipe.plot.binned import (
     Floats,
     bin_edges,
+    extent,
     extreme_and_mean,
     mean_rate,
     round_trip_edges,
 )
 from bentpipe.plot.style import COLOURS, legend_beside, new_figure, rate_scale, save_svg
+from bentpipe.plot.thin import thin_line
+from bentpipe.series import outline, parts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,31 +100,28 @@ def round_trip_s(summary: Summary, name: str | None = None) -> float:
 
 
 def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
-    recorded = {
-        flow.name: series[f"{flow.name}.goodput"]
-        for flow in summary.flows
-        if f"{flow.name}.goodput" in series and len(series[f"{flow.name}.goodput"].times_s)
-    }
     # Of a table with very many flows, what they get together was recorded.
-    together = {
-        group.name: (group.flows, series[f"{group.name}.goodput"])
-        for group in summary.groups
-        if group.flows > 1
-        and f"{group.name}.goodput" in series
-        and len(series[f"{group.name}.goodput"].times_s)
+    groups_of = {group.name: group.flows for group in summary.groups if group.flows > 1}
+    intervals_s = {
+        name: found.interval_s
+        for name in (*(flow.name for flow in summary.flows), *groups_of)
+        if f"{name}.goodput" in series and (found := extent(parts(series, f"{name}.goodput")))
     }
-    known = len(recorded) + sum(flows for flows, _ in together.values())
+    together = {name: flows for name, flows in groups_of.items() if name in intervals_s}
+    recorded = [flow.name for flow in summary.flows if flow.name in intervals_s]
+    known = len(recorded) + sum(together.values())
     if not known or end_s <= 0:
         return None
-    everything = [*recorded.values(), *(each for _, each in together.values())]
-    interval_s = max(interval_of(each) for each in everything)
+    interval_s = max(intervals_s.values())
     edges = round_trip_edges(end_s, round_trip_s=round_trip_s(summary), interval_s=interval_s)
-    rates = {name: mean_rate(each.times_s, each.values, edges) for name, each in recorded.items()}
+
+    def rate(name: str) -> Floats:
+        return mean_rate(parts(series, f"{name}.goodput"), edges)
+
     missing = len(summary.flows) - known
-    lines = _few_lines(rates, missing=missing) if rates else {}
-    for name, (flows, each) in list(together.items())[: MOST_LINES - len(lines)]:
-        label = f"{name}, {flows:,} together"
-        lines[label] = mean_rate(each.times_s, each.values, edges)
+    lines = _few_lines({name: rate(name) for name in recorded}, missing=missing) if recorded else {}
+    for name, flows in list(together.items())[: MOST_LINES - len(lines)]:
+        lines[f"{name}, {flows:,} together"] = rate(name)
     scale, unit = rate_scale(max(float(each.max()) for each in lines.values()))
 
     def draw(axes: Axes) -> None:
@@ -131,11 +131,6 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
         axes.set_ylim(bottom=0.0)
 
     return draw
-
-
-def interval_of(series: Series) -> float:
-    """Return how often a series was sampled, in seconds."""
-    return float(np.median(np.diff(series.times_s, prepend=0.0)))
 
 
 def _few_lines(rates: Mapping[str, Floats], *, missing: int) -> dict[str, Floats]:
@@ -158,13 +153,13 @@ def _few_lines(rates: Mapping[str, Floats], *, missing: int) -> dict[str, Floats
 
 def _queue_row(series: Probes, end_s: float) -> _Row | None:
     peaks = {}
-    for name, each in series.items():
+    for name in series:
         direction, _, quantity = name.rpartition(".")
         best = quantity == "queue_max" or (
             quantity == "queue" and f"{direction}.queue_max" not in series
         )
-        if best and len(each.values) and each.values.max() >= SHORTEST_QUEUE:
-            peaks[direction] = each
+        if best and (known := extent(parts(series, name))) and known.highest >= SHORTEST_QUEUE:
+            peaks[direction] = name
     if not peaks or end_s <= 0:
         return None
     edges = bin_edges(end_s, count=300)
@@ -173,7 +168,7 @@ def _queue_row(series: Probes, end_s: float) -> _Row | None:
     for group, places in groups(names).items():
         several = [peaks[names[place]] for place in places]
         highest = np.max(
-            [extreme_and_mean(each.times_s, each.values, edges)[0] for each in several], axis=0
+            [extreme_and_mean(parts(series, each), edges)[0] for each in several], axis=0
         )
         label = group if len(places) == 1 else f"{group}, longest of {len(places)}"
         lines[label] = highest
@@ -199,9 +194,12 @@ def _queue_row(series: Probes, end_s: float) -> _Row | None:
 def _loss_row(series: Probes, end_s: float) -> _Row | None:
     said = {"lost": "lost to errors", "dropped": "dropped by the queue"}
     counted = {}
-    for name, each in series.items():
+    for name in series:
         direction, _, quantity = name.rpartition(".")
-        if quantity in said and len(each.values) and each.values[-1] > 0:
+        if quantity not in said:
+            continue
+        each = outline(series, name)
+        if len(each.values) and each.values[-1] > 0:
             counted[f"{direction}: {said[quantity]}"] = each
     if not counted:
         return None
@@ -213,7 +211,12 @@ def _loss_row(series: Probes, end_s: float) -> _Row | None:
             each = counted[name]
             x = np.concatenate([[0.0], each.times_s, [end_s]])
             y = np.concatenate([[0.0], each.values, each.values[-1:]])
-            axes.step(x, y, where="post", color=colour, label=f"{name} ({each.values[-1]:,.0f})")
+            axes.step(
+                *thin_line(x, y),
+                where="post",
+                color=colour,
+                label=f"{name} ({each.values[-1]:,.0f})",
+            )
         if max(last) > 30.0 * min(last):
             axes.set_yscale("symlog", linthresh=1.0)
         axes.set_ylabel("packets lost\nso far")

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
-from bentpipe.plot.overview import (
-    SHORTEST_QUEUE,
-    interval_of,
-    round_trip_s,
-    write_overview,
+from bentpipe.plot.binned import (
+    bin_edges,
+    extent,
+    extreme_and_mean,
+    mean_rate,
+    round_trip_edges,
 )
+from bentpipe.plot.overview import SHORTEST_QUEUE, round_trip_s, write_overview
 from bentpipe.plot.style import COLOURS, legend_below, new_axes, rate_scale, write_svg
 from bentpipe.plot.thin import thin_line, thin_points
+from bentpipe.series import Subject, parts
 from bentpipe.units import format_seconds
 
 if TYPE_CHECKING:
@@ -53,12 +55,9 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
         for kind, (needed, _, _) in _KINDS.items():
             if not needed & probes.keys() or not _has_something(kind, probes):
                 continue
-            # What is put together in bins needs every sample.
-            if kind in _BINNED:
-                binned = {name: whole[f"{subject}.{name}"] for name in probes if name in needed}
-                shown: Probes = binned
-            else:
-                shown = probes
+            # What is put together in bins needs every sample, though not all of them at once.
+            binned = kind in _BINNED
+            shown = Subject(whole, subject, needed & probes.keys()) if binned else probes
             file = folder / f"{subject}.{kind}.svg"
             width_s = round_trip_s(summary, subject)
             draw = partial(_draw, kind=kind, subject=subject, probes=shown, width_s=width_s)
@@ -160,15 +159,14 @@ def _draw_window(axes: Axes, probes: Probes) -> None:
 
 
 def _draw_queue(axes: Axes, probes: Probes) -> None:
-    known = [probes[name] for name in ("queue_max", "queue") if name in probes]
-    edges = bin_edges(max(float(each.times_s[-1]) for each in known))
+    names = [name for name in ("queue_max", "queue") if name in probes]
+    known = [each for name in names if (each := extent(parts(probes, name)))]
+    edges = bin_edges(max(each.last_s for each in known))
     if "queue_max" in probes:
-        each = probes["queue_max"]
-        highest, _ = extreme_and_mean(each.times_s, each.values, edges)
+        highest, _ = extreme_and_mean(parts(probes, "queue_max"), edges)
         axes.stairs(highest, edges, color=COLOURS[1], label="most in each interval")
     if "queue" in probes:
-        each = probes["queue"]
-        highest, mean = extreme_and_mean(each.times_s, each.values, edges)
+        highest, mean = extreme_and_mean(parts(probes, "queue"), edges)
         if "queue_max" not in probes:
             axes.stairs(highest, edges, color=COLOURS[1], label="most of the samples")
         axes.stairs(mean, edges, color=COLOURS[0], label="mean of the samples")
@@ -178,11 +176,11 @@ def _draw_queue(axes: Axes, probes: Probes) -> None:
 
 def draw_goodput(axes: Axes, probes: Probes, *, width_s: float) -> None:
     """Draw the goodput in bins of a round trip: less shows how a window is spread in one."""
-    series = probes["goodput"]
-    edges = round_trip_edges(
-        float(series.times_s[-1]), round_trip_s=width_s, interval_s=interval_of(series)
-    )
-    rates = mean_rate(series.times_s, series.values, edges)
+    known = extent(parts(probes, "goodput"))
+    if known is None:
+        return
+    edges = round_trip_edges(known.last_s, round_trip_s=width_s, interval_s=known.interval_s)
+    rates = mean_rate(parts(probes, "goodput"), edges)
     scale, unit = rate_scale(float(rates.max()))
     axes.stairs(rates / scale, edges, color=COLOURS[0], linewidth=1.4)
     width = edges[1] - edges[0]
