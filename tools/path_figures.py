@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 import bentpipe
-from bentpipe.plot.style import new_axes, write_svg
+from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
+from bentpipe.plot.overview import interval_of, round_trip_s
+from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
+# Stretches of time that are put together: what a sawtooth does within one, no figure this wide shows.
+BINS = 120
 
 # What of each run is shown: the series, the axis, and what its values are multiplied by.
 FIGURES = {
@@ -52,30 +52,45 @@ FIGURES = {
 }
 
 
-def _by_second(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return averages over each second of what are averages over shorter times."""
-    second = np.floor(times_s)
-    starts = np.flatnonzero(np.diff(second, prepend=-1.0))
-    counts = np.diff(starts, append=len(values))
-    return second[starts], np.add.reduceat(values, starts) / counts
-
-
 def draw(figure: Figure, *, name: str) -> None:
     """Draw one network's run, a row for each series."""
     result = bentpipe.run(name)
     rows = FIGURES[name]
     axes = new_axes(figure, rows=len(rows))
+    duration_s = result.summary.duration_s
+    edges = bin_edges(duration_s, count=BINS)
     for each, (series, label, factor) in zip(axes, rows, strict=True):
         data = result.series[series]
-        times_s, values = data.times_s, data.values
-        if series.endswith(".goodput"):
-            times_s, values = _by_second(times_s, values)
-        each.plot(times_s, factor * values)
+        if series.endswith((".goodput", ".utilization")):
+            bins = round_trip_edges(
+                duration_s,
+                round_trip_s=round_trip_s(result.summary, series.rpartition(".")[0]),
+                interval_s=interval_of(data),
+            )
+            rates = factor * mean_rate(data.times_s, data.values, bins)
+            each.stairs(rates, bins, baseline=None, color=COLOURS[0])
+        elif series.endswith(".lost"):
+            each.plot(data.times_s, factor * data.values, drawstyle="steps-post")
+        else:
+            # A sawtooth has hundreds of teeth: what it reaches, and where it is on average.
+            highest, means = extreme_and_mean(data.times_s, data.values, edges)
+            each.stairs(
+                factor * highest,
+                edges,
+                baseline=None,
+                color=COLOURS[1],
+                label="most of the samples",
+            )
+            each.stairs(
+                factor * means, edges, baseline=None, color=COLOURS[0], label="mean of the samples"
+            )
         each.set_ylabel(label)
         each.set_ylim(bottom=0.0)
-        each.set_xlim(0.0, result.summary.duration_s)
+        each.set_xlim(0.0, duration_s)
     axes[0].set_title(name)
     axes[-1].set_xlabel("time (s)")
+    # One legend tells what the two lines are, wherever there are two.
+    legend_below(figure, next((a for a in axes if a.get_legend_handles_labels()[1]), axes[-1]))
 
 
 def main() -> None:

@@ -129,6 +129,24 @@ fn a_retransmission_is_timed_by_its_echo() {
     assert_eq!(tcp.tcp.statistics().rtt.max(), Some(Span::from_millis(70)));
 }
 
+/// All acknowledgments of a flight are lost, and so its first segment is sent again, which had arrived
+/// long ago. It is outside the window (RFC 7323 section 5.3, R2 before R3), so that TS.Recent stays,
+/// and the sender's sample of what is acknowledged at last spans the time without acknowledgments.
+#[test]
+fn rfc7323_an_old_duplicate_leaves_the_echo_as_it_was() {
+    let mut tcp = with_timestamps();
+    tcp.sent();
+    tcp.timestamp = Some(2000);
+    tcp.data(1, 1448);
+    tcp.data(1449, 1448);
+    assert_eq!(tcp.sent()[0].packet.timestamps().unwrap().1, 2000);
+    tcp.timestamp = Some(12_000);
+    tcp.data(1, 1448);
+    let answer = tcp.sent();
+    assert_eq!(answer[0].packet.acknowledgment, THEIR_ISN + 1 + 2 * 1448);
+    assert_eq!(answer[0].packet.timestamps().unwrap().1, 2000);
+}
+
 fn relative(tcp: &Single, seen: &crate::testing::Seen) -> Vec<(u32, u32)> {
     seen.sack
         .iter()
