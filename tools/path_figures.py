@@ -19,7 +19,7 @@ from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Stretches of time that are put together: what a sawtooth does within one, no figure this wide shows.
+# Stretches of time put together: what a sawtooth does within one, no figure this wide shows.
 BINS = 120
 
 # What of each run is shown: the series, the axis, and what its values are multiplied by.
