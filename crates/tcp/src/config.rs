@@ -2,7 +2,7 @@
 
 use bentpipe_types::{IpVersion, Span};
 
-use crate::{CongestionControlKind, PacingKind, RecoveryKind, SlowStartKind};
+use crate::{CongestionControlKind, Habits, PacingKind, RecoveryKind, SlowStartKind};
 
 /// The settings of a connection. The default is today's Linux, as far as it is modelled.
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl Default for Config {
             idle_restart: IdleRestart::Decay,
             time_wait: Span::from_secs(60),
             ip_version: IpVersion::V4,
-            habits: Habits::Rfc,
+            habits: Habits::RFC,
             header_prediction: true,
         }
     }
@@ -200,7 +200,7 @@ impl Config {
             receive_sizes: Some(BufferSizes::RECEIVE),
             quick_acks: QuickAcks::Linux,
             slow_start: SlowStartKind::LinuxHyStart,
-            habits: Habits::Linux,
+            habits: Habits::LINUX,
             ..Self::default()
         }
     }
@@ -259,27 +259,6 @@ pub enum QuickAcks {
 
 /// RFC 9406 section 4.3: L, for a sender that does not pace.
 pub const HYSTART_LIMIT: u32 = 8;
-
-/// What a connection does where Linux and the RFCs differ and nobody would want a setting for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Habits {
-    /// As the RFCs say.
-    #[default]
-    Rfc,
-    /// As Linux has it:
-    ///
-    /// * a segment without timestamps is taken, although they were negotiated (RFC 7323 section 3.2
-    ///   drops it);
-    /// * an acknowledgment of what was never sent is dropped without an answer (RFC 9293 section
-    ///   3.10.7.4 answers it);
-    /// * a probe of a closed window is an old sequence number without payload, rather than the first
-    ///   byte that waits (RFC 9293 section 3.8.6.1);
-    /// * a loss reduces the congestion window, whatever is in flight (RFC 5681 section 3.1 and RFC
-    ///   9438 section 4.6 reduce what is in flight);
-    /// * without SACK, what duplicate acknowledgments have told of doesn't grow the window once more
-    ///   when it is acknowledged.
-    Linux,
-}
 
 /// Keep-alive (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,6 +17,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod delivered;
+mod habits;
 mod limited;
 mod options;
 mod pacing;
@@ -33,7 +34,7 @@ mod statistics;
 mod testing;
 
 pub use config::{
-    AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, Habits, IdleRestart, KeepAlive,
+    AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive,
     PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
 };
 pub use congestion::CongestionControlKind;
@@ -41,6 +42,7 @@ pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
     PassiveFastOpen, Sender, State, TcpInfo, reset_reply,
 };
+pub use habits::Habits;
 pub use limited::{Limit, LimitedTimes};
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};

@@ -264,8 +264,8 @@ pub(super) fn config(
         announced_mss: None,
         path_mtu: None,
         habits: match tcp.profile {
-            Profile::Rfc => Habits::Rfc,
-            Profile::Linux => Habits::Linux,
+            Profile::Rfc => Habits::RFC,
+            Profile::Linux => Habits::LINUX,
         },
         header_prediction: true,
     }

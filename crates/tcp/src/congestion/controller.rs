@@ -6,7 +6,7 @@ use super::{
     AckSample, Bbr1, Bbr3, Congestion, CongestionControl, CongestionControlKind, Cubic,
     EnhancedHybla, Hybla, LinuxCubic, Reno, Westwood, Window,
 };
-use crate::config::{Config, Habits};
+use crate::config::Config;
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
@@ -55,10 +55,10 @@ impl Rule {
             CongestionControlKind::EnhancedHybla(settings) => {
                 Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
             }
-            CongestionControlKind::Cubic => match config.habits {
-                Habits::Rfc => Self::Cubic(Cubic::new(config.avoidance)),
-                Habits::Linux => Self::LinuxCubic(LinuxCubic::new(config.avoidance)),
-            },
+            CongestionControlKind::Cubic if config.habits.counts_cubic_in_whole_numbers => {
+                Self::LinuxCubic(LinuxCubic::new(config.avoidance))
+            }
+            CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
             CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
             CongestionControlKind::Bbr3 => Self::Bbr3(Box::default()),
             CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),

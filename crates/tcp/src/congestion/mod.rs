@@ -40,7 +40,7 @@ pub enum CongestionControlKind {
     Hybla(HyblaSettings),
     /// Hybla with Westwood's idea turned round (vanzara2014).
     EnhancedHybla(EnhancedHyblaSettings),
-    /// RFC 9438; with [`Habits::Linux`](crate::Habits::Linux), Linux's ([`LinuxCubic`]).
+    /// RFC 9438; with [`Habits::LINUX`](crate::Habits::LINUX), Linux's ([`LinuxCubic`]).
     #[default]
     Cubic,
     /// BBR version 1, as Linux has it.

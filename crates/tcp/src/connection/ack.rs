@@ -4,7 +4,7 @@ use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
-use crate::config::{Habits, RtoFrom};
+use crate::config::RtoFrom;
 use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
 use crate::timestamp;
@@ -31,7 +31,7 @@ impl Connection {
             }
             Err(distance) => {
                 self.sender.statistics.unacceptable += 1;
-                if distance < 0 || self.sender.config.habits == Habits::Rfc {
+                if distance < 0 || !self.sender.config.habits.ignores_unsent {
                     self.challenge(packet, now);
                 }
                 return false;
@@ -321,7 +321,7 @@ impl Sender {
     /// window lets into the network at once: what is SACKed has left it.
     pub(super) fn congested_flight(&self, outstanding: u64) -> u64 {
         let window = self.congestion.window().congestion_window;
-        if self.config.habits == Habits::Linux {
+        if self.config.habits.reduces_window {
             return window;
         }
         if !self.recovery.knows_segments() {
@@ -346,7 +346,7 @@ impl Sender {
         if self.recovery.knows_segments() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
             self.scoreboard.delivered().bytes()
-        } else if self.config.habits == Habits::Linux {
+        } else if self.config.habits.counts_delivered_once {
             self.delivered.last()
         } else if before < self.send.timed_out_below {
             // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because

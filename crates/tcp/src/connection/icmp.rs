@@ -4,7 +4,6 @@ use bentpipe_types::{Ctx, IcmpError, Seq};
 
 use super::timers::Purpose;
 use super::{Connection, Events, State};
-use crate::config::Habits;
 
 impl Connection {
     /// An ICMP error has come that quotes a segment of ours with this sequence number.
@@ -45,7 +44,7 @@ impl Connection {
                 };
                 // Linux's tcp_v4_err: whatever the client's port or filters say of a SYN+ACK, it may
                 // still answer.
-                let ends = if unborn && self.sender.config.habits == Habits::Linux {
+                let ends = if unborn && self.sender.config.habits.lets_clients_answer {
                     !error.is_hard() && error != IcmpError::Prohibited
                 } else {
                     self.ends_the_handshake(error)
@@ -78,7 +77,7 @@ impl Connection {
     /// RFC 1122 section 4.2.3.9: hard errors end a connection, soft ones do not. Linux and BSD give up a
     /// handshake for both, so that an application tries the next address (RFC 5461 section 4.1).
     fn ends_the_handshake(&self, error: IcmpError) -> bool {
-        error.is_hard() || self.sender.config.habits == Habits::Linux
+        error.is_hard() || self.sender.config.habits.heeds_soft_errors
     }
 
     /// RFC 6069: a retransmission was lost for want of a route, not to congestion: the timeout is not to

@@ -4,7 +4,6 @@ use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, State};
-use crate::config::Habits;
 
 /// Between two acknowledgments of unacceptable segments without payload, at least. Linux's
 /// tcp_invalid_ratelimit: without it, two ends that disagree would acknowledge each other for ever
@@ -282,7 +281,7 @@ impl Connection {
         }
         // RFC 7323 section 3.2: a segment without the option, once it is negotiated, is dropped
         let Some((value, _)) = packet.timestamps() else {
-            return self.sender.config.habits == Habits::Linux;
+            return self.sender.config.habits.takes_unstamped;
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
@@ -311,7 +310,7 @@ impl Connection {
             return;
         }
         // RFC 7323 section 3.2: silently
-        let silent = self.sender.config.habits == Habits::Rfc;
+        let silent = !self.sender.config.habits.takes_unstamped;
         if silent && self.sender.negotiated.timestamps && packet.timestamps().is_none() {
             return;
         }

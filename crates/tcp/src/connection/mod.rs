@@ -49,7 +49,6 @@ use bentpipe_types::{
     Time,
 };
 
-use crate::config::Habits;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
@@ -159,7 +158,7 @@ impl Connection {
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
         // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
         // then is its buffer.
-        if !self.sender.send.writer_waits || self.sender.config.habits == Habits::Rfc {
+        if !self.sender.send.writer_waits || !self.sender.config.habits.asks_limit_at_writes {
             self.sender.check_app_limited();
         }
         self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;

@@ -9,7 +9,6 @@ use super::receive::Receive;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, Sender, State};
 use crate::Config;
-use crate::config::Habits;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::{negotiate, offer};
@@ -228,7 +227,7 @@ impl Connection {
         }
         // Linux: an echo of none of our SYNs is of no answer to them.
         if acknowledges
-            && self.sender.config.habits == Habits::Linux
+            && self.sender.config.habits.refuses_foreign_echoes
             && !packet.flags.has(Flags::RST)
             && self.echoes_no_syn(packet, cx.now)
         {
@@ -251,7 +250,7 @@ impl Connection {
         self.syn_received(packet, options, cx);
         if let Some(position) = position.filter(|_| acknowledges) {
             let pending =
-                self.sender.send.writer_waits && self.sender.config.habits == Habits::Linux;
+                self.sender.send.writer_waits && self.sender.config.habits.acknowledges_with_data;
             self.established(packet, None, position, cx);
             if pending {
                 // Linux saves an acknowledgment: data is about to carry it.

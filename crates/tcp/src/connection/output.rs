@@ -4,7 +4,7 @@ use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
 
 use super::room::Burst;
 use super::{Connection, Sender, State};
-use crate::config::{Habits, IdleRestart};
+use crate::config::IdleRestart;
 use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::LossRecovery;
@@ -57,7 +57,7 @@ impl Connection {
         let sender = &self.sender;
         let waiting = sender.send.end.saturating_sub(sender.send.sequence.next);
         sender.config.header_prediction
-            && sender.config.habits == Habits::Rfc
+            && !sender.config.habits.sends_in_bursts
             && waiting >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
             && !self.receive.acknowledge_now
@@ -313,7 +313,7 @@ impl Connection {
         let highest = send.sequence.highest;
         self.sender.note_sent(position, end, cx.now);
         let send = &mut self.sender.send;
-        if self.sender.config.habits == Habits::Linux
+        if self.sender.config.habits.recognises_dialogue
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.is_answered
             && cx.now.since(self.receive.data_at) < ANSWER

@@ -6,7 +6,6 @@
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::Sender;
-use crate::config::Habits;
 use crate::pacing::{self, Pacer, PacingKind};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
@@ -46,7 +45,7 @@ impl Sender {
     /// writes: of a sender that waits for room in its buffer it says nothing.
     #[inline]
     pub(super) fn check_app_limited_between_writes(&mut self) {
-        if self.config.habits == Habits::Rfc {
+        if !self.config.habits.asks_limit_at_writes {
             self.check_app_limited();
         }
     }

@@ -9,7 +9,7 @@ use bentpipe_types::{Ctx, IpVersion, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Sender, State};
-use crate::config::{Habits, PathMtuDiscovery};
+use crate::config::PathMtuDiscovery;
 use crate::options::TIMESTAMPS_LENGTH;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{Again, LossRecovery, Retransmission};
@@ -124,7 +124,7 @@ impl Sender {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
             self.begin_search(now);
             // Linux asks the path first where it is a server, RFC 4821 section 7.3 always.
-            if !(passive && self.config.habits == Habits::Linux) {
+            if !(passive && self.config.habits.trusts_path_as_server) {
                 let base = u32::from(self.config.base_mss.max(1));
                 self.negotiated.segment = self.negotiated.segment.min(base);
             }

@@ -4,7 +4,6 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::CongestionControlKind;
-use crate::config::Habits;
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{SendSizing, segments_at_once};
 
@@ -105,9 +104,9 @@ impl Sender {
         allowance: u64,
         now: Time,
     ) -> bool {
-        if self.config.habits == Habits::Linux || self.send.sizing.is_some() {
+        if self.config.habits.sends_in_bursts || self.send.sizing.is_some() {
             if burst.left == 0
-                && self.config.habits == Habits::Linux
+                && self.config.habits.sends_in_bursts
                 && self.defers(burst, room, now)
             {
                 return true;
@@ -185,7 +184,7 @@ impl Sender {
             }
         }
         // tcp_transmit_skb: PSH, so that the receiver's driver passes on what it has put together
-        self.send.ends_burst = burst.left == 0 && self.config.habits == Habits::Linux;
+        self.send.ends_burst = burst.left == 0 && self.config.habits.sends_in_bursts;
     }
 
     #[inline]

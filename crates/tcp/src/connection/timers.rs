@@ -5,7 +5,6 @@
 use bentpipe_types::{Ctx, Span, Time};
 
 use super::{Connection, Events, Sender, State};
-use crate::config::Habits;
 use crate::congestion::Congestion;
 use crate::recovery::{Again, Arrival, LossRecovery, TimedOut};
 
@@ -248,7 +247,7 @@ impl Connection {
         self.sender.statistics.window_probes += 1;
         if position < self.sender.send.sequence.next {
             self.probe_again(position, cx);
-        } else if self.sender.config.habits == Habits::Linux {
+        } else if self.sender.config.habits.sends_empty_probes {
             self.send_empty_probe(cx);
         } else if self.sender.send.has_unsent() {
             let small_end = self.sender.send.small_end;

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bentpipe_tcp::Habits;
 use bentpipe_types::{Ecn, Flags, IcmpError, Packet, PacketRef, PacketStore, Seq, Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses, parse};
 
@@ -53,7 +52,7 @@ impl Path {
             kind: case.kind,
             network: case.network.clone(),
             liar: case.liar,
-            ahead: [0, 1].map(|side| case.configs[side].habits == Habits::Rfc),
+            ahead: [0, 1].map(|side| !case.configs[side].habits.sends_empty_probes),
             dice: Dice::new(seed, "path"),
             under_way: BinaryHeap::new(),
             complaints: BinaryHeap::new(),

@@ -166,7 +166,7 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
             PathMtuDiscovery::Probe,
         ]),
         base_mss: dice.pick(&[512, 1024, 1400]),
-        habits: dice.pick(&[Habits::Rfc, Habits::Linux]),
+        habits: dice.pick(&[Habits::RFC, Habits::LINUX]),
         ..Config::default()
     }
 }

@@ -120,7 +120,7 @@ proptest! {
             Just(SlowStartKind::HyStart { limit_segments: 8 }),
             Just(SlowStartKind::LinuxHyStart),
         ],
-        habits in prop_oneof![Just(Habits::Rfc), Just(Habits::Linux)],
+        habits in prop_oneof![Just(Habits::RFC), Just(Habits::LINUX)],
         avoidance in prop_oneof![
             Just(AvoidanceKind::ByteCounting),
             Just(AvoidanceKind::PerAcknowledgment),

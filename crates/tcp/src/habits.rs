@@ -1,0 +1,77 @@
+//! What a connection does where Linux and the RFCs differ and nobody would want a setting for it.
+
+/// Each habit by what it does where it acts; false is what the RFCs say. A profile sets them all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Habits {
+    /// A segment without timestamps is taken, although they were negotiated (RFC 7323 section 3.2 drops
+    /// it).
+    pub takes_unstamped: bool,
+    /// An acknowledgment of what was never sent is dropped without an answer (RFC 9293 section 3.10.7.4
+    /// answers it).
+    pub ignores_unsent: bool,
+    /// While a connection is opened, an acknowledgment whose timestamp echoes none of our SYNs is refused.
+    pub refuses_foreign_echoes: bool,
+    /// A SYN+ACK is not acknowledged at once by an end that has something to send, which will.
+    pub acknowledges_with_data: bool,
+    /// An end that answers what it was sent delays its acknowledgments ("pingpong mode").
+    pub recognises_dialogue: bool,
+    /// A soft error from a router ends a handshake as a hard one does, so that an application tries the
+    /// next address (RFC 5461 section 4.1; RFC 1122 section 4.2.3.9 goes on).
+    pub heeds_soft_errors: bool,
+    /// A handshake that a listening host has not finished ends by soft errors only: whatever a client's
+    /// port or filter says, the client may still answer (`tcp_v4_err`).
+    pub lets_clients_answer: bool,
+    /// A search for the path's MTU begins, at the end that was called, with what both ends agreed on (RFC
+    /// 4821 section 7.3 begins with the base).
+    pub trusts_path_as_server: bool,
+    /// A probe of a closed window is an old sequence number without payload, rather than the first byte
+    /// that waits (RFC 9293 section 3.8.6.1).
+    pub sends_empty_probes: bool,
+    /// Segments leave several at once: a few wait for more to leave with (`tcp_tso_should_defer`), and the
+    /// last of them has PSH.
+    pub sends_in_bursts: bool,
+    /// Whether the application is what limits the sender is asked when it writes, not when acknowledgments
+    /// arrive; and of one that waits for room in the buffer, not at all.
+    pub asks_limit_at_writes: bool,
+    /// A loss reduces the congestion window, whatever is in flight (RFC 5681 section 3.1 and RFC 9438
+    /// section 4.6 reduce what is in flight).
+    pub reduces_window: bool,
+    /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
+    /// is acknowledged.
+    pub counts_delivered_once: bool,
+    /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
+    /// first loss.
+    pub counts_cubic_in_whole_numbers: bool,
+}
+
+impl Habits {
+    /// As the RFCs say.
+    pub const RFC: Self = Self::all(false);
+    /// As Linux has it.
+    pub const LINUX: Self = Self::all(true);
+
+    const fn all(linux: bool) -> Self {
+        Self {
+            takes_unstamped: linux,
+            ignores_unsent: linux,
+            refuses_foreign_echoes: linux,
+            acknowledges_with_data: linux,
+            recognises_dialogue: linux,
+            heeds_soft_errors: linux,
+            lets_clients_answer: linux,
+            trusts_path_as_server: linux,
+            sends_empty_probes: linux,
+            sends_in_bursts: linux,
+            asks_limit_at_writes: linux,
+            reduces_window: linux,
+            counts_delivered_once: linux,
+            counts_cubic_in_whole_numbers: linux,
+        }
+    }
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self::RFC
+    }
+}
