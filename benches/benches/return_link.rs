@@ -1,9 +1,7 @@
 //! The return link: nanoseconds per acknowledgment.
 
-use bentpipe_link::{FarEnd, Framing, Limit, QueueCtx, QueueDiscipline, Verdict};
-use bentpipe_middlebox::ack::{
-    AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Spacing, WaterMarks,
-};
+use bentpipe_link::{FarEnd, Framing, Limit, QueueCtx, Verdict};
+use bentpipe_middlebox::ack::{Expander, ExpanderSettings, Method, Spacing, WaterMarks};
 use bentpipe_middlebox::{Gate, HeaderCompression, HeaderCompressionSettings, Terminal};
 use bentpipe_types::{
     Address, Bytes, Compaction, Endpoint, Flags, IpVersion, Packet, PacketRef, PacketStore,
@@ -46,11 +44,7 @@ fn queues(criterion: &mut Criterion) {
         for flows in [1, 100] {
             let mut packets = PacketStore::default();
             let mut random = RandomStream::new(1, "return", "queue");
-            let mut queue = AckQueue::new(AckQueueSettings {
-                limit: Limit::Packets(1000),
-                method,
-                flows: 1024,
-            });
+            let mut queue = method.queue(Limit::Packets(1000), 1024);
             let mut number = 0;
             group.bench_function(BenchmarkId::new(name, flows), |bencher| {
                 bencher.iter(|| {

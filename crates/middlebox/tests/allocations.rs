@@ -3,8 +3,7 @@
 
 use bentpipe_link::{FarEnd, Framing, Limit, QueueCtx, QueueDiscipline, Verdict};
 use bentpipe_middlebox::ack::{
-    AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Reconstructor,
-    ReconstructorSettings, Spacing, WaterMarks,
+    Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings, Spacing, WaterMarks,
 };
 use bentpipe_middlebox::{
     Gate, HeaderCompression, HeaderCompressionSettings, Terminal, TunnelEntry,
@@ -22,7 +21,7 @@ struct Link {
     now: Time,
     packets: PacketStore,
     random: RandomStream,
-    queue: AckQueue,
+    queue: Box<dyn QueueDiscipline>,
     framings: Vec<Box<dyn Framing>>,
     far_end: Box<dyn FarEnd>,
     sent: u32,
@@ -36,11 +35,7 @@ impl Link {
             now: Time::ZERO,
             packets: PacketStore::default(),
             random: RandomStream::new(1, "return", "queue"),
-            queue: AckQueue::new(AckQueueSettings {
-                limit: Limit::Packets(1000),
-                method,
-                flows: 4, // so that flows are forgotten and come back
-            }),
+            queue: method.queue(Limit::Packets(1000), 4), // so that flows are forgotten and come back
             framings,
             far_end,
             sent: 0,

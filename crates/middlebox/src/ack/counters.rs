@@ -4,7 +4,7 @@ use bentpipe_link::{Flow, Tally};
 
 use super::Kept;
 
-/// What an [`AckQueue`](super::AckQueue) has done with acknowledgments.
+/// What a queue has done with acknowledgments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckCounters {
     /// Packets taken in, acknowledgments and others.

@@ -11,7 +11,7 @@ mod space;
 
 pub use counters::AckCounters;
 pub use expand::{Expander, ExpanderCounters, ExpanderSettings, Refusal};
-pub use queue::{AckQueue, AckQueueSettings, Method, WaterMarks};
+pub use queue::{FilterQueue, Method, ThinningQueue, WaterMarks};
 pub use reconstruct::{Reconstructor, ReconstructorCounters, ReconstructorSettings};
 pub use rules::Kept;
 pub use space::Spacing;

@@ -10,8 +10,7 @@ use proptest::prelude::*;
 
 use super::rules::reports_duplicate;
 use super::{
-    AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Reconstructor,
-    ReconstructorSettings, Spacing, WaterMarks,
+    Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings, Spacing, WaterMarks,
 };
 use crate::testing::{Ack, Bench, ack};
 use crate::{Gate, Terminal, TunnelEntry};
@@ -257,7 +256,7 @@ fn expander(spacing: Option<Spacing>, high: u32) -> Expander {
 /// A return link: a queue, a tunnel, loss, and a far end.
 struct Link<'a> {
     bench: Bench,
-    queue: AckQueue,
+    queue: Box<dyn QueueDiscipline>,
     entry: Option<TunnelEntry>,
     far_end: Option<&'a mut dyn FarEnd>,
     losses: Vec<bool>,
@@ -281,11 +280,7 @@ impl<'a> Link<'a> {
     ) -> Self {
         Self {
             bench: Bench::default(),
-            queue: AckQueue::new(AckQueueSettings {
-                limit: Limit::Packets(limit),
-                method,
-                flows: 2,
-            }),
+            queue: method.queue(Limit::Packets(limit), 2),
             entry: matches!(method, Method::Compaction(_)).then(|| TunnelEntry::new(TUNNEL)),
             far_end,
             losses,
@@ -499,9 +494,15 @@ proptest! {
             sent += offered.len() as u64;
             seen += arrived.len() as u64;
         }
-        let totals = *link.queue.totals();
-        prop_assert_eq!(sent, seen + totals.duplicates_removed);
-        let restored = totals.removed - totals.duplicates_removed;
+        let removed = link.queue.given_up().removed;
+        let mut duplicates = 0;
+        link.queue.tally(&mut |flow, name, value| {
+            if flow.is_none() && name == "duplicate_acks_removed" {
+                duplicates = value;
+            }
+        });
+        prop_assert_eq!(sent, seen + duplicates);
+        let restored = removed - duplicates;
         prop_assert_eq!(far_end.totals().regenerated, restored);
         for reason in super::Refusal::ALL {
             prop_assert_eq!(far_end.totals().refused(reason), 0);
@@ -521,7 +522,7 @@ proptest! {
             no_more(offered, arrived)?;
             prop_assert!(arrived.len() <= offered.len());
         }
-        let removed = link.queue.totals().removed;
+        let removed = link.queue.given_up().removed;
         prop_assert!(far_end.totals().regenerated <= removed);
     }
 

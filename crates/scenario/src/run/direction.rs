@@ -5,8 +5,7 @@ use bentpipe_link::{
     FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings, Streams,
 };
 use bentpipe_middlebox::ack::{
-    self, AckQueue, AckQueueSettings, Expander, ExpanderSettings, Method, Reconstructor,
-    ReconstructorSettings,
+    self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
 };
 use bentpipe_middlebox::{
     DataCompression, Ethernet, Fragmenter, Gate, HeaderCompression, HeaderCompressionSettings,
@@ -158,7 +157,7 @@ fn reassembler(scenario: &Scenario, node: usize) -> Option<Box<dyn FarEnd>> {
 }
 
 /// The queue that removes acknowledgments, if one is asked for.
-fn ack_queue(direction: &Direction) -> Option<AckQueue> {
+fn ack_queue(direction: &Direction) -> Option<Box<dyn QueueDiscipline>> {
     let marks = |marks: WaterMarks| ack::WaterMarks {
         low: marks.low,
         high: marks.high,
@@ -174,11 +173,7 @@ fn ack_queue(direction: &Direction) -> Option<AckQueue> {
             aggressive: mode == FilterMode::Aggressive,
         },
     };
-    Some(AckQueue::new(AckQueueSettings {
-        limit: limit(direction.queue.limit),
-        method,
-        flows: FLOWS,
-    }))
+    Some(method.queue(limit(direction.queue.limit), FLOWS))
 }
 
 fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
@@ -202,7 +197,7 @@ fn queueing(direction: &Direction, name: &str, seed: u64) -> Queueing {
     let limit = limit(direction.queue.limit);
     let queue: Box<dyn QueueDiscipline> = match direction.queue.rule {
         QueueRule::DropTail => match ack_queue(direction) {
-            Some(queue) => Box::new(queue),
+            Some(queue) => queue,
             None => return DropTail { limit }.into(),
         },
         QueueRule::Red(red) => Box::new(Red::new(red_settings(direction, red, limit))),

@@ -6,55 +6,40 @@ use crate::flows::Slot;
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A packet that waits.
+/// A packet that waits, and what its queue knows of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct Node<M> {
     pub(super) packet: PacketRef,
     pub(super) length: u32,
-    pub(super) flow: Option<Slot>,
     pub(super) acknowledgment: Seq,
-    /// It is an acknowledgment and counts towards the water marks.
-    pub(super) counted: bool,
-    /// It is not to be removed, nor to get more removed in its favour.
-    pub(super) fixed: bool,
-    /// The packet of its flow in front of it may be removed in its favour.
-    pub(super) replaces: bool,
-    /// It repeats a number, and may be removed in favour of one that repeats it again.
-    pub(super) repeats: bool,
-    /// Nothing of its flow was queued between it and the one in front of it in its flow's list.
-    pub(super) adjacent: bool,
+    pub(super) flow: Option<Slot>,
+    pub(super) mark: M,
     /// It is in its flow's list.
-    pub(super) linked: bool,
-    /// How many that were removed it stands for.
-    pub(super) absorbed: u32,
-    /// The acknowledgment number of the first of them, if there are any.
-    pub(super) base: Seq,
+    linked: bool,
     before: u32,
     after: u32,
-    pub(super) flow_before: u32,
+    flow_before: u32,
     pub(super) flow_after: u32,
 }
 
-impl Node {
-    pub(super) fn new(packet: PacketRef, length: u32) -> Self {
+impl<M: Default> Node<M> {
+    pub(super) fn new(packet: PacketRef, length: u32, acknowledgment: Seq) -> Self {
         Self {
             packet,
             length,
+            acknowledgment,
             flow: None,
-            acknowledgment: Seq::default(),
-            counted: false,
-            fixed: true,
-            replaces: false,
-            repeats: false,
-            adjacent: false,
+            mark: M::default(),
             linked: false,
-            absorbed: 0,
-            base: Seq::default(),
             before: NONE,
             after: NONE,
             flow_before: NONE,
             flow_after: NONE,
         }
+    }
+
+    pub(super) fn is_linked(&self) -> bool {
+        self.linked
     }
 }
 
@@ -76,15 +61,15 @@ impl Default for Ends {
 
 /// A first-in-first-out list of packets from whose middle packets can be taken.
 #[derive(Debug)]
-pub(super) struct List {
-    nodes: Vec<Node>,
+pub(super) struct List<M> {
+    nodes: Vec<Node<M>>,
     free: u32,
     ends: Ends,
     length: u64,
     bytes: u64,
 }
 
-impl List {
+impl<M: Copy> List<M> {
     pub(super) fn new() -> Self {
         Self {
             nodes: Vec::new(),
@@ -107,11 +92,11 @@ impl List {
         (self.ends.first != NONE).then_some(self.ends.first)
     }
 
-    pub(super) fn node(&self, index: u32) -> &Node {
+    pub(super) fn node(&self, index: u32) -> &Node<M> {
         &self.nodes[index as usize]
     }
 
-    pub(super) fn node_mut(&mut self, index: u32) -> &mut Node {
+    pub(super) fn node_mut(&mut self, index: u32) -> &mut Node<M> {
         &mut self.nodes[index as usize]
     }
 
@@ -121,17 +106,16 @@ impl List {
         self.bytes += u64::from(by);
     }
 
-    /// Puts another packet in the place of the one that waits there.
-    pub(super) fn substitute(&mut self, index: u32, by: &Node) {
+    /// Puts another packet in the place of the one that waits there, whose mark it keeps.
+    pub(super) fn substitute(&mut self, index: u32, by: &Node<M>) {
         let node = &mut self.nodes[index as usize];
         self.bytes = self.bytes + u64::from(by.length) - u64::from(node.length);
         node.packet = by.packet;
         node.length = by.length;
         node.acknowledgment = by.acknowledgment;
-        node.counted = by.counted;
     }
 
-    pub(super) fn push(&mut self, mut node: Node) -> u32 {
+    pub(super) fn push(&mut self, mut node: Node<M>) -> u32 {
         node.before = self.ends.last;
         self.length += 1;
         self.bytes += u64::from(node.length);
@@ -154,7 +138,7 @@ impl List {
         index
     }
 
-    pub(super) fn remove(&mut self, index: u32) -> Node {
+    pub(super) fn remove(&mut self, index: u32) -> Node<M> {
         let node = self.nodes[index as usize];
         match node.before {
             NONE => self.ends.first = node.after,

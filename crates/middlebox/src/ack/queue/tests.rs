@@ -1,6 +1,9 @@
+use bentpipe_link::Verdict;
+use bentpipe_types::{Flags, PacketRef};
+
 use super::*;
+use crate::ack::Kept;
 use crate::testing::{Ack, Bench, ack};
-use bentpipe_types::Flags;
 
 const MARKS: WaterMarks = WaterMarks {
     low: 4,
@@ -8,20 +11,18 @@ const MARKS: WaterMarks = WaterMarks {
     duplicates: u32::MAX,
 };
 
-fn queue(method: Method) -> AckQueue {
-    limited(method, Limit::Packets(10_000))
+const MANY: Limit = Limit::Packets(10_000);
+
+fn queue(method: Method) -> Box<dyn QueueDiscipline> {
+    method.queue(MANY, 8)
 }
 
-fn limited(method: Method, limit: Limit) -> AckQueue {
-    AckQueue::new(AckQueueSettings {
-        limit,
-        method,
-        flows: 8,
-    })
+fn suppressing(limit: Limit) -> ThinningQueue {
+    ThinningQueue::suppressing(MARKS, limit, 8)
 }
 
 /// Offers these, and takes out all that is left of them.
-fn pass(queue: &mut AckQueue, bench: &mut Bench, acks: &[Ack]) -> Vec<PacketRef> {
+fn pass(queue: &mut dyn QueueDiscipline, bench: &mut Bench, acks: &[Ack]) -> Vec<PacketRef> {
     for ack in acks {
         let packet = ack.insert(&mut bench.packets);
         assert_eq!(queue.enqueue(packet, &mut bench.cx()), Verdict::Queued);
@@ -29,7 +30,7 @@ fn pass(queue: &mut AckQueue, bench: &mut Bench, acks: &[Ack]) -> Vec<PacketRef>
     drain(queue, bench)
 }
 
-fn drain(queue: &mut AckQueue, bench: &mut Bench) -> Vec<PacketRef> {
+fn drain(queue: &mut dyn QueueDiscipline, bench: &mut Bench) -> Vec<PacketRef> {
     let mut out = Vec::new();
     while let Some(packet) = queue.dequeue(&mut bench.cx()) {
         out.push(packet);
@@ -41,7 +42,7 @@ fn drain(queue: &mut AckQueue, bench: &mut Bench) -> Vec<PacketRef> {
 
 fn numbers(method: Method, acks: &[Ack]) -> Vec<u32> {
     let mut bench = Bench::default();
-    let out = pass(&mut queue(method), &mut bench, acks);
+    let out = pass(&mut *queue(method), &mut bench, acks);
     bench.numbers(&out)
 }
 
@@ -128,7 +129,7 @@ fn what_has_another_function_stays() {
 #[test]
 fn an_option_that_is_not_known_stays() {
     let mut bench = Bench::default();
-    let mut queue = queue(Method::Suppression(MARKS));
+    let mut queue = suppressing(MANY);
     for i in 1..=12 {
         let packet = ack(1000 * i).insert(&mut bench.packets);
         if i == 6 {
@@ -179,7 +180,7 @@ fn older_timestamps_replace_nothing() {
 
 fn compacted(acks: &[Ack]) -> Vec<(u32, Option<(u8, u16)>)> {
     let mut bench = Bench::default();
-    let out = pass(&mut queue(Method::Compaction(MARKS)), &mut bench, acks);
+    let out = pass(&mut *queue(Method::Compaction(MARKS)), &mut bench, acks);
     out.iter()
         .map(|&packet| {
             let compaction = bench.packets.compaction(packet);
@@ -243,7 +244,7 @@ fn a_jump_over_a_filled_hole_is_not_cut_into_steps() {
 #[test]
 fn what_a_full_queue_gathers_is_written_when_it_is_sent() {
     let mut bench = Bench::default();
-    let mut queue = limited(Method::Compaction(MARKS), Limit::Packets(8));
+    let mut queue = ThinningQueue::compacting(MARKS, Limit::Packets(8), 8);
     for packet in pass(&mut queue, &mut bench, &advancing(3)) {
         bench.packets.release(packet);
     }
@@ -266,7 +267,7 @@ fn the_survivor_takes_the_place_of_the_oldest() {
     let mut bench = Bench::default();
     for method in [Method::Suppression(MARKS), Method::Compaction(MARKS)] {
         let mut queue = queue(method);
-        for packet in pass(&mut queue, &mut bench, &advancing(1)) {
+        for packet in pass(&mut *queue, &mut bench, &advancing(1)) {
             bench.packets.release(packet);
         }
         // An upload's data are between the acknowledgments; what these say doesn't wait for them.
@@ -274,7 +275,7 @@ fn the_survivor_takes_the_place_of_the_oldest() {
         for i in 2..=8 {
             acks.extend([ack(1000 * i), ack(i).port(9).payload(1000)]);
         }
-        let out = pass(&mut queue, &mut bench, &acks);
+        let out = pass(&mut *queue, &mut bench, &acks);
         assert_eq!(bench.numbers(&out), [8000, 2, 3, 4, 5, 6, 7, 8]);
         out.into_iter()
             .for_each(|packet| bench.packets.release(packet));
@@ -329,12 +330,12 @@ fn of_duplicates_with_sack_blocks_three_stay_and_the_last() {
 #[test]
 fn a_full_queue_removes_before_it_drops() {
     let mut bench = Bench::default();
-    let mut queue = limited(Method::Suppression(MARKS), Limit::Packets(6));
+    let mut queue = suppressing(Limit::Packets(6));
     let out = pass(&mut queue, &mut bench, &advancing(9)[1..]);
     // 2000 is the first of its flow; when 8000 and 9000 come, what waits longest goes.
     assert_eq!(bench.numbers(&out), [2000, 9000]);
     assert_eq!(queue.totals().dropped, 0);
-    let mut queue = limited(Method::Suppression(MARKS), Limit::Packets(3));
+    let mut queue = suppressing(Limit::Packets(3));
     for i in 1..=5 {
         let packet = ack(1000 * i).insert(&mut bench.packets);
         let verdict = queue.enqueue(packet, &mut bench.cx());
@@ -346,7 +347,7 @@ fn a_full_queue_removes_before_it_drops() {
 #[test]
 fn counters_are_kept_per_flow_and_the_table_is_bounded() {
     let mut bench = Bench::default();
-    let mut queue = queue(Method::Suppression(MARKS));
+    let mut queue = suppressing(MANY);
     for port in 0..20 {
         let acks: Vec<Ack> = (1..=8).map(|i| ack(1000 * i).port(port)).collect();
         let out = pass(&mut queue, &mut bench, &acks);
@@ -356,8 +357,7 @@ fn counters_are_kept_per_flow_and_the_table_is_bounded() {
     assert_eq!(queue.flows().count(), 8);
     assert!(queue.flows().all(|(_, counters)| counters.removed == 6));
     assert_eq!(queue.totals().removed, 20 * 6);
-    assert_eq!(queue.forgotten(), (12, 0));
-    let mut removed = (0, 0);
+    let (mut removed, mut forgotten) = ((0, 0), (0, 0));
     queue.tally(&mut |flow, name, value| {
         if name == "acks_removed" {
             let sum = if flow.is_some() {
@@ -367,7 +367,13 @@ fn counters_are_kept_per_flow_and_the_table_is_bounded() {
             };
             *sum += value;
         }
+        match name {
+            "flows_forgotten" => forgotten.0 += value,
+            "flows_refused" => forgotten.1 += value,
+            _ => (),
+        }
     });
+    assert_eq!(forgotten, (12, 0));
     assert_eq!(removed, (48, 120));
 }
 

@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::*;
 use crate::pacing::rate_of_window;
-use crate::{AvoidanceKind, SlowStartKind};
+use crate::{AvoidanceKind, Habits, SlowStartKind};
 
 const SEGMENT: u32 = 1000;
 

@@ -6,7 +6,8 @@
 
 use bentpipe_types::{Flags, PacketRef, PacketStore, SackBlock, Seq};
 
-use super::list::{Ends, List, NONE};
+use super::Candidate;
+use crate::ack::queue::list::{Ends, List, NONE};
 
 /// Candidates looked at per packet. In a stream of advancing acknowledgments the second one decides.
 const SCAN: usize = 64;
@@ -30,9 +31,9 @@ pub(super) fn droppable(packets: &PacketStore, reference: PacketRef) -> bool {
 /// The candidate to be dropped in favour of `arrived`, if there is one. `last` is the packet of this
 /// flow that was queued last, candidate or not.
 pub(super) fn choose(
-    list: &List,
+    list: &List<Candidate>,
     ends: Ends,
-    last: u32,
+    last: Option<u32>,
     packets: &PacketStore,
     arrived: PacketRef,
     aggressive: bool,
@@ -48,9 +49,8 @@ pub(super) fn choose(
             break;
         }
         let node = list.node(candidate);
-        // The ECN flags changed behind the eligible one: dropping it would hide that. (`replaces`
-        // says that they have not changed since the candidate before.)
-        if !node.replaces {
+        // The ECN flags changed behind the eligible one: dropping it would hide that.
+        if node.mark.after_ecn_change {
             eligible = None;
         }
         if stands_for(packets, node.packet, arrived) {
@@ -64,7 +64,7 @@ pub(super) fn choose(
     // Only one: aggressive drops it if nothing is between it and the arrival.
     eligible.filter(|&index| {
         let old = packets.get(list.node(index).packet).flags.0;
-        aggressive && index == last && old & ECN_FLAGS == flags.0 & ECN_FLAGS
+        aggressive && last == Some(index) && old & ECN_FLAGS == flags.0 & ECN_FLAGS
     })
 }
 
