@@ -41,7 +41,7 @@ mod suggest;
 mod traces;
 
 pub use acks::{Acks, WaterMarks};
-pub use bentpipe_sim::Progress;
+pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_types::Series as RecordedSeries;
 pub use custom::CustomControls;
 pub use error::ScenarioError;
@@ -57,8 +57,8 @@ pub use run::{
     RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,
 };
 pub use scenario::{
-    App, Direction, Errors, Flow, FlowSeries, Link, LinkSeries, Node, NodeKind, Probe, Probes,
-    RandomErrors, Scenario, Series, TcpSettings, Way,
+    App, Direction, Errors, Flow, Link, Node, NodeKind, Probe, Probes, RandomErrors, Scenario,
+    Series, TcpSettings, Way,
 };
 pub use schema::{
     AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, Compression, CongestionAvoidance,

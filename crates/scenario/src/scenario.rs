@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes};
-use bentpipe_sim::{Distribution, Traffic};
+use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{BitRate, Bytes, Span, Time};
 
@@ -337,9 +337,9 @@ pub struct Probe {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Series {
     /// Something about a flow, by index.
-    Flow(usize, FlowSeries),
+    Flow(usize, FlowQuantity),
     /// Something about a direction of a link, by index.
-    Link(usize, Way, LinkSeries),
+    Link(usize, Way, LinkQuantity),
     /// Something about a gateway: the node and its gauge, by index, and the gauge's unit.
     Gateway(usize, usize, &'static str),
 }
@@ -349,33 +349,8 @@ impl Series {
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Flow(_, series) => match series {
-                FlowSeries::CongestionWindow
-                | FlowSeries::SlowStartThreshold
-                | FlowSeries::InFlight
-                | FlowSeries::Sent
-                | FlowSeries::Retransmitted
-                | FlowSeries::Acknowledged
-                | FlowSeries::Delivered
-                | FlowSeries::PeerWindow => "B",
-                FlowSeries::Goodput | FlowSeries::PacingRate => "bit/s",
-                FlowSeries::SmoothedRtt
-                | FlowSeries::RttDeviation
-                | FlowSeries::RetransmissionTimeout
-                | FlowSeries::ResponseTime => "s",
-            },
-            Self::Link(_, _, series) => match series {
-                LinkSeries::Queue
-                | LinkSeries::QueueMax
-                | LinkSeries::Dropped
-                | LinkSeries::Lost
-                | LinkSeries::AcksRemoved
-                | LinkSeries::AcksRegenerated
-                | LinkSeries::AcksDelayed
-                | LinkSeries::AcksHeld => "packets",
-                LinkSeries::QueueBytes => "B",
-                LinkSeries::Utilization => "1",
-            },
+            Self::Flow(_, series) => series.unit(),
+            Self::Link(_, _, series) => series.unit(),
             Self::Gateway(_, _, unit) => unit,
         }
     }
@@ -383,72 +358,10 @@ impl Series {
     /// Is each value an average, or the most, since the last? Such a series has no value at an instant.
     #[must_use]
     pub fn is_average(self) -> bool {
-        matches!(
-            self,
-            Self::Flow(_, FlowSeries::Goodput)
-                | Self::Link(_, _, LinkSeries::Utilization | LinkSeries::QueueMax)
-        )
-    }
-}
-
-words! {
-    /// What can be recorded of a flow.
-    #[derive(PartialOrd, Ord)]
-    FlowSeries {
-        /// Congestion window.
-        CongestionWindow = "congestion_window",
-        /// Slow-start threshold.
-        SlowStartThreshold = "slow_start_threshold",
-        /// Bytes sent and not yet acknowledged, as loss recovery counts them.
-        InFlight = "in_flight",
-        /// Bits delivered in order a second.
-        Goodput = "goodput",
-        /// Highest byte of the stream sent so far.
-        Sent = "sent",
-        /// Where in the stream each retransmitted segment begins.
-        Retransmitted = "retransmitted",
-        /// Highest byte of the stream acknowledged so far, at the sender.
-        Acknowledged = "acknowledged",
-        /// Bytes delivered in order so far, at the receiver.
-        Delivered = "delivered",
-        /// Smoothed round-trip time.
-        SmoothedRtt = "smoothed_rtt",
-        /// Mean deviation of round-trip times.
-        RttDeviation = "rtt_deviation",
-        /// Retransmission timeout.
-        RetransmissionTimeout = "retransmission_timeout",
-        /// The rate at which the sender paces, where it does.
-        PacingRate = "pacing_rate",
-        /// The window that the receiver last advertised.
-        PeerWindow = "peer_window",
-        /// The time that its application measured last: an answer's, a page's, a packet's delay.
-        ResponseTime = "response_time",
-    }
-}
-
-words! {
-    /// What can be recorded of a direction of a link.
-    #[derive(PartialOrd, Ord)]
-    LinkSeries {
-        /// Packets that wait.
-        Queue = "queue",
-        /// Most packets that have waited since the last record.
-        QueueMax = "queue_max",
-        /// Bytes that wait.
-        QueueBytes = "queue_bytes",
-        /// Share of the time that the transmitter works.
-        Utilization = "utilization",
-        /// Packets that the full queue dropped so far.
-        Dropped = "dropped",
-        /// Packets lost to errors so far.
-        Lost = "lost",
-        /// Acknowledgments removed from the queue so far.
-        AcksRemoved = "acks_removed",
-        /// Acknowledgments that the far end has restored so far.
-        AcksRegenerated = "acks_regenerated",
-        /// Acknowledgments that the far end has held back so far, to space them out.
-        AcksDelayed = "acks_delayed",
-        /// Acknowledgments that the far end holds back.
-        AcksHeld = "acks_held",
+        match self {
+            Self::Flow(_, series) => series.is_average(),
+            Self::Link(_, _, series) => series.is_average(),
+            Self::Gateway(..) => false,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bentpipe_scenario::{
-    App, DelayedAck, Direction, FlowSeries, Interval, Link, LinkSeries, NodeKind, QueueLimit,
+    App, DelayedAck, Direction, FlowQuantity, Interval, Link, LinkQuantity, NodeKind, QueueLimit,
     RandomErrors, Scenario, Series, Way, Window,
 };
 use bentpipe_tcp::BufferSizes;
@@ -189,14 +189,14 @@ fn a_count_makes_hosts_links_flows_and_series() {
     assert_eq!(
         series,
         [
-            ("download-1.goodput", Series::Flow(0, FlowSeries::Goodput)),
-            ("download-2.goodput", Series::Flow(1, FlowSeries::Goodput)),
-            ("download-3.goodput", Series::Flow(2, FlowSeries::Goodput)),
+            ("download-1.goodput", Series::Flow(0, FlowQuantity::Goodput)),
+            ("download-2.goodput", Series::Flow(1, FlowQuantity::Goodput)),
+            ("download-3.goodput", Series::Flow(2, FlowQuantity::Goodput)),
             (
                 "access-3.return.queue",
-                Series::Link(3, Way::Return, LinkSeries::Queue)
+                Series::Link(3, Way::Return, LinkQuantity::Queue)
             ),
-            ("one.sent", Series::Flow(6, FlowSeries::Sent)),
+            ("one.sent", Series::Flow(6, FlowQuantity::Sent)),
         ]
     );
 }

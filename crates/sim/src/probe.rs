@@ -2,111 +2,120 @@
 
 use bentpipe_types::{SeriesId, Span};
 
-/// A quantity of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FlowQuantity {
-    /// The sender's congestion window.
-    CongestionWindow,
-    /// The sender's slow start threshold.
-    SlowStartThreshold,
-    /// Bytes sent and not yet acknowledged, as the sender's loss recovery sees it.
-    InFlight,
-    /// Stream offset after the last byte sent for the first time.
-    Sent,
-    /// Stream offset of every retransmitted segment.
-    Retransmitted,
-    /// Stream offset after the last byte acknowledged.
-    Acknowledged,
-    /// Stream offset after the last byte delivered in order to the receiving application.
-    Delivered,
-    /// Rate at which bytes are delivered.
-    Goodput,
-    /// Smoothed round-trip time.
-    SmoothedRtt,
-    /// Mean deviation of round-trip times.
-    RttDeviation,
-    /// Retransmission timeout.
-    RetransmissionTimeout,
-    /// The rate at which the sender paces.
-    PacingRate,
-    /// The window that the receiver last advertised to the sender.
-    PeerWindow,
-    /// The time that its application measured last: an answer's, a page's, a packet's delay.
-    ResponseTime,
+/// A kind of quantity: each with its name in scenario files and its unit. All that is known of one
+/// stands here, but for how it is read.
+macro_rules! quantities {
+    ($(#[$of:meta])* $type:ident {
+        $($(#[$doc:meta])* $variant:ident = $name:literal in $unit:literal,)+
+    }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum $type {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $type {
+            /// Every quantity.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name in scenario files.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The unit of its values, as [`Trace`](bentpipe_types::Trace) has it; "1" for a share.
+            #[must_use]
+            pub fn unit(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $unit,)+
+                }
+            }
+        }
+    };
+}
+
+quantities! {
+    /// A quantity of a flow.
+    FlowQuantity {
+        /// The sender's congestion window.
+        CongestionWindow = "congestion_window" in "B",
+        /// The sender's slow start threshold.
+        SlowStartThreshold = "slow_start_threshold" in "B",
+        /// Bytes sent and not yet acknowledged, as the sender's loss recovery counts them.
+        InFlight = "in_flight" in "B",
+        /// Bits delivered in order a second.
+        Goodput = "goodput" in "bit/s",
+        /// Stream offset after the last byte sent for the first time.
+        Sent = "sent" in "B",
+        /// Stream offset of every retransmitted segment.
+        Retransmitted = "retransmitted" in "B",
+        /// Stream offset after the last byte acknowledged, at the sender.
+        Acknowledged = "acknowledged" in "B",
+        /// Stream offset after the last byte delivered in order to the receiving application.
+        Delivered = "delivered" in "B",
+        /// Smoothed round-trip time.
+        SmoothedRtt = "smoothed_rtt" in "s",
+        /// Mean deviation of round-trip times.
+        RttDeviation = "rtt_deviation" in "s",
+        /// Retransmission timeout.
+        RetransmissionTimeout = "retransmission_timeout" in "s",
+        /// The rate at which the sender paces, where it does.
+        PacingRate = "pacing_rate" in "bit/s",
+        /// The window that the receiver last advertised to the sender.
+        PeerWindow = "peer_window" in "B",
+        /// The time that its application measured last: an answer's, a page's, a packet's delay.
+        ResponseTime = "response_time" in "s",
+    }
 }
 
 impl FlowQuantity {
-    /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 14] = [
-        (Self::CongestionWindow, "congestion_window", "B"),
-        (Self::SlowStartThreshold, "slow_start_threshold", "B"),
-        (Self::InFlight, "in_flight", "B"),
-        (Self::Sent, "sent", "B"),
-        (Self::Retransmitted, "retransmitted", "B"),
-        (Self::Acknowledged, "acknowledged", "B"),
-        (Self::Delivered, "delivered", "B"),
-        (Self::Goodput, "goodput", "bit/s"),
-        (Self::SmoothedRtt, "smoothed_rtt", "s"),
-        (Self::RttDeviation, "rtt_deviation", "s"),
-        (Self::RetransmissionTimeout, "retransmission_timeout", "s"),
-        (Self::PacingRate, "pacing_rate", "bit/s"),
-        (Self::PeerWindow, "peer_window", "B"),
-        (Self::ResponseTime, "response_time", "s"),
-    ];
-
     /// Is it read at the receiving host?
     pub(crate) fn is_receivers(self) -> bool {
         matches!(self, Self::Delivered | Self::Goodput)
     }
 
-    /// A rate has no value at an instant: it is always sampled.
-    pub(crate) fn is_rate(self) -> bool {
+    /// Is each value an average since the last? Such a quantity has no value at an instant: it is always
+    /// sampled.
+    #[must_use]
+    pub fn is_average(self) -> bool {
         self == Self::Goodput
     }
 }
 
-/// A quantity of a link direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkQuantity {
-    /// Packets waiting.
-    Queue,
-    /// Most packets that have waited since the last sample.
-    QueueMax,
-    /// Bytes waiting.
-    QueueBytes,
-    /// Share of the time since the last sample during which it transmitted.
-    Utilization,
-    /// Packets dropped by the queue since the start.
-    Dropped,
-    /// Packets lost to errors since the start.
-    Lost,
-    /// Acknowledgments removed from the queue since the start.
-    AcksRemoved,
-    /// Acknowledgments that the far end has made since the start.
-    AcksRegenerated,
-    /// Packets that the far end has held back since the start.
-    AcksDelayed,
-    /// Packets that the far end holds back now.
-    AcksHeld,
+quantities! {
+    /// A quantity of a link direction.
+    LinkQuantity {
+        /// Packets that wait.
+        Queue = "queue" in "packets",
+        /// Most packets that have waited since the last record.
+        QueueMax = "queue_max" in "packets",
+        /// Bytes that wait.
+        QueueBytes = "queue_bytes" in "B",
+        /// Share of the time since the last record during which the transmitter works.
+        Utilization = "utilization" in "1",
+        /// Packets that the full queue dropped so far.
+        Dropped = "dropped" in "packets",
+        /// Packets lost to errors so far.
+        Lost = "lost" in "packets",
+        /// Acknowledgments removed from the queue so far.
+        AcksRemoved = "acks_removed" in "packets",
+        /// Acknowledgments that the far end has restored so far.
+        AcksRegenerated = "acks_regenerated" in "packets",
+        /// Acknowledgments that the far end has held back so far, to space them out.
+        AcksDelayed = "acks_delayed" in "packets",
+        /// Acknowledgments that the far end holds back.
+        AcksHeld = "acks_held" in "packets",
+    }
 }
 
 impl LinkQuantity {
-    /// Every quantity, with its name in scenario files and its unit.
-    pub const ALL: [(Self, &'static str, &'static str); 10] = [
-        (Self::Queue, "queue", "packets"),
-        (Self::QueueMax, "queue_max", "packets"),
-        (Self::QueueBytes, "queue_bytes", "B"),
-        (Self::Utilization, "utilization", "1"),
-        (Self::Dropped, "dropped", "packets"),
-        (Self::Lost, "lost", "packets"),
-        (Self::AcksRemoved, "acks_removed", "packets"),
-        (Self::AcksRegenerated, "acks_regenerated", "packets"),
-        (Self::AcksDelayed, "acks_delayed", "packets"),
-        (Self::AcksHeld, "acks_held", "packets"),
-    ];
-
-    /// A rate, or a maximum over some time, has no value at an instant: it is always sampled.
-    pub(crate) fn is_rate(self) -> bool {
+    /// Is each value an average, or the most, since the last? Such a quantity has no value at an instant:
+    /// it is always sampled.
+    #[must_use]
+    pub fn is_average(self) -> bool {
         matches!(self, Self::Utilization | Self::QueueMax)
     }
 }

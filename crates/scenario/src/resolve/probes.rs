@@ -13,7 +13,9 @@ use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
 use crate::schema::hints::list;
 use crate::suggest::suggest;
-use crate::{FlowSeries, Gateway, Link, LinkSeries, Node, NodeKind, Probe, Probes, Series, Way};
+use crate::{
+    FlowQuantity, Gateway, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way,
+};
 
 /// Whom a series may be of.
 pub(super) struct Owners<'a> {
@@ -115,8 +117,8 @@ fn check_records(
 
 /// What a series is of, but for whose.
 enum Rest {
-    Flow(FlowSeries),
-    Link(Way, LinkSeries),
+    Flow(FlowQuantity),
+    Link(Way, LinkQuantity),
     Gateway(usize, Gauge),
 }
 
@@ -132,7 +134,7 @@ impl Rest {
     fn name(&self) -> String {
         match self {
             Self::Flow(series) => series.name().to_owned(),
-            Self::Link(way, series) => format!("{way}.{series}"),
+            Self::Link(way, series) => format!("{way}.{}", series.name()),
             Self::Gateway(_, of) => of.name.to_owned(),
         }
     }
@@ -161,8 +163,8 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
             };
             let series = word(
                 series,
-                FlowSeries::ALL,
-                FlowSeries::name,
+                FlowQuantity::ALL,
+                FlowQuantity::name,
                 "series of a flow",
             )?;
             Ok((flow, Rest::Flow(series), members))
@@ -174,8 +176,8 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
             let way = word(way, Way::ALL, Way::name, "direction of a link")?;
             let series = word(
                 series,
-                LinkSeries::ALL,
-                LinkSeries::name,
+                LinkQuantity::ALL,
+                LinkQuantity::name,
                 "series of a link",
             )?;
             Ok((link, Rest::Link(way, series), members))

@@ -18,10 +18,7 @@ use crate::schema::{
     CongestionAvoidance, Ecn, IdleRestart, IpName, NewReno, PathMtuDiscovery, Profile, Recovery,
     RtoFrom, RtoRule, SlowStart,
 };
-use crate::{
-    App, CustomControls, FlowSeries, Gateway, Link, LinkSeries, NodeKind, Scenario, Series,
-    TcpSettings, Way,
-};
+use crate::{App, CustomControls, Gateway, Link, NodeKind, Scenario, Series, TcpSettings, Way};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
@@ -343,8 +340,14 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
         Of::Acknowledged,
         Of::SmoothedRtt,
     ];
-    let of_flow = |index: usize, quantity| Probe {
-        name: format!("{}.{}", scenario.flows[index].name, name_of(quantity)),
+    let link_quantities = [
+        LinkQuantity::Queue,
+        LinkQuantity::QueueMax,
+        LinkQuantity::Dropped,
+        LinkQuantity::Lost,
+    ];
+    let of_flow = |index: usize, quantity: Of| Probe {
+        name: format!("{}.{}", scenario.flows[index].name, quantity.name()),
         target: ProbeTarget::Flow(index, quantity),
     };
     let mut goodputs = Vec::new();
@@ -379,8 +382,8 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
                 Some((number, way))
             });
             numbered.flat_map(move |(number, way)| {
-                link_quantities().map(move |(quantity, name)| Probe {
-                    name: format!("{}.{way}.{name}", link.name),
+                link_quantities.map(move |quantity| Probe {
+                    name: format!("{}.{way}.{}", link.name, quantity.name()),
                     target: ProbeTarget::Direction(number, quantity),
                 })
             })
@@ -388,61 +391,15 @@ fn usual_probes(scenario: &Scenario) -> Vec<Probe> {
     flows.chain(goodputs).chain(links).collect()
 }
 
-fn link_quantities() -> impl Iterator<Item = (LinkQuantity, &'static str)> {
-    use LinkQuantity as Of;
-    LinkQuantity::ALL
-        .into_iter()
-        .filter(|(quantity, ..)| {
-            matches!(quantity, Of::Queue | Of::QueueMax | Of::Dropped | Of::Lost)
-        })
-        .map(|(quantity, name, _)| (quantity, name))
-}
-
-fn name_of(quantity: FlowQuantity) -> &'static str {
-    FlowQuantity::ALL
-        .iter()
-        .find(|(q, ..)| *q == quantity)
-        .map_or("", |(_, name, _)| name)
-}
-
 /// What a series looks at.
 fn target(scenario: &Scenario, series: Series) -> ProbeTarget {
     match series {
-        Series::Flow(flow, series) => ProbeTarget::Flow(
-            flow,
-            match series {
-                FlowSeries::CongestionWindow => FlowQuantity::CongestionWindow,
-                FlowSeries::SlowStartThreshold => FlowQuantity::SlowStartThreshold,
-                FlowSeries::InFlight => FlowQuantity::InFlight,
-                FlowSeries::Goodput => FlowQuantity::Goodput,
-                FlowSeries::Sent => FlowQuantity::Sent,
-                FlowSeries::Retransmitted => FlowQuantity::Retransmitted,
-                FlowSeries::Acknowledged => FlowQuantity::Acknowledged,
-                FlowSeries::Delivered => FlowQuantity::Delivered,
-                FlowSeries::PacingRate => FlowQuantity::PacingRate,
-                FlowSeries::SmoothedRtt => FlowQuantity::SmoothedRtt,
-                FlowSeries::RttDeviation => FlowQuantity::RttDeviation,
-                FlowSeries::RetransmissionTimeout => FlowQuantity::RetransmissionTimeout,
-                FlowSeries::PeerWindow => FlowQuantity::PeerWindow,
-                FlowSeries::ResponseTime => FlowQuantity::ResponseTime,
-            },
-        ),
+        Series::Flow(flow, of) => ProbeTarget::Flow(flow, of),
         Series::Gateway(node, gauge, _) => ProbeTarget::Node(node, gauge),
-        Series::Link(link, way, series) => ProbeTarget::Direction(
-            // Of a direction that is not there nothing is recorded: the file is refused.
+        // Of a direction that is not there nothing is recorded: the file is refused.
+        Series::Link(link, way, of) => ProbeTarget::Direction(
             scenario.direction_index(link, way).unwrap_or(usize::MAX),
-            match series {
-                LinkSeries::Queue => LinkQuantity::Queue,
-                LinkSeries::QueueMax => LinkQuantity::QueueMax,
-                LinkSeries::QueueBytes => LinkQuantity::QueueBytes,
-                LinkSeries::Utilization => LinkQuantity::Utilization,
-                LinkSeries::Dropped => LinkQuantity::Dropped,
-                LinkSeries::Lost => LinkQuantity::Lost,
-                LinkSeries::AcksRemoved => LinkQuantity::AcksRemoved,
-                LinkSeries::AcksRegenerated => LinkQuantity::AcksRegenerated,
-                LinkSeries::AcksDelayed => LinkQuantity::AcksDelayed,
-                LinkSeries::AcksHeld => LinkQuantity::AcksHeld,
-            },
+            of,
         ),
     }
 }

@@ -65,7 +65,7 @@ impl Network {
                         highest: 0,
                     });
                 }
-                ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_rate() => {
+                ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_average() => {
                     let flow = &self.flows[flow];
                     let node = if quantity == FlowQuantity::ResponseTime {
                         flow.measures
@@ -78,7 +78,7 @@ impl Network {
                     self.probes.at_nodes.push((node, active));
                 }
                 ProbeTarget::Direction(direction, quantity)
-                    if each_change && !quantity.is_rate() =>
+                    if each_change && !quantity.is_average() =>
                 {
                     self.directions[direction].watch();
                     self.probes.at_queues.push((direction as u16, active));
@@ -380,14 +380,8 @@ fn rate(probe: &mut ActiveProbe, total: f64, elapsed: Span) -> f64 {
 fn unit(target: ProbeTarget) -> &'static str {
     match target {
         ProbeTarget::Goodput(..) => "bit/s",
-        ProbeTarget::Flow(_, quantity) => FlowQuantity::ALL
-            .iter()
-            .find(|(q, ..)| *q == quantity)
-            .map_or("", |(.., unit)| unit),
-        ProbeTarget::Direction(_, quantity) => LinkQuantity::ALL
-            .iter()
-            .find(|(q, ..)| *q == quantity)
-            .map_or("", |(.., unit)| unit),
+        ProbeTarget::Flow(_, quantity) => quantity.unit(),
+        ProbeTarget::Direction(_, quantity) => quantity.unit(),
         // The node knows.
         ProbeTarget::Node(..) => "",
     }
