@@ -66,6 +66,7 @@ pub struct PacketStore {
 
 impl PacketStore {
     /// Stores a packet that has no extension.
+    #[inline]
     pub fn insert(&mut self, mut packet: Packet) -> PacketRef {
         debug_assert!(
             packet.extension().is_none(),

@@ -22,12 +22,10 @@ impl Connection {
         match self.sender.on_acknowledgment(packet, sack, now) {
             Ok(0) => self.heard(now),
             Ok(_) => {
-                self.heard(now);
-                self.path_error = None;
+                self.progressed(now);
                 if self.sender.timers.is_stopped() {
                     self.rest(now);
                 }
-                self.tell_progress();
             }
             Err(distance) => {
                 self.sender.statistics.unacceptable += 1;
@@ -41,8 +39,10 @@ impl Connection {
     }
 
     /// Something new was acknowledged: what the application is told of it.
-    #[inline]
-    fn tell_progress(&mut self) {
+    #[inline(always)]
+    pub(super) fn progressed(&mut self, now: Time) {
+        self.heard(now);
+        self.path_error = None;
         let send = &mut self.sender.send;
         if let Some(sizing) = &mut send.sizing {
             sizing.acknowledged(send.sequence.unacknowledged);
@@ -74,7 +74,7 @@ impl Sender {
         }
         if distance > 0 {
             self.update_window(packet, true);
-            self.new_data_acknowledged(packet, distance as u64, sack, now);
+            self.new_data_acknowledged::<false>(packet, distance as u64, sack, now);
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window(packet, false);
@@ -96,7 +96,7 @@ impl Sender {
     /// sequence number: one false segment must not fix the window for ever. SND.WL2 is not kept,
     /// because here it is never after SEG.ACK.
     #[inline]
-    fn update_window(&mut self, packet: &Packet, advances: bool) {
+    pub(super) fn update_window(&mut self, packet: &Packet, advances: bool) {
         let send = &mut self.send;
         if advances || send.window_sequence.at_or_before(packet.sequence) {
             // RFC 7323 section 2.2: never scaled in a SYN
@@ -113,28 +113,34 @@ impl Sender {
         }
     }
 
+    /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, and what
+    /// it excludes need not be asked again. Returns what loss recovery makes of it.
     #[inline]
-    fn new_data_acknowledged(
+    pub(super) fn new_data_acknowledged<const PLAIN: bool>(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
         sack: Option<&SackBlocks>,
         now: Time,
-    ) {
-        self.before_delivery();
+    ) -> Reaction {
+        if !PLAIN {
+            self.before_delivery();
+        }
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
         let position = before + acknowledged;
         send.sequence.unacknowledged = position;
         send.sequence.next = send.sequence.next.max(position);
-        while send.records.front().is_some_and(|&end| end <= position) {
+        while !PLAIN && send.records.front().is_some_and(|&end| end <= position) {
             send.records.pop_front();
         }
         send.attempts = 0;
         send.excused = 0;
         self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
         self.update_scoreboard(packet, sack, now);
-        self.path_mtu_probe_arrived();
+        if !PLAIN {
+            self.path_mtu_probe_arrived();
+        }
         self.timers.review();
         let rtt = self.measure(packet, before, now);
         if self.recovery.knows_segments() {
@@ -151,7 +157,7 @@ impl Sender {
         let mut restart_timer = true;
         match reaction {
             Reaction::Grow => {
-                if self.window_may_grow() && !self.ecn_holds(packet) {
+                if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
                     let counted = self.counts_for_growth(acknowledged, before);
                     let sample = self.ack_sample(counted, rtt, now);
                     self.congestion.on_ack(&sample);
@@ -164,11 +170,13 @@ impl Sender {
             } => restart_timer = restart,
             other => self.react(other, now),
         }
-        self.after_delivery(acknowledged, reaction, rtt, now);
+        if !PLAIN {
+            self.after_delivery(acknowledged, reaction, rtt, now);
+        }
         self.regulate(true);
 
         // RFC 6298 sections 5.2 and 5.3
-        if self.send.is_idle() {
+        if !PLAIN && self.send.is_idle() {
             self.timers.stop();
         } else if restart_timer || !self.timers.runs(Purpose::Retransmit) {
             let from = match self.config.rto_from {
@@ -178,6 +186,7 @@ impl Sender {
             let at = (from + self.rtt.rto()).max(now);
             self.timers.set(Purpose::Retransmit, at);
         }
+        reaction
     }
 
     fn nothing_new_acknowledged(

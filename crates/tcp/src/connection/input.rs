@@ -34,6 +34,10 @@ impl Connection {
         if self.only_brings_text(packet) {
             return self.next_text(reference, cx);
         }
+        if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
+            self.next_acknowledgment(reference, acknowledged, cx);
+            return None;
+        }
         let packet = *packet;
         cx.packets.release(reference);
         if !self.acknowledgment(&packet, None, cx.now) {
@@ -84,34 +88,6 @@ impl Connection {
             && self.receive.fin == NOWHERE
             && timestamps
             && !packet.has_sack_blocks()
-    }
-
-    /// Of an ordinary segment: is it text, and nothing to an end that has nothing to send? Then there is
-    /// but one thing that it can make this end send: an acknowledgment.
-    #[inline]
-    fn only_brings_text(&self, packet: &Packet) -> bool {
-        let sender = &self.sender;
-        self.sender.config.header_prediction
-            && packet.payload_length > 0
-            && packet.acknowledgment == sender.send.wire(sender.send.sequence.unacknowledged)
-            && sender.is_at_rest()
-            && !self.receive.refuses
-    }
-
-    /// What [`ordinary_segment`](Self::ordinary_segment) does with text that is all a segment brings.
-    #[inline]
-    fn next_text(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        let packet = cx.packets.get(reference);
-        self.sender.acknowledged(packet, None, 0, cx.now);
-        self.heard(cx.now);
-        self.update_timestamp(packet, 0, cx.now);
-        let accepted = self.text(packet, 0, cx.now);
-        if self.receive.acknowledge_now {
-            self.acknowledge_in_place(reference, cx);
-        } else {
-            cx.packets.release(reference);
-        }
-        accepted
     }
 
     fn unusual_segment(
@@ -290,7 +266,7 @@ impl Connection {
     /// RFC 7323 section 4.3 (2): TS.Recent, if the segment is at or before what we acknowledged
     /// last, so that the echo times the earliest segment not acknowledged.
     #[inline]
-    fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
+    pub(super) fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.negotiated.timestamps {
             return;
         }

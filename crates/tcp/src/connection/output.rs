@@ -37,7 +37,7 @@ impl Connection {
             .wants_retransmit(&self.sender.scoreboard);
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
-            self.transmit(cx);
+            self.transmit::<false>(cx);
         } else if self.sender.statistics.limited.is_any() {
             self.review_limit(cx.now);
         }
@@ -48,43 +48,32 @@ impl Connection {
         }
     }
 
-    /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
-    /// something to send? Then writing more lets nothing out either. (A path MTU probe wants more than a
-    /// full segment, what may be lost goes again where nothing new may, a pacer's time comes of itself,
-    /// and Linux waits for more than a segment: then it is not known.)
+    /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
+    /// outstanding, and what that excludes need not be asked again.
     #[inline]
-    pub(super) fn is_held_up(&self, now: Time) -> bool {
-        let sender = &self.sender;
-        let waiting = sender.send.end.saturating_sub(sender.send.sequence.next);
-        sender.config.header_prediction
-            && !sender.config.habits.sends_in_bursts
-            && waiting >= u64::from(sender.negotiated.segment)
-            && !sender.send.is_idle()
-            && !self.receive.acknowledge_now
-            && !sender.pacer.is_on()
-            && !sender.recovery.is_recovering()
-            && !sender.path_mtu.is_looked_after(now)
-            && self.state.can_send()
-    }
-
-    fn transmit(&mut self, cx: &mut Ctx<'_>) {
-        if self.sender.send.is_idle() {
+    pub(super) fn transmit<const PLAIN: bool>(&mut self, cx: &mut Ctx<'_>) {
+        if !PLAIN && self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
         }
         let mut limited = false;
         let mut sent = false;
         let mut paced = false;
-        let mut allowance = self.sender.pacing_allowance(cx.now);
+        let mut allowance = if PLAIN {
+            u64::MAX
+        } else {
+            self.sender.pacing_allowance(cx.now)
+        };
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
         let window = self.sending_window();
         // Where the scoreboard has no room left, the window is larger than can be.
         let mut limit = Limit::CongestionWindow;
-        while self
-            .sender
-            .recovery
-            .wants_retransmit(&self.sender.scoreboard)
+        while !PLAIN
+            && self
+                .sender
+                .recovery
+                .wants_retransmit(&self.sender.scoreboard)
             && let Some(again) = self
                 .sender
                 .recovery
@@ -103,9 +92,9 @@ impl Connection {
             sent = true;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
-        let syn = u64::from(self.sender.send.sequence.unacknowledged == 0);
+        let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
         let mut room = (window + syn).saturating_sub(self.in_flight());
-        if self.sender.path_mtu.is_looked_after(cx.now) {
+        if !PLAIN && self.sender.path_mtu.is_looked_after(cx.now) {
             self.sender.look_after_path_mtu(cx.now);
             if let Some(length) = self.path_mtu_probe(room.min(allowance)) {
                 let start = self.sender.send.sequence.next;
@@ -162,13 +151,13 @@ impl Connection {
                 }
             }
         }
-        if !limited && !paced && self.sender.recovery.is_recovering() {
+        if !PLAIN && !limited && !paced && self.sender.recovery.is_recovering() {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
             paced = stopped;
         }
-        if self.sender.pacer.is_on() {
+        if !PLAIN && self.sender.pacer.is_on() {
             self.sender
                 .pace(allowed - allowance, sent_before, paced, cx.now);
         }

@@ -69,7 +69,14 @@ impl Sender {
     }
 
     /// Something is about to be written.
+    #[inline]
     pub(super) fn before_write(&mut self) {
+        if self.send.sizing.is_some() {
+            self.before_sized_write();
+        }
+    }
+
+    fn before_sized_write(&mut self) {
         let held = self.send.held();
         let segment = u64::from(self.negotiated.segment);
         let largest = self.send.window_maximum;

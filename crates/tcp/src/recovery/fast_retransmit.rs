@@ -39,6 +39,12 @@ impl FastRetransmit {
         self.recovering
     }
 
+    /// Is no recovery under way, and no duplicate counted?
+    #[inline]
+    pub(super) const fn is_quiet(&self) -> bool {
+        !self.recovering && !self.retransmit && self.duplicates == 0
+    }
+
     /// A duplicate while no recovery is under way. At the third, recovery begins: returns the
     /// FlightSize it begins with.
     pub(super) fn count_duplicate(&mut self, send: &SendSequence) -> Option<u64> {

@@ -165,6 +165,10 @@ pub trait LossRecovery {
     /// Is fast recovery under way?
     fn is_recovering(&self) -> bool;
 
+    /// Is nothing lost, for all that is known, nothing sent again and no duplicate counted, so that
+    /// nothing but the window says how much may be in flight?
+    fn is_quiet(&self, board: &Scoreboard) -> bool;
+
     /// The retransmission timer has expired. What is outstanding is to be sent again; where that means
     /// everything from SND.UNA on, the connection goes back there: [`Again::All`].
     fn on_timeout(
@@ -347,6 +351,11 @@ impl LossRecovery for Recovery {
 
     fn is_recovering(&self) -> bool {
         dispatch!(self, r => r.is_recovering())
+    }
+
+    #[inline]
+    fn is_quiet(&self, board: &Scoreboard) -> bool {
+        dispatch!(self, r => r.is_quiet(board))
     }
 
     fn on_timeout(

@@ -86,6 +86,11 @@ impl LossRecovery for Reno {
         self.fast.is_recovering()
     }
 
+    #[inline]
+    fn is_quiet(&self, _board: &Scoreboard) -> bool {
+        self.fast.is_quiet()
+    }
+
     fn on_timeout(
         &mut self,
         _timeout: &TimedOut,

@@ -221,11 +221,7 @@ impl LossRecovery for Selective {
         board: &mut Scoreboard,
     ) -> Reaction {
         self.detection.on_ack(ack, send, board);
-        let all_is_well = self.state == State::Open
-            && ack.acknowledged > 0
-            && board.is_clean()
-            && !self.probe.is_under_way();
-        if all_is_well {
+        if ack.acknowledged > 0 && self.is_quiet(board) {
             return Reaction::Grow;
         }
         self.on_unusual_ack(ack, send, board)
@@ -275,6 +271,11 @@ impl LossRecovery for Selective {
 
     fn is_recovering(&self) -> bool {
         matches!(self.state, State::Fast { .. })
+    }
+
+    #[inline]
+    fn is_quiet(&self, board: &Scoreboard) -> bool {
+        self.state == State::Open && board.is_clean() && !self.probe.is_under_way()
     }
 
     fn watches_retransmissions(&self) -> bool {

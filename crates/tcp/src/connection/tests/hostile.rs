@@ -348,9 +348,24 @@ proptest! {
         network in prop_oneof![network(false), network(true)],
         seed in any::<u64>(),
         both in prop_oneof![4 => Just(false), 1 => Just(true)],
+        bare in any::<bool>(),
+        sized in any::<bool>(),
     ) {
         let [with, without] = [true, false].map(|header_prediction| {
-            let configs = configs.clone().map(|config| Config { header_prediction, ..config });
+            let configs = configs.clone().map(|mut config| {
+                config.header_prediction = header_prediction;
+                // Most often, nothing stands in the way of the short ways.
+                if bare {
+                    config.congestion_control = CongestionControlKind::Cubic;
+                    config.pacing = PacingKind::Off;
+                    config.path_mtu_discovery = PathMtuDiscovery::Off;
+                }
+                if !sized {
+                    config.send_sizes = None;
+                    config.receive_sizes = None;
+                }
+                config
+            });
             everything(run(configs, applications.clone(), network.clone(), seed, both))
         });
         prop_assert_eq!(with.0.len(), without.0.len());
