@@ -35,6 +35,7 @@ pub(crate) enum Refusal {
 
 impl Limits {
     /// What a link beyond `port` doesn't take of this packet's length.
+    #[inline(never)]
     fn exceeded(
         &self,
         port: Port,
@@ -60,7 +61,7 @@ impl Router {
     }
 
     /// Where a packet goes on to, which has come this far.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn way(
         &self,
         packet: PacketRef,

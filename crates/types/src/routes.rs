@@ -24,6 +24,26 @@ enum Table {
 
 const NOWHERE: Port = Port(u16::MAX);
 
+/// The port of a destination in a list sorted by address. What is below an access router was mostly named in
+/// one table, so that its addresses follow one another: then this is one look, however many there are.
+#[inline]
+fn port_below(destination: Address, below: &[(Address, Port)]) -> Option<Port> {
+    let (first, last) = (below.first()?.0, below.last()?.0);
+    if destination < first || last < destination {
+        return None;
+    }
+    match below.get(usize::from(destination.0 - first.0)) {
+        Some((address, port)) if *address == destination => Some(*port),
+        _ => search(destination, below),
+    }
+}
+
+#[inline(never)]
+fn search(destination: Address, below: &[(Address, Port)]) -> Option<Port> {
+    let found = below.binary_search_by_key(&destination, |(address, _)| *address);
+    found.ok().map(|place| below[place].1)
+}
+
 impl Routes {
     /// Routes of the node `here` among `nodes`, with this many ports: empty as yet.
     #[must_use]
@@ -77,19 +97,44 @@ impl Routes {
     }
 
     /// The port towards `destination`.
+    #[inline]
     #[must_use]
     pub fn port_towards(&self, destination: Address) -> Option<Port> {
         match &self.table {
             Table::None => None,
             Table::Default(port) => Some(*port),
-            Table::Upwards(up, below) => {
-                let found = below.binary_search_by_key(&destination, |(address, _)| *address);
-                Some(found.map_or(*up, |place| below[place].1))
-            }
+            Table::Upwards(up, below) => Some(port_below(destination, below).unwrap_or(*up)),
             Table::ByAddress(ports) => ports
                 .get(usize::from(destination.0))
                 .copied()
                 .filter(|port| *port != NOWHERE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_router_knows_what_is_below_it() {
+        let up = Port(9);
+        for below in [
+            vec![],
+            vec![7],
+            vec![4, 5, 6, 7],
+            vec![0, 1, 2, 65_535],
+            vec![3, 4, 9, 10, 11, 40],
+        ] {
+            let mut routes = Routes::upwards(Address(2_000), up);
+            for address in below.iter().rev() {
+                routes.add(Address(*address), Port(*address ^ 1));
+            }
+            for destination in (0..50).chain([65_534, 65_535]) {
+                let port = below.contains(&destination).then(|| Port(destination ^ 1));
+                let found = routes.port_towards(Address(destination));
+                assert_eq!(found, Some(port.unwrap_or(up)), "{below:?}, {destination}");
+            }
         }
     }
 }

@@ -21,12 +21,38 @@ use probing::Probes;
 
 pub use outside::Departure;
 
+/// The direction behind each port of a node; `u16::MAX` behind one that only receives.
+///
+/// Most nodes of a large network have one port: theirs is beside what else a packet needs of its node, not
+/// behind a pointer.
+struct Ways {
+    first: u16,
+    others: Box<[u16]>,
+}
+
+impl Ways {
+    fn new(ports: &[u16]) -> Self {
+        let (first, others) = ports.split_first().unwrap_or((&u16::MAX, &[]));
+        Self {
+            first: *first,
+            others: others.into(),
+        }
+    }
+
+    #[inline]
+    fn behind(&self, port: Port) -> Option<u16> {
+        match port.0 {
+            0 => Some(self.first),
+            port => self.others.get(usize::from(port) - 1).copied(),
+        }
+    }
+}
+
 /// A node in its place.
 pub(crate) struct NodeSlot {
     name: String,
     node: Node,
-    /// The direction behind each port; `u16::MAX` behind one that only receives.
-    ports: Vec<u16>,
+    ways: Ways,
     random: RandomStream,
     /// The earliest of its entries in the schedule; later ones are stale.
     scheduled: Option<Time>,
@@ -39,11 +65,24 @@ impl NodeSlot {
         Self {
             name,
             node,
-            ports,
+            ways: Ways::new(&ports),
             random,
             scheduled: None,
             watched: false,
         }
+    }
+
+    /// When the node is to be entered in the schedule, if it is: an entry as early is there already, or
+    /// it has no deadline. It counts as entered.
+    #[inline(always)]
+    fn due(&mut self, now: Time) -> Option<Time> {
+        let at = self.node.next_deadline()?;
+        if self.scheduled.is_some_and(|scheduled| scheduled <= at) {
+            return None;
+        }
+        let at = at.max(now);
+        self.scheduled = Some(at);
+        Some(at)
     }
 
     pub(crate) fn node_mut(&mut self) -> &mut Node {
@@ -410,7 +449,7 @@ impl Network {
         {
             match router.way(packet, &mut self.packets) {
                 Ok(onward) => {
-                    let direction = slot.ports.get(usize::from(onward.0)).copied();
+                    let direction = slot.ways.behind(onward);
                     self.transmit(to, direction, packet);
                 }
                 Err(refusal) => self.refuse(to, packet, refusal),
@@ -453,7 +492,7 @@ impl Network {
         }
     }
 
-    /// Lets a node run, sends what it emits, and notes its next deadline.
+    /// Lets a node run, notes its next deadline, and sends what it emits.
     #[inline(always)]
     fn call(&mut self, index: u16, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
         let slot = &mut self.nodes[usize::from(index)];
@@ -465,33 +504,27 @@ impl Network {
             discards: &mut self.discards,
         };
         run(&mut slot.node, &mut cx);
-        if slot.watched {
+        let watched = slot.watched;
+        if let Some(at) = slot.due(self.now) {
+            let component = ComponentId(self.directions.len() as u16 + index);
+            self.schedule.push(at, component);
+        }
+        if watched {
             self.probe_node(index);
         }
         for position in 0..self.outbox.len() {
             let (port, packet) = self.outbox[position];
-            let direction = self.nodes[usize::from(index)]
-                .ports
-                .get(usize::from(port.0))
-                .copied();
+            let direction = self.nodes[usize::from(index)].ways.behind(port);
             self.transmit(index, direction, packet);
         }
         self.outbox.clear();
-        self.reschedule(index);
     }
 
     /// Enters the node's next deadline, unless an entry as early is there already.
-    #[inline(always)]
     fn reschedule(&mut self, index: u16) {
-        let slot = &mut self.nodes[usize::from(index)];
-        let Some(at) = slot.node.next_deadline() else {
-            return;
-        };
-        if slot.scheduled.is_none_or(|scheduled| at < scheduled) {
-            let at = at.max(self.now);
-            slot.scheduled = Some(at);
-            self.schedule
-                .push(at, ComponentId(self.directions.len() as u16 + index));
+        if let Some(at) = self.nodes[usize::from(index)].due(self.now) {
+            let component = ComponentId(self.directions.len() as u16 + index);
+            self.schedule.push(at, component);
         }
     }
 
