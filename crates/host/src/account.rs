@@ -54,7 +54,7 @@ pub(crate) struct Account {
     /// The latest of its connections that are over.
     pub(crate) retired: Option<Box<Connection>>,
     /// What those before it have counted.
-    pub(crate) totals: Statistics,
+    pub(crate) totals: Option<Box<Statistics>>,
     /// Its connections ever.
     pub(crate) opened: u64,
     /// It was made for one connection, and goes with it.
@@ -67,7 +67,7 @@ impl Account {
             member,
             sockets: Vec::new(),
             retired: None,
-            totals: Statistics::default(),
+            totals: None,
             opened: 0,
             transient,
         }
@@ -76,7 +76,7 @@ impl Account {
     /// A connection is over.
     pub(crate) fn retire(&mut self, connection: Connection) {
         if let Some(before) = self.retired.replace(Box::new(connection)) {
-            self.totals.add(before.statistics());
+            (self.totals.get_or_insert_default()).add(before.statistics());
         }
     }
 

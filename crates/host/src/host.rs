@@ -127,6 +127,11 @@ impl<P: Realm> Host<P> {
                 ApplicationId(index)
             }
             None => {
+                // Most hosts of a large network have one, and a vector would begin with room for four.
+                if self.applications.is_empty() {
+                    self.sockets.accounts.reserve_exact(1);
+                    self.applications.reserve_exact(1);
+                }
                 self.sockets.accounts.push(account);
                 self.applications.push(Some(application));
                 ApplicationId((self.applications.len() - 1) as u32)
@@ -208,7 +213,7 @@ impl<P: Realm> Host<P> {
         if account.opened == 0 {
             return None;
         }
-        let mut statistics = account.totals.clone();
+        let mut statistics = account.totals.as_deref().cloned().unwrap_or_default();
         let open = account.sockets.iter().filter_map(|at| self.sockets.at(*at));
         let connections = open.map(|slot| slot.socket.connection());
         for connection in account.retired.as_deref().into_iter().chain(connections) {
@@ -228,7 +233,8 @@ impl<P: Realm> Host<P> {
         let connections = open.map(|slot| slot.socket.connection());
         let delivered = |connection: &Connection| connection.statistics().bytes_delivered;
         let retired = account.retired.as_deref().into_iter().chain(connections);
-        datagrams + account.totals.bytes_delivered + retired.map(delivered).sum::<u64>()
+        let before = (account.totals.as_deref()).map_or(0, |totals| totals.bytes_delivered);
+        datagrams + before + retired.map(delivered).sum::<u64>()
     }
 
     /// Bytes delivered to an application in datagrams.
@@ -715,7 +721,9 @@ impl<P: Realm> Agent for Host<P> {
             check.mismatches += other.mismatches;
         };
         for account in &self.sockets.accounts {
-            add(Account::check_of(&account.totals));
+            if let Some(totals) = &account.totals {
+                add(Account::check_of(totals));
+            }
             if let Some(retired) = &account.retired {
                 add(Account::check_of(retired.statistics()));
             }

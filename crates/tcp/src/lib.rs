@@ -18,6 +18,7 @@ pub mod congestion;
 mod connection;
 mod delivered;
 mod habits;
+mod histogram;
 mod limited;
 mod options;
 mod pacing;

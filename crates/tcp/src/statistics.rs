@@ -4,6 +4,7 @@ use std::fmt;
 
 use bentpipe_types::{Span, Time};
 
+use crate::histogram::Histogram;
 use crate::limited::LimitedTimes;
 
 /// Counters of one connection, both directions. Plain integers, always on.
@@ -159,25 +160,20 @@ pub enum FailureKind {
     Reset,
 }
 
-// 1 us to 2^28 us (268 s), 32 buckets an octave: within 1.6% of the true value.
-const OCTAVES: usize = 28;
-const BUCKETS_PER_OCTAVE_LOG2: u32 = 5;
-const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
-
 /// The distribution of round-trip samples: exact extremes and mean, and quantiles from a
-/// log-linear histogram of fixed size.
+/// log-linear histogram.
 #[derive(Clone, Default)]
 pub struct RttStatistics {
     count: u64,
     sum: u64,
     minimum: Span,
     maximum: Span,
-    // Made with the first sample: an idle connection does not pay for it.
-    histogram: Option<Box<[u32; BUCKETS]>>,
+    histogram: Histogram,
 }
 
 impl RttStatistics {
     /// Counts one sample.
+    #[inline]
     pub fn record(&mut self, rtt: Span) {
         if self.count == 0 || rtt < self.minimum {
             self.minimum = rtt;
@@ -187,9 +183,7 @@ impl RttStatistics {
         }
         self.count += 1;
         self.sum = self.sum.saturating_add(rtt.as_nanos());
-        let histogram = self.histogram.get_or_insert_with(|| Box::new([0; BUCKETS]));
-        let slot = &mut histogram[bucket(rtt)];
-        *slot = slot.saturating_add(1);
+        self.histogram.record(rtt);
     }
 
     /// Takes in another's samples.
@@ -205,11 +199,7 @@ impl RttStatistics {
         self.maximum = self.maximum.max(other.maximum);
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
-        if let (Some(ours), Some(theirs)) = (&mut self.histogram, &other.histogram) {
-            for (slot, more) in ours.iter_mut().zip(theirs.iter()) {
-                *slot = slot.saturating_add(*more);
-            }
-        }
+        self.histogram.add(&other.histogram);
     }
 
     /// Samples taken.
@@ -245,17 +235,8 @@ impl RttStatistics {
     /// The sample that a share `q` of all do not exceed, within 1.6%.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Span> {
-        let histogram = self.histogram.as_ref()?;
-        let total: u64 = histogram.iter().map(|&n| u64::from(n)).sum();
-        let rank = ((total as f64 * q) as u64).min(total.saturating_sub(1));
-        let mut seen = 0;
-        for (index, &count) in histogram.iter().enumerate() {
-            seen += u64::from(count);
-            if seen > rank {
-                return Some(middle(index).clamp(self.minimum, self.maximum));
-            }
-        }
-        None
+        let middle = self.histogram.quantile(q)?;
+        Some(middle.clamp(self.minimum, self.maximum))
     }
 }
 
@@ -269,25 +250,6 @@ impl fmt::Debug for RttStatistics {
             .field("max", &self.max())
             .finish()
     }
-}
-
-/// The bucket of a sample: its octave in microseconds, and the five bits below the leading one.
-fn bucket(rtt: Span) -> usize {
-    // In 1/32 us, so that the first octave too has its 32 buckets.
-    let scaled = (rtt.as_nanos().min(1 << 50) << BUCKETS_PER_OCTAVE_LOG2) / 1_000;
-    let scaled = scaled.max(1 << BUCKETS_PER_OCTAVE_LOG2);
-    let octave = scaled.ilog2() - BUCKETS_PER_OCTAVE_LOG2;
-    let within = (scaled >> octave) as usize & ((1 << BUCKETS_PER_OCTAVE_LOG2) - 1);
-    (((octave as usize) << BUCKETS_PER_OCTAVE_LOG2) + within).min(BUCKETS - 1)
-}
-
-/// The middle of a bucket.
-fn middle(index: usize) -> Span {
-    let octave = index >> BUCKETS_PER_OCTAVE_LOG2;
-    let within = index & ((1 << BUCKETS_PER_OCTAVE_LOG2) - 1);
-    // Twice the value in 1/32 us, to keep the half.
-    let twice = (2 * ((1_u64 << BUCKETS_PER_OCTAVE_LOG2) + within as u64) + 1) << octave;
-    Span::from_nanos((twice * 1_000) >> (BUCKETS_PER_OCTAVE_LOG2 + 1))
 }
 
 #[cfg(test)]

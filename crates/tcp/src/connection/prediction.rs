@@ -112,8 +112,7 @@ impl Sender {
 
     /// What of [`is_plain`](Self::is_plain) does not change once a connection is established.
     pub(super) fn note_what_is_plain(&mut self) {
-        self.send.is_plain = self.config.header_prediction
-            && self.delivery_rate.is_none()
-            && !self.pacer.is_on();
+        self.send.is_plain =
+            self.config.header_prediction && self.delivery_rate.is_none() && !self.pacer.is_on();
     }
 }

@@ -93,7 +93,7 @@ pub(super) struct Ring {
 }
 
 /// Slots of an idle connection's ring: a window of few segments needs no more.
-const INITIAL_SLOTS: usize = 16;
+const INITIAL_SLOTS: usize = 4;
 
 impl Ring {
     pub(super) fn new() -> Self {

@@ -1,0 +1,139 @@
+//! How often what was measured.
+
+use bentpipe_types::Span;
+
+// 1 us to 2^28 us (268 s), 32 buckets an octave: within 1.6% of the true value.
+const OCTAVES: usize = 28;
+const BUCKETS_PER_OCTAVE_LOG2: u32 = 5;
+const BUCKETS_PER_OCTAVE: usize = 1 << BUCKETS_PER_OCTAVE_LOG2;
+const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
+
+/// A log-linear histogram of times.
+///
+/// It has buckets for the octaves that it has seen and those between: the round trips of a connection are in
+/// one or two, and a network has many connections.
+#[derive(Clone, Default)]
+pub(crate) struct Histogram {
+    /// The number of the first bucket.
+    first: usize,
+    counts: Vec<u32>,
+}
+
+impl Histogram {
+    /// Counts one.
+    #[inline]
+    pub(crate) fn record(&mut self, time: Span) {
+        let bucket = bucket(time);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.widen_and_add(bucket, 1),
+        }
+    }
+
+    /// Takes in another's counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (bucket, count) in other.counts() {
+            if count > 0 {
+                self.widen_and_add(bucket, count);
+            }
+        }
+    }
+
+    /// The time that a share `q` of all do not exceed, within 1.6%.
+    pub(crate) fn quantile(&self, q: f64) -> Option<Span> {
+        let total: u64 = self.counts().map(|(_, count)| u64::from(count)).sum();
+        let rank = ((total as f64 * q) as u64).min(total.saturating_sub(1));
+        let mut seen = 0;
+        self.counts().find_map(|(bucket, count)| {
+            seen += u64::from(count);
+            (seen > rank).then(|| middle(bucket))
+        })
+    }
+
+    /// The buckets by number, and how often each.
+    fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
+        (self.first..).zip(self.counts.iter().copied())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen_and_add(&mut self, bucket: usize, count: u32) {
+        let octave = bucket & !(BUCKETS_PER_OCTAVE - 1);
+        if self.counts.is_empty() {
+            self.first = octave;
+        }
+        let first = self.first.min(octave);
+        let end = (self.first + self.counts.len()).max(octave + BUCKETS_PER_OCTAVE);
+        if end - first > self.counts.len() {
+            // Exactly so many: it seldom happens again.
+            let mut counts = vec![0; end - first];
+            counts[self.first - first..][..self.counts.len()].copy_from_slice(&self.counts);
+            self.first = first;
+            self.counts = counts;
+        }
+        let slot = &mut self.counts[bucket - first];
+        *slot = slot.saturating_add(count);
+    }
+}
+
+/// The bucket of a time: its octave in microseconds, and the five bits below the leading one.
+#[inline]
+fn bucket(time: Span) -> usize {
+    // In 1/32 us, so that the first octave too has its 32 buckets.
+    let scaled = (time.as_nanos().min(1 << 50) << BUCKETS_PER_OCTAVE_LOG2) / 1_000;
+    let scaled = scaled.max(1 << BUCKETS_PER_OCTAVE_LOG2);
+    let octave = scaled.ilog2() - BUCKETS_PER_OCTAVE_LOG2;
+    let within = (scaled >> octave) as usize & (BUCKETS_PER_OCTAVE - 1);
+    (((octave as usize) << BUCKETS_PER_OCTAVE_LOG2) + within).min(BUCKETS - 1)
+}
+
+/// The middle of a bucket.
+fn middle(index: usize) -> Span {
+    let octave = index >> BUCKETS_PER_OCTAVE_LOG2;
+    let within = index & (BUCKETS_PER_OCTAVE - 1);
+    // Twice the value in 1/32 us, to keep the half.
+    let twice = (2 * (BUCKETS_PER_OCTAVE as u64 + within as u64) + 1) << octave;
+    Span::from_nanos((twice * 1_000) >> (BUCKETS_PER_OCTAVE_LOG2 + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_as_wide_as_what_it_has_seen() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        for milliseconds in [600, 700, 610] {
+            histogram.record(Span::from_millis(milliseconds));
+        }
+        assert_eq!(histogram.counts.len(), BUCKETS_PER_OCTAVE);
+        histogram.record(Span::from_millis(2));
+        histogram.record(Span::from_millis(1300));
+        // From 2 (in 1.024 to 2.048 ms) to 1300 (in 1049 to 2097 ms).
+        assert_eq!(histogram.counts.len(), 11 * BUCKETS_PER_OCTAVE);
+    }
+
+    #[test]
+    fn the_order_of_samples_makes_no_difference() {
+        let spans = [1, 900, 30_000, 31_000, 7_000_000_000, u64::MAX, 0].map(Span::from_nanos);
+        let all = |spans: &[Span]| {
+            let mut histogram = Histogram::default();
+            for span in spans {
+                histogram.record(*span);
+            }
+            histogram
+        };
+        let mut backwards = spans;
+        backwards.reverse();
+        let (one, other) = (all(&spans), all(&backwards));
+        let mut sum = all(&spans[3..]);
+        sum.add(&all(&spans[..3]));
+        for q in [0.0, 0.2, 0.5, 0.8, 1.0] {
+            assert_eq!(one.quantile(q), other.quantile(q));
+            assert_eq!(one.quantile(q), sum.quantile(q));
+        }
+        let counted: u32 = sum.counts().map(|(_, count)| count).sum();
+        assert_eq!(counted as usize, spans.len());
+    }
+}
