@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_types::{Span, Time};
 
 use super::directory::{Directory, Members, member_name, pairs};
-use super::limits::MAX_FLOWS;
+use super::limits::{self, MAX_FLOWS};
 use super::mixes::{self, Mixes};
 use super::{app, fault};
 use crate::document::Fault;
@@ -59,7 +59,8 @@ fn ends_of(
             return Err(fault(&["flows", name, "count"], message));
         }
         (Some(several), None) if several == 0 || several as usize > MAX_FLOWS => {
-            let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}");
+            let instead = limits::instead(several > 0, limits::FEWER);
+            let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}{instead}");
             return Err(fault(&["flows", name, "count"], message));
         }
         (Some(several), None) => Some(several as usize),

@@ -30,6 +30,20 @@ pub const MAX_TRACE_BYTES: u64 = 64 << 20;
 /// All trace files together, each read once: 256 MiB.
 pub const MAX_TRACES_BYTES: u64 = 256 << 20;
 
+/// What to do instead of so many hosts.
+pub(super) const SHARE: &str = "users may share a host and its link: give the count to their flow; or simulate a tenth of them at a tenth of the rate";
+/// What to do instead of so many flows.
+pub(super) const FEWER: &str = "simulate a tenth of them at a tenth of the rate";
+
+/// What to do instead, in brackets, where something is too much.
+pub(super) fn instead(too_much: bool, what: &str) -> String {
+    if too_much {
+        format!(" ({what})")
+    } else {
+        String::new()
+    }
+}
+
 pub(super) fn check(
     nodes: &Directory<'_>,
     links: &Directory<'_>,
@@ -38,12 +52,15 @@ pub(super) fn check(
     let asked = nodes.len().saturating_add(links.len().saturating_mul(2));
     if asked > MAX_NODES_AND_DIRECTIONS {
         let message = format!(
-            "expected at most {MAX_NODES_AND_DIRECTIONS} nodes and link directions together, got {asked}"
+            "expected at most {MAX_NODES_AND_DIRECTIONS} nodes and link directions together, got {asked}{}",
+            instead(true, SHARE)
         );
         return Err(fault(&["links"], message));
     }
     if flows.len() > MAX_FLOWS {
-        let message = format!("expected at most {MAX_FLOWS} flows, got {}", flows.len());
+        let asked = flows.len();
+        let instead = instead(true, FEWER);
+        let message = format!("expected at most {MAX_FLOWS} flows, got {asked}{instead}");
         return Err(fault(&["flows"], message));
     }
     Ok(())

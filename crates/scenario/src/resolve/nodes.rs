@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
 use super::gateways::{self, Surroundings};
-use super::limits::MAX_NODES_AND_DIRECTIONS;
+use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
@@ -31,7 +31,9 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
 fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
     match host.count.map(|count| count as usize) {
         Some(count) if count == 0 || count > MAX_NODES_AND_DIRECTIONS => {
-            let message = format!("expected 1 to {MAX_NODES_AND_DIRECTIONS} hosts, got {count}");
+            let instead = limits::instead(count > 0, limits::SHARE);
+            let message =
+                format!("expected 1 to {MAX_NODES_AND_DIRECTIONS} hosts, got {count}{instead}");
             Err(fault(&["hosts", name, "count"], message))
         }
         count => Ok(count),

@@ -18,7 +18,7 @@ use crate::schema::{
     CongestionAvoidance, Ecn, IdleRestart, IpName, NewReno, PathMtuDiscovery, Profile, Recovery,
     RtoFrom, RtoRule, SlowStart,
 };
-use crate::{App, CustomControls, Gateway, Link, NodeKind, Scenario, Series, TcpSettings, Way};
+use crate::{App, CustomControls, Gateway, NodeKind, Scenario, Series, TcpSettings, Way};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
@@ -33,24 +33,25 @@ pub(super) fn network(
     put: &mut Put<'_>,
 ) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
+    let mtus = mtus(scenario);
+    let tcp_of = |node: usize| tcp_of(scenario, node, mtus[node], custom);
     let mut nodes = Vec::with_capacity(scenario.nodes.len());
     for (index, node) in scenario.nodes.iter().enumerate() {
         nodes.push(match &node.kind {
-            NodeKind::Host(_) if outside.contains(&index) => {
-                match put(index, tcp_of(scenario, index, custom)?) {
-                    Some(agent) => builder.custom(&node.name, agent),
-                    None => builder.attached(&node.name),
-                }
-            }
+            NodeKind::Host(_) if outside.contains(&index) => match put(index, tcp_of(index)?) {
+                Some(agent) => builder.custom(&node.name, agent),
+                None => builder.attached(&node.name),
+            },
             NodeKind::Host(_) => builder.host(&node.name),
             // What does more is put in its place once links have given it ports.
             NodeKind::Gateway(_) => builder.router(&node.name),
         });
     }
     let mut ports = Vec::with_capacity(scenario.links.len());
+    let fragments = scenario.links.iter().any(|link| link.fragments);
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);
-        let way = |way: Way| direction::settings(scenario, link, way, seed);
+        let way = |way: Way| direction::settings(scenario, link, way, fragments, seed);
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
         let [first_port, second_port] = builder.link(
             first,
@@ -96,8 +97,8 @@ pub(super) fn network(
             to: nodes[flow.to],
             start: start.since(Time::ZERO),
             application,
-            sender: tcp_of(scenario, flow.from, custom)?,
-            receiver: tcp_of(scenario, flow.to, custom)?,
+            sender: tcp_of(flow.from)?,
+            receiver: tcp_of(flow.to)?,
         });
     }
     let network = builder
@@ -126,13 +127,32 @@ pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
     starts
 }
 
-fn tcp_of(scenario: &Scenario, node: usize, custom: &CustomControls) -> Result<Config, RunError> {
+/// Of every node, the longest packets that all of its links take whole; `None`: of any length. Found in one
+/// pass, for there may be as many links as nodes.
+fn mtus(scenario: &Scenario) -> Vec<Option<u32>> {
+    let mut mtus: Vec<Option<u32>> = vec![None; scenario.nodes.len()];
+    for link in &scenario.links {
+        let Some(mtu) = link.whole_mtu() else {
+            continue;
+        };
+        for end in link.between {
+            mtus[end] = Some(mtus[end].map_or(mtu, |least| least.min(mtu)));
+        }
+    }
+    mtus
+}
+
+fn tcp_of(
+    scenario: &Scenario,
+    node: usize,
+    mtu: Option<u32>,
+    custom: &CustomControls,
+) -> Result<Config, RunError> {
     let config = match scenario.tcp_of(node) {
         Some(tcp) => config(tcp, scenario.ip, congestion::kind(tcp, custom)?),
         None => Config::default(),
     };
-    let links = (scenario.links.iter()).filter(|link| link.between.contains(&node));
-    Ok(within(config, links.filter_map(Link::whole_mtu).min()))
+    Ok(within(config, mtu))
 }
 
 /// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.

@@ -25,8 +25,15 @@ use crate::{
 /// been idle longest.
 const FLOWS: usize = 4096;
 
-/// What the engine makes a link's direction of; `None` where the link has none that way.
-pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) -> Option<Settings> {
+/// What the engine makes a link's direction of; `None` where the link has none that way. `fragments`: some
+/// link of the network cuts packets.
+pub(super) fn settings(
+    scenario: &Scenario,
+    link: &Link,
+    way: Way,
+    fragments: bool,
+    seed: u64,
+) -> Option<Settings> {
     let direction = link.direction(way)?;
     let name = format!("{}.{way}", link.name);
     let [from, to] = match way {
@@ -39,7 +46,7 @@ pub(super) fn settings(scenario: &Scenario, link: &Link, way: Way, seed: u64) ->
         queue: queueing(direction, &name, seed),
         errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
-        ends: ends(scenario, link, direction, from, to),
+        ends: ends(scenario, link, direction, [from, to], fragments),
         changes: direction.changes.as_ref().map(|changes| {
             let streams = Streams {
                 seed,
@@ -56,7 +63,13 @@ fn address(node: usize) -> Address {
 }
 
 /// What stands at the ends of a direction between these two nodes.
-fn ends(scenario: &Scenario, link: &Link, direction: &Direction, from: usize, to: usize) -> Ends {
+fn ends(
+    scenario: &Scenario,
+    link: &Link,
+    direction: &Direction,
+    [from, to]: [usize; 2],
+    fragments: bool,
+) -> Ends {
     let mut ends = Ends::default();
     let entry = direction.tunnel.then(|| {
         TunnelEntry::new(Tunnel {
@@ -133,27 +146,24 @@ fn ends(scenario: &Scenario, link: &Link, direction: &Direction, from: usize, to
             .tunnel
             .then(|| Box::new(TunnelExit::new(gate())) as Box<dyn FarEnd>),
     };
-    ends.far_end = match (reassembler(scenario, to), far_end) {
+    let reassembler = fragments.then(|| reassembler(scenario, to));
+    ends.far_end = match (reassembler, far_end) {
         (Some(first), Some(then)) => Some(Box::new(Stages::new(vec![first, then]))),
         (first, then) => first.or(then),
     };
     ends
 }
 
-/// What puts fragments together that come to a node, where there can be any: those that are addressed
-/// to it, as a host or as a tunnel's end. A hybrid gateway needs to see whole segments, whoever they
-/// are for.
-fn reassembler(scenario: &Scenario, node: usize) -> Option<Box<dyn FarEnd>> {
-    if !scenario.links.iter().any(|link| link.fragments) {
-        return None;
-    }
+/// What puts fragments together that come to a node: those that are addressed to it, as a host or as a
+/// tunnel's end. A hybrid gateway needs to see whole segments, whoever they are for.
+fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
     let hybrid = matches!(
         scenario.nodes[node].kind,
         NodeKind::Gateway(Gateway::Hybrid(_))
     );
     let at = (!hybrid).then(|| address(node));
     let settings = ReassemblySettings::default();
-    Some(Box::new(Reassembler::new(at, settings)))
+    Box::new(Reassembler::new(at, settings))
 }
 
 /// The queue that removes acknowledgments, if one is asked for.

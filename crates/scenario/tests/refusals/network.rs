@@ -124,12 +124,12 @@ fn sense() {
         (
             "count = 3",
             "count = 4294967295",
-            "geo.toml:10: hosts.client.count: expected 1 to 60000 hosts, got 4294967295",
+            "geo.toml:10: hosts.client.count: expected 1 to 60000 hosts, got 4294967295 (users may share a host and its link: give the count to their flow; or simulate a tenth of them at a tenth of the rate)",
         ),
         (
             "count = 3",
             "count = 59_000",
-            "geo.toml:15: links: expected at most 60000 nodes and link directions together, got 177004",
+            "geo.toml:15: links: expected at most 60000 nodes and link directions together, got 177004 (users may share a host and its link: give the count to their flow; or simulate a tenth of them at a tenth of the rate)",
         ),
         (
             "{ packet_loss_rate = 0.001 }",
