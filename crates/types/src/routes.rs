@@ -131,7 +131,9 @@ mod tests {
                 routes.add(Address(*address), Port(*address ^ 1));
             }
             for destination in (0..50).chain([65_534, 65_535]) {
-                let port = below.contains(&destination).then(|| Port(destination ^ 1));
+                let port = below
+                    .contains(&destination)
+                    .then_some(Port(destination ^ 1));
                 let found = routes.port_towards(Address(destination));
                 assert_eq!(found, Some(port.unwrap_or(up)), "{below:?}, {destination}");
             }
