@@ -75,6 +75,17 @@ pub struct SplitGateway {
     pub warm_path: bool,
     /// After so long without a packet, a connection is reset.
     pub idle_timeout: Span,
+    /// Persistent connections, which carry all others; none: each has a part of its own.
+    pub multiplex: Option<Multiplex>,
+}
+
+/// Persistent connections between two gateways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Multiplex {
+    /// The gateway at the other end of the link, by index.
+    pub peer: usize,
+    /// How many there are at most.
+    pub connections: u32,
 }
 
 /// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) says what each setting does.

@@ -45,7 +45,9 @@ pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_types::Series as RecordedSeries;
 pub use custom::CustomControls;
 pub use error::ScenarioError;
-pub use gateway::{Anticipation, Gateway, HybridGateway, Processing, SplitGateway, TrafficClass};
+pub use gateway::{
+    Anticipation, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
+};
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use queue::{Queue, QueueRule, RedRule};
 pub use resolve::limits;

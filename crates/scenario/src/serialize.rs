@@ -107,6 +107,7 @@ fn split_gateway(split: &SplitGateway, scenario: &Scenario) -> Value {
         "except": class(&split.except),
         "processing": processing(split.processing),
         "warm_path": split.warm_path,
+        "multiplex": split.multiplex.map(|with| with.connections),
         "idle_timeout_s": split.idle_timeout.as_secs_f64(),
     })
 }

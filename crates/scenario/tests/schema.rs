@@ -236,6 +236,14 @@ except = { hosts = ["client"] }
 processing = { time = "10 us", queue = "500 packets" }
 warm_path = true
 idle_timeout = "2 h"
+[gateways.near]
+kind = "split"
+facing = "trunk"
+multiplex = 4
+[gateways.far]
+kind = "split"
+facing = "trunk"
+multiplex = 4
 [gateways.answerer]
 kind = "hybrid"
 facing = "three"
@@ -254,6 +262,14 @@ kind = "hybrid"
 facing = "four"
 window_factor = 1.5
 retransmission_timeout = "3 s"
+[links.trunk]
+between = ["near", "far"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+[links.to-near]
+between = ["splitter", "near"]
+rate = "1 Mbit/s"
+delay = "1 ms"
 [links.three]
 between = ["splitter", "answerer"]
 rate = "1 Mbit/s"

@@ -68,6 +68,45 @@ fn a_file_comes_through_two_gateways() {
     assert!(buffered.values.iter().any(|value| *value > 100_000.0));
 }
 
+/// All connections of readers over two persistent ones, with losses, beside a download.
+#[test]
+fn connections_share_persistent_ones() {
+    let text = format!(
+        "{TWO}\n[hosts.reader]\ncount = 10\n[links.readers]\nbetween = [\"terminal\", \"reader\"]\n\
+         rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n[flows.pages]\nfrom = \"reader\"\nto = \"server\"\n\
+         app = {{ kind = \"web\", page = \"3gpp\", reading = \"exponential(10 s)\" }}\n"
+    );
+    let overrides = [
+        ("duration", "60 s"),
+        ("gateways.hub.multiplex", "2"),
+        ("gateways.terminal.multiplex", "2"),
+        ("links.satellite.errors.packet_loss_rate", "0.01"),
+    ];
+    let scenario = Scenario::parse(&text, "split.toml", &overrides).expect("it loads");
+    let run = || {
+        scenario
+            .run(&RunOptions::default())
+            .expect("it runs")
+            .summary
+    };
+    let summary = run();
+    for gateway in &summary.gateways {
+        let gateway = serde_json::to_value(gateway).expect("JSON");
+        assert_eq!(gateway["multiplex"]["connections"], 2);
+        assert_eq!(gateway["multiplex"]["opened"], 2);
+        assert_eq!(gateway["multiplex"]["failed"], 0);
+        // The download's, and one of each reader.
+        assert_eq!(gateway["connections"]["split"], 11);
+        assert_eq!(gateway["connections"]["aborted"], 0);
+        assert_eq!(gateway["packets"]["passed"], 0);
+    }
+    let pages = summary.groups.iter().find(|group| group.name == "pages");
+    let pages = serde_json::to_value(pages.expect("a group")).expect("JSON");
+    assert!(pages["pages_loaded"].as_u64() > Some(20), "{pages}");
+    let again = serde_json::to_value(run().flows).expect("JSON");
+    assert_eq!(serde_json::to_value(summary.flows).expect("JSON"), again);
+}
+
 /// Seconds from the start to the last byte.
 fn finish(overrides: &[(&str, &str)]) -> f64 {
     run(overrides).summary.flows[0]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use bentpipe_testkit::hostile::{
-    Capture, Counts, Ending, Failure, Kind, network, operations, split,
+    Capture, Counts, Ending, Failure, Kind, multiplexed, network, operations, split,
 };
 
 const DEFAULT_CASES: u64 = 2_000;
@@ -119,6 +119,15 @@ fn any_network_through_gateways() {
         println!("{kind:?}: {ending:?}: {count}");
     }
     report(&all);
+}
+
+/// Gateways that carry connections over persistent ones: the same.
+#[test]
+fn any_network_through_persistent_connections() {
+    report(&run_all(
+        "any_network_through_persistent_connections",
+        multiplexed,
+    ));
 }
 
 /// Streams are exact, or the connection ends with an error; nobody panics, works for ever, sleeps for

@@ -20,7 +20,7 @@ pub(super) struct Budget {
 }
 
 /// What a new connection is offered at first, each way: as much as fits a SYN's window field.
-const FIRST: u64 = 65_535;
+pub(super) const FIRST: u64 = 65_535;
 /// With less than this each way, a connection is better not split.
 pub(super) const LEAST: u64 = 4096;
 

@@ -1,9 +1,10 @@
 //! What a result and a probe see of a split gateway.
 
-use bentpipe_tcp::{Payload, Socket};
+use bentpipe_tcp::{Connection, Payload, Rings, Socket};
 use bentpipe_types::{Gauge, Port, StreamCheck};
 
 use super::Split;
+use super::multiplex::Carried;
 use super::pair::Pair;
 
 /// What has happened.
@@ -29,6 +30,9 @@ pub(super) struct Counters {
     pub(super) idle: u64,
     /// One side reset, because the other had failed.
     aborted: u64,
+    /// Persistent connections that were there, and those that have failed.
+    pub(super) trunks_opened: u64,
+    pub(super) trunks_failed: u64,
     pub(super) packets_split: u64,
     pub(super) packets_passed: u64,
     pub(super) packets_dropped: u64,
@@ -57,15 +61,35 @@ impl LegTotals {
 }
 
 impl Counters {
-    pub(super) fn opened(&mut self, _pairs: usize) {
+    pub(super) fn opened(&mut self) {
         self.split += 1;
         self.open += 1;
         self.open_maximum = self.open_maximum.max(self.open);
     }
 
-    pub(super) fn ended<P>(&mut self, pair: &Pair<P>) {
+    pub(super) fn ended(&mut self, aborted: bool) {
         self.open -= 1;
-        self.aborted += u64::from(pair.aborted);
+        self.aborted += u64::from(aborted);
+    }
+
+    /// A persistent connection is no more.
+    pub(super) fn trunk_ended(&mut self, trunk: &Socket<Rings>) {
+        self.facing.add(trunk);
+        let found = trunk.stream_check();
+        self.check.ranges += found.ranges;
+        self.check.mismatches += found.mismatches;
+    }
+
+    /// Nor is a connection that one has carried.
+    pub(super) fn carried_ended<P: Payload>(&mut self, carried: &Carried<P>) {
+        self.check.ranges += carried.checked;
+        self.check.mismatches += carried.mismatches;
+        if let Some(leg) = &carried.leg {
+            self.hosts.add(leg);
+            let found = leg.stream_check();
+            self.check.ranges += found.ranges;
+            self.check.mismatches += found.mismatches;
+        }
     }
 
     pub(super) fn removed<P: Payload>(&mut self, pair: &Pair<P>, facing: Port) {
@@ -88,6 +112,11 @@ impl Counters {
         let (mut facing, mut hosts) = (self.facing, self.hosts);
         for pair in split.pairs.iter() {
             add(pair, split.settings.facing, &mut facing, &mut hosts);
+        }
+        if let Some(multiplex) = &split.multiplex {
+            multiplex.trunks().for_each(|trunk| facing.add(trunk));
+            let legs = multiplex.carried().filter_map(|one| one.leg.as_ref());
+            legs.for_each(|leg| hosts.add(leg));
         }
         for (name, value) in [
             ("connections.split", self.split),
@@ -113,6 +142,11 @@ impl Counters {
         }
         facing.tell("facing", visit);
         hosts.tell("hosts", visit);
+        if let Some(multiplex) = &split.multiplex {
+            visit("multiplex.connections", multiplex.trunks().count() as u64);
+            visit("multiplex.opened", self.trunks_opened);
+            visit("multiplex.failed", self.trunks_failed);
+        }
     }
 }
 
@@ -180,7 +214,7 @@ pub const GAUGES: &[Gauge] = &[
 /// One of [`GAUGES`]. Windows are the sums over all connections: congestion windows, and what is
 /// offered to the other end.
 pub(super) fn gauge<P: Payload>(split: &Split<P>, index: usize) -> f64 {
-    let sum = |facing: bool, of: fn(&Socket<P>) -> u64| {
+    let sum = |facing: bool, of: fn(&Connection) -> u64| {
         let legs = split
             .pairs
             .iter()
@@ -189,12 +223,24 @@ pub(super) fn gauge<P: Payload>(split: &Split<P>, index: usize) -> f64 {
                 let ports = pair.ports;
                 (pair.legs.iter().zip(ports)).filter_map(|(leg, port)| Some((leg.as_ref()?, port)))
             });
-        legs.filter(|(_, port)| (*port == split.settings.facing) == facing)
-            .map(|(leg, _)| of(leg))
-            .sum::<u64>() as f64
+        let own: u64 = legs
+            .filter(|(_, port)| (*port == split.settings.facing) == facing)
+            .map(|(leg, _)| of(leg.connection()))
+            .sum();
+        let Some(multiplex) = &split.multiplex else {
+            return own as f64;
+        };
+        let carried = multiplex.carried().filter(|one| !one.over);
+        let carried = carried.filter_map(|one| one.leg.as_ref());
+        let more: u64 = if facing {
+            multiplex.trunks().map(|trunk| of(trunk.connection())).sum()
+        } else {
+            carried.map(|leg| of(leg.connection())).sum()
+        };
+        (own + more) as f64
     };
-    let congestion = |leg: &Socket<P>| leg.connection().congestion_window();
-    let offered = |leg: &Socket<P>| leg.connection().advertised_window();
+    let congestion = Connection::congestion_window;
+    let offered = Connection::advertised_window;
     match GAUGES.get(index).map(|gauge| gauge.name) {
         Some("buffered") => split.budget.held as f64,
         Some("promised") => split.budget.used() as f64,

@@ -10,6 +10,7 @@
 //! | `pair` | a connection's two legs, and what goes from one to the other |
 //! | `budget` | memory: what may be promised, and to whom |
 //! | `paths` | what a connection learns from earlier ones |
+//! | `multiplex` | all connections of two gateways over few persistent ones |
 //! | `counters` | what a result and a probe see |
 //!
 //! **What a stream's bytes pass.** They come in order at one leg, and are at once the next bytes that
@@ -22,13 +23,14 @@
 
 mod budget;
 mod counters;
+mod multiplex;
 mod pair;
 mod paths;
 mod settings;
 #[cfg(test)]
 mod tests;
 
-use bentpipe_tcp::{Config, Payload, Ranges};
+use bentpipe_tcp::{Config, Payload, Ranges, reset_reply};
 use bentpipe_types::{
     Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Processor, Routes,
     StreamCheck, Time,
@@ -39,12 +41,13 @@ use crate::deadlines::Deadlines;
 use crate::slab::Slab;
 use budget::Budget;
 use counters::Counters;
+use multiplex::{Around, Multiplex};
 use pair::{OPENER, Opened, Pair, RESPONDER};
 use paths::PathMemory;
 
 pub use bentpipe_types::Processing;
 pub use counters::GAUGES;
-pub use settings::{Answer, Settings};
+pub use settings::{Answer, Multiplexing, Settings};
 
 /// Flows that are known to pass, at most: more, and all are forgotten.
 const MOST_PASSED: usize = 1 << 16;
@@ -67,6 +70,7 @@ pub struct Split<P = Ranges> {
     paths: PathMemory,
     /// Legs that go out at the facing link and aren't over.
     facing_legs: usize,
+    multiplex: Option<Box<Multiplex<P>>>,
     counters: Counters,
 }
 
@@ -77,6 +81,8 @@ impl<P: Payload> Split<P> {
         Self {
             budget: Budget::new(settings.memory),
             processor: settings.processing.map(Processor::new),
+            multiplex: (settings.multiplex)
+                .map(|with| Box::new(Multiplex::new(with.peer, with.connections))),
             settings,
             routes: Routes::default(),
             pairs: Slab::default(),
@@ -90,10 +96,11 @@ impl<P: Payload> Split<P> {
         }
     }
 
-    /// Is there nothing left of all that it has split, not even TIME-WAIT?
+    /// Is there nothing left of all that it has split, not even TIME-WAIT? (Persistent connections to
+    /// another gateway are not the hosts'.)
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
-        self.pairs.len() == 0
+        self.pairs.len() == 0 && self.multiplex.as_ref().is_none_or(|all| all.is_forgotten())
     }
 
     /// Bytes that a connection takes besides its streams.
@@ -121,6 +128,14 @@ impl<P: Payload> Split<P> {
             return;
         }
         let key = FlowKey::of(cx.packets, packet);
+        let packet = if self.multiplex.is_some() {
+            match self.for_stream(&key, from, packet, cx) {
+                Some(packet) => packet,
+                None => return,
+            }
+        } else {
+            packet
+        };
         let record = cx.packets.get(packet);
         let opens = record.flags.has(Flags::SYN)
             && !record
@@ -132,6 +147,75 @@ impl<P: Payload> Split<P> {
             None if opens => self.consider(key, from, packet, cx),
             None => self.forward(packet, cx),
         }
+    }
+
+    /// A packet, where gateways carry connections over persistent ones. Handed back, if it is of neither
+    /// kind.
+    fn for_stream(
+        &mut self,
+        key: &FlowKey,
+        from: Port,
+        packet: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let multiplex = self.multiplex.as_ref()?;
+        let trunk = multiplex.trunk_of(&self.routes, packet, cx);
+        let carried = multiplex.find(key);
+        let facing = self.settings.facing;
+        match (trunk, carried) {
+            (Some(slot), _) => {
+                self.counters.packets_split += 1;
+                self.streams(cx, |all, around, cx| {
+                    all.on_trunk_packet(slot, packet, around, cx);
+                });
+                None
+            }
+            (None, Some(index)) => self.streams(cx, |all, around, cx| {
+                all.on_host_packet(index, packet, around, cx)
+            })?,
+            // From beyond the link, of a connection that is carried here: the other gateway has forgotten
+            // it. This host's stream is another one than that which the other has.
+            (None, None) if from == facing && multiplex.find(&key.reversed()).is_some() => {
+                if cx.packets.get(packet).flags.has(Flags::SYN) {
+                    cx.packets.release(packet);
+                } else {
+                    reset_reply(packet, from, cx);
+                }
+                None
+            }
+            (None, None) => Some(packet),
+        }
+    }
+
+    /// Does something with what persistent connections carry.
+    fn streams<R>(
+        &mut self,
+        cx: &mut Ctx<'_>,
+        act: impl FnOnce(&mut Multiplex<P>, &mut Around<'_>, &mut Ctx<'_>) -> R,
+    ) -> Option<R> {
+        let multiplex = self.multiplex.as_mut()?;
+        let mut around = Around {
+            settings: &self.settings,
+            routes: &self.routes,
+            budget: &mut self.budget,
+            counters: &mut self.counters,
+            state: Multiplex::<P>::state_bytes() as u64,
+        };
+        let result = act(multiplex, &mut around, cx);
+        while let Some(back) = self.multiplex.as_mut().and_then(|all| all.take_returned()) {
+            let first = self.budget.first(Self::state_bytes() as u64);
+            match first.filter(|_| back.splits) {
+                Some(first) => {
+                    let facing = self.settings.facing;
+                    self.open(back.key, back.from, facing, first, back.syn, cx);
+                }
+                None => {
+                    self.remember_passed(back.key);
+                    self.forward(back.syn, cx);
+                }
+            }
+        }
+        Some(result)
     }
 
     /// What is not for a leg goes on as it is.
@@ -249,6 +333,18 @@ impl<P: Payload> Split<P> {
             self.forward(syn, cx);
             return;
         };
+        let syn = if towards == self.settings.facing && self.multiplex.is_some() {
+            let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
+                all.open(key, from, first, syn, around, cx)
+            };
+            match self.streams(cx, open).flatten() {
+                // There is no memory for a persistent connection: it has a part of its own.
+                Some(syn) => syn,
+                None => return,
+            }
+        } else {
+            syn
+        };
         self.open(key, from, towards, first, syn, cx);
     }
 
@@ -278,7 +374,7 @@ impl<P: Payload> Split<P> {
         self.last = None;
         let state = Self::state_bytes() as u64;
         self.budget.change((0, state), (0, 0));
-        self.counters.opened(self.pairs.len());
+        self.counters.opened();
         self.settle(index, cx);
     }
 
@@ -291,22 +387,8 @@ impl<P: Payload> Split<P> {
 
     /// The TCP of a new leg that goes out at `port` and offers `first` at first.
     fn config(&self, port: Port, first: u64) -> Config {
-        let settings = &self.settings;
-        let mut config = if port == settings.facing {
-            settings.facing_tcp.clone()
-        } else {
-            settings.host_tcp.clone()
-        };
-        config.first_window = Some(first);
-        // The gateway's memory says how far a window may grow, not a rule of the connection's own.
-        config.receive_buffer = config.most_received();
-        config.receive_sizes = None;
-        // One unit of the window scale must not be more than half of what is offered at first, or the
-        // window that can be said is none (RFC 7323 section 2.3).
-        let widest_shift = (first / 2).max(1).ilog2().min(14);
-        config.window_shift = config.window_shift.min(widest_shift as u8);
-        config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
-        if settings.warm_path && port == settings.facing {
+        let mut config = self.settings.leg(port, first);
+        if self.settings.warm_path && port == self.settings.facing {
             self.paths.apply(&mut config, self.facing_legs);
         }
         config
@@ -410,7 +492,7 @@ impl<P: Payload> Split<P> {
                 }
             }
         }
-        self.counters.ended(pair);
+        self.counters.ended(pair.aborted);
     }
 
     fn abort(&mut self, index: u32, cx: &mut Ctx<'_>) {
@@ -483,20 +565,23 @@ impl<P: Payload> Agent for Split<P> {
             }
             self.settle(index, cx);
         }
+        if self.multiplex.is_some() {
+            self.streams(cx, Multiplex::on_deadline);
+        }
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let processed = self.processor.as_ref().and_then(Processor::next);
-        match (processed, self.deadlines.next()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());
+        let pairs = self.deadlines.next();
+        [processed, pairs, streams].into_iter().flatten().min()
     }
 
     fn holdings(&self) -> Holdings {
         let syns = self.pairs.iter().filter(|pair| pair.syn.is_some()).count() as u64;
+        let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
         Holdings {
-            packets: syns + self.processor.as_ref().map_or(0, Processor::packets),
+            packets: syns + carried + self.processor.as_ref().map_or(0, Processor::packets),
             bytes: self.budget.held,
         }
     }
@@ -523,6 +608,12 @@ impl<P: Payload> Agent for Split<P> {
             let leg = leg.stream_check();
             check.ranges += leg.ranges;
             check.mismatches += leg.mismatches;
+        }
+        if let Some(multiplex) = &self.multiplex {
+            multiplex.check(&mut |ranges, mismatches| {
+                check.ranges += ranges;
+                check.mismatches += mismatches;
+            });
         }
         check
     }

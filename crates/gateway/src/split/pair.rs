@@ -1,10 +1,10 @@
 //! One connection that is split: two connections, back to back.
 
 use bentpipe_tcp::{
-    ActiveFastOpen, Config, Opening, PassiveFastOpen, Payload, Socket, Source, State, relay,
-    relay_more, reset_reply,
+    ActiveFastOpen, Config, Connection, Opening, PassiveFastOpen, Payload, Socket, Source, State,
+    relay, relay_more, reset_reply,
 };
-use bentpipe_types::{Ctx, FlowKey, PacketRef, Port, Seq, Span, Time};
+use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
 
 use super::Answer;
 
@@ -19,7 +19,7 @@ const ROUNDS: usize = 8;
 /// The end of a stream is confirmed after this long in any case. A Linux host whose application is
 /// gone sends a FIN 8 times (tcp_orphan_retries), which takes 102 s at least, and then forgets the
 /// connection; what still came of it would be reset.
-const LONGEST_HOLD: Span = Span::from_secs(60);
+pub(super) const LONGEST_HOLD: Span = Span::from_secs(60);
 
 /// A stream through the gateway, from one leg to the other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +74,21 @@ pub(super) enum Opened {
     Refused,
     /// The other side doesn't answer.
     Unreachable,
+}
+
+/// Up to where in its stream a sender says, with this packet, that what it has sent is to be delivered at
+/// once.
+#[inline]
+pub(super) fn pushed_offset(tcp: &Connection, record: &Packet) -> Option<u64> {
+    if !record.flags.has(Flags::PSH) || record.payload_length == 0 {
+        return None;
+    }
+    // What begins before the stream has an offset of nearly 2^64.
+    let end = tcp
+        .offset_of(record.sequence)
+        .wrapping_add(u64::from(record.payload_length));
+    // Beyond the window it is no part of the stream.
+    (end <= tcp.offered_offset()).then_some(end)
 }
 
 /// What a SYN wants of Fast Open (RFC 7413), as far as it can be had through a gateway.
@@ -191,17 +206,8 @@ impl<P: Payload> Pair<P> {
             return;
         };
         self.touched = cx.now;
-        let record = cx.packets.get(packet);
-        if record.flags.has(bentpipe_types::Flags::PSH) && record.payload_length > 0 {
-            let tcp = leg.connection();
-            // What begins before the stream has an offset of nearly 2^64.
-            let end = tcp
-                .offset_of(record.sequence)
-                .wrapping_add(u64::from(record.payload_length));
-            // Beyond the window it is no part of the stream.
-            if end <= tcp.offered_offset() {
-                self.streams[side].pushed = self.streams[side].pushed.max(end);
-            }
+        if let Some(pushed) = pushed_offset(leg.connection(), cx.packets.get(packet)) {
+            self.streams[side].pushed = self.streams[side].pushed.max(pushed);
         }
         leg.on_packet(packet, cx);
     }

@@ -1,7 +1,7 @@
 //! What a split gateway can be told.
 
 use bentpipe_tcp::Config;
-use bentpipe_types::{Port, Processing, Span};
+use bentpipe_types::{Address, Port, Processing, Span};
 
 use crate::Class;
 
@@ -27,10 +27,59 @@ pub struct Settings {
     /// What a packet takes; `None`: no time.
     pub processing: Option<Processing>,
     /// Parts that go out at `facing` begin with the window and the threshold that earlier ones have
-    /// ended with.
+    /// ended with; a persistent connection keeps its window while nothing goes over it.
     pub warm_path: bool,
     /// After so long without a packet, a connection is reset.
     pub idle_timeout: Span,
+    /// Carry what goes out at `facing` over persistent connections to another gateway; `None`: each
+    /// connection has a part of its own.
+    pub multiplex: Option<Multiplexing>,
+}
+
+/// Persistent connections to another gateway, which has as many to this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Multiplexing {
+    /// The other gateway.
+    pub peer: Address,
+    /// How many there are at most.
+    pub connections: usize,
+}
+
+impl Settings {
+    /// The TCP of a new leg that goes out at `port` and offers `first` at first.
+    pub(super) fn leg(&self, port: Port, first: u64) -> Config {
+        let mut config = if port == self.facing {
+            self.facing_tcp.clone()
+        } else {
+            self.host_tcp.clone()
+        };
+        config.first_window = Some(first);
+        // The gateway's memory says how far a window may grow, not a rule of the connection's own.
+        config.receive_buffer = config.most_received();
+        config.receive_sizes = None;
+        // One unit of the window scale must not be more than half of what is offered at first, or the
+        // window that can be said is none (RFC 7323 section 2.3).
+        let widest_shift = (first / 2).max(1).ilog2().min(14);
+        config.window_shift = config.window_shift.min(widest_shift as u8);
+        config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
+        config
+    }
+
+    /// The TCP of a leg to a host whose connection is carried over a persistent one: what was offered to
+    /// the other gateway must find room in its send buffer.
+    pub(super) fn carried(&self, first: u64) -> Config {
+        let mut config = self.leg(Port(self.facing.0.wrapping_add(1)), first);
+        config.send_buffer = self.most_to_host();
+        config.send_sizes = None;
+        config
+    }
+
+    /// The most that is offered to another gateway for a host.
+    pub(super) fn most_to_host(&self) -> u64 {
+        let tcp = &self.host_tcp;
+        let buffer = tcp.send_sizes.map_or(tcp.send_buffer, |sizes| sizes.most);
+        buffer.max(super::budget::FIRST)
+    }
 }
 
 /// When one side is told what has become of what it asked for.

@@ -9,12 +9,12 @@ use super::tcp::Defaults;
 use super::{fault, tcp};
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::gateway::{Gateway, Processing, SplitGateway, TrafficClass};
+use crate::gateway::{Gateway, Multiplex, Processing, SplitGateway, TrafficClass};
 use crate::quantity::{Buffer, Length, PortRange, QueueLimit, Size};
 use crate::schema::{
     ClassFile, Close, GatewayFile, GatewayKind, IpName, ProcessingFile, SetUp, TcpFile,
 };
-use crate::{CustomControls, Link};
+use crate::{CustomControls, Link, Node, NodeKind};
 
 /// RFC 5382, requirement 5
 pub(super) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
@@ -27,6 +27,8 @@ const LEAST_BUFFER: u64 = 128 << 10;
 const MOST_BUFFER: u64 = 1 << 29;
 const LONGEST_PROCESSING: Span = Span::from_secs(1);
 const PROCESSING_QUEUE: u32 = 1_000;
+/// Persistent connections to another gateway.
+const MOST_CONNECTIONS: u32 = 16;
 
 /// What a gateway's settings are resolved with.
 pub(super) struct Surroundings<'a> {
@@ -108,7 +110,68 @@ fn split(
         processing: processing(name, file)?,
         warm_path: file.warm_path.unwrap_or(false),
         idle_timeout: idle_timeout.0,
+        multiplex: multiplex(name, file, node, &around.links[facing])?,
     })
+}
+
+/// The persistent connections to the node at the other end of the link.
+fn multiplex(
+    name: &str,
+    file: &GatewayFile,
+    node: usize,
+    link: &Link,
+) -> Result<Option<Multiplex>, Fault> {
+    let Some(connections) = file.multiplex else {
+        return Ok(None);
+    };
+    let refuse = |message: String| Err(fault(&["gateways", name, "multiplex"], message));
+    if !(1..=MOST_CONNECTIONS).contains(&connections) {
+        return refuse(format!(
+            "expected 1 to {MOST_CONNECTIONS}, got {connections}"
+        ));
+    }
+    if link.backward.is_none() {
+        let link = quoted(&link.name);
+        return refuse(format!(
+            "expected a link with two directions: {link} is one_way"
+        ));
+    }
+    let [first, second] = link.between;
+    let peer = if first == node { second } else { first };
+    Ok(Some(Multiplex { peer, connections }))
+}
+
+/// Refuses a gateway that would carry connections to one that knows nothing of it.
+pub(super) fn check_peers(nodes: &[Node], links: &[Link]) -> Result<(), Fault> {
+    for node in nodes {
+        let NodeKind::Gateway(Gateway::Split(split)) = &node.kind else {
+            continue;
+        };
+        let Some(multiplex) = split.multiplex else {
+            continue;
+        };
+        let peer = &nodes[multiplex.peer];
+        let (there, link) = (quoted(&peer.name), quoted(&links[split.facing].name));
+        let refuse = |what: String| {
+            let message = format!("expected the same at the other end of {link}: {there} {what}");
+            Err(fault(&["gateways", &node.name, "multiplex"], message))
+        };
+        match &peer.kind {
+            NodeKind::Gateway(Gateway::Split(other)) if other.facing != split.facing => {
+                return refuse("faces another link".to_owned());
+            }
+            NodeKind::Gateway(Gateway::Split(other)) => match other.multiplex {
+                None => return refuse("has no multiplex".to_owned()),
+                Some(its) if its.connections != multiplex.connections => {
+                    return refuse(format!("has {}", its.connections));
+                }
+                Some(_) => {}
+            },
+            NodeKind::Gateway(other) => return refuse(format!("is a {}", other.kind())),
+            NodeKind::Host(_) => return refuse("is a host".to_owned()),
+        }
+    }
+    Ok(())
 }
 
 /// The link that the gateway is there for, by index.

@@ -66,5 +66,6 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
             kind: NodeKind::Gateway(gateway),
         });
     }
+    gateways::check_peers(&nodes, around.links)?;
     Ok(nodes)
 }

@@ -99,6 +99,10 @@ fn settings(
         processing: gateway.processing.map(processing),
         warm_path: gateway.warm_path,
         idle_timeout: gateway.idle_timeout,
+        multiplex: gateway.multiplex.map(|with| split::Multiplexing {
+            peer: nodes[with.peer].address(),
+            connections: with.connections as usize,
+        }),
     })
 }
 

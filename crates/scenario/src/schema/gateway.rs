@@ -46,6 +46,12 @@ pub struct GatewayFile {
     /// Begin each part over `facing` with the congestion window and the slow-start threshold that
     /// earlier ones have ended with (RFC 9040). Default: false.
     pub warm_path: Option<bool>,
+    /// Carry all connections between this gateway and the one at the other end of `facing`, which must
+    /// say the same, over so many persistent ones: 1 to 16. A connection then opens without a handshake
+    /// over that link, and begins with the window that others have opened there; what is lost holds up
+    /// whatever follows it on the same one. With `warm_path` they keep their window through idle times.
+    /// Default: each connection has a part of its own.
+    pub multiplex: Option<u32>,
     /// How long nothing may come of a connection before the gateway resets it (a hybrid gateway
     /// forgets it). At least "1 s". Default: "124 min" (RFC 5382, requirement 5).
     pub idle_timeout: Option<Length>,
@@ -130,6 +136,7 @@ impl GatewayKind {
                 "except",
                 "processing",
                 "warm_path",
+                "multiplex",
                 "idle_timeout",
             ],
             Self::Hybrid => &[
@@ -169,6 +176,7 @@ impl GatewayFile {
             ("except", self.except.is_some()),
             ("processing", self.processing.is_some()),
             ("warm_path", self.warm_path.is_some()),
+            ("multiplex", self.multiplex.is_some()),
             ("idle_timeout", self.idle_timeout.is_some()),
             ("receive_buffer", self.receive_buffer.is_some()),
             ("store", self.store.is_some()),

@@ -56,6 +56,14 @@ fn split_gateways() {
             r#"geo.toml:15: gateways.hub.processing.queue: expected packets such as "100 packets", got "9 kB""#,
         ),
         (
+            "facing = \"satellite\"\nmultiplex = 17",
+            "geo.toml:15: gateways.hub.multiplex: expected 1 to 16, got 17",
+        ),
+        (
+            "facing = \"satellite\"\nmultiplex = 4",
+            r#"geo.toml:15: gateways.hub.multiplex: expected the same at the other end of "satellite": "server" is a host"#,
+        ),
+        (
             "facing = \"satellite\"\nidle_timeout = \"1 ms\"",
             r#"geo.toml:15: gateways.hub.idle_timeout: expected at least "1 s", got "1 ms""#,
         ),
@@ -97,5 +105,49 @@ fn split_gateways() {
     assert_eq!(
         refusal(&elsewhere, &split),
         r#"--set gateways.hub.facing="side": expected a link that ends at "hub", got "side""#
+    );
+}
+
+/// Two gateways that are to carry connections for each other have to agree on it.
+#[test]
+fn gateways_that_face_each_other() {
+    let with = |far: &str| {
+        let text = GEO.replace(
+            "kind = \"router\"",
+            &format!("kind = \"split\"\nfacing = \"sky\"\nmultiplex = 4\n[gateways.far]\n{far}"),
+        );
+        let text = text.replace(
+            "[links.access]\nbetween = [\"hub\"",
+            "[links.sky]\nbetween = [\"hub\", \"far\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+             [links.access]\nbetween = [\"far\"",
+        );
+        refusal(&text, &[])
+    };
+    let split = "kind = \"split\"\nfacing = \"sky\"";
+    assert_eq!(with(&format!("{split}\nmultiplex = 4")), "accepted");
+    let line = r#"geo.toml:15: gateways.hub.multiplex: expected the same at the other end of "sky": "far""#;
+    for (far, what) in [
+        ("kind = \"router\"".to_owned(), "is a router"),
+        (split.to_owned(), "has no multiplex"),
+        (format!("{split}\nmultiplex = 2"), "has 2"),
+        (
+            "kind = \"hybrid\"\nfacing = \"sky\"".to_owned(),
+            "is a hybrid",
+        ),
+    ] {
+        assert_eq!(with(&far), format!("{line} {what}"));
+    }
+    let one_way = GEO
+        .replace(
+            "kind = \"router\"",
+            "kind = \"split\"\nfacing = \"satellite\"\nmultiplex = 1",
+        )
+        .replace(
+            "return = { rate = \"64 kbit/s\", delay = \"200 ms\" }",
+            "one_way = true",
+        );
+    assert_eq!(
+        refusal(&one_way, &[]),
+        r#"geo.toml:15: gateways.hub.multiplex: expected a link with two directions: "satellite" is one_way"#
     );
 }

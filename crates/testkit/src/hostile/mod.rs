@@ -76,7 +76,15 @@ pub fn network(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failu
 /// # Errors
 /// What is not as it must be. A panic of a connection is one.
 pub fn split(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
-    split::Chain::new(seed, capture).run()
+    split::Chain::new(seed, false, capture).run()
+}
+
+/// The same with two gateways that carry the connection over persistent ones.
+///
+/// # Errors
+/// What is not as it must be. A panic of a connection is one.
+pub fn multiplexed(seed: u64, capture: Option<&mut Capture>) -> Result<Counts, Failure> {
+    split::Chain::new(seed, true, capture).run()
 }
 
 /// One connection, under the operations of this seed: its application's, a peer's that may lie, and

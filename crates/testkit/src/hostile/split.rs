@@ -1,6 +1,6 @@
 //! Two endpoints, and gateways between them that split what they see.
 
-use bentpipe_gateway::split::{Answer, Processing, Settings, Split};
+use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, Ranges, State,
     reset_reply,
@@ -59,7 +59,13 @@ fn endpoint(side: usize) -> Endpoint {
     }
 }
 
-fn gateway(dice: &mut Dice, case: &Case, here: usize, facing: u16) -> Gateway {
+fn gateway(
+    dice: &mut Dice,
+    case: &Case,
+    here: usize,
+    facing: u16,
+    multiplex: Option<usize>,
+) -> Gateway {
     let version = case.configs[0].ip_version;
     let answer = |dice: &mut Dice| dice.pick(&[Answer::EndToEnd, Answer::EndToEnd, Answer::Early]);
     let settings = Settings {
@@ -81,11 +87,18 @@ fn gateway(dice: &mut Dice, case: &Case, here: usize, facing: u16) -> Gateway {
         }),
         warm_path: dice.coin(),
         idle_timeout: Span::from_secs(7_440),
+        multiplex: multiplex.map(|connections| Multiplexing {
+            peer: Address(11 - here as u16),
+            connections,
+        }),
     };
     let mut split = Split::new(settings.clone());
     let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
     routes.add(endpoint(A).address, Port(0));
     routes.add(endpoint(B).address, Port(1));
+    if multiplex.is_some() {
+        routes.add(Address(11 - here as u16), Port(1 - here as u16));
+    }
     split.routes(routes);
     Gateway {
         split,
@@ -95,16 +108,22 @@ fn gateway(dice: &mut Dice, case: &Case, here: usize, facing: u16) -> Gateway {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(seed: u64, capture: Option<&'a mut Capture>) -> Self {
+    /// `multiplexed`: there are two gateways, with persistent connections between them.
+    pub(super) fn new(seed: u64, multiplexed: bool, capture: Option<&'a mut Capture>) -> Self {
         let mut case = Case::new(seed);
         let dice = &mut Dice::new(seed, "gateways");
-        let count = if dice.one_in(3) { 1 } else { 2 };
+        let mut count = if dice.one_in(3) { 1 } else { 2 };
+        let mut multiplex = None;
+        if multiplexed {
+            count = 2;
+            multiplex = Some(dice.between(1, 3) as usize);
+        }
         let alone = dice.below(2) as u16;
         let gateways: Vec<Gateway> = (0..count)
             .map(|here| {
                 // Two face each other.
                 let facing = if count == 1 { alone } else { 1 - here as u16 };
-                gateway(dice, &case, here, facing)
+                gateway(dice, &case, here, facing, multiplex)
             })
             .collect();
         let dead = dice.below(count as u64 + 1) as usize;
@@ -527,7 +546,11 @@ impl<'a> Chain<'a> {
                     return Err(self.about(side, &format!("{ending:?}")));
                 }
                 for gateway in &self.gateways {
-                    let left = gateway.split.gauge(1);
+                    // (What is set aside for persistent connections stays, empty.)
+                    let left = match gateway.settings.multiplex {
+                        None => gateway.split.gauge(1),
+                        Some(_) => gateway.split.gauge(0),
+                    };
                     if !gateway.split.is_forgotten() || left > 0.0 {
                         return Err(self.about(A, "a gateway doesn't forget"));
                     }

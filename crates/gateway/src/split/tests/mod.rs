@@ -1,6 +1,7 @@
 //! What a split gateway does, case by case. Hostile networks are in `testkit`.
 
 mod bytes;
+mod multiplex;
 mod net;
 mod opening;
 mod streams;

@@ -8,7 +8,7 @@ use bentpipe_types::{
     Time, World,
 };
 
-use crate::split::{Answer, Settings, Split};
+use crate::split::{Answer, Multiplexing, Settings, Split};
 
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
@@ -57,6 +57,7 @@ pub(super) fn settings(facing: u16) -> Settings {
         processing: None,
         warm_path: false,
         idle_timeout: Span::from_secs(7_440),
+        multiplex: None,
     }
 }
 
@@ -71,18 +72,33 @@ pub(super) fn two(change: impl Fn(&mut Settings)) -> Vec<Settings> {
         .into()
 }
 
+/// Two gateways' settings, with persistent connections between them, and with changes.
+pub(super) fn multiplexed(connections: usize, change: impl Fn(&mut Settings)) -> Vec<Settings> {
+    two(|settings| {
+        let peer = Address(10 + settings.facing.0);
+        settings.multiplex = Some(Multiplexing { peer, connections });
+        change(settings);
+    })
+}
+
+fn gateway<P: Payload>(here: usize, settings: Settings) -> Split<P> {
+    let mut split = Split::new(settings);
+    let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
+    routes.add(Address(1), Port(0));
+    routes.add(Address(2), Port(1));
+    for other in [0, 1].into_iter().filter(|other| *other != here) {
+        routes.add(Address(10 + other as u16), Port(other as u16));
+    }
+    split.routes(routes);
+    split
+}
+
 impl<P: Payload> Net<P> {
     /// Gateways of these settings; each hop takes as many milliseconds as said.
     pub(super) fn new(gateways: Vec<Settings>, delays_ms: &[u64]) -> Self {
         assert_eq!(delays_ms.len(), gateways.len() + 1);
-        let gateways = gateways.into_iter().enumerate().map(|(here, settings)| {
-            let mut split = Split::new(settings);
-            let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
-            routes.add(Address(1), Port(0));
-            routes.add(Address(2), Port(1));
-            split.routes(routes);
-            split
-        });
+        let gateways = gateways.into_iter().enumerate();
+        let gateways = gateways.map(|(here, settings)| gateway(here, settings));
         Self {
             world: World::new(RandomStream::new(1, "split", "tests")),
             hosts: [None, None],
@@ -157,7 +173,12 @@ impl<P: Payload> Net<P> {
         self.carry(node);
     }
 
-    fn carry(&mut self, node: usize) {
+    /// A gateway dies, and another takes its place.
+    pub(super) fn restart(&mut self, which: usize, settings: Settings) {
+        self.gateways[which] = gateway(which, settings);
+    }
+
+    pub(super) fn carry(&mut self, node: usize) {
         let mut outbox = std::mem::take(&mut self.world.outbox);
         for (port, packet) in outbox.drain(..) {
             let last = self.gateways.len() + 1;
@@ -201,7 +222,15 @@ impl<P: Payload> Net<P> {
         let open = self.hosts[side].as_ref().is_some_and(|socket| {
             socket.state() != State::Closed && !(opens && socket.state() == State::TimeWait)
         });
-        if open {
+        let other = self.hosts[side].as_ref().is_some_and(|socket| {
+            let ours = [record.destination.port, record.source.port][side];
+            let theirs = [socket.connection().local(), socket.connection().remote()][side];
+            ours != theirs.port
+        });
+        if open && other && !opens {
+            // Of a connection that sleeps.
+            self.world.packets.release(packet);
+        } else if open && !other {
             self.at(side, |socket, cx| socket.on_packet(packet, cx));
         } else if opens && side == SERVER && self.listens {
             let config = self.configs[side].clone();
@@ -305,7 +334,9 @@ impl<P: Payload> Net<P> {
         self.run(Span::from_secs(200));
         for gateway in &self.gateways {
             assert!(gateway.is_forgotten(), "{gateway:?}");
-            assert_eq!(gateway.gauge(1), 0.0);
+            // What is set aside for persistent connections stays.
+            let reserved = gateway.multiplex.as_ref().map_or(0, |all| all.reserved());
+            assert_eq!((gateway.gauge(1), gateway.gauge(0)), (reserved as f64, 0.0));
             assert_eq!((gateway.flows.len(), gateway.facing_legs), (0, 0));
         }
         assert_eq!(self.world.packets.held(), 0);

@@ -1,0 +1,425 @@
+//! What two gateways say to each other on a persistent connection: frames, one after the other.
+//!
+//! A frame begins with its kind (one byte) and its stream (four); numbers are in network order. What a
+//! frame of each kind says besides is fixed in length, but for text, which its length precedes. So a
+//! reader knows after a few bytes how much belongs to a frame, and never has to hold more than
+//! [`LONGEST`].
+
+use std::net::IpAddr;
+
+use bentpipe_types::{Address, Endpoint, FastOpen, Seq};
+
+/// Bytes of text in a frame of data, at most: a stream's turn, before it is another's.
+pub(super) const MOST_DATA: usize = 8 << 10;
+/// Bytes of text that came on a SYN, at most; more comes again (RFC 7413 section 4.2.2).
+pub(super) const MOST_ON_SYN: usize = 4 << 10;
+/// Bytes of a frame without text, at most.
+pub(super) const MOST_CONTROL: usize = 96;
+/// Bytes of any frame, at most.
+pub(super) const LONGEST: usize = MOST_CONTROL + MOST_DATA;
+/// Bytes in front of data.
+pub(super) const DATA_HEAD: usize = 7;
+
+/// What a gateway says of one stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Frame<'a> {
+    /// A host opens a connection.
+    Open(Open<'a>),
+    /// The other host has answered.
+    Answer(Answered),
+    /// The next bytes.
+    Data {
+        /// The host said that they are to be delivered at once (PSH).
+        push: bool,
+        bytes: &'a [u8],
+    },
+    /// The other side may send up to this offset of its stream.
+    Credit(u64),
+    /// The host has sent all it will.
+    End,
+    /// The host has confirmed the other's end.
+    Confirm,
+    /// There is no connection any more.
+    Reset(Reason),
+}
+
+/// A SYN that came in at one gateway, as the other has to send it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Open<'a> {
+    pub(super) source: Endpoint,
+    pub(super) destination: Endpoint,
+    /// The real addresses, source first, where there are any.
+    pub(super) ip: Option<(IpAddr, IpAddr)>,
+    pub(super) sequence: Seq,
+    /// What the gateway that asks takes of the other stream at first.
+    pub(super) credit: u64,
+    pub(super) fast_open: Option<FastOpen>,
+    pub(super) text: &'a [u8],
+}
+
+/// An answer to a SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Answered {
+    pub(super) sequence: Seq,
+    pub(super) credit: u64,
+    /// Bytes of the SYN's text that have gone on.
+    pub(super) taken: u16,
+    pub(super) cookie: Option<FastOpen>,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// One end, or a gateway, has reset it.
+    Reset,
+    /// The other host has refused it.
+    Refused,
+    /// The other host doesn't answer.
+    Unreachable,
+    /// The other gateway has no memory for it.
+    NoRoom,
+}
+
+/// Bytes that are no frame: whoever sent them is no gateway of this kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Broken;
+
+const OPEN: u8 = 1;
+const ANSWER: u8 = 2;
+const DATA: u8 = 3;
+const PUSHED: u8 = 4;
+const CREDIT: u8 = 5;
+const END: u8 = 6;
+const CONFIRM: u8 = 7;
+const RESET: u8 = 8;
+
+/// Appends a frame.
+pub(super) fn write(out: &mut Vec<u8>, stream: u32, frame: &Frame<'_>) {
+    out.push(match frame {
+        Frame::Open(_) => OPEN,
+        Frame::Answer(_) => ANSWER,
+        Frame::Data { push: false, .. } => DATA,
+        Frame::Data { push: true, .. } => PUSHED,
+        Frame::Credit(_) => CREDIT,
+        Frame::End => END,
+        Frame::Confirm => CONFIRM,
+        Frame::Reset(_) => RESET,
+    });
+    out.extend(stream.to_be_bytes());
+    match *frame {
+        Frame::Open(open) => {
+            for end in [open.source, open.destination] {
+                out.extend(end.address.0.to_be_bytes());
+                out.extend(end.port.to_be_bytes());
+            }
+            write_ip(out, open.ip);
+            out.extend(open.sequence.get().to_be_bytes());
+            out.extend(open.credit.to_be_bytes());
+            write_cookie(out, open.fast_open);
+            write_text(out, open.text);
+        }
+        Frame::Answer(answer) => {
+            out.extend(answer.sequence.get().to_be_bytes());
+            out.extend(answer.credit.to_be_bytes());
+            out.extend(answer.taken.to_be_bytes());
+            write_cookie(out, answer.cookie);
+        }
+        Frame::Data { bytes, .. } => write_text(out, bytes),
+        Frame::Credit(offset) => out.extend(offset.to_be_bytes()),
+        Frame::End | Frame::Confirm => {}
+        Frame::Reset(reason) => out.push(reason as u8),
+    }
+}
+
+fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend((text.len() as u16).to_be_bytes());
+    out.extend(text);
+}
+
+fn write_ip(out: &mut Vec<u8>, ip: Option<(IpAddr, IpAddr)>) {
+    match ip {
+        None => out.push(0),
+        Some((IpAddr::V4(source), IpAddr::V4(destination))) => {
+            out.push(4);
+            out.extend(source.octets());
+            out.extend(destination.octets());
+        }
+        // (Of two kinds there are none.)
+        Some((source, destination)) => {
+            out.push(6);
+            for address in [source, destination] {
+                out.extend(match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                    IpAddr::V6(address) => address.octets(),
+                });
+            }
+        }
+    }
+}
+
+/// None; or its length, with a bit for the experiment's kind, and the cookie.
+const NO_COOKIE: u8 = 0xff;
+const EXPERIMENTAL: u8 = 0x80;
+
+fn write_cookie(out: &mut Vec<u8>, option: Option<FastOpen>) {
+    let Some(option) = option else {
+        out.push(NO_COOKIE);
+        return;
+    };
+    let kind = if option.is_experimental() {
+        EXPERIMENTAL
+    } else {
+        0
+    };
+    out.push(option.cookie().len() as u8 | kind);
+    out.extend(option.cookie());
+}
+
+/// The first frame of `bytes`: its stream, what it says, and its length. `None`: more of it is still to
+/// come.
+///
+/// # Errors
+/// When what is there begins no frame.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(u32, Frame<'_>, usize)>, Broken> {
+    let mut left = bytes;
+    let Some((stream, frame)) = read_one(&mut left).transpose()? else {
+        return if bytes.len() >= LONGEST {
+            Err(Broken)
+        } else {
+            Ok(None)
+        };
+    };
+    Ok(Some((stream, frame, bytes.len() - left.len())))
+}
+
+/// `None`: it isn't all there.
+fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>> {
+    let kind = u8::from_be_bytes(take(left)?);
+    let stream = u32::from_be_bytes(take(left)?);
+    let frame = match kind {
+        OPEN => {
+            let source = read_endpoint(left)?;
+            let destination = read_endpoint(left)?;
+            let Ok(ip) = read_ip(left)? else {
+                return Some(Err(Broken));
+            };
+            let sequence = Seq::new(u32::from_be_bytes(take(left)?));
+            let credit = u64::from_be_bytes(take(left)?);
+            let Ok(fast_open) = read_cookie(left)? else {
+                return Some(Err(Broken));
+            };
+            let Ok(text) = read_text(left, MOST_ON_SYN)? else {
+                return Some(Err(Broken));
+            };
+            Frame::Open(Open {
+                source,
+                destination,
+                ip,
+                sequence,
+                credit,
+                fast_open,
+                text,
+            })
+        }
+        ANSWER => {
+            let sequence = Seq::new(u32::from_be_bytes(take(left)?));
+            let credit = u64::from_be_bytes(take(left)?);
+            let taken = u16::from_be_bytes(take(left)?);
+            let Ok(cookie) = read_cookie(left)? else {
+                return Some(Err(Broken));
+            };
+            Frame::Answer(Answered {
+                sequence,
+                credit,
+                taken,
+                cookie,
+            })
+        }
+        DATA | PUSHED => match read_text(left, MOST_DATA)? {
+            Ok(bytes) => Frame::Data {
+                push: kind == PUSHED,
+                bytes,
+            },
+            Err(broken) => return Some(Err(broken)),
+        },
+        CREDIT => Frame::Credit(u64::from_be_bytes(take(left)?)),
+        END => Frame::End,
+        CONFIRM => Frame::Confirm,
+        RESET => Frame::Reset(match u8::from_be_bytes(take(left)?) {
+            0 => Reason::Reset,
+            1 => Reason::Refused,
+            2 => Reason::Unreachable,
+            3 => Reason::NoRoom,
+            _ => return Some(Err(Broken)),
+        }),
+        _ => return Some(Err(Broken)),
+    };
+    Some(Ok((stream, frame)))
+}
+
+fn take<const LENGTH: usize>(left: &mut &[u8]) -> Option<[u8; LENGTH]> {
+    let (taken, rest) = left.split_first_chunk()?;
+    *left = rest;
+    Some(*taken)
+}
+
+fn read_endpoint(left: &mut &[u8]) -> Option<Endpoint> {
+    let address = Address(u16::from_be_bytes(take(left)?));
+    let port = u16::from_be_bytes(take(left)?);
+    Some(Endpoint { address, port })
+}
+
+type Ip = Option<(IpAddr, IpAddr)>;
+
+fn read_ip(left: &mut &[u8]) -> Option<Result<Ip, Broken>> {
+    Some(Ok(match take(left)? {
+        [0] => None,
+        [4] => {
+            let source: [u8; 4] = take(left)?;
+            let destination: [u8; 4] = take(left)?;
+            Some((source.into(), destination.into()))
+        }
+        [6] => {
+            let source: [u8; 16] = take(left)?;
+            let destination: [u8; 16] = take(left)?;
+            Some((source.into(), destination.into()))
+        }
+        _ => return Some(Err(Broken)),
+    }))
+}
+
+fn read_cookie(left: &mut &[u8]) -> Option<Result<Option<FastOpen>, Broken>> {
+    let kind = u8::from_be_bytes(take(left)?);
+    if kind == NO_COOKIE {
+        return Some(Ok(None));
+    }
+    let length = usize::from(kind & !EXPERIMENTAL);
+    if length > 16 {
+        return Some(Err(Broken));
+    }
+    let (cookie, rest) = left.split_at_checked(length)?;
+    *left = rest;
+    let option = FastOpen::new(cookie, kind & EXPERIMENTAL != 0);
+    Some(option.map(Some).ok_or(Broken))
+}
+
+fn read_text<'a>(left: &mut &'a [u8], most: usize) -> Option<Result<&'a [u8], Broken>> {
+    let length = usize::from(u16::from_be_bytes(take(left)?));
+    if length > most {
+        return Some(Err(Broken));
+    }
+    let (text, rest) = left.split_at_checked(length)?;
+    *left = rest;
+    Some(Ok(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames(text: &[u8]) -> Vec<Frame<'_>> {
+        let end = |address, port| Endpoint {
+            address: Address(address),
+            port,
+        };
+        let open = Open {
+            source: end(1, 40_000),
+            destination: end(u16::MAX, 80),
+            ip: None,
+            sequence: Seq::new(u32::MAX),
+            credit: 65_535,
+            fast_open: None,
+            text: &[],
+        };
+        let v4 = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+        let v6 = ([1; 16].into(), [0xfe; 16].into());
+        vec![
+            Frame::Open(open),
+            Frame::Open(Open {
+                ip: Some(v4),
+                fast_open: FastOpen::new(&[], false),
+                ..open
+            }),
+            Frame::Open(Open {
+                ip: Some(v6),
+                fast_open: FastOpen::new(&[7; 16], true),
+                text: &text[..text.len().min(MOST_ON_SYN)],
+                ..open
+            }),
+            Frame::Answer(Answered {
+                sequence: Seq::new(5),
+                credit: u64::MAX,
+                taken: 77,
+                cookie: FastOpen::new(&[9; 8], false),
+            }),
+            Frame::Data {
+                push: false,
+                bytes: text,
+            },
+            Frame::Data {
+                push: true,
+                bytes: &text[..text.len() / 2],
+            },
+            Frame::Credit(1 << 40),
+            Frame::End,
+            Frame::Confirm,
+            Frame::Reset(Reason::Reset),
+            Frame::Reset(Reason::Refused),
+            Frame::Reset(Reason::Unreachable),
+            Frame::Reset(Reason::NoRoom),
+        ]
+    }
+
+    #[test]
+    fn what_is_too_long_or_unknown_is_no_frame() {
+        assert_eq!(read(&[0, 0, 0, 0, 1]), Err(Broken));
+        assert_eq!(read(&[RESET, 0, 0, 0, 1, 9]), Err(Broken));
+        let mut long = vec![DATA, 0, 0, 0, 1];
+        long.extend((MOST_DATA as u16 + 1).to_be_bytes());
+        assert_eq!(read(&long), Err(Broken));
+        assert_eq!(read(&[DATA, 0, 0]), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back_however_they_are_cut(
+            length in 0..MOST_DATA,
+            piece in 1_usize..3_000,
+        ) {
+            let mut text = vec![0; length];
+            bentpipe_types::filler::fill(3, &mut text);
+            let frames = frames(&text);
+            let mut bytes = Vec::new();
+            for (stream, frame) in frames.iter().enumerate() {
+                let before = bytes.len();
+                write(&mut bytes, stream as u32, frame);
+                let text = match frame {
+                    Frame::Data { bytes, .. } => bytes.len(),
+                    Frame::Open(open) => open.text.len(),
+                    _ => 0,
+                };
+                prop_assert!(bytes.len() - before - text <= MOST_CONTROL);
+            }
+            let (mut have, mut at, mut next) = (Vec::new(), 0, 0);
+            for piece in bytes.chunks(piece) {
+                have.extend_from_slice(piece);
+                while let Some((stream, frame, length)) = read(&have[at..]).expect("frames") {
+                    prop_assert_eq!(stream, next as u32);
+                    prop_assert_eq!(&frame, &frames[next]);
+                    (at, next) = (at + length, next + 1);
+                }
+            }
+            prop_assert_eq!((at, next), (bytes.len(), frames.len()));
+        }
+
+        #[test]
+        fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..LONGEST + 100)) {
+            match read(&bytes) {
+                Ok(Some((.., length))) => prop_assert!(length <= LONGEST && length <= bytes.len()),
+                Ok(None) => prop_assert!(bytes.len() < LONGEST),
+                Err(Broken) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,652 @@
+//! All connections between a pair of gateways over few persistent ones.
+//!
+//! Gateways that face each other may open connections between themselves, and carry those of the hosts as
+//! streams on them: a host's connection then opens without a handshake over the satellite, and begins with
+//! a window that others have opened. The price is that a segment that is lost there holds up whatever
+//! follows it on the same connection, whosever it is.
+//!
+//! | file | what |
+//! |---|---|
+//! | `frame` | what the gateways say to each other |
+//! | `trunk` | a persistent connection |
+//! | `carried` | a host's connection: its leg, its stream, the stream's credit |
+//! | `opening` | how both begin |
+//!
+//! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
+//! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
+//! all that it carries are reset, and the next connection opens it again.
+
+mod carried;
+mod frame;
+mod opening;
+mod trunk;
+
+use std::mem::take;
+
+use bentpipe_tcp::{Events, Opening, PassiveFastOpen, Payload, Rings, Socket, State, reset_reply};
+use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Seq, Span, Time};
+use rustc_hash::FxHashMap;
+
+use super::Settings;
+use super::budget::Budget;
+use super::counters::Counters;
+use super::pair::OPENER;
+use crate::deadlines::Deadlines;
+use crate::slab::Slab;
+use carried::{FROM_HOST, Opened, TO_HOST};
+use frame::{Broken, Frame, MOST_ON_SYN, Reason};
+use opening::FIRST_PORT;
+use trunk::{MOST_RESETS, Trunk};
+
+pub(super) use carried::Carried;
+
+/// How long a gateway that has refused a persistent connection is not asked for another.
+const REFUSED: Span = Span::from_secs(60);
+/// What is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// What of the gateway its streams need.
+pub(super) struct Around<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) routes: &'a Routes,
+    pub(super) budget: &'a mut Budget,
+    pub(super) counters: &'a mut Counters,
+    /// Bytes of state that a connection takes.
+    pub(super) state: u64,
+}
+
+/// A host's SYN that can't be carried, after all.
+#[derive(Debug)]
+pub(super) struct Returned {
+    pub(super) key: FlowKey,
+    pub(super) syn: PacketRef,
+    /// Where it came from.
+    pub(super) from: Port,
+    /// It may have a part of its own: there is no persistent connection. Otherwise it is to pass, since the
+    /// other gateway has no memory for it.
+    pub(super) splits: bool,
+}
+
+/// A gateway's side of the persistent connections to its peer.
+#[derive(Debug)]
+pub(super) struct Multiplex<P> {
+    peer: Address,
+    trunks: Vec<Option<Trunk>>,
+    carried: Slab<Carried<P>>,
+    /// By the key of what the hosts on this side send.
+    flows: FxHashMap<FlowKey, u32>,
+    deadlines: Deadlines,
+    /// SYNs that can't be carried.
+    returned: Vec<Returned>,
+    /// The other gateway has no memory for more persistent connections, or knows of none: until then, it
+    /// is not asked again.
+    refused_until: Time,
+    scratch: Vec<u8>,
+}
+
+impl<P: Payload> Multiplex<P> {
+    /// Up to so many persistent connections to the gateway there.
+    pub(super) fn new(peer: Address, connections: usize) -> Self {
+        Self {
+            peer,
+            trunks: (0..connections).map(|_| None).collect(),
+            carried: Slab::default(),
+            flows: FxHashMap::default(),
+            deadlines: Deadlines::default(),
+            returned: Vec::new(),
+            refused_until: Time::ZERO,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Bytes that a connection takes besides its stream.
+    pub(super) const fn state_bytes() -> usize {
+        size_of::<Carried<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+    }
+
+    /// Is there nothing left of all that it has carried?
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.carried.len() == 0 && self.flows.is_empty()
+    }
+
+    /// Memory set aside for persistent connections.
+    #[cfg(test)]
+    pub(super) fn reserved(&self) -> u64 {
+        self.trunks
+            .iter()
+            .flatten()
+            .map(|trunk| trunk.reserved)
+            .sum()
+    }
+
+    /// Says something on a persistent connection that may be no frame.
+    #[cfg(test)]
+    pub(super) fn say(&mut self, slot: usize, bytes: &[u8], cx: &mut Ctx<'_>) {
+        self.trunks[slot]
+            .as_mut()
+            .expect("it is open")
+            .write(bytes, true, cx);
+    }
+
+    /// The connections that it carries,
+    pub(super) fn carried(&self) -> impl Iterator<Item = &Carried<P>> {
+        self.carried.iter()
+    }
+
+    /// and those that carry them.
+    pub(super) fn trunks(&self) -> impl Iterator<Item = &Socket<Rings>> {
+        self.trunks.iter().flatten().map(|trunk| &trunk.socket)
+    }
+
+    /// What the streams that end here have come to.
+    pub(super) fn check(&self, visit: &mut dyn FnMut(u64, u64)) {
+        for trunk in self.trunks.iter().flatten() {
+            let check = trunk.stream_check();
+            visit(check.ranges, check.mismatches);
+        }
+        for carried in self.carried.iter() {
+            visit(carried.checked, carried.mismatches);
+            if let Some(leg) = &carried.leg {
+                let check = leg.stream_check();
+                visit(check.ranges, check.mismatches);
+            }
+        }
+    }
+
+    /// SYNs that it keeps.
+    pub(super) fn syns(&self) -> u64 {
+        self.carried.iter().filter(|one| one.syn.is_some()).count() as u64
+    }
+
+    /// A SYN that can't be carried, after all.
+    pub(super) fn take_returned(&mut self) -> Option<Returned> {
+        self.returned.pop()
+    }
+
+    /// Which of the persistent connections a packet belongs to.
+    pub(super) fn trunk_of(
+        &self,
+        routes: &Routes,
+        packet: PacketRef,
+        cx: &Ctx<'_>,
+    ) -> Option<usize> {
+        let record = cx.packets.get(packet);
+        let (source, destination) = (record.source, record.destination);
+        let slot = usize::from(destination.port.checked_sub(FIRST_PORT)?);
+        (destination.address == routes.here()
+            && source.address == self.peer
+            && source.port == destination.port
+            && slot < self.trunks.len()
+            && cx.packets.ip(packet).is_none())
+        .then_some(slot)
+    }
+
+    /// Which of the connections it carries a host's packet belongs to.
+    #[inline]
+    pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
+        self.flows.get(key).copied()
+    }
+
+    /// When something next wants to be done.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let trunks = self.trunks.iter().flatten();
+        let trunks = trunks.filter_map(|trunk| trunk.socket.next_deadline());
+        trunks.chain(self.deadlines.next()).min()
+    }
+
+    /// A packet of a persistent connection. Consumes it.
+    pub(super) fn on_trunk_packet(
+        &mut self,
+        slot: usize,
+        packet: PacketRef,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.socket.on_packet(packet, cx);
+            self.look(slot, around, cx);
+            return;
+        }
+        let flags = cx.packets.get(packet).flags;
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST));
+        let Some((config, reserved)) = self.config(around).filter(|_| opens) else {
+            reset_reply(packet, around.settings.facing, cx);
+            return;
+        };
+        let [local, remote] = self.ends(slot, around);
+        let opening = Opening {
+            config: &config,
+            local,
+            remote,
+            egress: around.settings.facing,
+            initial_sequence: Seq::new(cx.random.bits() as u32),
+        };
+        let socket = Socket::accept(&opening, packet, PassiveFastOpen::Ignore, cx);
+        self.put(slot, socket, reserved, around);
+        self.look(slot, around, cx);
+    }
+
+    /// A packet of a host whose connection is carried. Handed back, where it begins another one between the
+    /// same ends. Otherwise consumes it.
+    pub(super) fn on_host_packet(
+        &mut self,
+        index: u32,
+        packet: PacketRef,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let record = cx.packets.get(packet);
+        let (flags, sequence) = (record.flags, record.sequence);
+        let opens =
+            flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST).with(Flags::FIN));
+        let carried = self.carried.get_mut(index)?;
+        let slot = carried.trunk;
+        if carried.syn.is_some() {
+            // Not answered yet. The SYN itself: the other gateway's goes again when its time comes.
+            let own = sequence == carried.syn_sequence;
+            if opens && own {
+                carried.touched = cx.now;
+            }
+            if !opens && flags.has(Flags::RST) && sequence == carried.syn_sequence + 1 {
+                // It has given up.
+                self.remove(index, Some(Reason::Reset), around, cx);
+                self.pump(slot, around, cx);
+            } else if !opens {
+                around.counters.early_words += 1;
+            }
+            cx.packets.release(packet);
+            return None;
+        }
+        if opens && carried.is_over() && carried.is_followed_by(sequence) {
+            self.remove(index, None, around, cx);
+            around.counters.followed += 1;
+            return Some(packet);
+        }
+        around.counters.packets_split += 1;
+        self.prepare(index, around, cx);
+        if let Some(carried) = self.carried.get_mut(index) {
+            carried.on_packet(packet, cx);
+        }
+        self.settle(index, around, cx);
+        self.pump(slot, around, cx);
+        None
+    }
+
+    /// Deadlines have come.
+    pub(super) fn on_deadline(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        for slot in 0..self.trunks.len() {
+            if let Some(trunk) = &mut self.trunks[slot]
+                && trunk.socket.next_deadline().is_some_and(|at| at <= cx.now)
+            {
+                trunk.socket.on_deadline(cx);
+                self.look(slot, around, cx);
+            }
+        }
+        while let Some(index) = self.deadlines.due(cx.now) {
+            let Some(carried) = self.carried.get_mut(index) else {
+                continue;
+            };
+            let slot = carried.trunk;
+            if !carried.over && cx.now.since(carried.touched) >= around.settings.idle_timeout {
+                around.counters.idle += 1;
+                carried.abort(cx);
+                self.remove(index, Some(Reason::Reset), around, cx);
+            } else {
+                self.prepare(index, around, cx);
+                if let Some(carried) = self.carried.get_mut(index) {
+                    carried.on_deadline(cx);
+                }
+                self.settle(index, around, cx);
+            }
+            self.pump(slot, around, cx);
+        }
+    }
+
+    /// Something has happened to a persistent connection.
+    fn look(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let broken = self.read(slot, around, cx).is_err();
+        let Some(trunk) = &mut self.trunks[slot] else {
+            return;
+        };
+        // Nobody here closes one.
+        let ends = trunk.socket.connection().is_peer_done();
+        if broken || ends || trunk.resets.len() > MOST_RESETS {
+            trunk.socket.abort(cx);
+        }
+        if trunk.socket.state() == State::Closed {
+            self.fail(slot, around, cx);
+            return;
+        }
+        self.pump(slot, around, cx);
+    }
+
+    /// Reads what has come.
+    fn read(
+        &mut self,
+        slot: usize,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Result<(), Broken> {
+        while let Some(trunk) = &mut self.trunks[slot]
+            && trunk.socket.readable() > 0
+        {
+            let mut inbox = take(&mut trunk.inbox);
+            let (begins, more) = (inbox.len(), trunk.socket.readable().min(CHUNK as u64));
+            inbox.resize(begins + more as usize, 0);
+            trunk.socket.read_bytes(&mut inbox[begins..], cx);
+            let mut at = 0;
+            while let Some((stream, frame, length)) = frame::read(&inbox[at..])? {
+                at += length;
+                self.on_frame(slot, stream, &frame, around, cx)?;
+            }
+            inbox.drain(..at);
+            if inbox.is_empty() && inbox.capacity() > CHUNK {
+                inbox = Vec::new();
+            }
+            if let Some(trunk) = &mut self.trunks[slot] {
+                trunk.inbox = inbox;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_frame(
+        &mut self,
+        slot: usize,
+        stream: u32,
+        frame: &Frame<'_>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Result<(), Broken> {
+        let Some(trunk) = &mut self.trunks[slot] else {
+            return Ok(());
+        };
+        if let Frame::Open(open) = frame {
+            // Numbers go up, and say who has opened.
+            let odd = u32::from(around.routes.here() < self.peer);
+            if stream % 2 != odd || trunk.latest.is_some_and(|latest| stream <= latest) {
+                return Err(Broken);
+            }
+            trunk.latest = Some(stream);
+            self.on_open((slot, stream), open, around, cx);
+            return Ok(());
+        }
+        // A stream that was reset here may not be there yet.
+        let Some(&index) = trunk.streams.get(&stream) else {
+            return Ok(());
+        };
+        if let Frame::Reset(reason) = frame {
+            trunk.streams.remove(&stream);
+            self.on_reset(index, *reason, around, cx);
+            return Ok(());
+        }
+        if let Frame::Answer(answered) = frame {
+            let of_ours = self
+                .carried
+                .get_mut(index)
+                .is_some_and(|one| one.side == OPENER);
+            if !of_ours || usize::from(answered.taken) > MOST_ON_SYN {
+                return Err(Broken);
+            }
+            self.answered(index, answered, around, cx);
+            return Ok(());
+        }
+        self.prepare(index, around, cx);
+        let Some(carried) = self.carried.get_mut(index) else {
+            return Ok(());
+        };
+        match *frame {
+            Frame::Data { push, bytes } => {
+                if !carried.on_data(push, bytes, cx) {
+                    return Err(Broken);
+                }
+            }
+            Frame::Credit(offset) => carried.on_credit(offset),
+            Frame::End => carried.on_end(cx.now),
+            Frame::Confirm => carried.on_confirm(cx.now),
+            Frame::Open(_) | Frame::Answer(_) | Frame::Reset(_) => {}
+        }
+        self.settle(index, around, cx);
+        Ok(())
+    }
+
+    /// There is no connection at the other side.
+    fn on_reset(&mut self, index: u32, reason: Reason, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some(carried) = self.carried.get_mut(index) else {
+            return;
+        };
+        carried.abort(cx);
+        if let Some(syn) = carried.syn.take() {
+            match reason {
+                Reason::NoRoom => {
+                    around.counters.refused += 1;
+                    self.returned.push(Returned {
+                        key: carried.key,
+                        syn,
+                        from: carried.port,
+                        splits: false,
+                    });
+                }
+                Reason::Unreachable => {
+                    around.counters.unreachable += 1;
+                    cx.packets.release(syn);
+                }
+                Reason::Refused | Reason::Reset => {
+                    around.counters.refusals += 1;
+                    // As the other host would have: the RST acknowledges the SYN.
+                    let port = carried.port;
+                    reset_reply(syn, port, cx);
+                }
+            }
+        }
+        self.remove(index, None, around, cx);
+    }
+
+    /// A persistent connection is no more: neither is what it carried.
+    fn fail(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some(mut trunk) = self.trunks[slot].take() else {
+            return;
+        };
+        around.budget.change((trunk.reserved, 0), (trunk.held, 0));
+        around.counters.trunk_ended(&trunk.socket);
+        around.counters.trunks_failed += 1;
+        let began = trunk.socket.connection().peer_initial_sequence().is_some();
+        let refused = !began && trunk.socket.take_events().has(Events::RESET);
+        if refused {
+            self.refused_until = cx.now + REFUSED;
+        }
+        let mut streams: Vec<_> = trunk.streams.into_iter().collect();
+        // In an order that is the same in every run.
+        streams.sort_unstable();
+        for (_, index) in streams {
+            let Some(carried) = self.carried.get_mut(index) else {
+                continue;
+            };
+            carried.abort(cx);
+            let (key, from) = (carried.key, carried.port);
+            // Who was never answered is told if the other gateway has ever been there.
+            match carried.syn.take() {
+                Some(syn) if refused => self.returned.push(Returned {
+                    key,
+                    syn,
+                    from,
+                    splits: true,
+                }),
+                Some(syn) if began => {
+                    carried.aborted = true;
+                    reset_reply(syn, from, cx);
+                }
+                Some(syn) => {
+                    around.counters.unreachable += 1;
+                    cx.packets.release(syn);
+                }
+                None => carried.aborted = true,
+            }
+            self.remove(index, None, around, cx);
+        }
+    }
+
+    /// Writes what there is to say, and data as far as it can go.
+    fn pump(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let mut scratch = take(&mut self.scratch);
+        while let Some(trunk) = &mut self.trunks[slot] {
+            trunk.tell_resets(&mut scratch, cx);
+            let speaks = !trunk.speaking.is_empty();
+            let room = trunk.room_for_data();
+            let next = if speaks && trunk.has_room() {
+                trunk.speaking.pop_front()
+            } else if !speaks && room.is_some() {
+                trunk.sending.pop_front()
+            } else {
+                None
+            };
+            let Some(stream) = next else {
+                break;
+            };
+            let Some(&index) = trunk.streams.get(&stream) else {
+                continue;
+            };
+            self.prepare(index, around, cx);
+            let (Some(carried), Some(trunk)) =
+                (self.carried.get_mut(index), &mut self.trunks[slot])
+            else {
+                continue;
+            };
+            scratch.clear();
+            let at_once = if speaks {
+                carried.speaking = false;
+                carried.speak(&mut scratch, cx);
+                true
+            } else {
+                carried.sending = false;
+                carried.send(room.unwrap_or(0), &mut scratch, cx)
+            };
+            trunk.write(&scratch, at_once, cx);
+            self.settle(index, around, cx);
+        }
+        self.scratch = scratch;
+        if let Some(trunk) = &mut self.trunks[slot] {
+            let holds = trunk.holds();
+            around.budget.change((0, 0), (trunk.held, holds));
+            trunk.held = holds;
+        }
+    }
+
+    /// Before anything is done with a connection: so much may be promised to its host from now on.
+    fn prepare(&mut self, index: u32, around: &Around<'_>, cx: &mut Ctx<'_>) {
+        if let Some(carried) = self.carried.get_mut(index) {
+            let allowed = around.budget.allowed(carried.promised[FROM_HOST]);
+            carried.limit(allowed, cx);
+        }
+    }
+
+    /// Lets a connection do what it can, counts what it holds, and notes what it next wants.
+    fn settle(&mut self, index: u32, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some(carried) = self.carried.get_mut(index) else {
+            return;
+        };
+        let failed = match carried.progress() {
+            Opened::Failed(reason) => Some(reason),
+            Opened::Waits | Opened::Answered => (!carried.work(cx)).then_some(Reason::Reset),
+        };
+        if let Some(reason) = failed {
+            match reason {
+                Reason::Refused => around.counters.refusals += 1,
+                Reason::Unreachable => around.counters.unreachable += 1,
+                Reason::Reset | Reason::NoRoom => carried.aborted = true,
+            }
+            self.remove(index, Some(reason), around, cx);
+            return;
+        }
+        carried.offer(cx);
+        count(carried, around.budget);
+        // What the other gateway may send has its part of what is left now.
+        let most = around.settings.most_to_host();
+        let allowed = around.budget.allowed(carried.promised[TO_HOST]);
+        carried.give_credit(allowed.min(most));
+        count(carried, around.budget);
+        if !carried.over && carried.is_over() {
+            carried.over = true;
+            around.counters.ended(carried.aborted);
+            // Nobody has anything to say of it any more.
+            for (slot, stream) in carried.streams() {
+                if let Some(trunk) = &mut self.trunks[slot] {
+                    trunk.streams.remove(&stream);
+                }
+            }
+        }
+        if carried.is_gone() {
+            self.remove(index, None, around, cx);
+            return;
+        }
+        if let Some(trunk) = &mut self.trunks[carried.trunk] {
+            if !carried.speaking && carried.has_word() {
+                carried.speaking = true;
+                trunk.speaking.push_back(carried.stream);
+            }
+            if !carried.sending && carried.has_data() {
+                carried.sending = true;
+                trunk.sending.push_back(carried.stream);
+            }
+        }
+        let idle = (!carried.over).then(|| carried.touched + around.settings.idle_timeout);
+        let deadline = match (carried.next_deadline(), idle) {
+            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
+            (deadline, idle) => deadline.or(idle),
+        };
+        if let Some(at) = deadline {
+            self.deadlines.arm(index, at);
+        }
+    }
+
+    /// Forgets a connection; the other side is to hear why, if it doesn't know.
+    fn remove(
+        &mut self,
+        index: u32,
+        reason: Option<Reason>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let Some(carried) = self.carried.remove(index) else {
+            return;
+        };
+        if !carried.over {
+            around.counters.ended(carried.aborted);
+        }
+        if let Some(syn) = carried.syn {
+            cx.packets.release(syn);
+        }
+        for stream in [FROM_HOST, TO_HOST] {
+            let (promised, held) = (carried.promised[stream], carried.held[stream]);
+            around.budget.change((promised, 0), (held, 0));
+        }
+        around.budget.change((around.state, 0), (0, 0));
+        around.counters.carried_ended(&carried);
+        if self.flows.get(&carried.key) == Some(&index) {
+            self.flows.remove(&carried.key);
+        }
+        for (slot, stream) in carried.streams() {
+            let Some(trunk) = &mut self.trunks[slot] else {
+                continue;
+            };
+            if trunk.streams.get(&stream) != Some(&index) {
+                continue;
+            }
+            trunk.streams.remove(&stream);
+            if let Some(reason) = reason.filter(|_| stream == carried.stream) {
+                trunk.resets.push_back((stream, reason));
+            }
+        }
+        self.deadlines.disarm(index);
+    }
+}
+
+/// Counts what a connection is promised, and what is held of it.
+fn count<P: Payload>(carried: &mut Carried<P>, budget: &mut Budget) {
+    for stream in [FROM_HOST, TO_HOST] {
+        let (promised, held) = carried.count(stream);
+        let before = (carried.promised[stream], carried.held[stream]);
+        budget.change((before.0, promised), (before.1, held));
+        (carried.promised[stream], carried.held[stream]) = (promised, held);
+    }
+}

@@ -1,0 +1,237 @@
+//! Connections begin: persistent ones, and those that they carry.
+
+use bentpipe_tcp::{Config, IdleRestart, Opening, Payload, Rings, Socket};
+use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq};
+
+use super::super::Answer;
+use super::carried::Carried;
+use super::frame::{self, Answered, Open, Reason};
+use super::trunk::Trunk;
+use super::{Around, Multiplex};
+
+/// The first persistent connection's port, at both ends; the others' follow. (RFC 3135 has none.)
+pub(super) const FIRST_PORT: u16 = 3135;
+/// The least that a persistent connection's buffers take, each: some frames.
+const LEAST_BUFFER: u64 = 16 << 10;
+/// Of the gateway's memory, all of the buffers of one kind take as large a part at most.
+const PART_OF_MEMORY: u64 = 8;
+/// TCP's protocol number.
+const TCP: u8 = 6;
+
+impl<P: Payload> Multiplex<P> {
+    /// A host's SYN opens a connection, unless there is no memory for what would carry it: then the SYN
+    /// comes back.
+    pub(in super::super) fn open(
+        &mut self,
+        key: FlowKey,
+        from: Port,
+        first: u64,
+        syn: PacketRef,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PacketRef> {
+        let Some((slot, stream)) = self.stream(around, cx) else {
+            return Some(syn);
+        };
+        let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
+        let mut carried = Carried::open(key, syn, from, (slot, stream), first, cx);
+        // Fast Open's cookies are the other host's to give.
+        // And that there is another gateway must be known.
+        let there = self.trunks[slot].as_ref();
+        let there = there.is_some_and(|trunk| trunk.socket.state().is_synchronized());
+        if around.settings.set_up == Answer::Early && !fast_open && there {
+            carried.answer(&around.settings.carried(first), None, cx);
+        }
+        self.add(carried, around, cx);
+        self.pump(slot, around, cx);
+        None
+    }
+
+    pub(super) fn add(
+        &mut self,
+        mut carried: Carried<P>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        carried.hold_close(around.settings.close, cx);
+        let (key, slot, stream) = (carried.key, carried.trunk, carried.stream);
+        let index = self.carried.insert(carried);
+        self.flows.insert(key, index);
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.streams.insert(stream, index);
+        }
+        around.budget.change((0, around.state), (0, 0));
+        around.counters.opened();
+        self.settle(index, around, cx);
+    }
+
+    /// A new stream, on the persistent connection that has the fewest: one that is open already, if that
+    /// has none; if none has none, one more.
+    fn stream(&mut self, around: &mut Around<'_>, cx: &mut Ctx<'_>) -> Option<(usize, u32)> {
+        let busy = |slot: &usize| match &self.trunks[*slot] {
+            Some(trunk) => (trunk.streams.len(), false),
+            None => (0, true),
+        };
+        let may_open = cx.now >= self.refused_until;
+        let usable = |slot: &usize| may_open || self.trunks[*slot].is_some();
+        let slot = (0..self.trunks.len()).filter(usable).min_by_key(busy)?;
+        if self.trunks[slot].is_none() {
+            self.connect(slot, around, cx);
+        }
+        let trunk = self.trunks[slot].as_mut()?;
+        Some((slot, trunk.number()?))
+    }
+
+    /// The TCP of a persistent connection, and the memory to set aside for it, if there is enough.
+    pub(super) fn config(&self, around: &Around<'_>) -> Option<(Config, u64)> {
+        let mut config = around.settings.facing_tcp.clone();
+        let part = around.settings.memory / (PART_OF_MEMORY * self.trunks.len() as u64);
+        let most = part.max(LEAST_BUFFER);
+        let send = config
+            .send_sizes
+            .map_or(config.send_buffer, |sizes| sizes.most);
+        config.send_buffer = send.clamp(LEAST_BUFFER, most);
+        // It is read at once: what it holds back is only what came out of order.
+        config.receive_buffer = config.most_received().clamp(LEAST_BUFFER, most);
+        (config.send_sizes, config.receive_sizes) = (None, None);
+        if around.settings.warm_path {
+            config.idle_restart = IdleRestart::Off;
+        }
+        // Besides, the beginning of a frame.
+        let reserved = config.send_buffer + config.receive_buffer + frame::LONGEST as u64;
+        (around.budget.left() / 2 >= reserved).then_some((config, reserved))
+    }
+
+    pub(super) fn ends(&self, slot: usize, around: &Around<'_>) -> [Endpoint; 2] {
+        [around.routes.here(), self.peer].map(|address| Endpoint {
+            address,
+            port: FIRST_PORT + slot as u16,
+        })
+    }
+
+    fn connect(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some((config, reserved)) = self.config(around) else {
+            return;
+        };
+        let [local, remote] = self.ends(slot, around);
+        let opening = Opening {
+            config: &config,
+            local,
+            remote,
+            egress: around.settings.facing,
+            initial_sequence: Seq::new(cx.random.bits() as u32),
+        };
+        let socket = Socket::connect(&opening, None, cx);
+        self.put(slot, socket, reserved, around);
+    }
+
+    pub(super) fn put(
+        &mut self,
+        slot: usize,
+        socket: Socket<Rings>,
+        reserved: u64,
+        around: &mut Around<'_>,
+    ) {
+        let first = u32::from(around.routes.here() > self.peer);
+        around.budget.change((0, reserved), (0, 0));
+        around.counters.trunks_opened += 1;
+        self.trunks[slot] = Some(Trunk::new(socket, first, reserved));
+    }
+
+    /// A host behind the other gateway opens a connection.
+    pub(super) fn on_open(
+        &mut self,
+        (slot, stream): (usize, u32),
+        open: &Open<'_>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let key = answers_to(open);
+        let towards = around.routes.port_towards(open.destination.address);
+        let towards = towards.filter(|towards| *towards != around.settings.facing);
+        if let Some(index) = self.flows.get(&key).copied()
+            && self.meets(index, (slot, stream), open, around, cx)
+        {
+            return;
+        }
+        let reason = towards.is_none().then_some(Reason::Unreachable);
+        let first = around.budget.first(around.state);
+        let reason = reason.or(first.is_none().then_some(Reason::NoRoom));
+        let (Some(port), Some(first), None) = (towards, first, reason) else {
+            around.counters.refused += u64::from(reason == Some(Reason::NoRoom));
+            if let (Some(trunk), Some(reason)) = (&mut self.trunks[slot], reason) {
+                trunk.reset(stream, reason);
+            }
+            return;
+        };
+        let config = around.settings.carried(first);
+        let carried = Carried::opened(key, open, port, (slot, stream), (&config, first), cx);
+        self.add(carried, around, cx);
+    }
+
+    /// What the host behind the other gateway opens is between the same ends as a connection that is known.
+    /// Is it that one? Otherwise that makes way.
+    fn meets(
+        &mut self,
+        index: u32,
+        (slot, stream): (usize, u32),
+        open: &Open<'_>,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> bool {
+        let Some(carried) = self.carried.get_mut(index) else {
+            return false;
+        };
+        if !carried.awaits_answer() {
+            // The other gateway has forgotten it; so has its host, or it would not open another.
+            carried.abort(cx);
+            self.remove(index, Some(Reason::Reset), around, cx);
+            return false;
+        }
+        // Both hosts have opened at once (simultaneous open, RFC 9293 section 3.5), and each gateway has told
+        // the other: each takes what it is told for the answer, and goes on speaking on the stream that it
+        // has opened itself.
+        carried.alias = Some((slot, stream));
+        if let Some(trunk) = &mut self.trunks[slot] {
+            trunk.streams.insert(stream, index);
+        }
+        let answered = Answered {
+            sequence: open.sequence,
+            credit: open.credit,
+            taken: 0,
+            cookie: None,
+        };
+        self.answered(index, &answered, around, cx);
+        true
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        index: u32,
+        answered: &Answered,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) {
+        self.prepare(index, around, cx);
+        if let Some(carried) = self.carried.get_mut(index) {
+            let config = around.settings.carried(carried.first);
+            carried.on_answer(&config, answered, cx);
+            carried.hold_close(around.settings.close, cx);
+        }
+        self.settle(index, around, cx);
+    }
+}
+
+/// The key of what the host sends that is asked here.
+fn answers_to(open: &Open<'_>) -> FlowKey {
+    let hosts = match open.ip {
+        Some((source, destination)) => [HostAddress::Ip(source), HostAddress::Ip(destination)],
+        None => [open.source, open.destination].map(|end| HostAddress::Node(end.address)),
+    };
+    let party = |host, port| Party { host, port };
+    FlowKey {
+        source: party(hosts[1], open.destination.port),
+        destination: party(hosts[0], open.source.port),
+        protocol: TCP,
+    }
+}
