@@ -26,6 +26,8 @@ pub mod interop;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
+mod poller;
+#[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
 pub mod witness;
@@ -37,7 +39,7 @@ pub use impairment::{Impairment, Path};
 #[cfg(target_os = "linux")]
 pub use capture::Capture;
 #[cfg(target_os = "linux")]
-pub use device::{Device, Memory, Recorder, Replay, memory_pair};
+pub use device::{Batch, Device, Memory, Recorder, Replay, Sent, memory_pair};
 #[cfg(target_os = "linux")]
 pub use engine::Engine;
 #[cfg(target_os = "linux")]

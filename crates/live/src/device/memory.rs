@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bentpipe_types::Time;
 
-use super::Device;
+use super::{Batch, Device, Sent};
 
 type Queue = Arc<Mutex<VecDeque<(Time, Vec<u8>)>>>;
 
@@ -44,27 +44,25 @@ impl Memory {
 }
 
 impl Device for Memory {
-    fn receive(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
         let mut inward = self.inward.lock().unwrap_or_else(PoisonError::into_inner);
         if inward.front().is_none_or(|(at, _)| *at > now) {
-            return Ok(None);
-        }
-        let Some((_, packet)) = inward.pop_front() else {
-            return Ok(None);
-        };
-        // As a read from a TUN device: what does not fit is cut off.
-        let length = packet.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&packet[..length]);
-        Ok(Some(length))
-    }
-
-    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<bool> {
-        let mut outward = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
-        if outward.len() >= CAPACITY {
             return Ok(false);
         }
-        outward.push_back((now, packet.to_vec()));
+        let Some((_, packet)) = inward.pop_front() else {
+            return Ok(false);
+        };
+        batch.put(&packet);
         Ok(true)
+    }
+
+    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent> {
+        let mut outward = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
+        if outward.len() >= CAPACITY {
+            return Ok(Sent::Refused);
+        }
+        outward.push_back((now, packet.to_vec()));
+        Ok(Sent::Taken)
     }
 
     fn next_arrival(&self) -> Option<Time> {

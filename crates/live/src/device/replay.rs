@@ -8,7 +8,7 @@ use bentpipe_types::{Span, Time};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
 
-use super::Device;
+use super::{Batch, Device, Sent};
 use crate::Capture;
 
 /// The longest block that is read: a packet and what is said of it.
@@ -137,18 +137,17 @@ fn packet_of(
 }
 
 impl Device for Replay {
-    fn receive(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
         let Some((_, packet)) = self.next.take_if(|(at, _)| *at <= now) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let length = packet.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&packet[..length]);
+        batch.put(&packet);
         self.read_next()?;
-        Ok(Some(length))
+        Ok(true)
     }
 
-    fn send(&mut self, _now: Time, _packet: &[u8]) -> io::Result<bool> {
-        Ok(true)
+    fn send(&mut self, _now: Time, _packet: &[u8]) -> io::Result<Sent> {
+        Ok(Sent::Taken)
     }
 
     fn next_arrival(&self) -> Option<Time> {
@@ -180,15 +179,17 @@ impl<D: Device> Recorder<D> {
 }
 
 impl<D: Device> Device for Recorder<D> {
-    fn receive(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let length = self.device.receive(now, buffer)?;
-        if let Some(length) = length {
-            self.capture.received(now, &buffer[..length])?;
+    fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
+        let any = self.device.receive(now, batch)?;
+        if any {
+            for packet in batch.packets() {
+                self.capture.received(now, packet)?;
+            }
         }
-        Ok(length)
+        Ok(any)
     }
 
-    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<bool> {
+    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent> {
         self.capture.sent(now, packet)?;
         self.device.send(now, packet)
     }

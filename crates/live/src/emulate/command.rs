@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
@@ -44,7 +44,7 @@ impl Running {
         &mut self,
         command: &Command,
         space: &Namespace,
-        names: &[(String, Ipv4Addr)],
+        names: &[(String, IpAddr)],
     ) -> io::Result<()> {
         let Some((program, arguments)) = command.words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
@@ -55,6 +55,7 @@ impl Running {
         // Programs look up their own machine; where nobody answers, that would take ten seconds.
         let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         writeln!(file, "127.0.0.1 localhost {}", own.trim())?;
+        writeln!(file, "::1 localhost")?;
         for (name, address) in names {
             writeln!(file, "{address} {name}")?;
         }

@@ -1,9 +1,9 @@
 //! A host of the scenario as a namespace of the kernel's, and what of its TCP the kernel can do.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_scenario::{DelayedAck, Recovery, Scenario, TcpSettings};
+use bentpipe_scenario::{DelayedAck, IpName, Recovery, Scenario, TcpSettings};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
@@ -18,16 +18,29 @@ pub(crate) struct Host {
     pub(crate) node: usize,
     pub(crate) name: String,
     pub(crate) space: Namespace,
+    pub(crate) address: IpAddr,
+    /// The device's number, in the namespace.
+    pub(crate) interface: u32,
+    metrics: Vec<RouteMetric>,
 }
 
 /// The network's addresses: [`NodeAddresses`](bentpipe_wire::NodeAddresses) has them.
-const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 0, 0), 15);
+const NETWORK_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 15);
+const NETWORK_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)), 111);
+
+/// Everything there is.
+const WORLD_V4: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const WORLD_V6: (IpAddr, u8) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+
+/// No link that IPv6 uses has less (RFC 8200 section 5), and Linux has none there.
+const LEAST_V6: u64 = 1280;
 
 /// Packets from the kernel that wait to be read: a whole window may come at once.
 const QUEUE: u32 = 20_000;
 
-/// Bytes of IPv4 and TCP headers, without options.
-const HEADERS: u64 = 40;
+/// Bytes of IP and TCP headers, without options.
+const HEADERS_V4: u64 = 40;
+const HEADERS_V6: u64 = 60;
 const TIMESTAMPS: u64 = 12;
 
 impl Host {
@@ -35,10 +48,12 @@ impl Host {
     pub(crate) fn new(
         node: usize,
         name: &str,
-        address: Ipv4Addr,
+        address: IpAddr,
         tcp: &TcpSettings,
     ) -> io::Result<(Self, Tun)> {
         let space = Namespace::new()?;
+        // An interface that is taken down and up again has its addresses still, as with IPv4.
+        let _ = space.set("net.ipv6.conf.default.keep_addr_on_down", "1");
         for (parameter, value) in parameters(tcp) {
             // Of old kernels, some have not all.
             if let Err(error) = space.set(parameter, &value)
@@ -47,33 +62,73 @@ impl Host {
                 return Err(error);
             }
         }
-        let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
-        let mtu = tcp.mss.get() + HEADERS + options;
         let settings = TunSettings {
             name: "bentpipe".into(),
-            ipv4: Some((address, 32)),
-            ipv6: None,
-            mtu: u16::try_from(mtu).unwrap_or(u16::MAX),
+            ipv4: match address {
+                IpAddr::V4(address) => Some((address, 32)),
+                IpAddr::V6(_) => None,
+            },
+            ipv6: match address {
+                IpAddr::V4(_) => None,
+                IpAddr::V6(address) => Some((address, 128)),
+            },
+            mtu: u16::try_from(mtu(address.is_ipv6(), tcp)).unwrap_or(u16::MAX),
             queue_packets: QUEUE,
         };
-        let tun = space.enter(|| {
+        let (tun, interface) = space.enter(|| {
             let tun = Tun::open(&settings)?;
+            let interface = nix::net::if_::if_nametoindex("bentpipe")?;
             let mut netlink = Netlink::routes()?;
             netlink.loopback_up()?;
-            let interface = nix::net::if_::if_nametoindex("bentpipe")?;
             netlink.queue_length(interface, QUEUE)?;
-            netlink.route(NETWORK, interface, address, metrics(tcp))?;
-            // And the rest of the world, if somebody stands for it.
-            netlink.route((Ipv4Addr::UNSPECIFIED, 0), interface, address, metrics(tcp))?;
-            Ok::<_, io::Error>(tun)
+            Ok::<_, io::Error>((tun, interface))
         })??;
         let host = Self {
             node,
             name: name.to_owned(),
             space,
+            address,
+            interface,
+            metrics: metrics(tcp),
         };
+        host.space.enter(|| host.set_routes())??;
         Ok((host, tun))
     }
+
+    /// Sends everything through the device, as the scenario has it. To be called inside.
+    pub(crate) fn set_routes(&self) -> io::Result<()> {
+        let mut netlink = Netlink::routes()?;
+        // The network, and the rest of the world, if somebody stands for it.
+        let prefixes = match self.address {
+            IpAddr::V4(_) => [NETWORK_V4, WORLD_V4],
+            IpAddr::V6(_) => [NETWORK_V6, WORLD_V6],
+        };
+        for prefix in prefixes {
+            netlink.route(prefix, self.interface, self.address, self.metrics.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// The longest packet of a host's device, in bytes: its segments are as long as the scenario says.
+fn mtu(is_v6: bool, tcp: &TcpSettings) -> u64 {
+    let headers = if is_v6 { HEADERS_V6 } else { HEADERS_V4 };
+    let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
+    tcp.mss.get() + headers + options
+}
+
+/// A line that says why the kernel can have no such host, naming the key.
+pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
+    let tcp = scenario.tcp_of(host)?;
+    let mtu = mtu(true, tcp);
+    (scenario.ip == IpName::V6 && mtu < LEAST_V6).then(|| {
+        let name = &scenario.nodes[host].name;
+        let least = tcp.mss.get() + LEAST_V6 - mtu;
+        format!(
+            "hosts.{name}.tcp.mss: expected at least {least} B, which with its headers is the least that IPv6 has on Linux, got {} B",
+            tcp.mss.get()
+        )
+    })
 }
 
 /// The kernel's parameters that make its TCP the scenario's.
@@ -176,7 +231,7 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
         return Vec::new();
     };
     let resolved = serde_json::to_value(scenario).unwrap_or_default();
-    let usual = usual(&resolved["nodes"][host]["tcp"]["congestion_control"]);
+    let usual = usual(&resolved["nodes"][host]["tcp"]);
     let Value::Object(ours) = &resolved["nodes"][host]["tcp"] else {
         return Vec::new();
     };
@@ -209,12 +264,14 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
     lines
 }
 
-/// A host's settings where the file says nothing but the congestion control.
-fn usual(congestion_control: &Value) -> Value {
-    let control = congestion_control.as_str().unwrap_or("cubic");
+/// A host's settings where the file says nothing but the congestion control and whose habits they are.
+fn usual(tcp: &Value) -> Value {
+    let control = tcp["congestion_control"].as_str().unwrap_or("cubic");
+    let profile = tcp["profile"].as_str();
+    let profile = profile.map_or_else(String::new, |name| format!(", profile = \"{name}\""));
     let text = format!(
         "name = \"usual\"\nduration = \"1 s\"\n\
-         hosts.a.tcp = {{ congestion_control = \"{control}\" }}\nhosts.b = {{}}\n\
+         hosts.a.tcp = {{ congestion_control = \"{control}\"{profile} }}\nhosts.b = {{}}\n\
          links.l = {{ between = [\"a\", \"b\"], rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\
          flows.f = {{ from = \"a\", to = \"b\", app = {{ kind = \"bulk\" }} }}\n"
     );

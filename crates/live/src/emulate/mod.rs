@@ -8,6 +8,7 @@
 pub mod command;
 mod ends;
 mod host;
+mod keeper;
 mod netlink;
 mod ours;
 mod outcome;
@@ -15,17 +16,17 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread::{self, ScopedJoinHandle};
 
 use bentpipe_scenario::{
-    App, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
+    App, Flow, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
 };
 use bentpipe_tcp::{Config, Statistics};
 use bentpipe_types::{Address, Agent, Bytes, Series, Span, Time};
 use bentpipe_wire::NodeAddresses;
+use nix::sys::eventfd::EventFd;
 
 use crate::engine::{Prefix, Refusals};
 use crate::{Clock, Engine};
@@ -108,6 +109,13 @@ const STARTS: Time = Time::from_nanos(5_000_000);
 /// there and back on the scenario's longest link: one in a hundred, one in a thousand.
 const TOO_LATE: [f64; 2] = [0.05, 0.5];
 
+/// How long what is due may wait for what is due next, so that they cost one wake: a share of the
+/// propagation there and back on the longest link that is nothing beside [`TOO_LATE`], and no more than
+/// the interfaces of real hosts wait before they interrupt.
+fn grain(scenario: &Scenario) -> Span {
+    (outcome::longest_link(scenario) / 2500).min(Span::from_micros(250))
+}
+
 /// A line that says why nothing can be emulated here; none if it can.
 #[must_use]
 pub fn obstacle() -> Option<String> {
@@ -183,13 +191,14 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     } = built;
 
     let mut engine = Engine::new(network);
+    engine.set_grain(grain(scenario));
     let mut hosts = Vec::new();
     let mut names = Vec::new();
     for &index in &outside {
-        let address = NodeAddresses::ipv4(nodes[index].address());
+        let address = ip_of(scenario, index);
         names.push((scenario.nodes[index].name.clone(), address));
         if ours.contains(&index) {
-            engine.locate(nodes[index], Prefix::of(address.into()));
+            engine.locate(nodes[index], Prefix::of(address));
             continue;
         }
         let tcp = scenario.tcp_of(index).ok_or_else(|| {
@@ -198,20 +207,29 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
         let name = &scenario.nodes[index].name;
         let (host, tun) = Host::new(index, name, address, tcp)
             .map_err(|error| EmulateError::Failed(format!("host {name}: {error}")))?;
-        engine.attach(nodes[index], Box::new(tun), &[Prefix::of(address.into())]);
+        engine.attach(nodes[index], Box::new(tun), &[Prefix::of(address)]);
         hosts.push(host);
     }
-    let (clock, ran) = if request.commands.is_empty() {
-        let flows = prepare(scenario, &hosts, &ends)?;
-        let clock = Clock::start();
-        let ran = run_flows(scenario, &mut engine, &hosts, flows, clock, control)?;
-        (clock, ran)
-    } else {
-        let clock = Clock::start();
-        let commands = &request.commands;
-        let ran = run_commands(&mut engine, &hosts, &names, commands, clock, control)?;
-        (clock, ran)
-    };
+    let end = EventFd::new().map_err(io::Error::from)?;
+    let (clock, ran) = thread::scope(|scope| {
+        let keeper = scope.spawn(|| keeper::keep(&hosts, &end));
+        let ran = if request.commands.is_empty() {
+            prepare(scenario, &hosts, &ends).and_then(|flows| {
+                let clock = Clock::start();
+                let ran = run_flows(scenario, &mut engine, &hosts, flows, &ends, clock, control)?;
+                Ok((clock, ran))
+            })
+        } else {
+            let clock = Clock::start();
+            let commands = &request.commands;
+            run_commands(&mut engine, &hosts, &names, commands, clock, control)
+                .map(|ran| (clock, ran))
+        };
+        end.write(1).map_err(io::Error::from)?;
+        let ran = ran?;
+        joined(keeper)?;
+        Ok::<_, EmulateError>(ran)
+    })?;
     engine.network_mut().finish();
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
     let output = closing.finish(engine.into_network())?;
@@ -247,6 +265,15 @@ struct FlowRan {
     /// Retransmission timeouts and fast recoveries of its host, where no other flow sends there.
     timeouts: Option<u64>,
     recoveries: Option<u64>,
+}
+
+/// The IP address that a node has.
+fn ip_of(scenario: &Scenario, node: usize) -> IpAddr {
+    let address = Address(node as u16);
+    match scenario.ip {
+        IpName::V4 => NodeAddresses::ipv4(address).into(),
+        IpName::V6 => NodeAddresses::ipv6(address).into(),
+    }
 }
 
 fn hosts_of(scenario: &Scenario) -> Result<Vec<usize>, EmulateError> {
@@ -293,14 +320,11 @@ fn check(
             scenario.flows.len()
         )));
     }
-    if scenario.ip == IpName::V6 {
-        return Err(EmulateError::Request(format!(
-            "{}: ip = \"v6\": hosts of an emulation have IPv4 addresses",
-            scenario.name
-        )));
-    }
     let mut notes: Vec<String> = Vec::new();
     for &host in hosts {
+        if let Some(line) = host::refusal(scenario, host) {
+            return Err(EmulateError::Request(line));
+        }
         notes.extend(host::impossible(scenario, host));
     }
     if commands {
@@ -312,7 +336,7 @@ fn check(
         }
         let name = control_of(scenario, flow.from);
         // Somebody who is not root may have it in a namespace of their own.
-        if let Err(error) = ends::sender_socket(&name)
+        if let Err(error) = ends::offers(&name)
             && error.kind() != io::ErrorKind::PermissionDenied
         {
             return Err(EmulateError::Request(format!(
@@ -343,75 +367,76 @@ fn control_of(scenario: &Scenario, host: usize) -> String {
     }
 }
 
-/// A flow whose ends are there.
+/// The flows, with their ends there.
+#[derive(Default)]
 struct Prepared {
-    index: usize,
-    sender: Sending,
-    receiver: Receiving,
-    to: SocketAddrV4,
-    start: Time,
-    size: Option<u64>,
+    senders: Vec<ends::Sender>,
+    receivers: Vec<ends::Receiver>,
+    /// The kernel's senders, to be looked at, and of which flow each is.
+    watched: Vec<Watched>,
+    watched_flows: Vec<usize>,
 }
 
-enum Sending {
-    /// A socket of the kernel's: of which host, and where it is bound.
-    Kernel(socket2::Socket, usize, SocketAddrV4),
-    Ours(ours::Shared),
-}
-
-enum Receiving {
-    Kernel(TcpListener),
-    Ours(ours::Shared),
+/// The two ends of a flow: its sender's address and its receiver's.
+fn ends_of(scenario: &Scenario, flow: usize) -> (SocketAddr, SocketAddr) {
+    let Flow { from, to, .. } = &scenario.flows[flow];
+    let port = flow as u16; // there are FLOWS at most
+    (
+        SocketAddr::new(ip_of(scenario, *from), FIRST_SENDER + port),
+        SocketAddr::new(ip_of(scenario, *to), FIRST_PORT + port),
+    )
 }
 
 fn prepare(
     scenario: &Scenario,
     hosts: &[Host],
     ours: &ours::Ends,
-) -> Result<Vec<Prepared>, EmulateError> {
-    let place = |node: usize, flow: &str| {
-        let place = hosts.iter().position(|host| host.node == node);
-        place.ok_or_else(|| EmulateError::Failed(format!("{flow}: no host")))
-    };
-    let mut prepared = Vec::new();
+) -> Result<Prepared, EmulateError> {
+    let mut flows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let App::Bulk { size } = flow.app else {
+        if !matches!(flow.app, App::Bulk { .. }) {
             let name = &flow.name;
             return Err(EmulateError::Request(format!(
                 "flows.{name}.app: emulated flows are single bulk uploads as yet"
             )));
-        };
-        let address = |node: usize| NodeAddresses::ipv4(Address(node as u16));
-        let local = SocketAddrV4::new(address(flow.from), FIRST_SENDER + index as u16);
-        let remote = SocketAddrV4::new(address(flow.to), FIRST_PORT + index as u16);
-        let receiver = match ours.receiver(index) {
-            Some(end) => Receiving::Ours(Arc::clone(end)),
-            None => {
-                let host = &hosts[place(flow.to, &flow.name)?];
-                Receiving::Kernel(host.space.enter(|| ends::listen(remote))??)
+        }
+        for node in [flow.from, flow.to] {
+            flows_of.entry(node).or_default().push(index);
+        }
+    }
+    let mut prepared = Prepared::default();
+    for (place, host) in hosts.iter().enumerate() {
+        let flows = flows_of.remove(&host.node).unwrap_or_default();
+        let open = || -> io::Result<()> {
+            for index in flows {
+                let flow = &scenario.flows[index];
+                let (local, remote) = ends_of(scenario, index);
+                if flow.to == host.node && ours.receiver(index).is_none() {
+                    let listener = ends::listen(remote)?;
+                    let flow = index;
+                    prepared.receivers.push(ends::Receiver { flow, listener });
+                }
+                if flow.from == host.node && ours.sender(index).is_none() {
+                    let App::Bulk { size } = flow.app else {
+                        continue; // refused above
+                    };
+                    let control = control_of(scenario, flow.from);
+                    prepared.senders.push(ends::Sender {
+                        flow: index,
+                        socket: ends::sender_socket(local, &control)?,
+                        to: remote,
+                        start: STARTS + flow.start.since(Time::ZERO),
+                        size: size.map(Bytes::get),
+                    });
+                    let host = place;
+                    prepared.watched.push(Watched { host, local });
+                    prepared.watched_flows.push(index);
+                }
             }
+            Ok(())
         };
-        let sender = match ours.sender(index) {
-            Some(end) => Sending::Ours(Arc::clone(end)),
-            None => {
-                let from = place(flow.from, &flow.name)?;
-                let control = control_of(scenario, flow.from);
-                let socket = hosts[from].space.enter(|| {
-                    let socket = ends::sender_socket(&control)?;
-                    socket.bind(&std::net::SocketAddr::V4(local).into())?;
-                    Ok::<_, io::Error>(socket)
-                })??;
-                Sending::Kernel(socket, from, local)
-            }
-        };
-        prepared.push(Prepared {
-            index,
-            sender,
-            receiver,
-            to: remote,
-            start: flow.start,
-            size: size.map(Bytes::get),
-        });
+        // One visit to each host: a visit is a thread.
+        host.space.enter(open)??;
     }
     Ok(prepared)
 }
@@ -429,7 +454,8 @@ fn run_flows(
     scenario: &Scenario,
     engine: &mut Engine,
     hosts: &[Host],
-    flows: Vec<Prepared>,
+    prepared: Prepared,
+    ours: &ours::Ends,
     clock: Clock,
     control: &Control,
 ) -> Result<Ran, EmulateError> {
@@ -440,40 +466,20 @@ fn run_flows(
         end: start + duration,
         stopped: &control.stop,
     };
-    // The kernel's senders, and of which flow each is.
-    let (watched, watched_flows): (Vec<Watched>, Vec<usize>) = (flows.iter())
-        .filter_map(|flow| match flow.sender {
-            Sending::Kernel(_, host, local) => Some((Watched { host, local }, flow.index)),
-            Sending::Ours(_) => None,
-        })
-        .unzip();
+    let Prepared {
+        senders,
+        receivers,
+        watched,
+        watched_flows,
+    } = prepared;
     let over = AtomicBool::new(false);
     let result = thread::scope(|scope| {
-        let mut playing = Vec::new();
-        for flow in flows {
-            let receiver = match flow.receiver {
-                Receiving::Ours(end) => End::Ours(end),
-                Receiving::Kernel(listener) => {
-                    End::Thread(spawn(scope, move || ends::receive(&listener, ending))?)
-                }
-            };
-            let begins = start + flow.start.since(Time::ZERO);
-            let (to, size) = (flow.to, flow.size);
-            let (sender, from) = match flow.sender {
-                Sending::Ours(end) => (End::Ours(end), None),
-                Sending::Kernel(socket, from, _) => {
-                    let send = move || ends::send(socket, to, begins, size, ending);
-                    (End::Thread(spawn(scope, send)?), Some(from))
-                }
-            };
-            playing.push((flow.index, from, sender, receiver));
-        }
+        let receiving = scope.spawn(move || ends::receive(receivers, ending));
+        let sending = scope.spawn(move || ends::send(senders, ending));
         let watcher = {
             let (watched, over) = (&watched, &over);
             let interval = interval(scenario);
-            spawn(scope, move || {
-                watch::watch(hosts, watched, clock, interval, over)
-            })?
+            scope.spawn(move || watch::watch(hosts, watched, clock, interval, over))
         };
         let elapsed = &control.elapsed_ms;
         let limit = duration + Span::from_secs(30);
@@ -481,8 +487,8 @@ fn run_flows(
         let driven = engine.run(clock, limit, |_, now| {
             elapsed.store(now.as_nanos() / 1_000_000, Ordering::Relaxed);
             let stopped = control.stop.load(Ordering::Relaxed);
-            let mut ends = playing.iter().flat_map(|(_, _, one, other)| [one, other]);
-            if ended.is_none() && ends.all(|end| end.is_over(stopped)) {
+            let kernels = receiving.is_finished() && sending.is_finished();
+            if ended.is_none() && kernels && (stopped || ours.are_over()) {
                 ended = Some(now);
                 over.store(true, Ordering::Release);
             }
@@ -493,16 +499,17 @@ fn run_flows(
             control.stop.store(true, Ordering::Relaxed);
         }
         over.store(true, Ordering::Release);
-        let panicked = || io::Error::other("an end of a flow panicked");
-        let seen = watcher.join().map_err(|_| panicked())??;
+        let seen = joined(watcher)?;
+        let (mut sent, mut received) = (by_flow(joined(sending)?), by_flow(joined(receiving)?));
         let mut seen: BTreeMap<usize, Seen> = watched_flows.into_iter().zip(seen).collect();
         let mut ran = Ran {
             ended: ended.unwrap_or(clock.now()).min(ending.end),
             ..Ran::default()
         };
-        for (index, from, sender, receiver) in playing {
-            let sent = sender.finish()?;
-            let received = receiver.finish()?;
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let sent = ours.take(ours.sender(index), sent.remove(&index));
+            let received = ours.take(ours.receiver(index), received.remove(&index));
+            let from = hosts.iter().position(|host| host.node == flow.from);
             let alone = from.filter(|from| {
                 let mut flows = watched.iter().filter(|flow| flow.host == *from);
                 flows.next().is_some() && flows.next().is_none()
@@ -538,33 +545,13 @@ fn run_flows(
     Ok(ran)
 }
 
-/// An end of a flow that is being played.
-enum End<'scope> {
-    Thread(ScopedJoinHandle<'scope, Passed>),
-    Ours(ours::Shared),
+fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
+    let panicked = |_| Err(io::Error::other("a thread of the emulation panicked"));
+    thread.join().unwrap_or_else(panicked)
 }
 
-impl End<'_> {
-    fn is_over(&self, stopped: bool) -> bool {
-        match self {
-            Self::Thread(thread) => thread.is_finished(),
-            Self::Ours(end) => stopped || ours::lock(end).is_over,
-        }
-    }
-
-    fn finish(self) -> io::Result<ours::End> {
-        match self {
-            Self::Thread(thread) => {
-                let passed = thread.join();
-                let panicked = |_| io::Error::other("an end of a flow panicked");
-                Ok(ours::End {
-                    passed: passed.map_err(panicked)?,
-                    ..ours::End::default()
-                })
-            }
-            Self::Ours(end) => Ok(std::mem::take(&mut *ours::lock(&end))),
-        }
-    }
+fn by_flow(ends: Vec<(usize, Passed)>) -> BTreeMap<usize, Passed> {
+    ends.into_iter().collect()
 }
 
 /// Time zero is when the scenario began.
@@ -586,20 +573,10 @@ fn shift(ran: &mut Ran, start: Time) {
     }
 }
 
-/// A thread with a small stack: there may be thousands.
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    thread::Builder::new()
-        .stack_size(256 << 10)
-        .spawn_scoped(scope, work)
-}
-
 fn run_commands(
     engine: &mut Engine,
     hosts: &[Host],
-    names: &[(String, Ipv4Addr)],
+    names: &[(String, IpAddr)],
     commands: &[command::Command],
     clock: Clock,
     control: &Control,
@@ -642,6 +619,8 @@ fn refused(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64>
     for (name, count) in [
         ("unencodable", refusals.unencodable),
         ("not_taken", refusals.not_taken),
+        ("device_down", refusals.device_down),
+        ("uncut", refusals.uncut),
     ] {
         if count > 0 {
             counts.insert(name, count);

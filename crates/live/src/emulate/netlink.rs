@@ -1,7 +1,8 @@
 //! What the kernel is asked through netlink: interfaces, routes, and how its connections are.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
@@ -9,16 +10,18 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
-    RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, IPPROTO_TCP};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
 use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
+use netlink_sys::Socket;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
-use netlink_sys::{Socket, SocketAddr};
+
+/// News of interfaces (RTNLGRP_LINK of linux/rtnetlink.h).
+const RTNLGRP_LINK: u32 = 1;
 
 /// One answer of the kernel's, at most.
 const BUFFER: usize = 1 << 16;
@@ -34,7 +37,7 @@ impl Netlink {
     fn open(protocol: isize) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
+        socket.connect(&netlink_sys::SocketAddr::new(0, 0))?;
         Ok(Self {
             socket,
             buffer: vec![0; BUFFER],
@@ -109,24 +112,27 @@ impl Netlink {
     /// Sends all that is within a prefix through an interface.
     pub(crate) fn route(
         &mut self,
-        (prefix, length): (Ipv4Addr, u8),
+        (prefix, length): (IpAddr, u8),
         interface: u32,
-        source: Ipv4Addr,
+        source: IpAddr,
         metrics: Vec<RouteMetric>,
     ) -> io::Result<()> {
         let mut message = RouteMessage::default();
-        message.header.address_family = AddressFamily::Inet;
+        message.header.address_family = match prefix {
+            IpAddr::V4(_) => AddressFamily::Inet,
+            IpAddr::V6(_) => AddressFamily::Inet6,
+        };
         message.header.destination_prefix_length = length;
         message.header.table = RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Link;
         message.header.kind = RouteType::Unicast;
         if length > 0 {
-            let to = RouteAttribute::Destination(RouteAddress::Inet(prefix));
+            let to = RouteAttribute::Destination(prefix.into());
             message.attributes.push(to);
         }
         message.attributes.push(RouteAttribute::Oif(interface));
-        let source = RouteAttribute::PrefSource(RouteAddress::Inet(source));
+        let source = RouteAttribute::PrefSource(source.into());
         message.attributes.push(source);
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
@@ -135,37 +141,68 @@ impl Netlink {
         self.ask(flags, RouteNetlinkMessage::NewRoute(message), |_| {})
     }
 
-    /// How the namespace's IPv4 TCP connections are: local end, remote end, and what TCP_INFO says.
+    /// How the namespace's TCP connections are: local end, and what TCP_INFO says.
     pub(crate) fn each_connection(
         &mut self,
-        mut each: impl FnMut(SocketAddrV4, SocketAddrV4, &TcpInfo),
+        is_v6: bool,
+        mut each: impl FnMut(SocketAddr, &TcpInfo),
     ) -> io::Result<()> {
         let request = SockDiagMessage::InetRequest(InetRequest {
-            family: AF_INET,
+            family: if is_v6 { AF_INET6 } else { AF_INET },
             protocol: IPPROTO_TCP,
             extensions: ExtensionFlags::INFO,
             states: StateFlags::all(),
-            socket_id: SocketId::new_v4(),
+            socket_id: if is_v6 {
+                SocketId::new_v6()
+            } else {
+                SocketId::new_v4()
+            },
         });
         self.ask(NLM_F_DUMP, request, |answer| {
             let SockDiagMessage::InetResponse(response) = answer else {
                 return;
             };
             let id = &response.header.socket_id;
-            let (std::net::IpAddr::V4(local), std::net::IpAddr::V4(remote)) =
-                (id.source_address, id.destination_address)
-            else {
-                return;
-            };
             for nla in &response.nlas {
                 if let Nla::TcpInfo(info) = nla {
-                    each(
-                        SocketAddrV4::new(local, id.source_port),
-                        SocketAddrV4::new(remote, id.destination_port),
-                        info,
-                    );
+                    each(SocketAddr::new(id.source_address, id.source_port), info);
                 }
             }
         })
+    }
+
+    /// For news of interfaces, which [`came_up`](Self::came_up) reads.
+    pub(crate) fn news() -> io::Result<Self> {
+        let netlink = Self::open(NETLINK_ROUTE)?;
+        netlink.socket.add_membership(RTNLGRP_LINK)?;
+        netlink.socket.set_non_blocking(true)?;
+        Ok(netlink)
+    }
+
+    /// What there is to poll for news.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Reads the news. True when this interface was down and is up now; `is_up` remembers.
+    pub(crate) fn came_up(&mut self, interface: u32, is_up: &mut bool) -> bool {
+        let mut came = false;
+        // What is lost for want of room was followed by something else.
+        while let Ok(length) = self.socket.recv(&mut &mut self.buffer[..], 0) {
+            let mut rest = self.buffer.get(..length).unwrap_or_default();
+            while let Ok(news) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest) {
+                let taken = (news.header.length as usize).next_multiple_of(4).max(16);
+                rest = rest.get(taken..).unwrap_or_default();
+                if let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) =
+                    news.payload
+                    && link.header.index == interface
+                {
+                    let up = link.header.flags.contains(LinkFlags::Up);
+                    came |= up && !*is_up;
+                    *is_up = up;
+                }
+            }
+        }
+        came
     }
 }

@@ -1,6 +1,5 @@
 //! The ends of flows at a host of ours (`--attach HOST=our`): the simulator's TCP, among real ones.
 
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bentpipe_host::{
@@ -9,11 +8,10 @@ use bentpipe_host::{
 use bentpipe_scenario::{App, Scenario};
 use bentpipe_tcp::{Config, Events, Rings, State, Statistics};
 use bentpipe_types::{Address, Bytes, Endpoint, Span, Time, filler};
-use bentpipe_wire::NodeAddresses;
 
 use super::ends::Passed;
 use super::watch::Seen;
-use super::{EmulateError, FIRST_PORT, FIRST_SENDER, STARTS, interval};
+use super::{EmulateError, FIRST_PORT, FIRST_SENDER, STARTS, interval, ip_of};
 use crate::LiveHost;
 
 /// Read at once.
@@ -228,6 +226,25 @@ impl Ends {
     }
 }
 
+impl Ends {
+    /// Nothing more will come of any of them.
+    pub(crate) fn are_over(&self) -> bool {
+        let mut ends = self.senders.iter().chain(&self.receivers);
+        ends.all(|(_, end)| lock(end).is_over)
+    }
+
+    /// What came of an end: of ours, or of the kernel's.
+    pub(crate) fn take(&self, ours: Option<&Shared>, kernels: Option<Passed>) -> End {
+        match ours {
+            Some(end) => std::mem::take(&mut *lock(end)),
+            None => End {
+                passed: kernels.unwrap_or_default(),
+                ..End::default()
+            },
+        }
+    }
+}
+
 fn find(ends: &[(usize, Shared)], flow: usize) -> Option<&Shared> {
     let place = ends.binary_search_by_key(&flow, |(index, _)| *index).ok()?;
     Some(&ends[place].1)
@@ -252,7 +269,7 @@ pub(crate) fn host(
             let (course, end) = Course::new(until);
             let sender = Sender {
                 course,
-                to: remote(flow.from, flow.to, ports.1),
+                to: remote(scenario, flow.from, flow.to, ports.1),
                 local_port: ports.0,
                 size: size.map(Bytes::get),
                 interval: interval(scenario),
@@ -283,13 +300,12 @@ pub(crate) fn host(
     Ok(live)
 }
 
-fn remote(from: usize, to: usize, port: u16) -> Remote {
-    let ip = |node: usize| IpAddr::from(NodeAddresses::ipv4(Address(node as u16)));
+fn remote(scenario: &Scenario, from: usize, to: usize, port: u16) -> Remote {
     Remote {
         endpoint: Endpoint {
             address: Address(to as u16),
             port,
         },
-        ip: Some((ip(from), ip(to))),
+        ip: Some((ip_of(scenario, from), ip_of(scenario, to))),
     }
 }

@@ -140,7 +140,7 @@ fn delivered(name: &str, flow: &FlowRan) -> Series {
 }
 
 /// Propagation there and back on the longest link.
-fn longest_link(scenario: &Scenario) -> Span {
+pub(super) fn longest_link(scenario: &Scenario) -> Span {
     let links = scenario.links.iter();
     let delays = links.map(|link| link.round_trip());
     delays.max().unwrap_or(Span::ZERO)

@@ -1,7 +1,8 @@
 //! What the kernel says of its connections while they last: TCP_INFO, at intervals.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::Clock;
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     pub(crate) host: usize,
-    pub(crate) local: SocketAddrV4,
+    pub(crate) local: SocketAddr,
 }
 
 /// What was seen of one flow's sender.
@@ -156,23 +157,26 @@ pub(crate) fn watch(
     stop: &AtomicBool,
 ) -> io::Result<Vec<Seen>> {
     let mut seen = vec![Seen::default(); watched.len()];
-    let mut places: Vec<usize> = watched.iter().map(|flow| flow.host).collect();
-    places.sort_unstable();
-    places.dedup();
+    // By host, and there by the sender's own end.
+    let mut flows: BTreeMap<usize, BTreeMap<SocketAddr, usize>> = BTreeMap::new();
+    for (index, flow) in watched.iter().enumerate() {
+        let of_host = flows.entry(flow.host).or_default();
+        of_host.insert(flow.local, index);
+    }
     let mut sockets = Vec::new();
-    for place in places {
-        sockets.push((place, hosts[place].space.enter(Netlink::connections)??));
+    for (place, flows) in flows {
+        let host = &hosts[place];
+        let netlink = host.space.enter(Netlink::connections)??;
+        sockets.push((netlink, host.address.is_ipv6(), flows));
     }
     loop {
         let last = stop.load(Ordering::Acquire);
         let now = clock.now();
-        for (place, netlink) in &mut sockets {
-            netlink.each_connection(|local, _, info| {
-                let found = (watched.iter().zip(&mut seen))
-                    .find(|(flow, _)| flow.host == *place && flow.local == local);
+        for (netlink, is_v6, flows) in &mut sockets {
+            netlink.each_connection(*is_v6, |local, info| {
                 // A listener has the address of its host, too, but not a sender's port.
-                if let Some((_, seen)) = found {
-                    seen.samples.push((now, Sample::new(info)));
+                if let Some(index) = flows.get(&local) {
+                    seen[*index].samples.push((now, Sample::new(info)));
                 }
             })?;
         }

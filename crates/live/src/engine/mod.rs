@@ -11,32 +11,25 @@ mod prefixes;
 mod refusals;
 
 use std::io;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 use bentpipe_sim::{Departure, Network, NodeId};
 use bentpipe_types::{Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
-
 use thread_priority::{
     NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
     ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
 };
 
-use crate::{Clock, Device};
+use crate::Clock;
+use crate::device::{Batch, Device, Sent};
+use crate::poller::{self, Poller};
 
 pub use lateness::{Lateness, LatenessSummary};
 pub use prefixes::{Prefix, Prefixes};
 pub use refusals::Refusals;
 
-/// Packets read from a device before what waits for the time gets its turn.
+/// How often a device is read before what waits for the time gets its turn.
 const BURST: usize = 64;
-
-/// Longer than any packet that a device can have.
-const BUFFER: usize = 1 << 16;
 
 /// How long the loop sleeps at most before it asks whether it is to go on.
 const NAP: Span = Span::from_millis(20);
@@ -55,7 +48,7 @@ const PACKETS: usize = 1 << 20;
 struct Attachment {
     node: NodeId,
     device: Box<dyn Device>,
-    /// There may be more to read.
+    /// It is among those that may have more to read.
     ready: bool,
 }
 
@@ -63,6 +56,10 @@ struct Attachment {
 pub struct Engine {
     network: Network,
     attachments: Vec<Attachment>,
+    /// Those that cannot be polled.
+    unpolled: Vec<u16>,
+    /// Those that can be polled and may have more to read.
+    ready: Vec<u16>,
     /// By node: its attachment.
     device_of: Vec<Option<u16>>,
     prefixes: Prefixes,
@@ -70,8 +67,9 @@ pub struct Engine {
     lateness: Lateness,
     refusals: Refusals,
     entered: u64,
+    grain: Span,
     departures: Vec<Departure>,
-    buffer: Vec<u8>,
+    batch: Batch,
     bytes: Vec<u8>,
 }
 
@@ -82,14 +80,17 @@ impl Engine {
         Self {
             network,
             attachments: Vec::new(),
+            unpolled: Vec::new(),
+            ready: Vec::new(),
             device_of: Vec::new(),
             prefixes: Prefixes::default(),
             encoder: Encoder::new(NodeAddresses),
             lateness: Lateness::default(),
             refusals: Refusals::default(),
             entered: 0,
+            grain: Span::ZERO,
             departures: Vec::new(),
-            buffer: vec![0; BUFFER],
+            batch: Batch::default(),
             bytes: Vec::new(),
         }
     }
@@ -100,11 +101,18 @@ impl Engine {
         if self.device_of.len() <= index {
             self.device_of.resize(index + 1, None);
         }
-        self.device_of[index] = Some(self.attachments.len() as u16);
+        let attachment = self.attachments.len() as u16;
+        self.device_of[index] = Some(attachment);
+        let polled = device.descriptor().is_some();
+        if polled {
+            self.ready.push(attachment);
+        } else {
+            self.unpolled.push(attachment);
+        }
         self.attachments.push(Attachment {
             node,
             device,
-            ready: true,
+            ready: polled,
         });
         for prefix in prefixes {
             self.prefixes.add(*prefix, node);
@@ -151,6 +159,13 @@ impl Engine {
         self.network
     }
 
+    /// While there is much to do, [`run`](Self::run) does it at most this often: what is due meanwhile, or
+    /// comes from a device, waits for so long. A wake costs several times what a packet does, so that a
+    /// grain that nobody over the network would notice saves most of it. None unless set.
+    pub fn set_grain(&mut self, grain: Span) {
+        self.grain = grain;
+    }
+
     /// Does all that is due, at most a burst of each device's packets. `now` is asked as often as the
     /// time matters. True when there may be more to do at once.
     ///
@@ -158,54 +173,64 @@ impl Engine {
     /// Those of the devices.
     pub fn turn(&mut self, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
         let mut more = false;
-        for index in 0..self.attachments.len() {
-            more |= self.read(index, now)?;
+        for each in 0..self.unpolled.len() {
+            more |= self.read(self.unpolled[each], now)?;
         }
+        // Those that have more are put behind them, for the next turn.
+        let ready = self.ready.len();
+        for each in 0..ready {
+            let index = self.ready[each];
+            self.attachments[usize::from(index)].ready = false;
+            if self.read(index, now)? {
+                self.is_ready(index);
+                more = true;
+            }
+        }
+        self.ready.drain(..ready);
         more |= !self.network.advance(now(), EVENTS);
         self.write(now)?;
         Ok(more)
     }
 
-    /// Lets in what a device has.
-    fn read(&mut self, index: usize, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
-        let attachment = &mut self.attachments[index];
-        if attachment.device.descriptor().is_some() && !std::mem::take(&mut attachment.ready) {
-            return Ok(false);
+    /// There may be something to read.
+    fn is_ready(&mut self, index: u16) {
+        let attachment = &mut self.attachments[usize::from(index)];
+        if !std::mem::replace(&mut attachment.ready, true) {
+            self.ready.push(index);
         }
-        for _ in 0..BURST {
-            let at = now();
-            let attachment = &mut self.attachments[index];
-            let Some(length) = attachment.device.receive(at, &mut self.buffer)? else {
-                return Ok(false);
-            };
-            let node = attachment.node;
-            // What happens before this packet enters happens first.
-            while !self.network.advance(at, EVENTS) {}
-            self.enter(node, length);
-        }
-        self.attachments[index].ready = true;
-        Ok(true)
     }
 
-    fn enter(&mut self, node: NodeId, length: usize) {
-        let packets = self.network.packets_mut();
-        if packets.held() >= PACKETS {
-            self.refusals.crowded();
-            return;
-        }
-        let prefixes = &self.prefixes;
-        let owner = |_, destination| {
-            let owner = prefixes.owner(destination)?;
-            (owner != node).then(|| owner.address())
-        };
-        let bytes = &self.buffer[..length];
-        match bentpipe_wire::insert(bytes, packets, node.address(), owner) {
-            Ok(packet) => {
-                self.entered += 1;
-                self.network.inject(node, packet);
+    /// Lets in what a device has. True when there may be more.
+    fn read(&mut self, index: u16, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
+        let Attachment { node, device, .. } = &mut self.attachments[usize::from(index)];
+        for _ in 0..BURST {
+            let at = now();
+            if !device.receive(at, &mut self.batch)? {
+                return Ok(false);
             }
-            Err(refused) => self.refusals.count(refused),
+            // What happens before these packets enter happens first.
+            while !self.network.advance(at, EVENTS) {}
+            for bytes in self.batch.packets() {
+                let packets = self.network.packets_mut();
+                if packets.held() >= PACKETS {
+                    self.refusals.crowded();
+                    continue;
+                }
+                let owner = |_, destination| {
+                    let owner = self.prefixes.owner(destination)?;
+                    (owner != *node).then(|| owner.address())
+                };
+                match bentpipe_wire::insert(bytes, packets, node.address(), owner) {
+                    Ok(packet) => {
+                        self.entered += 1;
+                        self.network.inject(*node, packet);
+                    }
+                    Err(refused) => self.refusals.count(refused),
+                }
+            }
+            self.refusals.uncut += self.batch.take_uncut();
         }
+        Ok(true)
     }
 
     /// Gives the devices what has left the network.
@@ -225,8 +250,10 @@ impl Engine {
             let time = now();
             self.lateness.note(time.since(at));
             let device = &mut self.attachments[usize::from(index)].device;
-            if !device.send(time, &self.bytes)? {
-                self.refusals.not_taken += 1;
+            match device.send(time, &self.bytes)? {
+                Sent::Taken => {}
+                Sent::Refused => self.refusals.not_taken += 1,
+                Sent::Down => self.refusals.device_down += 1,
             }
         }
         self.departures = departures;
@@ -236,8 +263,9 @@ impl Engine {
     /// When it is next to be called, if nothing can be read before.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
-        let devices = self.attachments.iter();
-        let arrivals = devices.filter_map(|attachment| attachment.device.next_arrival());
+        let devices = self.unpolled.iter();
+        let arrivals =
+            devices.filter_map(|index| self.attachments[usize::from(*index)].device.next_arrival());
         arrivals.chain(self.network.next_event()).min()
     }
 
@@ -254,8 +282,10 @@ impl Engine {
         mut done: impl FnMut(&mut Network, Time) -> bool,
     ) -> io::Result<bool> {
         let _punctual = Punctual::new();
+        let mut poller = self.poller()?;
         let mut next_look = clock.now();
         let end = next_look + limit;
+        let mut woken = next_look;
         loop {
             let more = self.turn(&mut || clock.now())?;
             let now = clock.now();
@@ -273,37 +303,34 @@ impl Engine {
                 Some(next) => next.min(now + NAP),
                 None => now + NAP,
             };
-            self.wait(clock.until(next.min(end)))?;
+            let rested = woken + self.grain;
+            if now < next && now < rested {
+                // What the kernel has answered at once is let in at once.
+                if poller.wait(Span::ZERO, |index| self.is_ready(index as u16))? {
+                    continue;
+                }
+                poller::sleep(clock.until(rested.min(end)));
+                woken = clock.now();
+                poller.wait(Span::ZERO, |index| self.is_ready(index as u16))?;
+                continue;
+            }
+            let span = clock.until(next.min(end));
+            poller.wait(span, |index| self.is_ready(index as u16))?;
+            if span > Span::ZERO {
+                woken = clock.now();
+            }
         }
     }
 
-    /// Waits until a device can be read, or for `span`.
-    fn wait(&mut self, span: Span) -> io::Result<()> {
-        let polled: Vec<(usize, BorrowedFd<'_>)> = self
-            .attachments
-            .iter()
-            .enumerate()
-            .filter_map(|(index, attachment)| Some((index, attachment.device.descriptor()?)))
-            .collect();
-        let mut descriptors: Vec<PollFd<'_>> = polled
-            .iter()
-            .map(|(_, descriptor)| PollFd::new(*descriptor, PollFlags::POLLIN))
-            .collect();
-        let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
-        match ppoll(&mut descriptors, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
+    /// For the devices that can be polled.
+    fn poller(&self) -> io::Result<Poller> {
+        let poller = Poller::new()?;
+        for (index, attachment) in (0..).zip(&self.attachments) {
+            if let Some(descriptor) = attachment.device.descriptor() {
+                poller.add_read(descriptor, index)?;
+            }
         }
-        let ready: Vec<usize> = polled
-            .iter()
-            .zip(&descriptors)
-            .filter(|(_, descriptor)| descriptor.any() == Some(true))
-            .map(|((index, _), _)| *index)
-            .collect();
-        for index in ready {
-            self.attachments[index].ready = true;
-        }
-        Ok(())
+        Ok(poller)
     }
 }
 

@@ -22,6 +22,10 @@ pub struct Refusals {
     pub unencodable: u64,
     /// Packets that a device did not take.
     pub not_taken: u64,
+    /// Packets for a device that was down.
+    pub device_down: u64,
+    /// Reads of several packets that came as one, and could not be cut into them.
+    pub uncut: u64,
 }
 
 impl Refusals {
