@@ -111,3 +111,42 @@ fn lengths_that_make_no_sense_are_refused() {
         assert!(error.to_string().contains(message), "{error}");
     }
 }
+
+/// A path that is narrower than what a gateway's own links take: what a router says goes to the leg whose
+/// segments it speaks of, or to the persistent connection, and not to the host in whose name it was sent.
+#[test]
+fn a_gateways_leg_hears_what_routers_say_of_its_segments() {
+    let network = NETWORK
+        .replace(
+            "[gateways.hub]\n[gateways.terminal]\n",
+            "[gateways.hub]\nkind = \"split\"\nfacing = \"satellite\"\n[gateways.sky]\n[gateways.terminal]\n",
+        )
+        .replace("mtu = \"1000 B\"\n", "")
+        .replace(
+            "between = [\"hub\", \"terminal\"]",
+            "between = [\"hub\", \"sky\"]",
+        )
+        + "[links.ground]\nbetween = [\"sky\", \"terminal\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n\
+           mtu = \"1000 B\"\n";
+    for speaks in ["true", "false"] {
+        let settings = [("gateways.sky.icmp", speaks)];
+        let scenario = Scenario::parse(&network, "narrow.toml", &settings).expect("it is right");
+        let summary = scenario
+            .run(&RunOptions::default())
+            .expect("it runs")
+            .summary;
+        let flow = &summary.flows[0];
+        let hub = serde_json::to_value(&summary.gateways[0]).expect("JSON");
+        // The host has nothing to do with it.
+        assert_eq!(flow.path_mtu.icmp_errors, 0);
+        if speaks == "true" {
+            assert_eq!(flow.bytes_delivered, 1_000_000);
+            assert_eq!(hub["packets"]["icmp_errors"], 10, "the initial window");
+            assert_eq!(hub["facing"]["timeouts"], 0);
+            assert_eq!(hub["facing"]["segments_retransmitted"], 20);
+        } else {
+            assert_eq!(flow.bytes_delivered, 0);
+            assert_eq!(hub["packets"]["icmp_errors"], 0);
+        }
+    }
+}

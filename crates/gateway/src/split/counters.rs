@@ -33,6 +33,8 @@ pub(super) struct Counters {
     /// Persistent connections that were there, and those that have failed.
     pub(super) trunks_opened: u64,
     pub(super) trunks_failed: u64,
+    /// ICMP errors about segments of legs.
+    pub(super) icmp_errors: u64,
     pub(super) packets_split: u64,
     pub(super) packets_passed: u64,
     pub(super) packets_dropped: u64,
@@ -137,6 +139,7 @@ impl Counters {
             ("packets.passed", self.packets_passed),
             ("packets.dropped", self.packets_dropped),
             ("packets.early", self.early_words),
+            ("packets.icmp_errors", self.icmp_errors),
         ] {
             visit(name, value);
         }

@@ -10,6 +10,7 @@
 //! | `pair` | a connection's two legs, and what goes from one to the other |
 //! | `budget` | memory: what may be promised, and to whom |
 //! | `paths` | what a connection learns from earlier ones |
+//! | `icmp` | what routers and hosts say of a leg's segments |
 //! | `multiplex` | all connections of two gateways over few persistent ones |
 //! | `counters` | what a result and a probe see |
 //!
@@ -23,6 +24,7 @@
 
 mod budget;
 mod counters;
+mod icmp;
 mod multiplex;
 mod pair;
 mod paths;
@@ -41,6 +43,7 @@ use crate::deadlines::Deadlines;
 use crate::slab::Slab;
 use budget::Budget;
 use counters::Counters;
+use icmp::Complaint;
 use multiplex::{Around, Multiplex};
 use pair::{OPENER, Opened, Pair, RESPONDER};
 use paths::PathMemory;
@@ -124,7 +127,7 @@ impl<P: Payload> Split<P> {
     /// A packet that the processor is done with.
     fn handle(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         if !cx.packets.get(packet).is_tcp() {
-            self.forward(packet, cx);
+            self.not_tcp(packet, cx);
             return;
         }
         let key = FlowKey::of(cx.packets, packet);
@@ -146,6 +149,39 @@ impl<P: Payload> Split<P> {
             Some((index, side)) => self.for_leg(index, side, packet, cx),
             None if opens => self.consider(key, from, packet, cx),
             None => self.forward(packet, cx),
+        }
+    }
+
+    /// What is not TCP goes on, unless it is an ICMP error about a segment of a leg.
+    fn not_tcp(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(complaint) = Complaint::read(cx.packets, packet) else {
+            self.forward(packet, cx);
+            return;
+        };
+        let told = self.streams(cx, |all, around, cx| all.on_icmp(&complaint, around, cx));
+        if told == Some(true) {
+            self.counters.icmp_errors += 1;
+            cx.packets.release(packet);
+            return;
+        }
+        let Some((index, side)) = complaint.keys().find_map(|key| self.find(&key)) else {
+            self.forward(packet, cx);
+            return;
+        };
+        self.counters.icmp_errors += 1;
+        self.prepare(index, cx);
+        let mut waits = false;
+        if let Some(pair) = self.pairs.get_mut(index) {
+            pair.on_icmp(side, &complaint, cx);
+            waits = pair.syn.is_some();
+        }
+        self.settle(index, cx);
+        if waits {
+            // What becomes of its SYN the host hears as without a gateway: the SYN that went on has its
+            // numbers.
+            self.forward(packet, cx);
+        } else {
+            cx.packets.release(packet);
         }
     }
 

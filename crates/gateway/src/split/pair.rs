@@ -7,6 +7,7 @@ use bentpipe_tcp::{
 use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
 
 use super::Answer;
+use super::icmp::Complaint;
 
 /// Which of the two: the leg towards the side that opened the connection,
 pub(super) const OPENER: usize = 0;
@@ -210,6 +211,13 @@ impl<P: Payload> Pair<P> {
             self.streams[side].pushed = self.streams[side].pushed.max(pushed);
         }
         leg.on_packet(packet, cx);
+    }
+
+    /// Something is said of a segment of one of the legs.
+    pub(super) fn on_icmp(&mut self, side: usize, said: &Complaint, cx: &mut Ctx<'_>) {
+        if let Some(leg) = &mut self.legs[side] {
+            leg.on_icmp(said.error, said.sequence, cx);
+        }
     }
 
     /// What has become of opening it; the SYN is answered, or refused, accordingly.

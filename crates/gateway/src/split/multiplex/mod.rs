@@ -30,6 +30,7 @@ use rustc_hash::FxHashMap;
 use super::Settings;
 use super::budget::Budget;
 use super::counters::Counters;
+use super::icmp::Complaint;
 use super::pair::OPENER;
 use crate::deadlines::Deadlines;
 use crate::slab::Slab;
@@ -270,6 +271,37 @@ impl<P: Payload> Multiplex<P> {
         self.settle(index, around, cx);
         self.pump(slot, around, cx);
         None
+    }
+
+    /// Something is said of a segment: of a persistent connection, or of a leg to a host. Is it?
+    pub(super) fn on_icmp(
+        &mut self,
+        said: &Complaint,
+        around: &mut Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> bool {
+        let slot = (said.port_between(around.routes.here(), self.peer))
+            .and_then(|port| port.checked_sub(FIRST_PORT))
+            .map(usize::from);
+        if let Some(Some(trunk)) = slot.and_then(|slot| self.trunks.get_mut(slot)) {
+            trunk.socket.on_icmp(said.error, said.sequence, cx);
+            self.look(slot.unwrap_or(0), around, cx);
+            return true;
+        }
+        let Some(index) = said.keys().find_map(|key| self.find(&key)) else {
+            return false;
+        };
+        self.prepare(index, around, cx);
+        let Some(carried) = self.carried.get_mut(index) else {
+            return false;
+        };
+        let slot = carried.trunk;
+        if let Some(leg) = &mut carried.leg {
+            leg.on_icmp(said.error, said.sequence, cx);
+        }
+        self.settle(index, around, cx);
+        self.pump(slot, around, cx);
+        true
     }
 
     /// Deadlines have come.

@@ -204,6 +204,51 @@ fn fast_open_passes() {
     }
 }
 
+/// What a router says of a SYN that a gateway has sent on: the gateway gives up with it, and the host hears it,
+/// too. What is said of a connection that passed passes.
+#[test]
+fn what_a_router_says_reaches_the_leg_that_it_speaks_of() {
+    use bentpipe_types::IcmpError;
+    for (only, hears) in [
+        (None, true),
+        (
+            Some(Class {
+                ports: Some(vec![(9, 9)]),
+                hosts: None,
+            }),
+            false,
+        ),
+    ] {
+        let mut net = Net::new(two(|s| s.only = only.clone()), &[1, 250, 1]);
+        net.answers = false;
+        net.connect(CLIENT, 7);
+        net.run(Span::from_secs(2));
+        let (from, to) = (net.endpoint(CLIENT), net.endpoint(SERVER));
+        let mut segment = Packet::new(from, to, IpVersion::V4);
+        segment.flags = Flags::SYN;
+        segment.sequence = bentpipe_types::Seq::new(7);
+        let arrived = net.arrived[CLIENT];
+        // Beyond the second gateway there is nobody of that name, then nobody at that port.
+        for error in [IcmpError::HostUnreachable, IcmpError::ProtocolUnreachable] {
+            let said = Packet::icmp_error(Address(9), &segment, error).expect("about TCP");
+            let said = net.world.packets.insert(said);
+            net.gateways[1].on_packet(Port(1), said, &mut net.world.cx());
+            net.carry(2);
+            net.run(Span::from_millis(300));
+        }
+        assert_eq!(net.arrived[CLIENT], arrived + 2, "the host hears it, too");
+        assert_eq!(
+            net.count(1, "packets.icmp_errors"),
+            if hears { 2 } else { 0 }
+        );
+        // The hard one ends the attempt at the gateways.
+        assert_eq!(
+            [0, 1].map(|at| net.count(at, "connections.unreachable")),
+            [u64::from(hears); 2]
+        );
+    }
+}
+
 #[test]
 fn what_finds_no_memory_passes_unsplit_and_is_counted() {
     let mut net = Net::new(two(|s| s.memory = 9_000), &[1, 250, 1]);
