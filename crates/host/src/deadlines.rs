@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bentpipe_types::Time;
+use smallvec::SmallVec;
 
 /// For each entry (a connection, an application), the earliest time at which somebody must look at
 /// it.
@@ -15,7 +16,7 @@ use bentpipe_types::Time;
 pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     /// The earliest of each one's entries; others of the same are stale.
-    armed: Vec<Option<Time>>,
+    armed: SmallVec<[Option<Time>; 2]>,
 }
 
 /// Stale entries that are left alone.

@@ -2,6 +2,7 @@
 
 use bentpipe_tcp::{Connection, Opening, Socket, Source, State};
 use bentpipe_types::{Ctx, Endpoint, Routes, Time};
+use smallvec::SmallVec;
 
 use crate::account::Account;
 use crate::deadlines::Deadlines;
@@ -61,7 +62,8 @@ impl Timer {
 pub(crate) struct Sockets<P: Realm> {
     pub(crate) routes: Routes,
     pub(crate) sequences: InitialSequences,
-    places: Vec<Place<P>>,
+    /// Most hosts of a large network have one connection, a step away.
+    places: SmallVec<[Place<P>; 1]>,
     free: Vec<u32>,
     by_key: P::Table,
     /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
@@ -82,7 +84,7 @@ impl<P: Realm> Sockets<P> {
         Self {
             routes: Routes::default(),
             sequences: InitialSequences::PerApplication,
-            places: Vec::new(),
+            places: SmallVec::new(),
             free: Vec::new(),
             by_key: P::Table::default(),
             last: None,

@@ -67,27 +67,26 @@ impl Flight {
     }
 
     /// Is the next to arrive one that overtakes?
+    #[inline]
     fn overtakes(&self) -> bool {
-        match (self.in_order.front(), self.overtaking.peek()) {
-            (Some(first), Some(other)) => other > first,
-            (None, other) => other.is_some(),
-            (Some(_), None) => false,
-        }
+        // Few links reorder.
+        !self.overtaking.is_empty() && self.overtaking.peek() > self.in_order.front()
     }
 
-    /// When the next arrives.
-    pub(crate) fn next(&self) -> Option<Time> {
-        let next = if self.overtakes() {
+    /// The next to arrive.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Airborne> {
+        let first = if self.overtakes() {
             self.overtaking.peek()
         } else {
             self.in_order.front()
         };
-        next.map(|next| next.what.arrival)
+        first.map(|first| &first.what)
     }
 
     /// Takes the next, if it has arrived by now.
     pub(crate) fn arrived(&mut self, now: Time) -> Option<Airborne> {
-        self.next().filter(|next| *next <= now)?;
+        self.first().filter(|first| first.arrival <= now)?;
         let next = if self.overtakes() {
             self.overtaking.pop()
         } else {

@@ -134,11 +134,17 @@ impl Managed {
     /// When something next happens here without a packet being offered.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
-        let waits = self.queue.packets() > 0 && !self.stalled;
-        let departure = waits.then_some(self.idle_from.max(self.not_before));
-        let arrival = self.flight.next();
-        let deadline = self.ends.far_end.as_ref().and_then(|f| f.next_deadline());
-        [departure, arrival, deadline].into_iter().flatten().min()
+        let mut next = self.flight.first().map(|first| first.arrival);
+        let mut consider = |at: Time| next = Some(next.map_or(at, |next| next.min(at)));
+        if self.queue.packets() > 0 && !self.stalled {
+            consider(self.idle_from.max(self.not_before));
+        }
+        if let Some(far_end) = &self.ends.far_end
+            && let Some(deadline) = far_end.next_deadline()
+        {
+            consider(deadline);
+        }
+        next
     }
 
     /// Does what is due at `now`. What goes on to the node is added to `out`.
@@ -160,6 +166,10 @@ impl Managed {
             });
         }
         self.transmit(now, packets, watch);
+        // As behind a drop-tail queue: what has crossed a long link has left the cache.
+        if let Some(first) = self.flight.first() {
+            packets.prefetch(first.packet);
+        }
     }
 
     fn arrive(

@@ -8,8 +8,15 @@ use crate::Router;
 use crate::attached::Attached;
 
 /// A node: something that links lead to.
+///
+/// A host is in its place, not behind a pointer: in a network of many users, each step from a packet to its
+/// connection waits for memory.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most nodes of a large network are hosts"
+)]
 pub(crate) enum Node {
-    Host(Box<Host<Ranges>>),
+    Host(Host<Ranges>),
     Router(Router),
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),
@@ -19,7 +26,7 @@ impl Node {
     /// The node as an agent, for what is not asked per packet.
     pub(crate) fn agent(&self) -> &dyn Agent {
         match self {
-            Self::Host(host) => host.as_ref(),
+            Self::Host(host) => host,
             Self::Router(router) => router,
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_ref(),

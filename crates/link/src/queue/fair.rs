@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use bentpipe_types::{Bytes, Packet, PacketRef};
+use bentpipe_types::{Bytes, Packet, PacketRef, PacketStore};
 use rustc_hash::FxHashMap;
 
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
@@ -169,6 +169,18 @@ impl Fair {
         }
     }
 
+    /// The packet that goes next, most probably, will be looked at soon: it has waited and left the cache, and
+    /// those beside it in memory are other flows'.
+    fn fetch_next(&self, packets: &PacketStore) {
+        // A quantum is about a packet: who has sent one in its turn has seldom a second one.
+        let next = usize::from(self.in_turn);
+        if let Some((index, _)) = self.active.get(next)
+            && let Some(packet) = self.queues[*index as usize].waiting.first()
+        {
+            packets.prefetch(packet);
+        }
+    }
+
     /// The queue whose turn it is.
     fn first_active(&mut self) -> Option<u32> {
         loop {
@@ -237,7 +249,7 @@ impl QueueDiscipline for Fair {
         Verdict::Queued
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
         // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
         let quantum = self.settings.quantum.get().max(1);
         loop {
@@ -254,6 +266,7 @@ impl QueueDiscipline for Fair {
                 if self.queues[index as usize].waiting.packets() == 0 {
                     self.deactivate(index);
                 }
+                self.fetch_next(cx.packets);
                 return packet;
             }
             self.active.pop_front();

@@ -336,7 +336,7 @@ impl NetworkBuilder {
             .enumerate()
             .map(|(index, (draft, routes))| {
                 let mut node = match draft.kind {
-                    NodeKind::Host => Node::Host(Box::default()),
+                    NodeKind::Host => Node::Host(Host::default()),
                     NodeKind::Router if !draft.mtus.is_empty() => {
                         Node::Router(Router::limited(Limits {
                             address: Address(index as u16),
