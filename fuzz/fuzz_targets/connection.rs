@@ -5,7 +5,7 @@ use std::cmp::min;
 
 use arbitrary::Arbitrary;
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, Connection, IdleRestart, PacingKind,
+    AvoidanceKind, Config, CongestionControlKind, Connection, IdleRestart, NewRenoKind, PacingKind,
     RecoveryKind, RtoRule, SlowStartKind, State,
 };
 use bentpipe_types::{
@@ -186,7 +186,7 @@ fn config(settings: &Settings) -> Config {
         tail_loss_probe: on(8),
         f_rto: on(9),
         undo: on(10),
-        newreno_impatient: on(11),
+        newreno: NewRenoKind::ALL[usize::from(!on(11))],
         slow_start: match settings.slow_start % 3 {
             0 => SlowStartKind::Standard,
             1 => SlowStartKind::HyStart { limit_segments: 8 },

@@ -37,7 +37,7 @@ fn run(path: &str, overrides: &[(&str, &str)]) -> Result<String, Box<dyn std::er
         .flows
         .first()
         .and_then(|flow| scenario.tcp_of(flow.from))
-        .map_or(1448, |tcp| tcp.mss.get());
+        .map_or(1448, |tcp| u64::from(tcp.config.mss));
     let summary = scenario.run(&RunOptions::default())?.summary;
     let flows = &summary.flows;
     let delivered: u64 = flows.iter().map(|flow| flow.bytes_delivered / mss).sum();

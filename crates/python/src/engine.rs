@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bentpipe_scenario::{
-    AcksKind, AppKind, CaptureRequest, Compression, CongestionAvoidance, CongestionControl,
-    CustomControls, FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, Recovery, RtoRule,
-    Run, RunError, RunOptions, Scenario, SlowStart,
+    AcksKind, AppKind, AvoidanceKind, CaptureRequest, Compression, CongestionControl,
+    CustomControls, FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, RecoveryKind,
+    RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
 };
 
 /// A scenario, before it is read.
@@ -184,12 +184,12 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "ack-methods": AcksKind,
         "applications": AppKind,
         "compressions": Compression,
-        "congestion-avoidances": CongestionAvoidance,
+        "congestion-avoidances": AvoidanceKind,
         "congestion-controls": CongestionControl,
         "gateways": GatewayKind,
         "idle-restarts": IdleRestart,
         "queues": QueueKind,
-        "recoveries": Recovery,
+        "recoveries": RecoveryKind,
         "rto-rules": RtoRule,
         "slow-starts": SlowStart,
     }

@@ -42,6 +42,7 @@ mod traces;
 
 pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
+pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
 pub use custom::CustomControls;
 pub use error::ScenarioError;
@@ -63,8 +64,6 @@ pub use scenario::{
     Series, TcpSettings, Way,
 };
 pub use schema::{
-    AcksKind, AfterLoss, AfterTimeout, AppKind, BandwidthFilter, Compression, CongestionAvoidance,
-    CongestionControl, CongestionControlName, FilterMode, GatewayKind, IdleRestart,
-    InitialThreshold, IpName, NewReno, QueueKind, Recovery, RtoRule, SlowStart, Spacing,
-    json_schema, results_schema,
+    AcksKind, AppKind, Compression, CongestionControl, CongestionControlName, FilterMode,
+    GatewayKind, IpName, QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod count;
+mod measured;
 mod mtu;
 mod pacing;
 mod port;
@@ -18,6 +19,7 @@ mod time;
 
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{QueueLimit, Segments, Window};
+pub(crate) use measured::Measured;
 pub use mtu::Mtu;
 pub use pacing::Pacing;
 pub use port::PortRange;

@@ -4,15 +4,11 @@ use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
-use bentpipe_tcp::BufferSizes;
-use bentpipe_types::{BitRate, Bytes, Span, Time};
+use bentpipe_tcp::Config;
+use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
-use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks, Redundancy, Window};
-use crate::schema::{
-    AppKind, BandwidthFilter, Compression, CongestionAvoidance, CongestionControlName, Ecn,
-    HyblaFile, IdleRestart, IpName, KeepAliveFile, LinkFraming, NewReno, PathMtuDiscovery, Profile,
-    Recovery, RtoFrom, RtoRule, SlowStart, WestwoodFile, words::words,
-};
+use crate::quantity::{Interval, Redundancy};
+use crate::schema::{AppKind, Compression, IpName, LinkFraming, TcpFile};
 use crate::{Acks, Gateway, Queue};
 
 /// A network, what flows through it, and what to record.
@@ -77,100 +73,20 @@ pub enum NodeKind {
     Gateway(Gateway),
 }
 
-/// How a host's TCP behaves. [`TcpFile`](crate::schema::TcpFile) says what each setting does.
-#[derive(Clone, PartialEq, Debug)]
+/// How a host's TCP behaves.
+#[derive(Clone, Debug)]
 pub struct TcpSettings {
-    /// Whose habits it has.
-    pub profile: Profile,
-    /// The window rule.
-    pub congestion_control: CongestionControlName,
-    /// How Hybla is set up.
-    pub hybla: HyblaFile,
-    /// How Westwood+ is set up.
-    pub westwood: WestwoodFile,
-    /// What Enhanced Hybla takes for the bottleneck's capacity; it has one.
-    pub channel_capacity: Option<BitRate>,
-    /// What Enhanced Hybla makes of its bandwidth samples.
-    pub bandwidth_filter: BandwidthFilter,
-    /// Whether segments are spaced out.
-    pub pacing: Pacing,
-    /// How lost segments are found and sent again.
-    pub recovery: Recovery,
-    /// Fast recovery sends in proportion to what arrives.
-    pub proportional_rate_reduction: bool,
-    /// Time tells what is lost.
-    pub rack: bool,
-    /// A probe when acknowledgments stop coming.
-    pub tail_loss_probe: bool,
-    /// New data after a timeout, to see whether it was needless.
-    pub f_rto: bool,
-    /// Take the window's reduction back where nothing was lost.
-    pub undo: bool,
-    /// What restarts NewReno's retransmission timer.
-    pub newreno: NewReno,
-    /// How slow start grows the window.
-    pub slow_start: SlowStart,
-    /// RFC 3465's L, in segments; none: no limit.
-    pub slow_start_limit: Option<u32>,
-    /// How congestion avoidance grows the window.
-    pub congestion_avoidance: CongestionAvoidance,
-    /// Grow the window only while it is what limits the sender.
-    pub window_validation: bool,
-    /// What becomes of the window after an idle time.
-    pub idle_restart: IdleRestart,
-    /// Congestion window of a new connection, in segments.
-    pub initial_window: u32,
-    /// Where slow start first ends; none: nowhere.
-    pub initial_slow_start_threshold: Option<Window>,
-    /// Payload of a full segment; at most 65,000 bytes.
-    pub mss: Bytes,
-    /// Bytes written and not yet acknowledged that a connection holds; of a buffer that grows, at most,
-    /// in full segments.
-    pub send_buffer: Bytes,
-    /// The advertised window; of a buffer that grows, at most, in full segments.
-    pub receive_buffer: Bytes,
-    /// The memory of a send buffer that grows.
-    pub send_memory: Option<BufferSizes>,
-    /// The memory of a receive buffer that grows.
-    pub receive_memory: Option<BufferSizes>,
-    /// Offer window scaling.
-    pub window_scaling: bool,
-    /// Offer timestamps.
-    pub timestamps: bool,
-    /// Offer selective acknowledgments.
-    pub sack: bool,
-    /// When segments are acknowledged.
-    pub delayed_ack: DelayedAck,
-    /// Acknowledgments that are not delayed.
-    pub quick_acks: QuickAcks,
-    /// Hold back small segments.
-    pub nagle: bool,
-    /// Send a new segment on each of the first two duplicate acknowledgments.
-    pub limited_transmit: bool,
-    /// Retransmission timeout before the first sample.
-    pub initial_rto: Span,
-    /// Its floor.
-    pub minimum_rto: Span,
-    /// Its ceiling; not below the other two.
-    pub maximum_rto: Span,
-    /// How it follows from the samples.
-    pub rto_rule: RtoRule,
-    /// What a retransmission timeout is counted from.
-    pub rto_from: RtoFrom,
-    /// Explicit congestion notification.
-    pub ecn: Ecn,
-    /// What an idle connection does; none: nothing.
-    pub keep_alive: Option<KeepAliveFile>,
-    /// How it learns how long packets may be.
-    pub path_mtu_discovery: PathMtuDiscovery,
-    /// Payload of a full segment where a search for that begins.
-    pub base_mss: Bytes,
-    /// Timeouts in a row before a connection is given up.
-    pub maximum_retransmissions: u32,
-    /// The same while it is being opened.
-    pub maximum_syn_retransmissions: u32,
-    /// Twice the maximum segment lifetime.
-    pub time_wait: Span,
+    /// Every setting, as the file says it or by default: what results say, too.
+    pub file: TcpFile,
+    /// The same as a connection takes it, but for the window rule, which the run makes.
+    pub config: Config,
+}
+
+impl PartialEq for TcpSettings {
+    /// What a connection takes follows from what the file says.
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
 }
 
 /// A link: two one-way links, one each way, or a single one.

@@ -17,24 +17,21 @@ mod named;
 mod node;
 mod probe;
 mod queue;
+mod settings;
 mod tcp;
-pub(crate) mod words;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::quantity::Length;
-use words::words;
+use bentpipe_types::words;
 
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
 pub use changes::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
     TraceFile, TraceFormat,
 };
-pub use congestion::{
-    AfterLoss, AfterTimeout, BandwidthFilter, CongestionControl, CongestionControlName, HyblaFile,
-    InitialThreshold, WestwoodAfterLoss, WestwoodFile,
-};
+pub use congestion::{CongestionControl, CongestionControlName, HyblaFile, WestwoodFile};
 pub use flow::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,
     PageName, TlsName, TransportName,
@@ -49,10 +46,7 @@ pub use named::{Name, Named};
 pub use node::HostFile;
 pub use probe::ProbesFile;
 pub use queue::{QueueFile, QueueKind};
-pub use tcp::{
-    CongestionAvoidance, Ecn, IdleRestart, KeepAliveFile, MemoryFile, NewReno, PathMtuDiscovery,
-    Profile, Recovery, RtoFrom, RtoRule, SlowStart, TcpFile,
-};
+pub use tcp::{KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile};
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.
 ///

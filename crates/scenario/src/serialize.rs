@@ -4,14 +4,13 @@ mod changes;
 
 use bentpipe_sim::Traffic;
 use bentpipe_sim::applications::{self, PageModel};
-use bentpipe_tcp::BufferSizes;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use bentpipe_types::Span;
 
-use crate::quantity::{DelayedAck, Interval, QueueLimit, RandomLength, RandomSize, Window};
+use crate::quantity::{Interval, Measured, QueueLimit, RandomLength, RandomSize};
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
@@ -146,78 +145,7 @@ fn processing(processing: Option<Processing>) -> Value {
 }
 
 fn tcp(tcp: &TcpSettings) -> Value {
-    let threshold = tcp.initial_slow_start_threshold;
-    let keep_alive = tcp.keep_alive.map(|keep_alive| {
-        json!({
-            "idle_s": keep_alive.idle.0.as_secs_f64(),
-            "interval_s": keep_alive.interval.0.as_secs_f64(),
-            "probes": keep_alive.probes,
-        })
-    });
-    let mut data = json!({
-        "congestion_control": tcp.congestion_control,
-        "hybla": {
-            "reference_rtt_s": tcp.hybla.reference_rtt.0.as_secs_f64(),
-            "initial_threshold": tcp.hybla.initial_threshold,
-            "after_loss": tcp.hybla.after_loss,
-            "after_timeout": tcp.hybla.after_timeout,
-        },
-        "channel_capacity_bps": tcp.channel_capacity.map(bentpipe_types::BitRate::bits_per_second),
-        "bandwidth_filter": tcp.bandwidth_filter,
-        "pacing": tcp.pacing,
-        "recovery": tcp.recovery,
-        "proportional_rate_reduction": tcp.proportional_rate_reduction,
-        "rack": tcp.rack,
-        "tail_loss_probe": tcp.tail_loss_probe,
-        "f_rto": tcp.f_rto,
-        "undo": tcp.undo,
-        "newreno": tcp.newreno,
-        "profile": tcp.profile,
-        "slow_start": tcp.slow_start,
-        "slow_start_limit_segments": tcp.slow_start_limit,
-        "congestion_avoidance": tcp.congestion_avoidance,
-        "window_validation": tcp.window_validation,
-        "idle_restart": tcp.idle_restart,
-        "initial_window_segments": tcp.initial_window,
-        "initial_slow_start_threshold_bytes":
-            threshold.map(|window: Window| window.bytes(tcp.mss).get()),
-        "mss_bytes": tcp.mss.get(),
-        "send_buffer_bytes": tcp.send_buffer.get(),
-        "receive_buffer_bytes": tcp.receive_buffer.get(),
-        "send_memory_bytes": memory(tcp.send_memory),
-        "receive_memory_bytes": memory(tcp.receive_memory),
-        "window_scaling": tcp.window_scaling,
-        "timestamps": tcp.timestamps,
-        "sack": tcp.sack,
-        "delayed_ack_s": match tcp.delayed_ack {
-            DelayedAck::After(span) => Some(span.as_secs_f64()),
-            DelayedAck::Off => None,
-        },
-        "quick_acks": tcp.quick_acks,
-        "nagle": tcp.nagle,
-        "limited_transmit": tcp.limited_transmit,
-        "initial_rto_s": tcp.initial_rto.as_secs_f64(),
-        "minimum_rto_s": tcp.minimum_rto.as_secs_f64(),
-        "maximum_rto_s": tcp.maximum_rto.as_secs_f64(),
-        "rto_rule": tcp.rto_rule,
-        "rto_from": tcp.rto_from,
-        "ecn": tcp.ecn,
-        "maximum_retransmissions": tcp.maximum_retransmissions,
-        "maximum_syn_retransmissions": tcp.maximum_syn_retransmissions,
-        "time_wait_s": tcp.time_wait.as_secs_f64(),
-    });
-    data["westwood"] = json!({ "after_loss": tcp.westwood.after_loss });
-    data["keep_alive"] = json!(keep_alive);
-    data["path_mtu_discovery"] = json!(tcp.path_mtu_discovery);
-    data["base_mss_bytes"] = json!(tcp.base_mss.get());
-    data
-}
-
-fn memory(sizes: Option<BufferSizes>) -> Value {
-    sizes.map_or(
-        Value::Null,
-        |sizes| json!({ "minimum": sizes.least, "initial": sizes.initial, "maximum": sizes.most }),
-    )
+    tcp.file.measured()
 }
 
 fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> Value {

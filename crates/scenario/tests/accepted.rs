@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use bentpipe_scenario::{
-    App, DelayedAck, Direction, FlowQuantity, Interval, Link, LinkQuantity, NodeKind, QueueLimit,
-    RandomErrors, Scenario, Series, Way, Window,
+    App, Direction, FlowQuantity, Interval, Link, LinkQuantity, NodeKind, QueueLimit, RandomErrors,
+    Scenario, Series, Way,
 };
 use bentpipe_tcp::BufferSizes;
 use bentpipe_types::{Bytes, Span, Time};
@@ -44,16 +44,16 @@ fn defaults() {
     // 1 Mbit/s x 20 ms is less than two packets: 100 packets instead.
     assert_eq!(wire.forward.queue.limit, QueueLimit::Packets(100));
     assert!(wire.forward.queue.limit_is_default);
-    let tcp = scenario.tcp_of(0).unwrap();
+    let tcp = &scenario.tcp_of(0).unwrap().config;
     assert_eq!(
         (tcp.mss, tcp.receive_buffer),
         // 1448 of the 2304 bytes that a segment takes of 32 MiB, as the kernel rounds it
-        (Bytes::new(1448), Bytes::new((32 << 20) * 160 / 256))
+        (1448, (32 << 20) * 160 / 256)
     );
-    assert_eq!(tcp.receive_memory, Some(BufferSizes::RECEIVE));
-    assert_eq!(tcp.send_memory, Some(BufferSizes::SEND));
+    assert_eq!(tcp.receive_sizes, Some(BufferSizes::RECEIVE));
+    assert_eq!(tcp.send_sizes, Some(BufferSizes::SEND));
     assert_eq!(tcp.initial_window, 10);
-    assert_eq!(tcp.delayed_ack, DelayedAck::After(Span::from_millis(40)));
+    assert_eq!(tcp.delayed_ack, Some(Span::from_millis(40)));
 }
 
 #[test]
@@ -80,16 +80,10 @@ fn defaults_that_follow_from_other_settings() {
         ("hosts.a.tcp.initial_slow_start_threshold", "5000 segments"),
     ];
     let scenario = load(MINIMAL, &overrides);
-    let tcp = scenario.tcp_of(0).unwrap();
-    assert_eq!(
-        (tcp.mss, tcp.receive_buffer),
-        (Bytes::new(1460), Bytes::new(65_535))
-    );
-    assert_eq!(tcp.delayed_ack, DelayedAck::Off);
-    assert_eq!(
-        tcp.initial_slow_start_threshold,
-        Some(Window::Segments(5000))
-    );
+    let tcp = &scenario.tcp_of(0).unwrap().config;
+    assert_eq!((tcp.mss, tcp.receive_buffer), (1460, 65_535));
+    assert_eq!(tcp.delayed_ack, None);
+    assert_eq!(tcp.initial_slow_start_threshold, Some(5000 * 1460));
 }
 
 #[test]

@@ -34,13 +34,16 @@ const LINUX: (&str, &str) = ("hosts.server.tcp.profile", "linux");
 fn linux_has_its_own_slow_start_and_quick_acknowledgments() {
     let rfc = server(&[]);
     let none = QuickAcks::First(0);
-    assert_eq!((rfc.slow_start, rfc.quick_acks), (SlowStart::HyStart, none));
+    assert_eq!(
+        (rfc.file.slow_start, rfc.file.quick_acks),
+        (Some(SlowStart::HyStart), Some(none))
+    );
     let linux = server(&[LINUX]);
-    let expected = (SlowStart::LinuxHyStart, QuickAcks::Auto);
-    assert_eq!((linux.slow_start, linux.quick_acks), expected);
+    let expected = (Some(SlowStart::LinuxHyStart), Some(QuickAcks::Auto));
+    assert_eq!((linux.file.slow_start, linux.file.quick_acks), expected);
     // Another window rule has another slow start.
     let reno = server(&[LINUX, ("hosts.server.tcp.congestion_control", "reno")]);
-    assert_eq!(reno.slow_start, SlowStart::ByteCounting);
+    assert_eq!(reno.file.slow_start, Some(SlowStart::ByteCounting));
 }
 
 #[test]
@@ -51,8 +54,8 @@ fn what_stands_beside_it_overrides_it() {
         ("hosts.server.tcp.quick_acks", "3000"),
     ]);
     assert_eq!(
-        (own.slow_start, own.quick_acks),
-        (SlowStart::ByteCounting, QuickAcks::First(3000))
+        (own.file.slow_start, own.file.quick_acks),
+        (Some(SlowStart::ByteCounting), Some(QuickAcks::First(3000)))
     );
 }
 

@@ -1,6 +1,12 @@
 //! What a connection can be told to do differently.
 
+mod words;
+
 use bentpipe_types::{IpVersion, Span};
+
+pub use words::{
+    AvoidanceKind, EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RtoFrom, RtoRule,
+};
 
 use crate::{CongestionControlKind, Habits, PacingKind, RecoveryKind, SlowStartKind};
 
@@ -100,9 +106,8 @@ pub struct Config {
     /// With SACK or FACK: take the window's reduction back when timestamps (RFC 3522) or D-SACK (RFC
     /// 3708) show that nothing was lost.
     pub undo: bool,
-    /// Restart the retransmission timer on the first partial acknowledgment only ("impatient", RFC
-    /// 6582 section 4), or on each ("slow but steady").
-    pub newreno_impatient: bool,
+    /// Which partial acknowledgments restart the retransmission timer (RFC 6582 section 4).
+    pub newreno: NewRenoKind,
     /// Slow start.
     pub slow_start: SlowStartKind,
     /// What counts as progress in congestion avoidance.
@@ -165,7 +170,7 @@ impl Default for Config {
             tail_loss_probe: true,
             f_rto: true,
             undo: true,
-            newreno_impatient: true,
+            newreno: NewRenoKind::Impatient,
             // Linux's CUBIC has HyStart, which HyStart++ grew out of.
             slow_start: SlowStartKind::HyStart {
                 limit_segments: HYSTART_LIMIT,
@@ -281,77 +286,4 @@ impl Default for KeepAlive {
             probes: 9,
         }
     }
-}
-
-/// How a connection learns how long packets may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PathMtuDiscovery {
-    /// Not at all: routers are not listened to. (Links may cut what is too long, or drop it.)
-    Off,
-    /// From routers (RFC 1191, RFC 8201): Linux's tcp_mtu_probing = 0.
-    #[default]
-    Icmp,
-    /// From routers; and where segments go unanswered for long, from those that are not (RFC 4821
-    /// section 7.7): tcp_mtu_probing = 1.
-    BlackHole,
-    /// From routers, and always from segments that are answered (RFC 4821): tcp_mtu_probing = 2.
-    Probe,
-}
-
-/// Explicit congestion notification (RFC 3168): Linux's tcp_ecn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EcnMode {
-    /// Never.
-    Off,
-    /// Where the peer asks for it.
-    #[default]
-    Accept,
-    /// Our SYNs ask for it, too.
-    Request,
-}
-
-/// What a retransmission timeout is counted from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RtoFrom {
-    /// The last acknowledgment of new data: RFC 6298 section 5.3.
-    #[default]
-    Acknowledgment,
-    /// When the oldest segment outstanding left, as if each segment had a timer of its own: RFC 793
-    /// section 3.7. (RFC 7765 does it where few segments are outstanding.)
-    OldestSegment,
-}
-
-/// How the retransmission timeout follows from round-trip samples.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RtoRule {
-    /// RFC 6298: one sample per round trip, and max(`minimum_rto`, SRTT + 4 RTTVAR).
-    Rfc6298,
-    /// Linux: a sample per acknowledgment, and SRTT + max(`minimum_rto`, the largest deviation of
-    /// the last round trips).
-    #[default]
-    Linux,
-}
-
-/// What counts as progress in congestion avoidance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum AvoidanceKind {
-    /// Each acknowledgment counts for one segment (RFC 5681 equation 3): with delayed
-    /// acknowledgments, one segment every two round trips.
-    PerAcknowledgment,
-    /// Acknowledged bytes count (RFC 3465 section 2.1, and Linux): one segment every round trip.
-    #[default]
-    ByteCounting,
-}
-
-/// What becomes of the congestion window when nothing was sent for longer than a retransmission
-/// timeout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum IdleRestart {
-    /// Nothing.
-    Off,
-    /// It falls to the restart window, min(initial window, window) (RFC 5681 section 4.1).
-    RestartWindow,
-    /// It is halved for every timeout that passed, down to the restart window (RFC 2861, Linux).
-    #[default]
-    Decay,
 }

@@ -36,7 +36,7 @@ mod testing;
 
 pub use config::{
     AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive,
-    PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
+    NewRenoKind, PathMtuDiscovery, QuickAcks, RtoFrom, RtoRule,
 };
 pub use congestion::CongestionControlKind;
 pub use connection::{

@@ -9,6 +9,7 @@
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
+//! * [`words!`]: settings that are one word of a list.
 //! * [`Trace`]: time series for the probes that a scenario names.
 
 mod agent;
@@ -28,6 +29,7 @@ mod seq;
 mod store;
 mod time;
 mod trace;
+pub mod words;
 
 pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,

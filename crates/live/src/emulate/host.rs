@@ -3,7 +3,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_scenario::{DelayedAck, IpName, Recovery, Scenario, TcpSettings};
+use bentpipe_scenario::{IpName, Scenario};
+use bentpipe_tcp::{Config, EcnMode, RecoveryKind};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
@@ -49,7 +50,7 @@ impl Host {
         node: usize,
         name: &str,
         address: IpAddr,
-        tcp: &TcpSettings,
+        tcp: &Config,
     ) -> io::Result<(Self, Tun)> {
         let space = Namespace::new()?;
         // An interface that is taken down and up again has its addresses still, as with IPv4.
@@ -111,53 +112,53 @@ impl Host {
 }
 
 /// The longest packet of a host's device, in bytes: its segments are as long as the scenario says.
-fn mtu(is_v6: bool, tcp: &TcpSettings) -> u64 {
+fn mtu(is_v6: bool, tcp: &Config) -> u64 {
     let headers = if is_v6 { HEADERS_V6 } else { HEADERS_V4 };
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
-    tcp.mss.get() + headers + options
+    u64::from(tcp.mss) + headers + options
 }
 
 /// A line that says why the kernel can have no such host, naming the key.
 pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
-    let tcp = scenario.tcp_of(host)?;
+    let tcp = &scenario.tcp_of(host)?.config;
     let mtu = mtu(true, tcp);
     (scenario.ip == IpName::V6 && mtu < LEAST_V6).then(|| {
         let name = &scenario.nodes[host].name;
-        let least = tcp.mss.get() + LEAST_V6 - mtu;
+        let least = u64::from(tcp.mss) + LEAST_V6 - mtu;
         format!(
             "hosts.{name}.tcp.mss: expected at least {least} B, which with its headers is the least that IPv6 has on Linux, got {} B",
-            tcp.mss.get()
+            tcp.mss
         )
     })
 }
 
 /// The kernel's parameters that make its TCP the scenario's.
-fn parameters(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
+fn parameters(tcp: &Config) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
     // the window is half, to begin with; of what is sent, an eighth is lost to it.
-    let receive = match tcp.receive_memory {
+    let receive = match tcp.receive_sizes {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
-        None => format!("4096 {0} {0}", 2 * tcp.receive_buffer.get()),
+        None => format!("4096 {0} {0}", 2 * tcp.receive_buffer),
     };
-    let send = match tcp.send_memory {
+    let send = match tcp.send_sizes {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
         None => {
-            let send = tcp.send_buffer.get() + tcp.send_buffer.get() / 8;
+            let send = tcp.send_buffer + tcp.send_buffer / 8;
             format!("4096 {send} {send}")
         }
     };
-    let ecn = match serde_json::to_value(tcp.ecn) {
-        Ok(Value::String(word)) if word == "request" => "1",
-        Ok(Value::String(word)) if word == "off" => "0",
-        _ => "2",
+    let ecn = match tcp.ecn {
+        EcnMode::Off => "0",
+        EcnMode::Request => "1",
+        EcnMode::Accept => "2",
     };
     vec![
         ("net.ipv4.tcp_rmem", receive),
         ("net.ipv4.tcp_wmem", send),
         (
             "net.ipv4.tcp_moderate_rcvbuf",
-            flag(tcp.receive_memory.is_some()),
+            flag(tcp.receive_sizes.is_some()),
         ),
         ("net.ipv4.tcp_no_metrics_save", flag(true)),
         ("net.ipv4.tcp_sack", flag(tcp.sack)),
@@ -184,17 +185,17 @@ fn parameters(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn metrics(tcp: &TcpSettings) -> Vec<RouteMetric> {
-    let window = u32::try_from(tcp.receive_buffer.get()).unwrap_or(u32::MAX);
+fn metrics(tcp: &Config) -> Vec<RouteMetric> {
+    let window = u32::try_from(tcp.receive_buffer).unwrap_or(u32::MAX);
     let mut metrics = vec![
         RouteMetric::InitCwnd(tcp.initial_window),
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
-    if tcp.receive_memory.is_none() {
+    if tcp.receive_sizes.is_none() {
         // What a window may be at most; else a kernel that finds its packets well packed offers more.
         metrics.push(RouteMetric::Window(window));
     }
-    if tcp.delayed_ack == DelayedAck::Off {
+    if tcp.delayed_ack.is_none() {
         metrics.push(RouteMetric::QuickAck(1));
     }
     metrics
@@ -227,7 +228,7 @@ const POSSIBLE: [&str; 18] = [
 ///
 /// What is at Linux's default needs none: the kernel does it of itself.
 pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
-    let Some(tcp) = scenario.tcp_of(host) else {
+    let Some(tcp) = scenario.tcp_of(host).map(|tcp| &tcp.config) else {
         return Vec::new();
     };
     let resolved = serde_json::to_value(scenario).unwrap_or_default();
@@ -240,13 +241,12 @@ pub(crate) fn impossible(scenario: &Scenario, host: usize) -> Vec<String> {
     for (key, value) in ours {
         let possible = match key.as_str() {
             "recovery" => {
-                tcp.sack && tcp.recovery == Recovery::Sack
-                    || !tcp.sack && tcp.recovery == Recovery::NewReno
+                tcp.sack && tcp.recovery == RecoveryKind::Sack
+                    || !tcp.sack && tcp.recovery == RecoveryKind::NewReno
             }
-            "delayed_ack_s" => {
-                tcp.delayed_ack == DelayedAck::Off
-                    || tcp.delayed_ack == DelayedAck::After(Span::from_millis(40))
-            }
+            "delayed_ack_s" => tcp
+                .delayed_ack
+                .is_none_or(|delay| delay == Span::from_millis(40)),
             "quick_acks" => value == "auto",
             key => POSSIBLE.contains(&key),
         };

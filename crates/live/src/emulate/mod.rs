@@ -205,7 +205,7 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
             EmulateError::Failed(format!("{} is no host", scenario.nodes[index].name))
         })?;
         let name = &scenario.nodes[index].name;
-        let (host, tun) = Host::new(index, name, address, tcp)
+        let (host, tun) = Host::new(index, name, address, &tcp.config)
             .map_err(|error| EmulateError::Failed(format!("host {name}: {error}")))?;
         engine.attach(nodes[index], Box::new(tun), &[Prefix::of(address)]);
         hosts.push(host);
@@ -358,7 +358,7 @@ fn available() -> String {
 
 fn control_of(scenario: &Scenario, host: usize) -> String {
     let tcp: Option<&TcpSettings> = scenario.tcp_of(host);
-    let name = tcp.map_or_else(String::new, |tcp| tcp.congestion_control.to_string());
+    let name = tcp.map_or_else(String::new, |tcp| tcp.file.congestion_control.to_string());
     // Which of the two the kernel's is.
     if name == "bbr1" {
         "bbr".to_owned()

@@ -59,6 +59,15 @@ pub enum QuickAcks {
 /// More than a connection of a simulation ever sends.
 const MOST: u64 = 1_000_000_000;
 
+impl From<QuickAcks> for bentpipe_tcp::QuickAcks {
+    fn from(acks: QuickAcks) -> Self {
+        match acks {
+            QuickAcks::Auto => Self::Linux,
+            QuickAcks::First(count) => Self::First(count),
+        }
+    }
+}
+
 impl fmt::Display for QuickAcks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

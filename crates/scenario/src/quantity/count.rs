@@ -154,3 +154,15 @@ string_quantity!(
     pattern: concat!("^", number!(), " *(segments?|B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
     examples: ["10 segments", "64 KiB"]
 );
+
+impl From<u32> for Segments {
+    fn from(value: u32) -> Self {
+        Self(value)
+    }
+}
+
+impl From<Segments> for u32 {
+    fn from(value: Segments) -> Self {
+        value.0
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bentpipe_tcp::PacingKind;
 use bentpipe_types::BitRate;
 
 use super::{QuantityError, Rate, number, string_quantity};
@@ -56,3 +57,25 @@ string_quantity!(
     pattern: concat!("^(auto|off|on|", number!(), " *(bit/s|kbit/s|Mbit/s|Gbit/s))$"),
     examples: ["auto", "off", "on", "10 Mbit/s"]
 );
+
+impl From<PacingKind> for Pacing {
+    fn from(kind: PacingKind) -> Self {
+        match kind {
+            PacingKind::AsRule => Self::Auto,
+            PacingKind::Off => Self::Off,
+            PacingKind::On => Self::On,
+            PacingKind::AtMost(rate) => Self::AtMost(rate),
+        }
+    }
+}
+
+impl From<Pacing> for PacingKind {
+    fn from(pacing: Pacing) -> Self {
+        match pacing {
+            Pacing::Auto => Self::AsRule,
+            Pacing::Off => Self::Off,
+            Pacing::On => Self::On,
+            Pacing::AtMost(rate) => Self::AtMost(rate),
+        }
+    }
+}

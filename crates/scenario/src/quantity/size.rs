@@ -61,3 +61,16 @@ string_quantity!(
     pattern: concat!("^", number!(), " *(B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
     examples: ["64 KiB", "50 MB", "1448 B"]
 );
+
+impl From<u16> for Size {
+    fn from(bytes: u16) -> Self {
+        Self(Bytes::new(bytes.into()))
+    }
+}
+
+impl From<Size> for u16 {
+    /// What a packet can hold, at the most.
+    fn from(size: Size) -> Self {
+        Self::try_from(size.0.get()).unwrap_or(Self::MAX)
+    }
+}

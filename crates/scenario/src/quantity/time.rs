@@ -173,3 +173,30 @@ string_quantity!(
     pattern: concat!("^(every-change|", number!(), " *(ns|us|ms|s|min|h))$"),
     examples: ["100 ms", "every-change"]
 );
+
+impl From<Span> for Length {
+    fn from(value: Span) -> Self {
+        Self(value)
+    }
+}
+
+impl From<Length> for Span {
+    fn from(value: Length) -> Self {
+        value.0
+    }
+}
+
+impl From<Option<Span>> for DelayedAck {
+    fn from(value: Option<Span>) -> Self {
+        value.map_or(Self::Off, Self::After)
+    }
+}
+
+impl From<DelayedAck> for Option<Span> {
+    fn from(value: DelayedAck) -> Self {
+        match value {
+            DelayedAck::After(span) => Some(span),
+            DelayedAck::Off => None,
+        }
+    }
+}

@@ -1,14 +1,16 @@
 //! The TCP of a host, or of a gateway.
 
-use bentpipe_tcp::BufferSizes;
-use bentpipe_types::{Bytes, Span};
+use bentpipe_tcp::{
+    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, RecoveryKind, SlowStartKind,
+};
+use bentpipe_types::{Bytes, IpVersion, Span};
 
 use super::fault;
 use crate::document::Fault;
-use crate::quantity::{Buffer, QuickAcks, Size};
+use crate::quantity::{Buffer, Length, Pacing, QuickAcks, Size, Window};
 use crate::schema::hints;
 use crate::schema::{
-    CongestionControl, CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile, Recovery,
+    CongestionControl, CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile,
     SlowStart, TcpFile,
 };
 use crate::{CustomControls, TcpSettings};
@@ -53,6 +55,13 @@ pub(super) const OF_A_HOST: Defaults = Defaults {
     ip: IpName::V4,
 };
 
+/// Which key is wrong, below the table, and what is wrong with it.
+struct Refusal(Vec<&'static str>, String);
+
+fn refuse<T>(key: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(vec![key], message.into()))
+}
+
 /// `table` is where the file has it: `hosts`, a name, `tcp`.
 pub(super) fn resolve(
     table: [&str; 3],
@@ -60,54 +69,104 @@ pub(super) fn resolve(
     defaults: Defaults,
     custom: &CustomControls,
 ) -> Result<TcpSettings, Fault> {
-    let [section, name, own] = table;
-    let refuse = |key: &str, message: String| Err(fault(&[section, name, own, key], message));
-    let send_buffer = file.send_buffer.unwrap_or(defaults.send_buffer);
-    let receive_buffer = match file.receive_buffer.unwrap_or(defaults.receive_buffer) {
+    settle(file, defaults, table[0] == "hosts", custom).map_err(|Refusal(own, message)| {
+        let keys: Vec<&str> = table.into_iter().chain(own).collect();
+        fault(&keys, message)
+    })
+}
+
+/// `grows`: the buffers of this end may.
+fn settle(
+    file: &TcpFile,
+    defaults: Defaults,
+    grows: bool,
+    custom: &CustomControls,
+) -> Result<TcpSettings, Refusal> {
+    is_known(&file.congestion_control, custom)?;
+    let mut tcp = TcpSettings {
+        file: file.clone(),
+        config: Config::default(),
+    };
+    file.store(&mut tcp.config);
+    segment(&mut tcp, defaults.ip)?;
+    buffers(&mut tcp, defaults, grows)?;
+    timeouts(file)?;
+    window_rule(file)?;
+    profile(&mut tcp);
+    slow_start(&mut tcp)?;
+    patience(file)?;
+    is_a_segment("base_mss", file.base_mss)?;
+    tcp.config.keep_alive = file.keep_alive.as_ref().map(keep_alive).transpose()?;
+    recovery(&mut tcp)?;
+    let nagle = file.nagle.unwrap_or(defaults.nagle);
+    tcp.file.nagle = Some(nagle);
+    tcp.config.nagle = nagle;
+    Ok(tcp)
+}
+
+fn is_known(name: &CongestionControlName, custom: &CustomControls) -> Result<(), Refusal> {
+    match name {
+        CongestionControlName::Custom(name) if !custom.has(name) => {
+            let known = CongestionControl::ALL.iter().map(|built| built.name());
+            let known: Vec<_> = known.chain(custom.names()).collect();
+            refuse("congestion_control", hints::unknown_word(name, &known))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_a_segment(key: &'static str, size: Size) -> Result<(), Refusal> {
+    if (MSS.0..=MSS.1).contains(&size.0.get()) {
+        return Ok(());
+    }
+    let message = format!(r#"expected "{} B" to "{} B", got "{size}""#, MSS.0, MSS.1);
+    refuse(key, message)
+}
+
+/// How long segments are, and what is counted in them.
+fn segment(tcp: &mut TcpSettings, ip: IpName) -> Result<(), Refusal> {
+    let (version, longer) = match ip {
+        IpName::V4 => (IpVersion::V4, 0),
+        IpName::V6 => (IpVersion::V6, LONGER_V6),
+    };
+    let file = &mut tcp.file;
+    let options = if file.timestamps { TIMESTAMPS } else { 0 };
+    let mss = Size(Bytes::new(ETHERNET_MSS - options - longer));
+    let mss = *file.mss.get_or_insert(mss);
+    is_a_segment("mss", mss)?;
+    let threshold = file.initial_slow_start_threshold;
+    let threshold = threshold.map(|window| window.bytes(mss.0));
+    file.initial_slow_start_threshold = threshold.map(Window::Bytes);
+    tcp.config.initial_slow_start_threshold = threshold.map(Bytes::get);
+    tcp.config.mss = mss.into();
+    tcp.config.ip_version = version;
+    Ok(())
+}
+
+fn buffers(tcp: &mut TcpSettings, defaults: Defaults, grow: bool) -> Result<(), Refusal> {
+    let file = &mut tcp.file;
+    let send = file.send_buffer.unwrap_or(defaults.send_buffer);
+    let receive = match file.receive_buffer.unwrap_or(defaults.receive_buffer) {
         // What is left to us does not ask for more than a window can be.
         Buffer::Of(size) if file.receive_buffer.is_none() && !file.window_scaling => {
             Buffer::Of(Size(size.0.min(Bytes::new(UNSCALED))))
         }
         buffer => buffer,
     };
-
-    if let CongestionControlName::Custom(name) = &file.congestion_control
-        && !custom.has(name)
-    {
-        let known = CongestionControl::ALL.iter().map(|built| built.name());
-        let known: Vec<_> = known.chain(custom.names()).collect();
-        return refuse("congestion_control", hints::unknown_word(name, &known));
-    }
-    let longer = match defaults.ip {
-        IpName::V4 => 0,
-        IpName::V6 => LONGER_V6,
-    };
-    let options = if file.timestamps { TIMESTAMPS } else { 0 };
-    let default_mss = ETHERNET_MSS - options - longer;
-    let mss = file.mss.unwrap_or(Size(Bytes::new(default_mss)));
-    if !(MSS.0..=MSS.1).contains(&mss.0.get()) {
-        let message = format!(r#"expected "{} B" to "{} B", got "{mss}""#, MSS.0, MSS.1);
-        return refuse("mss", message);
-    }
-
-    let widest = if file.window_scaling {
-        SCALED
+    let (widest, without) = if file.window_scaling {
+        (SCALED, "")
     } else {
-        UNSCALED
+        (UNSCALED, " without window_scaling")
     };
-    let without = if file.window_scaling {
-        ""
-    } else {
-        " without window_scaling"
-    };
+    let mss = u32::from(tcp.config.mss);
     for (key, buffer, most, clause) in [
-        ("send_buffer", send_buffer, MAX_SEND_BUFFER, ""),
-        ("receive_buffer", receive_buffer, widest, without),
+        ("send_buffer", send, MAX_SEND_BUFFER, ""),
+        ("receive_buffer", receive, widest, without),
     ] {
         let Buffer::Of(size) = buffer else {
-            if section != "hosts" {
+            if !grow {
                 let message = r#"expected a size such as "1 MiB": a gateway's do not grow"#;
-                return refuse(key, message.to_owned());
+                return refuse(key, message);
             }
             continue;
         };
@@ -116,182 +175,151 @@ pub(super) fn resolve(
             let message = format!(r#"expected at most "{most}"{clause}, got "{size}""#);
             return refuse(key, message);
         }
-        if size.0 < mss.0 {
-            let message = format!(r#"expected at least one segment ("{mss}"), got "{size}""#);
+        if size.0.get() < u64::from(mss) {
+            let segment = Size(Bytes::new(mss.into()));
+            let message = format!(r#"expected at least one segment ("{segment}"), got "{size}""#);
             return refuse(key, message);
         }
     }
-    let memory = |key, memory: &MemoryFile, buffer, default| {
-        memory_of(memory, buffer, default)
-            .map_err(|(part, message)| fault(&[section, name, own, key, part], message))
-    };
-    let send = ("send_memory", &file.send_memory);
-    let receive = ("receive_memory", &file.receive_memory);
-    let send_memory = memory(send.0, send.1, send_buffer, BufferSizes::SEND)?;
-    let receive_memory = memory(receive.0, receive.1, receive_buffer, BufferSizes::RECEIVE)?;
-    let packet = mss.0.get() as u32 + HEADERS;
-    let send_buffer = match send_buffer {
+    let (of_send, of_receive) = (file.send_memory, file.receive_memory);
+    let send_sizes = memory("send_memory", &of_send, send, BufferSizes::SEND)?;
+    let receive_sizes = memory("receive_memory", &of_receive, receive, BufferSizes::RECEIVE)?;
+    let most = |buffer, grown: u64| match buffer {
         Buffer::Of(size) => size.0.get(),
-        Buffer::Auto => send_memory.map_or(0, |sizes| sizes.sendable(mss.0.get() as u32)),
+        Buffer::Auto => grown,
     };
-    let receive_buffer = match receive_buffer {
-        Buffer::Of(size) => size.0.get(),
-        Buffer::Auto => receive_memory
-            .map_or(0, |sizes| sizes.receivable(mss.0.get() as u32, packet))
-            .min(widest),
-    };
+    let grown = send_sizes.map_or(0, |sizes| sizes.sendable(mss));
+    tcp.config.send_buffer = most(send, grown);
+    let grown = receive_sizes.map_or(0, |sizes| sizes.receivable(mss, mss + HEADERS));
+    tcp.config.receive_buffer = most(receive, grown.min(widest));
+    tcp.config.send_sizes = send_sizes;
+    tcp.config.receive_sizes = receive_sizes;
+    let of = |bytes: u64| Some(Buffer::Of(Size(Bytes::new(bytes))));
+    file.send_buffer = of(tcp.config.send_buffer);
+    file.receive_buffer = of(tcp.config.receive_buffer);
+    file.send_memory = send_sizes.map(MemoryFile::from).unwrap_or_default();
+    file.receive_memory = receive_sizes.map(MemoryFile::from).unwrap_or_default();
+    Ok(())
+}
 
-    for (key, rto) in [
+fn timeouts(file: &TcpFile) -> Result<(), Refusal> {
+    let (minimum, initial) = (
         ("minimum_rto", file.minimum_rto),
         ("initial_rto", file.initial_rto),
-        ("maximum_rto", file.maximum_rto),
-    ] {
-        if rto.0 < SHORTEST_RTO {
-            return refuse(key, format!(r#"expected at least "1 ms", got "{rto}""#));
-        }
+    );
+    for (key, rto) in [minimum, initial, ("maximum_rto", file.maximum_rto)] {
+        is_long_enough(key, rto)?;
     }
     let ceiling = file.maximum_rto;
-    for (key, rto) in [
-        ("minimum_rto", file.minimum_rto),
-        ("initial_rto", file.initial_rto),
-    ] {
+    for (key, rto) in [minimum, initial] {
         if rto.0 > ceiling.0 {
             let message = format!(r#"expected at most maximum_rto ("{ceiling}"), got "{rto}""#);
             return refuse(key, message);
         }
     }
-
-    let reference_rtt = file.hybla.reference_rtt;
-    if !(REFERENCE_RTT.0..=REFERENCE_RTT.1).contains(&reference_rtt.0) {
-        let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
-        let keys = [section, name, own, "hybla", "reference_rtt"];
-        return Err(fault(&keys, message));
-    }
-    if file.congestion_control == CongestionControlName::BuiltIn(CongestionControl::EnhancedHybla)
-        && file.channel_capacity.is_none()
-    {
-        let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
-        return refuse("channel_capacity", message.to_owned());
-    }
-    let slow_start = file.slow_start.unwrap_or({
-        let cubic = CongestionControlName::BuiltIn(CongestionControl::Cubic);
-        match file.profile {
-            _ if file.congestion_control != cubic => SlowStart::ByteCounting,
-            Profile::Rfc => SlowStart::HyStart,
-            Profile::Linux => SlowStart::LinuxHyStart,
-        }
-    });
-    let limitless = matches!(slow_start, SlowStart::Standard | SlowStart::LinuxHyStart);
-    if file.slow_start_limit.is_some() && limitless {
-        let message = format!(r#"has no effect: slow_start is "{slow_start}""#);
-        return refuse("slow_start_limit", message);
-    }
-    let quick_acks = file.quick_acks.unwrap_or(match file.profile {
-        Profile::Rfc => QuickAcks::First(0),
-        Profile::Linux => QuickAcks::Auto,
-    });
-    for (key, count, most) in [
-        (
-            "maximum_retransmissions",
-            file.maximum_retransmissions,
-            MOST_TIMES,
-        ),
-        (
-            "maximum_syn_retransmissions",
-            file.maximum_syn_retransmissions,
-            MOST_TIMES,
-        ),
-    ] {
-        if count > most {
-            return refuse(key, format!("expected at most {most}, got {count}"));
-        }
-    }
-
-    let base_mss = file.base_mss;
-    if !(MSS.0..=MSS.1).contains(&base_mss.0.get()) {
-        let message = format!(
-            r#"expected "{} B" to "{} B", got "{base_mss}""#,
-            MSS.0, MSS.1
-        );
-        return refuse("base_mss", message);
-    }
-    if let Some(keep_alive) = &file.keep_alive {
-        keep_alive_is_sane(keep_alive)
-            .map_err(|(key, message)| fault(&[section, name, own, "keep_alive", key], message))?;
-    }
-
-    let repair =
-        recovery(file).map_err(|(key, message)| fault(&[section, name, own, key], message))?;
-
-    Ok(TcpSettings {
-        congestion_control: file.congestion_control.clone(),
-        hybla: file.hybla,
-        westwood: file.westwood,
-        channel_capacity: file.channel_capacity.map(|rate| rate.0),
-        bandwidth_filter: file.bandwidth_filter,
-        pacing: file.pacing,
-        recovery: repair.recovery,
-        proportional_rate_reduction: repair.proportional_rate_reduction,
-        rack: repair.rack,
-        tail_loss_probe: repair.tail_loss_probe,
-        f_rto: repair.f_rto,
-        undo: repair.undo,
-        newreno: file.newreno,
-        profile: file.profile,
-        slow_start,
-        slow_start_limit: file.slow_start_limit.map(|limit| limit.0),
-        congestion_avoidance: file.congestion_avoidance,
-        window_validation: file.window_validation,
-        idle_restart: file.idle_restart,
-        initial_window: file.initial_window.0,
-        initial_slow_start_threshold: file.initial_slow_start_threshold,
-        mss: mss.0,
-        send_buffer: Bytes::new(send_buffer),
-        receive_buffer: Bytes::new(receive_buffer),
-        send_memory,
-        receive_memory,
-        window_scaling: file.window_scaling,
-        timestamps: file.timestamps,
-        sack: file.sack,
-        delayed_ack: file.delayed_ack,
-        quick_acks,
-        nagle: file.nagle.unwrap_or(defaults.nagle),
-        limited_transmit: file.limited_transmit,
-        initial_rto: file.initial_rto.0,
-        minimum_rto: file.minimum_rto.0,
-        maximum_rto: file.maximum_rto.0,
-        rto_rule: file.rto_rule,
-        rto_from: file.rto_from,
-        ecn: file.ecn,
-        keep_alive: file.keep_alive,
-        path_mtu_discovery: file.path_mtu_discovery,
-        base_mss: base_mss.0,
-        maximum_retransmissions: file.maximum_retransmissions,
-        maximum_syn_retransmissions: file.maximum_syn_retransmissions,
-        time_wait: file.time_wait.0,
-    })
+    Ok(())
 }
 
-/// On failure: the key, and what is wrong with it.
-fn keep_alive_is_sane(file: &KeepAliveFile) -> Result<(), (&'static str, String)> {
-    for (key, length) in [("idle", file.idle), ("interval", file.interval)] {
-        if length.0 < SHORTEST_RTO {
-            return Err((key, format!(r#"expected at least "1 ms", got "{length}""#)));
-        }
-    }
-    if !(1..=MOST_TIMES).contains(&file.probes) {
-        let message = format!("expected 1 to {MOST_TIMES}, got {}", file.probes);
-        return Err(("probes", message));
+fn is_long_enough(key: &'static str, length: Length) -> Result<(), Refusal> {
+    if length.0 < SHORTEST_RTO {
+        return refuse(key, format!(r#"expected at least "1 ms", got "{length}""#));
     }
     Ok(())
 }
 
-/// The memory of a buffer that grows. On failure: which of its keys, and what is wrong with it.
-fn memory_of(
+/// What window rules are set up with. The rule itself, the run makes.
+fn window_rule(file: &TcpFile) -> Result<(), Refusal> {
+    let reference_rtt = file.hybla.reference_rtt;
+    if !(REFERENCE_RTT.0..=REFERENCE_RTT.1).contains(&reference_rtt.0) {
+        let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
+        return Err(Refusal(vec!["hybla", "reference_rtt"], message));
+    }
+    let enhanced = CongestionControlName::BuiltIn(CongestionControl::EnhancedHybla);
+    if file.congestion_control == enhanced && file.channel_capacity.is_none() {
+        let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
+        return refuse("channel_capacity", message);
+    }
+    Ok(())
+}
+
+/// What a profile stands for beyond the defaults of keys.
+fn profile(tcp: &mut TcpSettings) {
+    let (habits, quick_acks) = match tcp.file.profile {
+        Profile::Rfc => (Habits::RFC, QuickAcks::First(0)),
+        Profile::Linux => (Habits::LINUX, QuickAcks::Auto),
+    };
+    tcp.config.habits = habits;
+    tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
+}
+
+fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
+    let file = &mut tcp.file;
+    let cubic = CongestionControlName::BuiltIn(CongestionControl::Cubic);
+    let usual = match file.profile {
+        _ if file.congestion_control != cubic => SlowStart::ByteCounting,
+        Profile::Rfc => SlowStart::HyStart,
+        Profile::Linux => SlowStart::LinuxHyStart,
+    };
+    let slow_start = *file.slow_start.get_or_insert(usual);
+    let limit = file.slow_start_limit.map(|limit| limit.0);
+    tcp.config.slow_start = match slow_start {
+        SlowStart::Standard | SlowStart::LinuxHyStart if limit.is_some() => {
+            let message = format!(r#"has no effect: slow_start is "{slow_start}""#);
+            return refuse("slow_start_limit", message);
+        }
+        SlowStart::Standard => SlowStartKind::Standard,
+        SlowStart::LinuxHyStart => SlowStartKind::LinuxHyStart,
+        SlowStart::ByteCounting => SlowStartKind::AppropriateByteCounting {
+            limit_segments: limit.unwrap_or(u32::MAX),
+        },
+        SlowStart::HyStart => SlowStartKind::HyStart {
+            // RFC 9406 section 4.3: no limit with pacing
+            limit_segments: limit.unwrap_or(match file.pacing {
+                Pacing::Auto | Pacing::Off => HYSTART_LIMIT,
+                Pacing::On | Pacing::AtMost(_) => u32::MAX,
+            }),
+        },
+    };
+    Ok(())
+}
+
+/// How often it tries again.
+fn patience(file: &TcpFile) -> Result<(), Refusal> {
+    for (key, count) in [
+        ("maximum_retransmissions", file.maximum_retransmissions),
+        (
+            "maximum_syn_retransmissions",
+            file.maximum_syn_retransmissions,
+        ),
+    ] {
+        if count > MOST_TIMES {
+            return refuse(key, format!("expected at most {MOST_TIMES}, got {count}"));
+        }
+    }
+    Ok(())
+}
+
+fn keep_alive(file: &KeepAliveFile) -> Result<KeepAlive, Refusal> {
+    let below = |Refusal(keys, message)| Refusal([vec!["keep_alive"], keys].concat(), message);
+    is_long_enough("idle", file.idle).map_err(below)?;
+    is_long_enough("interval", file.interval).map_err(below)?;
+    if !(1..=MOST_TIMES).contains(&file.probes) {
+        let message = format!("expected 1 to {MOST_TIMES}, got {}", file.probes);
+        return Err(Refusal(vec!["keep_alive", "probes"], message));
+    }
+    let mut keep_alive = KeepAlive::default();
+    file.store(&mut keep_alive);
+    Ok(keep_alive)
+}
+
+/// The memory of a buffer that grows.
+fn memory(
+    table: &'static str,
     file: &MemoryFile,
     buffer: Buffer,
     default: BufferSizes,
-) -> Result<Option<BufferSizes>, (&'static str, String)> {
+) -> Result<Option<BufferSizes>, Refusal> {
+    let refuse = |key, message| Err(Refusal(vec![table, key], message));
     let set = [
         ("minimum", file.minimum, default.least),
         ("initial", file.initial, default.initial),
@@ -299,7 +327,7 @@ fn memory_of(
     ];
     if let Buffer::Of(size) = buffer {
         return match set.iter().find(|(_, value, _)| value.is_some()) {
-            Some((key, ..)) => Err((key, format!(r#"has no effect: the buffer is "{size}""#))),
+            Some((key, ..)) => refuse(key, format!(r#"has no effect: the buffer is "{size}""#)),
             None => Ok(None),
         };
     }
@@ -308,13 +336,13 @@ fn memory_of(
         let Some(size) = value else { continue };
         let (bytes, at_least) = (size.0.get(), Size(Bytes::new(least)));
         if bytes > MAX_MEMORY {
-            return Err((key, format!(r#"expected at most "1 GiB", got "{size}""#)));
+            return refuse(key, format!(r#"expected at most "1 GiB", got "{size}""#));
         }
         if bytes < least {
-            return Err((
+            return refuse(
                 key,
                 format!(r#"expected at least "{at_least}", got "{size}""#),
-            ));
+            );
         }
         least = bytes;
     }
@@ -333,52 +361,39 @@ fn memory_of(
 }
 
 /// Loss recovery and what goes with it.
-struct Repair {
-    recovery: Recovery,
-    proportional_rate_reduction: bool,
-    rack: bool,
-    tail_loss_probe: bool,
-    f_rto: bool,
-    undo: bool,
-}
-
-/// On failure: the key, and what is wrong with it.
-fn recovery(file: &TcpFile) -> Result<Repair, (&'static str, String)> {
-    let recovery = file.recovery.unwrap_or(if file.sack {
-        Recovery::Sack
+fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
+    let (file, config) = (&mut tcp.file, &mut tcp.config);
+    let recovery = *file.recovery.get_or_insert(if file.sack {
+        RecoveryKind::Sack
     } else {
-        Recovery::NewReno
+        RecoveryKind::NewReno
     });
-    let sack = recovery == Recovery::Sack;
-    let selective = sack || recovery == Recovery::Fack;
+    let sack = recovery == RecoveryKind::Sack;
+    let selective = sack || recovery == RecoveryKind::Fack;
     if selective && !file.sack {
         let message = "needs selective acknowledgments, and sack is false";
-        return Err(("recovery", message.to_owned()));
+        return refuse("recovery", message);
     }
-    let wanted = |key, set: Option<bool>, possible: bool, reason: &str| match set {
-        Some(true) if !possible => Err((key, format!("has no effect: {reason}"))),
-        _ => Ok(set.unwrap_or(possible)),
+    config.recovery = recovery;
+    // On where it is possible, unless the file says otherwise.
+    let wanted = |key, set: &mut Option<bool>, possible: bool, reason: &str| match *set {
+        Some(true) if !possible => refuse(key, format!("has no effect: {reason}")),
+        _ => Ok(*set.get_or_insert(possible)),
     };
     let not_sack = r#"recovery is not "sack""#;
     let not_selective = r#"recovery is neither "sack" nor "fack""#;
-    let rack = wanted("rack", file.rack, sack, not_sack)?;
-    let proportional = file.proportional_rate_reduction;
-    Ok(Repair {
-        recovery,
-        proportional_rate_reduction: wanted(
-            "proportional_rate_reduction",
-            proportional,
-            sack,
-            not_sack,
-        )?,
-        rack,
-        tail_loss_probe: wanted(
-            "tail_loss_probe",
-            file.tail_loss_probe,
-            rack,
-            if sack { "rack is false" } else { not_sack },
-        )?,
-        f_rto: wanted("f_rto", file.f_rto, selective, not_selective)?,
-        undo: wanted("undo", file.undo, selective, not_selective)?,
-    })
+    let rack = wanted("rack", &mut file.rack, sack, not_sack)?;
+    config.rack = rack;
+    config.proportional_rate_reduction = wanted(
+        "proportional_rate_reduction",
+        &mut file.proportional_rate_reduction,
+        sack,
+        not_sack,
+    )?;
+    let reason = if sack { "rack is false" } else { not_sack };
+    let probe = &mut file.tail_loss_probe;
+    config.tail_loss_probe = wanted("tail_loss_probe", probe, rack, reason)?;
+    config.f_rto = wanted("f_rto", &mut file.f_rto, selective, not_selective)?;
+    config.undo = wanted("undo", &mut file.undo, selective, not_selective)?;
+    Ok(())
 }

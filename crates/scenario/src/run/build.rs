@@ -4,20 +4,11 @@ use bentpipe_sim::{
     FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId, Probe,
     ProbeTarget, Sampling, Traffic,
 };
-use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, EcnMode, HYSTART_LIMIT, Habits,
-    IdleRestart as TcpIdleRestart, KeepAlive, PacingKind, PathMtuDiscovery as TcpPathMtuDiscovery,
-    QuickAcks as TcpQuickAcks, RecoveryKind, RtoFrom as TcpRtoFrom, RtoRule as TcpRtoRule,
-    SlowStartKind,
-};
-use bentpipe_types::{Agent, Bytes, IpVersion, RandomStream, Span, Time};
+use bentpipe_tcp::Config;
+use bentpipe_types::{Agent, Bytes, RandomStream, Span, Time};
 
 use super::{RunError, congestion, direction, gateway};
-use crate::quantity::{DelayedAck, Interval, Pacing, QuickAcks};
-use crate::schema::{
-    CongestionAvoidance, Ecn, IdleRestart, IpName, NewReno, PathMtuDiscovery, Profile, Recovery,
-    RtoFrom, RtoRule, SlowStart,
-};
+use crate::quantity::Interval;
 use crate::{App, CustomControls, Gateway, NodeKind, Scenario, Series, TcpSettings, Way};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
@@ -149,7 +140,7 @@ fn tcp_of(
     custom: &CustomControls,
 ) -> Result<Config, RunError> {
     let config = match scenario.tcp_of(node) {
-        Some(tcp) => config(tcp, scenario.ip, congestion::kind(tcp, custom)?),
+        Some(tcp) => config(tcp, custom)?,
         None => Config::default(),
     };
     Ok(within(config, mtu))
@@ -169,123 +160,12 @@ pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
     }
 }
 
-pub(super) fn config(
-    tcp: &TcpSettings,
-    ip: IpName,
-    congestion_control: CongestionControlKind,
-) -> Config {
-    Config {
-        mss: u16::try_from(tcp.mss.get()).unwrap_or(u16::MAX),
-        initial_window: tcp.initial_window,
-        initial_slow_start_threshold: tcp
-            .initial_slow_start_threshold
-            .map(|threshold| threshold.bytes(tcp.mss).get()),
-        send_buffer: tcp.send_buffer.get(),
-        receive_buffer: tcp.receive_buffer.get(),
-        first_window: None,
-        send_sizes: tcp.send_memory,
-        receive_sizes: tcp.receive_memory,
-        window_shift: 0,
-        window_scaling: tcp.window_scaling,
-        timestamps: tcp.timestamps,
-        sack: tcp.sack,
-        delayed_ack: match tcp.delayed_ack {
-            DelayedAck::After(span) => Some(span),
-            DelayedAck::Off => None,
-        },
-        quick_acks: match tcp.quick_acks {
-            QuickAcks::Auto => TcpQuickAcks::Linux,
-            QuickAcks::First(count) => TcpQuickAcks::First(count),
-        },
-        nagle: tcp.nagle,
-        initial_rto: tcp.initial_rto,
-        minimum_rto: tcp.minimum_rto,
-        maximum_rto: tcp.maximum_rto,
-        rto_rule: match tcp.rto_rule {
-            RtoRule::Rfc6298 => TcpRtoRule::Rfc6298,
-            RtoRule::Linux => TcpRtoRule::Linux,
-        },
-        rto_from: match tcp.rto_from {
-            RtoFrom::Acknowledgment => TcpRtoFrom::Acknowledgment,
-            RtoFrom::OldestSegment => TcpRtoFrom::OldestSegment,
-        },
-        ecn: match tcp.ecn {
-            Ecn::Off => EcnMode::Off,
-            Ecn::Accept => EcnMode::Accept,
-            Ecn::Request => EcnMode::Request,
-        },
-        maximum_retransmissions: tcp.maximum_retransmissions,
-        maximum_syn_retransmissions: tcp.maximum_syn_retransmissions,
-        limited_transmit: tcp.limited_transmit,
-        congestion_control,
-        pacing: match tcp.pacing {
-            Pacing::Auto => PacingKind::AsRule,
-            Pacing::Off => PacingKind::Off,
-            Pacing::On => PacingKind::On,
-            Pacing::AtMost(rate) => PacingKind::AtMost(rate),
-        },
-        recovery: match tcp.recovery {
-            Recovery::Reno => RecoveryKind::Reno,
-            Recovery::NewReno => RecoveryKind::NewReno,
-            Recovery::Sack => RecoveryKind::Sack,
-            Recovery::Fack => RecoveryKind::Fack,
-        },
-        proportional_rate_reduction: tcp.proportional_rate_reduction,
-        rack: tcp.rack,
-        tail_loss_probe: tcp.tail_loss_probe,
-        f_rto: tcp.f_rto,
-        undo: tcp.undo,
-        newreno_impatient: tcp.newreno == NewReno::Impatient,
-        slow_start: match tcp.slow_start {
-            SlowStart::Standard => SlowStartKind::Standard,
-            SlowStart::ByteCounting => SlowStartKind::AppropriateByteCounting {
-                limit_segments: tcp.slow_start_limit.unwrap_or(u32::MAX),
-            },
-            SlowStart::LinuxHyStart => SlowStartKind::LinuxHyStart,
-            SlowStart::HyStart => SlowStartKind::HyStart {
-                // RFC 9406 section 4.3: no limit with pacing
-                limit_segments: tcp.slow_start_limit.unwrap_or(match tcp.pacing {
-                    Pacing::Auto | Pacing::Off => HYSTART_LIMIT,
-                    Pacing::On | Pacing::AtMost(_) => u32::MAX,
-                }),
-            },
-        },
-        avoidance: match tcp.congestion_avoidance {
-            CongestionAvoidance::PerAcknowledgment => AvoidanceKind::PerAcknowledgment,
-            CongestionAvoidance::ByteCounting => AvoidanceKind::ByteCounting,
-        },
-        window_validation: tcp.window_validation,
-        idle_restart: match tcp.idle_restart {
-            IdleRestart::Off => TcpIdleRestart::Off,
-            IdleRestart::RestartWindow => TcpIdleRestart::RestartWindow,
-            IdleRestart::Decay => TcpIdleRestart::Decay,
-        },
-        time_wait: tcp.time_wait,
-        ip_version: match ip {
-            IpName::V4 => IpVersion::V4,
-            IpName::V6 => IpVersion::V6,
-        },
-        user_timeout: None,
-        keep_alive: tcp.keep_alive.map(|keep_alive| KeepAlive {
-            idle: keep_alive.idle.0,
-            interval: keep_alive.interval.0,
-            probes: keep_alive.probes,
-        }),
-        path_mtu_discovery: match tcp.path_mtu_discovery {
-            PathMtuDiscovery::Off => TcpPathMtuDiscovery::Off,
-            PathMtuDiscovery::Icmp => TcpPathMtuDiscovery::Icmp,
-            PathMtuDiscovery::BlackHole => TcpPathMtuDiscovery::BlackHole,
-            PathMtuDiscovery::Search => TcpPathMtuDiscovery::Probe,
-        },
-        base_mss: u16::try_from(tcp.base_mss.get()).unwrap_or(u16::MAX),
-        announced_mss: None,
-        path_mtu: None,
-        habits: match tcp.profile {
-            Profile::Rfc => Habits::RFC,
-            Profile::Linux => Habits::LINUX,
-        },
-        header_prediction: true,
-    }
+/// The settings of an end.
+pub(super) fn config(tcp: &TcpSettings, custom: &CustomControls) -> Result<Config, RunError> {
+    Ok(Config {
+        congestion_control: congestion::kind(&tcp.file, custom)?,
+        ..tcp.config.clone()
+    })
 }
 
 /// Flows and links beyond these get no default probes: nobody reads a hundred plots.

@@ -9,8 +9,8 @@ use bentpipe_sim::{NetworkBuilder, NodeId};
 use bentpipe_tcp::{Ranges, Rings};
 use bentpipe_types::{Agent, Port};
 
-use super::{RunError, build, congestion};
-use crate::schema::{Close, GatewayKind, IpName, SetUp};
+use super::{RunError, build};
+use crate::schema::{Close, GatewayKind, SetUp};
 use crate::{
     Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
     SplitGateway, TcpSettings, TrafficClass,
@@ -41,7 +41,7 @@ pub(super) fn put(
             NodeKind::Gateway(Gateway::Split(split)) => {
                 let end = usize::from(scenario.links[split.facing].between[1] == index);
                 let facing = ports[split.facing][end];
-                let mut settings = settings(split, scenario.ip, facing, nodes, custom)?;
+                let mut settings = settings(split, facing, nodes, custom)?;
                 let mtu = |faces| mtu(scenario, index, split.facing, faces);
                 settings.facing_tcp = build::within(settings.facing_tcp, mtu(true));
                 settings.host_tcp = build::within(settings.host_tcp, mtu(false));
@@ -55,7 +55,7 @@ pub(super) fn put(
             NodeKind::Gateway(Gateway::Hybrid(gateway)) => {
                 let end = usize::from(scenario.links[gateway.facing].between[1] == index);
                 let facing = ports[gateway.facing][end];
-                let settings = hybrid_settings(gateway, scenario.ip, facing, custom)?;
+                let settings = hybrid_settings(gateway, facing, custom)?;
                 builder.replace(nodes[index], Box::new(Hybrid::new(settings)));
             }
         }
@@ -72,14 +72,11 @@ fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u
 
 fn settings(
     gateway: &SplitGateway,
-    ip: IpName,
     facing: Port,
     nodes: &[NodeId],
     custom: &CustomControls,
 ) -> Result<split::Settings, RunError> {
-    let tcp = |tcp: &TcpSettings| -> Result<_, RunError> {
-        Ok(build::config(tcp, ip, congestion::kind(tcp, custom)?))
-    };
+    let tcp = |tcp: &TcpSettings| -> Result<_, RunError> { build::config(tcp, custom) };
     let class = |class: &Option<TrafficClass>| class.as_ref().map(|class| class_of(class, nodes));
     Ok(split::Settings {
         facing,
@@ -108,7 +105,6 @@ fn settings(
 
 fn hybrid_settings(
     gateway: &HybridGateway,
-    ip: IpName,
     facing: Port,
     custom: &CustomControls,
 ) -> Result<hybrid::Settings, RunError> {
@@ -128,7 +124,7 @@ fn hybrid_settings(
         recovery: match &gateway.tcp {
             None => hybrid::Recovery::Timer,
             Some(tcp) => hybrid::Recovery::Tcp {
-                config: Box::new(build::config(tcp, ip, congestion::kind(tcp, custom)?)),
+                config: Box::new(build::config(tcp, custom)?),
                 window: gateway.congestion_window,
             },
         },

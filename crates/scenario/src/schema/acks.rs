@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::words::words;
 use crate::quantity::Size;
+use bentpipe_types::words;
 
 /// What is done about acknowledgments that are too many for the link.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]

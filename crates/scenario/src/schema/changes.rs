@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::words::words;
 use crate::quantity::{Delay, Length, Probability, RandomLength, ScheduledRate};
+use bentpipe_types::words;
 
 /// A step of a schedule. What it does not say stays as it was.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use bentpipe_types::Span;
+use bentpipe_tcp::congestion::{
+    AfterLoss, AfterTimeout, HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
+};
+use bentpipe_types::words;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::hints;
 use super::named::PATTERN;
-use super::words::words;
+use super::settings::settings;
 use crate::quantity::Length;
 
 words! {
@@ -109,97 +112,24 @@ impl JsonSchema for CongestionControlName {
     }
 }
 
-/// How Hybla is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HyblaFile {
-    /// RTT0: round-trip time of the connection whose sending rate it follows. From 1 ms to 10 s.
-    pub reference_rtt: Length,
-    /// Where slow start first ends.
-    pub initial_threshold: InitialThreshold,
-    /// What a lost segment does. Not for "enhanced-hybla".
-    pub after_loss: AfterLoss,
-    /// What a timeout does. Not for "enhanced-hybla".
-    pub after_timeout: AfterTimeout,
-}
-
-impl Default for HyblaFile {
-    fn default() -> Self {
-        Self {
-            reference_rtt: Length(Span::from_millis(25)),
-            initial_threshold: InitialThreshold::Configured,
-            after_loss: AfterLoss::Half,
-            after_timeout: AfterTimeout::OneSegment,
-        }
+settings! {
+    /// How Hybla is set up.
+    HyblaFile of HyblaSettings {
+        /// RTT0: round-trip time of the connection whose sending rate it follows. From 1 ms to 10 s.
+        reference_rtt: Length as "s" => reference_rtt,
+        /// Where slow start first ends.
+        initial_threshold: InitialThreshold => initial_threshold,
+        /// What a lost segment does. Not for "enhanced-hybla".
+        after_loss: AfterLoss => after_loss,
+        /// What a timeout does. Not for "enhanced-hybla".
+        after_timeout: AfterTimeout => after_timeout,
     }
 }
 
-/// How Westwood+ is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WestwoodFile {
-    /// What a loss leaves of the window.
-    pub after_loss: WestwoodAfterLoss,
-}
-
-words! {
-    /// What a loss leaves of Westwood+'s window.
-    WestwoodAfterLoss {
-        /// What the path was seen to deliver in the shortest round trip, however little (Grieco and
-        /// Mascolo 2004, and Linux).
-        Pipe = "pipe",
-        /// The same, but never less than half of what was in flight, which is also the threshold (ns-2's
-        /// TCP-Linux, with Linux 2.6.22's module).
-        AtLeastHalf = "at-least-half",
-    }
-}
-
-impl Default for WestwoodFile {
-    fn default() -> Self {
-        Self {
-            after_loss: WestwoodAfterLoss::Pipe,
-        }
-    }
-}
-
-words! {
-    /// Where Hybla's slow start first ends.
-    InitialThreshold {
-        /// Where `initial_slow_start_threshold` says.
-        Configured = "configured",
-        /// At the shortest round-trip time times the bandwidth, which is estimated from how far
-        /// apart the first acknowledgments arrive (Hoe 1996); or at `initial_slow_start_threshold`,
-        /// if that is lower.
-        BandwidthEstimate = "bandwidth-estimate",
-    }
-}
-
-words! {
-    /// What a lost segment does to Hybla's window.
-    AfterLoss {
-        /// It is halved, as in NewReno (the Hybla paper, and Linux).
-        Half = "half",
-        /// The threshold is half of it, and the window a quarter (vanzara2014, section III.B).
-        Quarter = "quarter",
-    }
-}
-
-words! {
-    /// What a timeout does to Hybla's window.
-    AfterTimeout {
-        /// It is one segment (RFC 5681, and Linux).
-        OneSegment = "one-segment",
-        /// It is rho segments (vanzara2014, section III.B).
-        Rho = "rho",
-    }
-}
-
-words! {
-    /// What becomes of bandwidth samples.
-    BandwidthFilter {
-        /// The last one is the estimate.
-        LastSample = "last-sample",
-        /// Two low-pass filters in a row, each of which keeps 7/8: Westwood+ in Linux.
-        Westwood = "westwood",
+settings! {
+    /// How Westwood+ is set up.
+    WestwoodFile of WestwoodSettings {
+        /// What a loss leaves of the window.
+        after_loss: WestwoodAfterLoss => after_loss,
     }
 }

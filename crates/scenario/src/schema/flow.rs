@@ -5,8 +5,8 @@ use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::words::words;
 use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size};
+use bentpipe_types::words;
 
 /// A flow: an application at each of two hosts, and the connections between them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::TcpFile;
-use super::words::words;
 use crate::quantity::{Length, PortRange, QueueLimit, Size};
+use bentpipe_types::words;
 
 /// A gateway: it forwards packets between its links, and may do more.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

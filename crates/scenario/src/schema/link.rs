@@ -6,11 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
-use super::words::words;
 use super::{
     AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile, TraceFile,
 };
 use crate::quantity::{Delay, Length, Mtu, Probability, Rate, Redundancy};
+use bentpipe_types::words;
 
 /// A link: two one-way links, one each way. What the table itself says holds for both directions;
 /// `forward` and `return` say what differs.

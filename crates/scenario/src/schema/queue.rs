@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::words::words;
 use crate::quantity::{Probability, QueueLimit, Size};
+use bentpipe_types::words;
 
 /// Where packets wait for the transmitter.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]

@@ -46,8 +46,8 @@ impl Rule {
     fn new(config: &Config) -> Self {
         match &config.congestion_control {
             CongestionControlKind::Reno => Self::Reno(Reno::new(config.avoidance)),
-            CongestionControlKind::Westwood(after_loss) => {
-                Self::Westwood(Westwood::new(*after_loss, config.avoidance))
+            CongestionControlKind::Westwood(settings) => {
+                Self::Westwood(Westwood::new(*settings, config.avoidance))
             }
             CongestionControlKind::Hybla(settings) => {
                 Self::Hybla(Hybla::new(*settings, config.avoidance))

@@ -3,7 +3,7 @@
 //! R. Vanzara and H. Bhatt, "Enhanced TCP Hybla and performance comparison for satellite link",
 //! IJARET 5(4) 2014: `vanzara2014`.
 
-use bentpipe_types::{BitRate, Span, Time};
+use bentpipe_types::{BitRate, Span, Time, words};
 
 use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
 use super::hybla::HyblaGrowth;
@@ -21,13 +21,14 @@ pub struct EnhancedHyblaSettings {
     pub hybla: HyblaSettings,
 }
 
-/// What becomes of Enhanced Hybla's bandwidth samples, one a round trip. The paper does not say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BandwidthFilter {
-    /// The last one is the estimate: received bytes over the time in which they were counted.
-    LastSample,
-    /// Westwood+'s two low-pass filters.
-    Westwood,
+words! {
+    /// What becomes of bandwidth samples.
+    BandwidthFilter {
+        /// The last one is the estimate.
+        LastSample = "last-sample",
+        /// Two low-pass filters in a row, each of which keeps 7/8: Westwood+ in Linux.
+        Westwood = "westwood",
+    }
 }
 
 /// Enhanced Hybla.

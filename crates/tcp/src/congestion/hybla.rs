@@ -3,7 +3,7 @@
 //! C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J.
 //! Satellite Communications and Networking 22(5) 2004, below "Hybla"; and Linux's tcp_hybla.c.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, Time, words};
 
 use super::ack_spacing::AckSpacing;
 use super::{AckSample, Congestion, CongestionControl, Window};
@@ -34,32 +34,36 @@ impl Default for HyblaSettings {
     }
 }
 
-/// Where Hybla's slow start first ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InitialThreshold {
-    /// Where the connection's settings say.
-    Configured,
-    /// At the estimated bandwidth times the shortest round-trip time (Hybla, after
-    /// Hoe; vanzara2014, section IV.B).
-    BandwidthEstimate,
+words! {
+    /// Where Hybla's slow start first ends.
+    InitialThreshold {
+        /// Where `initial_slow_start_threshold` says.
+        Configured = "configured",
+        /// At the shortest round-trip time times the bandwidth, which is estimated from how far
+        /// apart the first acknowledgments arrive (Hoe 1996); or at `initial_slow_start_threshold`,
+        /// if that is lower.
+        BandwidthEstimate = "bandwidth-estimate",
+    }
 }
 
-/// What a lost segment does to Hybla's window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterLoss {
-    /// Threshold and window are half of what was outstanding: NewReno's, in the paper and in Linux.
-    Half,
-    /// The threshold is half of the window, the window a quarter: vanzara2014, section III.B.
-    Quarter,
+words! {
+    /// What a lost segment does to Hybla's window.
+    AfterLoss {
+        /// It is halved, as in NewReno (the Hybla paper, and Linux).
+        Half = "half",
+        /// The threshold is half of it, and the window a quarter (vanzara2014, section III.B).
+        Quarter = "quarter",
+    }
 }
 
-/// What a timeout does to Hybla's window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterTimeout {
-    /// One segment (RFC 5681, and Linux).
-    OneSegment,
-    /// rho segments: vanzara2014, section III.B.
-    Rho,
+words! {
+    /// What a timeout does to Hybla's window.
+    AfterTimeout {
+        /// It is one segment (RFC 5681, and Linux).
+        OneSegment = "one-segment",
+        /// It is rho segments (vanzara2014, section III.B).
+        Rho = "rho",
+    }
 }
 
 /// Hybla.

@@ -27,15 +27,15 @@ pub use custom::CustomFactory;
 pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla, EnhancedHyblaSettings};
 pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
-pub use westwood::{Westwood, WestwoodAfterLoss};
+pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
 
 /// Which window rule.
 #[derive(Clone, Debug, Default)]
 pub enum CongestionControlKind {
     /// RFC 5681.
     Reno,
-    /// Westwood+ (Mascolo, Grieco and others), with what a loss leaves of the window.
-    Westwood(WestwoodAfterLoss),
+    /// Westwood+ (Mascolo, Grieco and others).
+    Westwood(WestwoodSettings),
     /// Hybla (Caini and Firrincieli).
     Hybla(HyblaSettings),
     /// Hybla with Westwood's idea turned round (vanzara2014).

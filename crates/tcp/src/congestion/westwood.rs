@@ -4,28 +4,37 @@
 //! TCP congestion control", ACM CCR 34(2) 2004, below "Westwood+"; the constants are those of Linux's
 //! tcp_westwood.c.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, Time, words};
 
 use super::bandwidth::{BandwidthFilter, BandwidthSamples};
 use super::{AckSample, Congestion, CongestionControl, Reno, Window};
 use crate::AvoidanceKind;
 
-/// What a loss leaves of the window.
+words! {
+    /// What a loss leaves of Westwood+'s window.
+    #[derive(Default)]
+    WestwoodAfterLoss {
+        /// What the path was seen to deliver in the shortest round trip, however little (Grieco and
+        /// Mascolo 2004, and Linux).
+        #[default]
+        Pipe = "pipe",
+        /// The same, but never less than half of what was in flight, which is also the threshold (ns-2's
+        /// TCP-Linux, with Linux 2.6.22's module).
+        AtLeastHalf = "at-least-half",
+    }
+}
+
+/// How Westwood+ is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum WestwoodAfterLoss {
-    /// What the path was seen to deliver, however little: the paper, and Linux.
-    #[default]
-    Pipe,
-    /// The same, but never less than half of what was in flight, which is also the threshold, at a
-    /// timeout too: ns-2's TCP-Linux (Wei and Cao 2006), which runs Linux 2.6.22's module and never tells
-    /// it that a recovery has ended (benches/witness/linux_tcp.md).
-    AtLeastHalf,
+pub struct WestwoodSettings {
+    /// What a loss leaves of the window.
+    pub after_loss: WestwoodAfterLoss,
 }
 
 /// Westwood+.
 #[derive(Clone, Debug)]
 pub struct Westwood {
-    after_loss: WestwoodAfterLoss,
+    settings: WestwoodSettings,
     reno: Reno,
     samples: BandwidthSamples,
     filter: BandwidthFilter,
@@ -33,11 +42,11 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// With what a loss leaves, and with what counts as progress in congestion avoidance.
+    /// Set up so, and with what counts as progress in congestion avoidance.
     #[must_use]
-    pub fn new(after_loss: WestwoodAfterLoss, avoidance: AvoidanceKind) -> Self {
+    pub fn new(settings: WestwoodSettings, avoidance: AvoidanceKind) -> Self {
         Self {
-            after_loss,
+            settings,
             reno: Reno::new(avoidance),
             samples: BandwidthSamples::default(),
             filter: BandwidthFilter::default(),
@@ -85,7 +94,7 @@ impl CongestionControl for Westwood {
         // Deviation: neither paper nor Linux waits for an estimate, and a loss in the first round
         // trip leaves them two segments. Here it halves the window, as in Reno.
         let Some(pipe) = self.pipe() else { return };
-        if self.after_loss == WestwoodAfterLoss::AtLeastHalf {
+        if self.settings.after_loss == WestwoodAfterLoss::AtLeastHalf {
             if event != Congestion::Timeout {
                 let most = before.min(pipe);
                 window.congestion_window = window.congestion_window.max(most);
@@ -114,7 +123,7 @@ mod tests {
 
     /// A connection that delivers 1 MB/s at 100 ms; RTTmin is 80 ms.
     fn steady() -> Westwood {
-        let mut westwood = Westwood::new(WestwoodAfterLoss::Pipe, AvoidanceKind::ByteCounting);
+        let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
         let mut window = Window::new(1000, 100_000, 0);
         westwood.on_established(&mut window, Some(Span::from_millis(80)), Time::ZERO);
         for n in 1..=2_000 {
@@ -155,7 +164,7 @@ mod tests {
             (Congestion::Timeout, 100_000, 100_000, (1_000, 50_000)),
         ] {
             let mut westwood = steady();
-            westwood.after_loss = WestwoodAfterLoss::AtLeastHalf;
+            westwood.settings.after_loss = WestwoodAfterLoss::AtLeastHalf;
             let mut window = Window::new(1000, before, 0);
             westwood.on_congestion(&mut window, event, flight, Time::ZERO);
             let close = |a: u64, b: u64| a.abs_diff(b) <= b / 100;
@@ -167,7 +176,7 @@ mod tests {
     #[test]
     fn without_an_estimate_it_is_reno() {
         let mut window = Window::new(1000, 20_000, 0);
-        let mut westwood = Westwood::new(WestwoodAfterLoss::Pipe, AvoidanceKind::ByteCounting);
+        let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
         westwood.on_congestion(&mut window, Congestion::Loss, 20_000, Time::ZERO);
         assert_eq!(window.congestion_window, 10_000);
     }

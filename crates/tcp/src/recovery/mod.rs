@@ -16,7 +16,7 @@ mod selective;
 mod tail_loss_probe;
 mod undo;
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, Time, words};
 
 use crate::{Config, RecoveryPhase};
 
@@ -26,20 +26,24 @@ pub use reno::Reno;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
 pub use selective::Selective;
 
-/// Which loss recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RecoveryKind {
-    /// RFC 5681 section 3.2: recovery ends with the first acknowledgment of new data.
-    Reno,
-    /// RFC 6582: recovery ends when all that was outstanding at its start is acknowledged.
-    NewReno,
-    /// RFC 6675: every lost segment is known by the SACK blocks. Where the peer doesn't do SACK,
-    /// NewReno.
-    #[default]
-    Sack,
-    /// FACK (Mathis and Mahdavi 1996): everything below the highest SACKed segment is lost. Where
-    /// the peer doesn't do SACK, NewReno.
-    Fack,
+words! {
+    /// A way of finding lost segments and sending them again.
+    #[schemars(rename = "Recovery")]
+    #[derive(Default)]
+    RecoveryKind {
+        /// Fast retransmit and fast recovery, one loss at a time (RFC 5681 section 3.2).
+        Reno = "reno",
+        /// Stays in recovery until all that was sent before it is acknowledged, one lost segment a
+        /// round trip (RFC 6582).
+        NewReno = "newreno",
+        /// Knows every lost segment by the receiver's SACK blocks (RFC 6675), and with `rack` by time
+        /// (RFC 8985).
+        #[default]
+        Sack = "sack",
+        /// FACK: takes for lost all that lies below the highest SACKed segment (Mathis and Mahdavi
+        /// 1996).
+        Fack = "fack",
+    }
 }
 
 /// The sender's sequence variables (RFC 9293 section 3.3.1), as positions: sequence numbers
@@ -309,9 +313,12 @@ impl Recovery {
             RecoveryKind::Reno => Self::Reno(Reno::new(config.limited_transmit)),
             RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
             RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
-            RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => Self::NewReno(
-                NewReno::new(config.limited_transmit, config.newreno_impatient),
-            ),
+            RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => {
+                Self::NewReno(NewReno::new(
+                    config.limited_transmit,
+                    config.newreno == crate::NewRenoKind::Impatient,
+                ))
+            }
         }
     }
 }

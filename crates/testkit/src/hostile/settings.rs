@@ -2,12 +2,12 @@
 
 use bentpipe_tcp::congestion::{
     AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold, WestwoodAfterLoss,
+    InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
 };
 use bentpipe_tcp::{
     AvoidanceKind, BufferSizes, Config, CongestionControlKind, EcnMode, Habits, IdleRestart,
-    KeepAlive, PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom, RtoRule,
-    SlowStartKind,
+    KeepAlive, NewRenoKind, PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom,
+    RtoRule, SlowStartKind,
 };
 use bentpipe_types::{BitRate, IpVersion, Span};
 
@@ -35,9 +35,9 @@ fn hybla(dice: &mut Dice) -> HyblaSettings {
 fn rule(dice: &mut Dice) -> CongestionControlKind {
     match dice.below(7) {
         0 => CongestionControlKind::Reno,
-        1 => CongestionControlKind::Westwood(
-            dice.pick(&[WestwoodAfterLoss::Pipe, WestwoodAfterLoss::AtLeastHalf]),
-        ),
+        1 => CongestionControlKind::Westwood(WestwoodSettings {
+            after_loss: dice.pick(WestwoodAfterLoss::ALL),
+        }),
         2 => CongestionControlKind::Hybla(hybla(dice)),
         3 => CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
             channel_capacity: rate(dice, 1_000_000_000),
@@ -144,7 +144,7 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         tail_loss_probe: dice.coin(),
         f_rto: dice.coin(),
         undo: dice.coin(),
-        newreno_impatient: dice.coin(),
+        newreno: NewRenoKind::ALL[usize::from(!dice.coin())],
         slow_start: slow_start(dice),
         avoidance: dice.pick(&[
             AvoidanceKind::PerAcknowledgment,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::super::{
     AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold, WestwoodAfterLoss,
+    InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
 };
 use super::*;
 use crate::pacing::rate_of_window;
@@ -98,10 +98,9 @@ fn kind() -> impl Strategy<Value = CongestionControlKind> {
     };
     prop_oneof![
         Just(CongestionControlKind::Reno),
-        Just(CongestionControlKind::Westwood(WestwoodAfterLoss::Pipe)),
-        Just(CongestionControlKind::Westwood(
-            WestwoodAfterLoss::AtLeastHalf
-        )),
+        prop::sample::select(WestwoodAfterLoss::ALL).prop_map(|after_loss| {
+            CongestionControlKind::Westwood(WestwoodSettings { after_loss })
+        }),
         Just(CongestionControlKind::Hybla(standard)),
         Just(CongestionControlKind::Hybla(vanzara)),
         Just(enhanced(BandwidthFilter::LastSample, 1)),

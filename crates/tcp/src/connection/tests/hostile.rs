@@ -8,8 +8,8 @@ use crate::congestion::{
 };
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
-    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, KeepAlive, PacingKind,
-    PathMtuDiscovery, QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, KeepAlive, NewRenoKind,
+    PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 
 /// What one end's application does.
@@ -143,7 +143,7 @@ fn config() -> impl Strategy<Value = Config> {
                     quick_acks: QuickAcks::First(quick),
                     nagle: on[4],
                     limited_transmit: on[5],
-                    newreno_impatient: on[6],
+                    newreno: NewRenoKind::ALL[usize::from(!on[6])],
                     window_validation: on[7],
                     rto_rule: if on[8] {
                         RtoRule::Linux

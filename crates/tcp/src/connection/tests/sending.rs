@@ -5,8 +5,8 @@ use bentpipe_types::{Flags, Span, Time};
 use crate::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
 use crate::testing::Single;
 use crate::{
-    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, RecoveryKind, SlowStartKind,
-    State,
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, NewRenoKind, RecoveryKind,
+    SlowStartKind, State,
 };
 
 /// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something;
@@ -417,7 +417,7 @@ fn impatient_and_slow_but_steady() {
         let mut tcp = sender(
             10,
             Config {
-                newreno_impatient: impatient,
+                newreno: NewRenoKind::ALL[usize::from(!impatient)],
                 ..newreno()
             },
         );

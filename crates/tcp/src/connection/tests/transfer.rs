@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bentpipe_types::{Seq, Span, Time};
 
 use crate::testing::{A, Hostility, Pair};
-use crate::{Config, RecoveryKind, State};
+use crate::{Config, NewRenoKind, RecoveryKind, State};
 
 const EVERY_RECOVERY: [RecoveryKind; 4] = [
     RecoveryKind::Reno,
@@ -109,7 +109,7 @@ fn one_loss_costs_one_fast_retransmit_and_no_timeout() {
 fn newreno_recovers_from_several_losses_without_a_timeout() {
     let config = Config {
         recovery: RecoveryKind::NewReno,
-        newreno_impatient: false,
+        newreno: NewRenoKind::SlowButSteady,
         ..Config::default()
     };
     let mut pair = pair(&config);
