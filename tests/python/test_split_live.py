@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -124,9 +125,9 @@ if sys.argv[1] == "curl":
 """
 
 
-def network(gateways: int) -> dict[str, Any]:
+def network(gateways: int, **settings: object) -> dict[str, Any]:
     """Return a short satellite link between gateways: two that split, or one and a router."""
-    split = {"kind": "split", "facing": "satellite"}
+    split = {"kind": "split", "facing": "satellite", **settings}
     return {
         "name": "split-live",
         "duration": "60 s",
@@ -147,9 +148,16 @@ def network(gateways: int) -> dict[str, Any]:
     }
 
 
+ONE: Final = network(1)
+TWO: Final = network(2)
+PERSISTENT: Final = network(2, multiplex=4)
+
+
 @live
-@pytest.mark.parametrize("gateways", [1, 2])
-def test_the_kernels_programs_meet_through_gateways(tmp_path: Path, gateways: int) -> None:
+@pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
+def test_the_kernels_programs_meet_through_gateways(
+    tmp_path: Path, between: dict[str, Any]
+) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
     words += ["-subj", "/CN=server"]
@@ -160,7 +168,7 @@ def test_the_kernels_programs_meet_through_gateways(tmp_path: Path, gateways: in
     client.write_text(CLIENT)
     curl = "curl" if shutil.which("curl") else "none"
     result = bentpipe.emulate(
-        network(gateways),
+        between,
         commands=[
             Command(
                 host="server",
@@ -178,8 +186,37 @@ def test_the_kernels_programs_meet_through_gateways(tmp_path: Path, gateways: in
 
 
 @live
-def test_what_is_split_live_is_split_as_simulated() -> None:
-    comparison = compare(Scenario.of(network(2)))
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.parametrize(
+    "between",
+    [ONE, TWO, pytest.param(PERSISTENT, marks=pytest.mark.slow)],
+    ids=["one", "two", "persistent"],
+)
+@pytest.mark.parametrize("way", ["", "--reverse"], ids=["up", "down"])
+def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any], way: str) -> None:
+    heard = tmp_path / "iperf3.json"
+    # Until the server listens: it may take a moment.
+    client = (
+        "for _ in 1 2 3 4 5 6 7 8 9 10; do "
+        f"iperf3 -c server -t 3 -O 1 {way} --json > {heard} && exit 0; sleep 0.2; done; exit 1"
+    )
+    bentpipe.emulate(
+        between,
+        commands=[
+            Command(host="server", words=("iperf3", "-s", "-1"), waited_for=False),
+            Command(host="client", words=("sh", "-c", client), waited_for=True),
+        ],
+    )
+    received = json.loads(heard.read_text())["end"]["sum_received"]["bits_per_second"]
+    # 1448 of 1500 bytes are the stream's; persistent connections have their frames besides.
+    most = 20e6 * 1448 / 1500
+    assert 0.9 * most < received < 1.02 * most
+
+
+@live
+@pytest.mark.parametrize("between", [TWO, PERSISTENT], ids=["two", "persistent"])
+def test_what_is_split_live_is_split_as_simulated(between: dict[str, Any]) -> None:
+    comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()
     assert (real.outcome, real.bytes_delivered) == ("finished", 4_000_000)
     # Nothing is random here.

@@ -182,3 +182,89 @@ fn many_share_little_memory_fairly() {
         assert!((1 << 18..=1 << 20).contains(&promised), "{promised}");
     }
 }
+
+/// Down by satellite, back by modem, two one-way links through different nodes that both begin or end at the hub:
+/// each leg goes out where its host is, not where its packets come from.
+const ONE_WAY: &str = r#"
+name = "one-way"
+duration = "300 s"
+[hosts.server]
+[hosts.client]
+[gateways.hub]
+[gateways.terminal]
+[gateways.provider]
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[links.satellite]
+between = ["hub", "terminal"]
+one_way = true
+rate = "10 Mbit/s"
+delay = "250 ms"
+[links.modem]
+between = ["terminal", "provider"]
+one_way = true
+rate = "128 kbit/s"
+delay = "30 ms"
+[links.backbone]
+between = ["provider", "hub"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[links.home]
+between = ["terminal", "client"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "3 MB" }
+[flows.upload]
+from = "client"
+to = "server"
+app = { kind = "bulk", size = "100 kB" }
+"#;
+
+#[test]
+fn a_gateway_may_face_one_way_links() {
+    let hub = |kind: &str| format!(r#"{{ kind = "{kind}", facing = "satellite" }}"#);
+    let (split, hybrid) = (hub("split"), hub("hybrid"));
+    let terminal = r#"{ kind = "split", facing = "modem" }"#;
+    let run = |gateways: &[(&str, &str)]| {
+        let scenario = Scenario::parse(ONE_WAY, "one-way.toml", gateways).expect("it is right");
+        scenario
+            .run(&RunOptions::default())
+            .expect("it runs")
+            .summary
+    };
+    for (gateways, kind) in [
+        (vec![("gateways.hub", split.as_str())], "split"),
+        (
+            vec![("gateways.hub", &split), ("gateways.terminal", terminal)],
+            "split",
+        ),
+        (vec![("gateways.hub", &hybrid)], "tracked"),
+    ] {
+        let summary = run(&gateways);
+        for flow in &summary.flows {
+            assert!(flow.finish_s.is_some(), "{gateways:?}: {flow:?}");
+        }
+        for gateway in summary.gateways.iter().take(gateways.len()) {
+            let gateway = serde_json::to_value(gateway).expect("JSON");
+            assert_eq!(gateway["connections"][kind], 2, "{gateway}");
+        }
+        // What a gateway sends over the satellite has the settings that are for it.
+        let hub = serde_json::to_value(&summary.gateways[0]).expect("JSON");
+        if kind == "split" {
+            assert_eq!(hub["facing"]["bytes_delivered"], 3_000_000);
+            assert_eq!(hub["hosts"]["bytes_delivered"], 100_000);
+        }
+    }
+    // Nobody faces what only comes to him.
+    let wrong = [("gateways.terminal", split.as_str())];
+    let error = Scenario::parse(ONE_WAY, "one-way.toml", &wrong).expect_err("it can't send there");
+    let line = error.to_string();
+    let why =
+        "expected a link that \"terminal\" sends on: \"satellite\" is one_way, and leads to it";
+    assert!(line.ends_with(why), "{line}");
+}

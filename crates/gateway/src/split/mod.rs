@@ -354,7 +354,12 @@ impl<P: Payload> Split<P> {
         let towards = self
             .routes
             .port_towards(cx.packets.get(syn).destination.address);
-        let Some(towards) = towards.filter(|towards| wanted && *towards != from) else {
+        // Where what it is answered goes: not always where it came from, if links are one-way.
+        let back = self
+            .routes
+            .port_towards(cx.packets.get(syn).source.address)
+            .unwrap_or(from);
+        let Some(towards) = towards.filter(|towards| wanted && *towards != back) else {
             self.counters.passed += 1;
             self.forward(syn, cx);
             return;
@@ -371,7 +376,7 @@ impl<P: Payload> Split<P> {
         };
         let syn = if towards == self.settings.facing && self.multiplex.is_some() {
             let open = |all: &mut Multiplex<P>, around: &mut Around<'_>, cx: &mut Ctx<'_>| {
-                all.open(key, from, first, syn, around, cx)
+                all.open(key, back, first, syn, around, cx)
             };
             match self.streams(cx, open).flatten() {
                 // There is no memory for a persistent connection: it has a part of its own.
@@ -381,14 +386,14 @@ impl<P: Payload> Split<P> {
         } else {
             syn
         };
-        self.open(key, from, towards, first, syn, cx);
+        self.open(key, back, towards, first, syn, cx);
     }
 
     /// A connection is split.
     fn open(
         &mut self,
         key: FlowKey,
-        from: Port,
+        back: Port,
         towards: Port,
         first: u64,
         syn: PacketRef,
@@ -396,10 +401,10 @@ impl<P: Payload> Split<P> {
     ) {
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
         let config = self.config(towards, first);
-        let mut pair = Pair::open(key, syn, [from, towards], &config, first, cx);
+        let mut pair = Pair::open(key, syn, [back, towards], &config, first, cx);
         // Fast Open's cookies are the other side's to give.
         if self.settings.set_up == Answer::Early && !fast_open {
-            let config = self.config(from, first);
+            let config = self.config(back, first);
             pair.answer(&config, cx);
         }
         pair.hold_closes(self.settings.close, cx);

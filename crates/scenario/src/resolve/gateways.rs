@@ -200,6 +200,15 @@ pub(super) fn facing(
         );
         return refuse(message);
     }
+    let faced = &around.links[members.first];
+    if faced.backward.is_none() && faced.between[1] == node {
+        let message = format!(
+            "expected a link that {} sends on: {} is one_way, and leads to it",
+            quoted(name),
+            quoted(link)
+        );
+        return refuse(message);
+    }
     Ok(members.first)
 }
 

@@ -18,8 +18,8 @@ pub struct GatewayFile {
     /// vanishes, as behind a filter, and the path is a black hole for it. Default: true.
     pub icmp: Option<bool>,
     /// The link that it is there for: of a connection that it splits, the part over this link has
-    /// `tcp`'s settings; a hybrid gateway's hosts are behind it. It ends at this gateway. Required with
-    /// "split" and "hybrid".
+    /// `tcp`'s settings; a hybrid gateway's hosts are behind it. It ends at this gateway; of a pair of
+    /// one-way links, it is the one that this gateway sends on. Required with "split" and "hybrid".
     pub facing: Option<String>,
     /// The TCP of the parts over `facing`; of a hybrid gateway, how it sends to its hosts, if not as
     /// the paper's. What isn't said is as for a host, but for the buffers,

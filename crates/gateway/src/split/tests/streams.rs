@@ -197,6 +197,50 @@ fn when_the_middle_dies_both_sides_hear_of_it() {
     net.expect_nothing_left();
 }
 
+/// A gateway that begins anew knows of nothing, and what it had acknowledged and not passed on is gone: both
+/// ends hear an error in the end, and neither is told of a byte that never was or of an end that was none.
+#[test]
+fn when_a_gateway_begins_anew_nobody_is_deceived() {
+    for which in [0, 1] {
+        for from in [CLIENT, SERVER] {
+            let mut net = opened(two(|s| s.idle_timeout = Span::from_secs(600)));
+            for side in [CLIENT, SERVER] {
+                net.at(side, |socket, _| socket.take_events());
+            }
+            write(&mut net, from, 3_000_000);
+            net.at(from, |socket, cx| socket.close(cx));
+            net.run(Span::from_millis(900));
+            let begin = net.world.now;
+            let settings = net.gateways[which].settings.clone();
+            net.restart(which, settings);
+            let mut heard = [None; 2];
+            let mut ended = false;
+            for _ in 0..3_000 {
+                net.run(Span::from_secs(1));
+                for side in [CLIENT, SERVER] {
+                    let events = net.at(side, |socket, _| socket.take_events());
+                    ended |= side != from && events.has(Events::PEER_CLOSED);
+                    if events.has(Events::RESET | Events::TIMED_OUT) && heard[side].is_none() {
+                        heard[side] = Some(net.world.now.since(begin));
+                    }
+                }
+            }
+            let got = read(&mut net, 1 - from);
+            let sender = net.hosts[from].as_ref().expect("a socket").connection();
+            let confirmed = sender.is_close_confirmed();
+            // Neither takes less than all for all.
+            assert!(got == 3_000_000 || !(ended || confirmed));
+            // Who sends hears of it within minutes: the retransmission timer's, or the other gateway's. Who
+            // only waits hears of it when a gateway does.
+            assert!(confirmed || heard[from].is_some_and(|after| after < Span::from_secs(1_200)));
+            assert!(
+                ended || heard[1 - from].is_some(),
+                "gateway {which}, from {from}"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_gateway_is_enough() {
     for facing in [0, 1] {
