@@ -10,7 +10,7 @@ import pytest
 
 from bentpipe.studies.karir1999.cells import NETWORKS, OPEN, every_cell, opened, paper
 
-FIGURES = ("3", "4", "5", "6", "7", "A1", "A2", "A3", "A4")
+FIGURES = ("3", "4", "5", "6", "7", "A1", "A2", "A3", "A4", "A5", "A6", "A7")
 
 
 STUDY = "karir1999"

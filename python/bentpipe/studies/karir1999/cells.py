@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, ready_made
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -153,13 +154,16 @@ CROWD: Final = tuple(Download(network=network, clients=10) for network in (GATEW
 RATES_BPS: Final = (1_536_000, 10_000_000, 100_000_000)
 ERROR_RATES: Final = (0.0, 1e-7, 1e-6)
 HOSTS: Final = ("1999", "today")
-REMEDIES: Final = ("none", "hybla", "split", "split-hybla", "split-one")
+REMEDIES: Final = ("none", "hybla", "split", "split-hybla", "split-one", "hybrid")
+PERSISTENT: Final = "split-persistent"
 REMEDY_NAMES: Final = {
     "none": "nothing",
     "hybla": "Hybla end to end",
     "split": "two gateways, CUBIC",
     "split-hybla": "two gateways, Hybla",
     "split-one": "one gateway at the hub, Hybla",
+    "hybrid": "hybrid gateway at the hub, Hybla",
+    PERSISTENT: "two gateways, Hybla, 4 persistent",
 }
 SIZES: Final = (50_000_000, 200_000)
 
@@ -169,7 +173,9 @@ class Remedy:
     """One cell of the table that is not in the paper.
 
     `hosts` is "1999" (Reno, 64 Kbyte windows, no SACK) or "today" (CUBIC, SACK, 6 MiB).
-    `set_up` is when a gateway answers; `leo` puts a low orbit's 25 ms in the satellite's place.
+    `set_up` is when a gateway answers. `handovers` puts the satellite link of the scenario
+    leo-handover in the place of the geostationary one. `pages`: so many pages are read, one after
+    the other, instead of a file.
     """
 
     remedy: str
@@ -180,6 +186,8 @@ class Remedy:
     set_up: str = "end-to-end"
     flows: int = 1
     delay_ms: int = 250
+    handovers: bool = False
+    pages: int = 0
 
     def scenario(self) -> Scenario:
         """Return it as a scenario."""
@@ -217,9 +225,38 @@ class Remedy:
                     f"{table}.tcp.congestion_control": rule,
                     f"{table}.set_up": self.set_up,
                 }
+        if self.remedy == PERSISTENT:
+            for gateway in _GATEWAYS:
+                table = f"gateways.{gateway}"
+                keys |= {f"{table}.multiplex": 4, f"{table}.warm_path": True}
+        if self.remedy == "hybrid":
+            # Twice what is under way; the gateway sends beyond the host's window.
+            window = max(64_000, round(2 * ROUND_TRIP_S * self.rate_bps / 8))
+            keys |= {
+                "gateways.hub.kind": "hybrid",
+                "gateways.hub.facing": "satellite",
+                "gateways.hub.tcp.congestion_control": "hybla",
+                "gateways.hub.receive_buffer": f"{window} B",
+            }
+        if self.handovers:
+            keys = {key: keys[key] for key in keys if not key.startswith("links.satellite")}
+            keys |= _handovers()
+        if self.pages:
+            app = {"kind": "web", "page": "3gpp", "pages": self.pages, "reading": "1 s"}
+            keys["flows.download"] = {"from": "client", "to": "server", "app": app}
+            del keys["flows.download.app.size"]
         if self.flows > 1:
             keys["hosts.client.count"] = self.flows
         return Scenario(path=_FOLDER / "beyond.toml").with_settings(keys)
+
+
+def _handovers() -> dict[str, object]:
+    """Return what makes of the satellite link that of leo-handover."""
+    text = ready_made()["leo-handover"].read_text(encoding="utf-8")
+    link = dict(tomllib.loads(text)["links"]["satellite"])
+    del link["between"]
+    link["errors"] = dict(link["errors"])
+    return {"links.satellite": {"between": list(_GATEWAYS), **link}}
 
 
 def table(quick: bool) -> list[Remedy]:
@@ -241,7 +278,20 @@ ANSWERS: Final = tuple(
     for remedy, set_up in (("none", "end-to-end"), ("split", "end-to-end"), ("split", "early"))
 )
 FLEET: Final = tuple(
-    Remedy(remedy=remedy, flows=20, size_bytes=5_000_000) for remedy in REMEDIES[:4]
+    Remedy(remedy=remedy, flows=20, size_bytes=5_000_000)
+    for remedy in (*REMEDIES[:4], "hybrid", PERSISTENT)
+)
+PAGES: Final = tuple(
+    Remedy(remedy=remedy, hosts=hosts, bit_error_rate=errors, pages=20)
+    for hosts in HOSTS
+    for remedy in (*REMEDIES, PERSISTENT)
+    for errors in ERROR_RATES
+)
+HANDOVERS: Final = tuple(
+    # Longer than a slot, so that there is a handover on the way.
+    Remedy(remedy=remedy, hosts=hosts, handovers=True, size_bytes=500_000_000)
+    for hosts in HOSTS
+    for remedy in REMEDIES
 )
 
 Cell = Download | Remedy
@@ -258,6 +308,6 @@ def every_cell(quick: bool) -> list[Cell]:
     ]
     cells += [Download(network=LARGE_WINDOWS, window=window) for window in LARGE_SWEEP]
     cells += [*INDEPENDENT, *LAN_LOSS, SLOW, *CROWD]
-    cells += [*table(quick), *SAME_RULE, *ANSWERS, *FLEET]
+    cells += [*table(quick), *SAME_RULE, *ANSWERS, *FLEET, *PAGES, *HANDOVERS]
     cells += [replace(cell, delay_ms=25) for cell in SAME_RULE]
     return list(dict.fromkeys(cells))

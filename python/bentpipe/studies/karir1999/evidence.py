@@ -71,6 +71,14 @@ class Evidence(Runs[Cell]):
         """Return the download's goodput."""
         return self.flow(cell).goodput_bps
 
+    def page_s(self, cell: Remedy) -> tuple[float, float]:
+        """Return how long pages took: the median, and nine of ten."""
+        loads = [page["load_s"] for page in self.flow(cell).extra["pages"]]
+        # One that isn't there at the end has taken longer than all that are.
+        whole = [float("inf") if each is None else float(each) for each in loads]
+        median, most = np.quantile(whole, [0.5, 0.9], method="lower")
+        return float(median), float(most)
+
     def count(self, cell: Cell, *path: str) -> int:
         """Return the sum of a counter over the gateways: `count(cell, "packets", "dropped")`."""
         total = 0
