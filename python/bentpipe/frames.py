@@ -51,6 +51,12 @@ def _flat(record: Any) -> dict[str, Any]:
             row.update(value)
         elif field.name == "counters":
             row.update({} if value is None else value.total)
+        elif field.name == "classes":
+            for each in value:
+                row.update({f"{each.name}_{name}": one for name, one in _flat(each).items()})
+                row.pop(f"{each.name}_name")
+        elif field.name == "wait_ms":
+            row.update({f"wait_ms_{name}": getattr(value, name) for name in _WAIT})
         elif field.name == "rtt_ms":
             row.update({f"rtt_ms_{name}": getattr(value, name) for name in _RTT})
         elif isinstance(value, Mapping):
@@ -61,6 +67,7 @@ def _flat(record: Any) -> dict[str, Any]:
 
 
 _RTT: Final = ("min", "mean", "p95", "max")
+_WAIT: Final = ("mean", "p95", "max")
 
 
 def to_pandas(result: RunResult, table: str) -> pd.DataFrame:

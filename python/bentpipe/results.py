@@ -109,11 +109,35 @@ class CountersResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WaitResult:
+    """How long packets waited for the transmitter, in milliseconds; None before the first."""
+
+    mean: float | None
+    p95: float | None
+    max: float | None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassResult:
+    """What has become of a class of a queue; "others" is what belongs to no class."""
+
+    name: str
+    packets_sent: int
+    bytes_sent: int
+    packets_dropped: int
+    queue_max_packets: int
+    wait_ms: WaitResult
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DirectionResult:
     """One direction of a link; `name` is such as "satellite.forward".
 
     `counters` is there only where a direction has parts that count; `bytes_delivered` are bytes as
-    they were on the link: headers as compressed, tunnels' headers too.
+    they were on the link: headers as compressed, tunnels' headers too. `classes` are those of a
+    queue of kind "priority" or "weighted".
     """
 
     name: str
@@ -125,6 +149,7 @@ class DirectionResult:
     queue_max_bytes: int
     bytes_delivered: int = 0
     counters: CountersResult | None = None
+    classes: tuple[ClassResult, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self, name: str, *, flow: str | None = None) -> int:
@@ -397,7 +422,12 @@ _COUNTS = ("segments_sent", "segments_retransmitted", "timeouts", "fast_recoveri
 def _direction(data: Mapping[str, Any]) -> DirectionResult:
     counters = data.get("counters")
     typed = None if counters is None else CountersResult(**counters)
-    return _record(DirectionResult, {**data, "counters": typed})
+    classes = tuple(_class(item) for item in data.get("classes", ()))
+    return _record(DirectionResult, {**data, "counters": typed, "classes": classes})
+
+
+def _class(data: Mapping[str, Any]) -> ClassResult:
+    return _record(ClassResult, {**data, "wait_ms": _record(WaitResult, data["wait_ms"])})
 
 
 def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:

@@ -169,3 +169,13 @@ def test_a_run_that_fails_leaves_no_probes(scenario: Scenario, tmp_path: Path) -
 
 def test_nothing_is_recorded_where_nobody_looks(scenario: Scenario) -> None:
     assert bentpipe.run(scenario, no_probes=True).series == {}
+
+
+def test_classes_of_a_queue_are_typed_and_columns() -> None:
+    result = bentpipe.run("hybrid-noc", settings={"duration": "12 s"})
+    down = next(link for link in result.summary.links if link.name == "satellite.forward")
+    assert [each.name for each in down.classes] == ["calls", "questions", "pages", "others"]
+    assert down.classes[0].wait_ms.mean is not None
+    links = result.to_pandas("links").set_index("name")
+    sent = links.loc["satellite.forward", "pages_packets_sent"]
+    assert sent == down.classes[2].packets_sent

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_tcp::RttStatistics;
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, SpanStatistics, Time};
 
 /// What an application has to tell of itself when it is asked for results.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +72,7 @@ pub struct Messages {
     /// Bytes received.
     pub bytes: u64,
     /// From sent to received whole.
-    pub delays: RttStatistics,
+    pub delays: SpanStatistics,
 }
 
 /// Files or mails.
@@ -98,7 +97,7 @@ pub struct Echoes {
     /// Bytes of data in the answers.
     pub bytes: u64,
     /// From request to answer.
-    pub times: RttStatistics,
+    pub times: SpanStatistics,
 }
 
 /// Calls, in order of their numbers.

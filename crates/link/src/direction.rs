@@ -6,7 +6,8 @@ use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
-    Changes, Divider, DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed, QueueDiscipline, Tally,
+    Changes, ClassCounts, Divider, DropTail, ErrorModel, FarEnd, Fifo, Framing, Managed,
+    QueueDiscipline, Tally,
 };
 
 /// What one direction of a link is made of.
@@ -226,6 +227,15 @@ impl Direction {
         match self {
             Self::Fifo(fifo) => fifo.busy(now),
             Self::Managed(managed) => managed.busy(now),
+        }
+    }
+
+    /// What has become of each class of traffic, where its queue knows classes.
+    #[must_use]
+    pub fn classes(&self) -> &[ClassCounts] {
+        match self {
+            Self::Fifo(_) => &[],
+            Self::Managed(managed) => managed.classes(),
         }
     }
 

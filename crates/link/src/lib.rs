@@ -31,7 +31,8 @@ pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;
 pub use managed::{Managed, Watch};
 pub use queue::{
-    DropTail, DropTailQueue, EarlyRandomDrop, EarlyRandomDropSettings, Fair, FairSettings, GivenUp,
-    Limit, Measure, QueueCtx, QueueDiscipline, Red, RedSettings, Verdict,
+    ClassCounts, ClassSettings, Classes, ClassesSettings, DropTail, DropTailQueue, EarlyRandomDrop,
+    EarlyRandomDropSettings, Fair, FairSettings, FlowEnd, FlowEnds, GivenUp, Limit, Measure,
+    QueueCtx, QueueDiscipline, Red, RedSettings, Service, TrafficClass, Verdict,
 };
 pub use tally::{Flow, Tally};

@@ -5,7 +5,7 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 use crate::changes::{Course, Fate, Passage};
 use crate::flight::{Airborne, Flight};
 use crate::transmitter::Transmitter;
-use crate::{Counters, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict};
+use crate::{ClassCounts, Counters, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict};
 
 /// Sees what is on the link: packets as their framings made them.
 pub trait Watch {
@@ -354,6 +354,12 @@ impl Managed {
             return course.busy(now);
         }
         self.counters.busy.saturating_sub(self.idle_from.since(now))
+    }
+
+    /// What has become of each class of its queue.
+    #[must_use]
+    pub fn classes(&self) -> &[ClassCounts] {
+        self.queue.classes()
     }
 
     /// Tells what its parts have done, by name.

@@ -24,6 +24,7 @@
 //! only what depends on what else is there (`slow_start_limit`, where it is absent). What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
 
 mod acks;
+mod class;
 pub mod congestion;
 mod custom;
 mod document;
@@ -44,18 +45,19 @@ pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
+pub use class::PacketClass;
 pub use custom::CustomControls;
 pub use error::ScenarioError;
 pub use gateway::{
     Anticipation, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
 };
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
-pub use queue::{Queue, QueueRule, RedRule};
+pub use queue::{Queue, QueueClass, QueueRule, RedRule};
 pub use resolve::limits;
 pub use run::{
-    ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, Closing, Counted,
-    CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary, HeardSummary,
-    LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
+    ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, ClassSummary, Closing,
+    Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,
+    HeardSummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
     PathMtuSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
     RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,
 };

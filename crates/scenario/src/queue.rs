@@ -1,12 +1,14 @@
 //! A queue with every default filled in.
 
+use std::sync::Arc;
+
 use bentpipe_types::Bytes;
 
 use crate::quantity::QueueLimit;
 use crate::schema::QueueKind;
 
 /// Where packets wait for the transmitter.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
     /// Which packets are dropped, and which is sent next.
     pub rule: QueueRule,
@@ -20,17 +22,19 @@ impl Queue {
     /// The rule's name.
     #[must_use]
     pub fn kind(&self) -> QueueKind {
-        match self.rule {
+        match &self.rule {
             QueueRule::DropTail => QueueKind::DropTail,
             QueueRule::Red(_) => QueueKind::Red,
             QueueRule::EarlyRandomDrop { .. } => QueueKind::EarlyRandomDrop,
             QueueRule::Fair { .. } => QueueKind::Fair,
+            QueueRule::Priority(_) => QueueKind::Priority,
+            QueueRule::Weighted(_) => QueueKind::Weighted,
         }
     }
 }
 
 /// Which packets are dropped, and which is sent next.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum QueueRule {
     /// First in, first out, up to the limit.
     DropTail,
@@ -50,6 +54,21 @@ pub enum QueueRule {
         /// Separate queues.
         flows: u32,
     },
+    /// A queue for each class, the first before all others.
+    Priority(Arc<[QueueClass]>),
+    /// A queue for each class, by weight.
+    Weighted(Arc<[QueueClass]>),
+}
+
+/// A class of a queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueClass {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Of the scenario's classes, by index; none: what belongs to no other of the queue.
+    pub class: Option<usize>,
+    /// Its share beside the others, in thousandths; by priority, it means nothing.
+    pub weight: u32,
 }
 
 /// Random early detection. [`QueueFile`](crate::schema::QueueFile) says what each setting does.

@@ -3,6 +3,7 @@
 mod acks;
 mod app;
 mod changes;
+mod classes;
 mod directory;
 mod flows;
 mod gateways;
@@ -41,7 +42,8 @@ pub(crate) fn resolve(
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
-    let links = links::resolve(&file.links, &node_names, files, duration)?;
+    let classes = classes::resolve(&file.classes, &node_names, &flow_names)?;
+    let links = links::resolve(&file.links, &node_names, &classes, files, duration)?;
     let around = gateways::Surroundings {
         nodes: &node_names,
         link_names: &link_names,
@@ -73,6 +75,7 @@ pub(crate) fn resolve(
         nodes,
         links,
         flows,
+        classes,
         probes,
     })
 }

@@ -9,7 +9,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
 use crate::quantity::{Interval, Redundancy};
 use crate::schema::{AppKind, Compression, IpName, LinkFraming, TcpFile};
-use crate::{Acks, Gateway, Queue};
+use crate::{Acks, Gateway, PacketClass, Queue};
 
 /// A network, what flows through it, and what to record.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Flows in the order of the file; each has a route. Probes name them by index.
     pub flows: Vec<Flow>,
+    /// Classes of traffic, for queues that know classes.
+    pub classes: Vec<PacketClass>,
     /// What to record over time.
     pub probes: Probes,
 }

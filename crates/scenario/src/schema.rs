@@ -6,6 +6,7 @@
 
 mod acks;
 mod changes;
+mod class;
 mod congestion;
 mod flow;
 mod gateway;
@@ -31,6 +32,7 @@ pub use changes::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
     TraceFile, TraceFormat,
 };
+pub use class::TrafficClassFile;
 pub use congestion::{CongestionControl, CongestionControlName, HyblaFile, WestwoodFile};
 pub use flow::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,
@@ -79,6 +81,9 @@ pub struct ScenarioFile {
     /// What users do who do not one thing all the time, by name.
     #[serde(default)]
     pub mixes: Named<MixFile>,
+    /// Classes of traffic, by name, for queues that know classes.
+    #[serde(default)]
+    pub classes: Named<TrafficClassFile>,
     /// What to record over time. Totals are always kept.
     #[serde(default)]
     pub probes: ProbesFile,

@@ -14,14 +14,14 @@ use crate::quantity::{Interval, Measured, QueueLimit, RandomLength, RandomSize};
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
-    Probes, Processing, Queue, QueueRule, RandomErrors, Scenario, SplitGateway, TcpSettings,
-    TrafficClass,
+    PacketClass, Probes, Processing, Queue, QueueClass, QueueRule, RandomErrors, Scenario,
+    SplitGateway, TcpSettings, TrafficClass,
 };
 
 impl Serialize for Scenario {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name_of = |index: usize| self.nodes.get(index).map_or("", |node| node.name.as_str());
-        let mut fields = serializer.serialize_struct("Scenario", 9)?;
+        let mut fields = serializer.serialize_struct("Scenario", 10)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("description", &self.description)?;
         fields.serialize_field("duration_s", &self.duration.as_secs_f64())?;
@@ -37,6 +37,10 @@ impl Serialize for Scenario {
         fields.serialize_field(
             "flows",
             &Each(&self.flows, |item: &Flow| flow(item, name_of)),
+        )?;
+        fields.serialize_field(
+            "classes",
+            &Each(&self.classes, |item: &PacketClass| class(item, self)),
         )?;
         fields.serialize_field("probes", &probes(&self.probes))?;
         fields.end()
@@ -211,7 +215,10 @@ fn queue(queue: &Queue) -> Value {
         "limit_bytes": bytes,
         "limit_is_default": queue.limit_is_default,
     });
-    let own = match queue.rule {
+    let classes = |classes: &[QueueClass]| -> Vec<String> {
+        classes.iter().map(|class| class.name.to_string()).collect()
+    };
+    let own = match &queue.rule {
         QueueRule::DropTail => json!({}),
         QueueRule::Red(red) => {
             let (low, high) = (limits(red.minimum_threshold), limits(red.maximum_threshold));
@@ -231,7 +238,7 @@ fn queue(queue: &Queue) -> Value {
             drop_level,
             drop_probability,
         } => {
-            let level = limits(drop_level);
+            let level = limits(*drop_level);
             json!({
                 "drop_level_packets": level.0,
                 "drop_level_bytes": level.1,
@@ -241,11 +248,35 @@ fn queue(queue: &Queue) -> Value {
         QueueRule::Fair { quantum, flows } => {
             json!({ "quantum_bytes": quantum.get(), "flows": flows })
         }
+        QueueRule::Priority(of) => json!({ "classes": classes(of) }),
+        QueueRule::Weighted(of) => {
+            let weights: Vec<f64> = of.iter().map(|c| f64::from(c.weight) / 1_000.0).collect();
+            json!({ "classes": classes(of), "weights": weights })
+        }
     };
     if let (Value::Object(data), Value::Object(own)) = (&mut data, own) {
         data.extend(own);
     }
     data
+}
+
+fn class(class: &PacketClass, scenario: &Scenario) -> Value {
+    let flows = class.flows.as_ref().map(|flows| {
+        let names = flows.iter().map(|flow| scenario.flows[*flow].name.as_str());
+        names.collect::<Vec<_>>()
+    });
+    let hosts = class.hosts.as_ref().map(|hosts| {
+        let names = hosts.iter().map(|host| scenario.nodes[*host].name.as_str());
+        names.collect::<Vec<_>>()
+    });
+    json!({
+        "name": &*class.name,
+        "flows": flows,
+        "applications": class.applications,
+        "hosts": hosts,
+        "ports": (class.ports.as_ref())
+            .map(|ports| ports.iter().map(ToString::to_string).collect::<Vec<_>>()),
+    })
 }
 
 fn errors(errors: &Errors) -> Value {

@@ -447,3 +447,25 @@ fn services_are_in_the_results() {
         assert!(error.contains(message), "{app}:\n{error}\n{message}");
     }
 }
+
+/// Each would like 256 local ports, of 60,000: they share them.
+#[test]
+fn a_thousand_users_of_a_mix_share_a_host() {
+    let text = r#"
+        name = "thousand"
+        duration = "3 s"
+        hosts = { users = {}, server = {} }
+        links.l = { between = ["users", "server"], rate = "500 Mbit/s", delay = "50 ms" }
+        mixes.office = { web = 0.7, mail = 0.2, voice = 0.1 }
+        flows.office = { from = "users", to = "server", mix = "office", count = 1000, spacing = "1 ms" }
+    "#;
+    let scenario = Scenario::parse(text, "thousand.toml", &[]).expect("it is right");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    assert_eq!(output.summary.flows.len(), 1000);
+    let busy = output
+        .summary
+        .flows
+        .iter()
+        .filter(|f| f.bytes_delivered > 0);
+    assert!(busy.count() > 990);
+}

@@ -74,7 +74,8 @@ fn a_run_has_the_fields_of_the_schema() {
         name = "n"
         duration = "10 s"
         hosts = { a = {}, b = {} }
-        links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", acks.kind = "filter" }
+        classes.c.applications = ["ping"]
+        links.l = { between = ["a", "b"], rate = "1 Mbit/s", delay = "10 ms", forward.acks.kind = "filter", return.queue = { kind = "priority", classes = ["c"] } }
         flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "10 kB" } }
         flows.g = { from = "a", to = "b", app = { kind = "request-response", response = "1 kB", pause = "1 s" } }
         flows.h = { from = "a", to = "b", app = { kind = "web", page = "fixed", objects = 1, pages = 1 } }

@@ -14,7 +14,7 @@ mod tap;
 mod topology;
 
 pub use bentpipe_host::report;
-pub use bentpipe_host::{Distribution, Report, Traffic, applications};
+pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
 pub use network::{Departure, Network, Progress};
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,
@@ -22,4 +22,6 @@ pub use outcome::{
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::Tap;
-pub use topology::{BuildError, End, FlowSettings, LinkSettings, NetworkBuilder, NodeId};
+pub use topology::{
+    BuildError, End, FlowSettings, LinkSettings, NetworkBuilder, NodeId, local_ports,
+};

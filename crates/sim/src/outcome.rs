@@ -1,7 +1,7 @@
 //! What became of every flow and every link direction.
 
 use bentpipe_host::Report;
-use bentpipe_link::Counters;
+use bentpipe_link::{ClassCounts, Counters};
 use bentpipe_tcp::Statistics;
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
@@ -86,6 +86,8 @@ pub struct DirectionOutcome {
     pub counts: Counts,
     /// The same by flow: the name of the flow whose packets, of either end, they are.
     pub flow_counts: Vec<(String, Counts)>,
+    /// What has become of each class of traffic, where its queue knows classes.
+    pub classes: Vec<ClassCounts>,
 }
 
 /// Counters by name, in the order in which the parts tell them.

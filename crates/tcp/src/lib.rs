@@ -18,7 +18,6 @@ pub mod congestion;
 mod connection;
 mod delivered;
 mod habits;
-mod histogram;
 mod limited;
 mod options;
 mod pacing;
@@ -52,6 +51,6 @@ pub use slow_start::SlowStartKind;
 pub use socket::{
     Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
 };
-pub use statistics::{Failure, FailureKind, RttStatistics, Statistics};
+pub use statistics::{Failure, FailureKind, Statistics};
 
 pub(crate) use options::timestamp;

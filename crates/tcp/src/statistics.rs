@@ -1,10 +1,7 @@
 //! What a connection counts.
 
-use std::fmt;
+use bentpipe_types::{SpanStatistics, Time};
 
-use bentpipe_types::{Span, Time};
-
-use crate::histogram::Histogram;
 use crate::limited::LimitedTimes;
 
 /// Counters of one connection, both directions. Plain integers, always on.
@@ -67,7 +64,7 @@ pub struct Statistics {
     /// What kept this end from sending more, and how long.
     pub limited: LimitedTimes,
     /// Round-trip times.
-    pub rtt: RttStatistics,
+    pub rtt: SpanStatistics,
 }
 
 impl Statistics {
@@ -158,132 +155,4 @@ pub enum FailureKind {
     Refused,
     /// The peer reset the connection.
     Reset,
-}
-
-/// The distribution of round-trip samples: exact extremes and mean, and quantiles from a
-/// log-linear histogram.
-#[derive(Clone, Default)]
-pub struct RttStatistics {
-    count: u64,
-    sum: u64,
-    minimum: Span,
-    maximum: Span,
-    histogram: Histogram,
-}
-
-impl RttStatistics {
-    /// Counts one sample.
-    #[inline]
-    pub fn record(&mut self, rtt: Span) {
-        if self.count == 0 || rtt < self.minimum {
-            self.minimum = rtt;
-        }
-        if rtt > self.maximum {
-            self.maximum = rtt;
-        }
-        self.count += 1;
-        self.sum = self.sum.saturating_add(rtt.as_nanos());
-        self.histogram.record(rtt);
-    }
-
-    /// Takes in another's samples.
-    pub fn add(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.count == 0 {
-            *self = other.clone();
-            return;
-        }
-        self.minimum = self.minimum.min(other.minimum);
-        self.maximum = self.maximum.max(other.maximum);
-        self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
-        self.histogram.add(&other.histogram);
-    }
-
-    /// Samples taken.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The shortest.
-    #[must_use]
-    pub fn min(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.minimum)
-    }
-
-    /// The longest.
-    #[must_use]
-    pub fn max(&self) -> Option<Span> {
-        (self.count > 0).then_some(self.maximum)
-    }
-
-    /// The arithmetic mean.
-    #[must_use]
-    pub fn mean(&self) -> Option<Span> {
-        self.sum.checked_div(self.count).map(Span::from_nanos)
-    }
-
-    /// The sample that 95 of 100 do not exceed, within 1.6%.
-    #[must_use]
-    pub fn p95(&self) -> Option<Span> {
-        self.quantile(0.95)
-    }
-
-    /// The sample that a share `q` of all do not exceed, within 1.6%.
-    #[must_use]
-    pub fn quantile(&self, q: f64) -> Option<Span> {
-        let middle = self.histogram.quantile(q)?;
-        Some(middle.clamp(self.minimum, self.maximum))
-    }
-}
-
-impl fmt::Debug for RttStatistics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RttStatistics")
-            .field("count", &self.count)
-            .field("min", &self.min())
-            .field("mean", &self.mean())
-            .field("p95", &self.p95())
-            .field("max", &self.max())
-            .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_within_a_bucket() {
-        let mut statistics = RttStatistics::default();
-        for milliseconds in 1..=1000 {
-            statistics.record(Span::from_millis(milliseconds));
-        }
-        assert_eq!(statistics.min(), Some(Span::from_millis(1)));
-        assert_eq!(statistics.max(), Some(Span::from_millis(1000)));
-        assert_eq!(statistics.mean(), Some(Span::from_micros(500_500)));
-        let p95 = statistics.p95().unwrap().as_millis_f64();
-        assert!((p95 / 950.0 - 1.0).abs() < 0.02, "{p95}");
-    }
-
-    #[test]
-    fn extremes_stay_inside_the_histogram() {
-        let mut statistics = RttStatistics::default();
-        assert_eq!(statistics.p95(), None);
-        statistics.record(Span::ZERO);
-        statistics.record(Span::from_nanos(u64::MAX >> 6));
-        statistics.record(Span::from_nanos(u64::MAX));
-        assert!(statistics.quantile(0.0).is_some());
-        assert!(statistics.quantile(1.0).is_some());
-    }
-
-    #[test]
-    fn a_single_value_is_its_own_quantile() {
-        let mut statistics = RttStatistics::default();
-        statistics.record(Span::from_millis(600));
-        assert_eq!(statistics.p95(), Some(Span::from_millis(600)));
-    }
 }

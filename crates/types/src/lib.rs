@@ -8,6 +8,7 @@
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
+//! * [`SpanStatistics`]: how lengths of time are distributed.
 //! * [`RandomStream`]: randomness keyed by (seed, component, purpose).
 //! * [`words!`]: settings that are one word of a list.
 //! * [`Trace`]: time series for the probes that a scenario names.
@@ -18,6 +19,7 @@ mod bytes;
 mod distribution;
 pub mod filler;
 mod fragment;
+mod histogram;
 mod icmp;
 mod packet;
 mod pool;
@@ -26,6 +28,7 @@ mod random;
 mod rate;
 mod routes;
 mod seq;
+mod span_statistics;
 mod store;
 mod time;
 mod trace;
@@ -48,6 +51,7 @@ pub use random::RandomStream;
 pub use rate::BitRate;
 pub use routes::Routes;
 pub use seq::Seq;
+pub use span_statistics::SpanStatistics;
 pub use store::{Compaction, Extension, PacketRef, PacketStore, Tunnel};
 pub use time::{Span, Time};
 pub use trace::{Series, SeriesId, Trace};

@@ -236,6 +236,19 @@ impl Traffic {
         }
     }
 
+    /// With how many of them it can do, where its host has many flows: of a user who does one thing after
+    /// another, what the one of them takes that takes most.
+    #[must_use]
+    pub fn least_ports(&self) -> u16 {
+        match self {
+            Self::Mix(mix) => {
+                let shares = mix.shares.iter().map(|share| share.traffic.least_ports());
+                shares.max().unwrap_or(1)
+            }
+            _ => self.ports_needed(),
+        }
+    }
+
     /// The applications at both ends, the server's at `server`.
     #[must_use]
     pub fn ends<P: Realm>(&self, server: Endpoint) -> Ends<P> {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use bentpipe_types::{PacketRef, PacketStore, RandomStream, Time};
 
-use super::Verdict;
+use super::{ClassCounts, Verdict};
 use crate::Tally;
 
 /// All that a queue may touch while it runs.
@@ -46,6 +46,11 @@ pub trait QueueDiscipline: Debug + Send {
     /// Packets ever given up after they were queued: dropped from within (fair queueing), or removed
     /// because a later acknowledgment says as much. Offered = dropped + given up + dequeued + waiting.
     fn given_up(&self) -> GivenUp;
+
+    /// What has become of each class of traffic, where it knows classes.
+    fn classes(&self) -> &[ClassCounts] {
+        &[]
+    }
 
     /// Tells what it has done, by name: for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}

@@ -1,5 +1,6 @@
 //! Queue disciplines: which packets wait for the transmitter, and which are dropped.
 
+mod classes;
 mod discipline;
 mod drop_tail;
 mod early_random_drop;
@@ -7,6 +8,10 @@ mod fair;
 mod red;
 mod waiting;
 
+pub use classes::{
+    ClassCounts, ClassSettings, Classes, ClassesSettings, Ends as FlowEnd, FlowEnds, Service,
+    TrafficClass,
+};
 pub use discipline::{GivenUp, QueueCtx, QueueDiscipline};
 pub use drop_tail::{DropTail, DropTailQueue, Limit};
 pub use early_random_drop::{EarlyRandomDrop, EarlyRandomDropSettings};

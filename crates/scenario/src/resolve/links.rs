@@ -11,6 +11,7 @@ use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::MAX_LOST_PACKETS;
 use super::queue;
+use crate::class::PacketClass;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
 use crate::quantity::{Mtu, Probability, Redundancy};
@@ -69,6 +70,7 @@ fn ends_of(
 pub(super) fn resolve(
     links: &Named<LinkFile>,
     nodes: &Directory<'_>,
+    classes: &[PacketClass],
     files: &Files,
     duration: Span,
 ) -> Result<Vec<Link>, Fault> {
@@ -87,6 +89,7 @@ pub(super) fn resolve(
         let table = LinkTable {
             name,
             link,
+            classes,
             files,
             duration,
         };
@@ -134,6 +137,7 @@ fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
 pub(super) struct LinkTable<'a> {
     name: &'a str,
     pub(super) link: &'a LinkFile,
+    classes: &'a [PacketClass],
     files: &'a Files,
     duration: Span,
 }
@@ -175,8 +179,10 @@ impl<'a> LinkTable<'a> {
 
     /// What the rest of a direction depends on.
     fn parts(&self, way: Way) -> Result<Parts, Fault> {
-        let own_queue = self.own(way).and_then(|own| own.queue);
-        let kind = own_queue.or(self.link.queue).map(|queue| queue.kind);
+        let own_queue = self.own(way).and_then(|own| own.queue.as_ref());
+        let kind = own_queue
+            .or(self.link.queue.as_ref())
+            .map(|queue| queue.kind);
         let (acks, tunnel) = self.acks(way, kind.unwrap_or(QueueKind::DropTail))?;
         let compression = self.compression(way, tunnel)?;
         let fragments = self.link.fragment == Some(true);
@@ -202,12 +208,14 @@ impl<'a> LinkTable<'a> {
 
     fn direction(&self, way: Way, parts: Parts, round_trip: Span) -> Result<Direction, Fault> {
         let own = self.own(way);
-        let own_queue = own.and_then(|own| own.queue);
-        let file = own_queue.or(self.link.queue);
-        let queue = queue::resolve(file, parts.rate, round_trip).map_err(|(key, message)| {
-            let path = self.path(way, own_queue.is_some(), &["queue", key]);
-            Fault::new(path, message)
-        })?;
+        let own_queue = own.and_then(|own| own.queue.as_ref());
+        let file = own_queue.or(self.link.queue.as_ref());
+        let queue = queue::resolve(file, self.classes, parts.rate, round_trip).map_err(
+            |(key, message)| {
+                let path = self.path(way, own_queue.is_some(), &["queue", key]);
+                Fault::new(path, message)
+            },
+        )?;
         let redundancy = own.and_then(|own| own.redundancy).or(self.link.redundancy);
         Ok(Direction {
             rate: parts.rate,

@@ -1,11 +1,15 @@
 //! Queues.
 
+use std::sync::Arc;
+
 use bentpipe_types::{BitRate, Bytes, Span};
 
+use super::classes;
+use crate::class::{OTHERS, PacketClass};
 use crate::quantity::{Probability, QueueLimit, Size};
 use crate::schema::hints::list;
 use crate::schema::{QueueFile, QueueKind};
-use crate::{Queue, QueueRule, RedRule};
+use crate::{Queue, QueueClass, QueueRule, RedRule};
 
 /// A full packet on most networks, for the default queue.
 const FULL_PACKET: u64 = 1500;
@@ -23,7 +27,8 @@ pub(super) type Wrong = (&'static str, String);
 
 /// The queue of a direction with this rate, on a link with this round trip.
 pub(super) fn resolve(
-    file: Option<QueueFile>,
+    file: Option<&QueueFile>,
+    classes: &[PacketClass],
     rate: BitRate,
     round_trip: Span,
 ) -> Result<Queue, Wrong> {
@@ -38,7 +43,7 @@ pub(super) fn resolve(
     });
     Ok(Queue {
         rule: match file {
-            Some(file) => rule(&file, limit)?,
+            Some(file) => rule(file, classes, limit)?,
             None => QueueRule::DropTail,
         },
         limit,
@@ -46,7 +51,7 @@ pub(super) fn resolve(
     })
 }
 
-fn rule(file: &QueueFile, limit: QueueLimit) -> Result<QueueRule, Wrong> {
+fn rule(file: &QueueFile, classes: &[PacketClass], limit: QueueLimit) -> Result<QueueRule, Wrong> {
     let keys = file.kind.keys();
     if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
         let message = if keys.is_empty() {
@@ -83,7 +88,73 @@ fn rule(file: &QueueFile, limit: QueueLimit) -> Result<QueueRule, Wrong> {
                 flows,
             }
         }
+        QueueKind::Priority => QueueRule::Priority(by_priority(file, classes)?),
+        QueueKind::Weighted => QueueRule::Weighted(by_weight(file, classes)?),
     })
+}
+
+fn by_priority(file: &QueueFile, classes: &[PacketClass]) -> Result<Arc<[QueueClass]>, Wrong> {
+    let refuse = |message| Err(("classes", message));
+    let Some(names) = &file.classes else {
+        return refuse(
+            r#"missing; expected classes, the first first, such as ["calls", "web"]"#.to_owned(),
+        );
+    };
+    let mut found = Vec::new();
+    for name in names {
+        found.push((name.as_str(), 1));
+    }
+    of_names(found, classes).or_else(refuse)
+}
+
+/// In thousandths: so that shares are the same on every machine.
+const WEIGHTS: std::ops::RangeInclusive<f64> = 0.001..=1_000_000.0;
+
+fn by_weight(file: &QueueFile, classes: &[PacketClass]) -> Result<Arc<[QueueClass]>, Wrong> {
+    let refuse = |message| Err(("weights", message));
+    let Some(weights) = &file.weights else {
+        return refuse(
+            "missing; expected classes and their weights, such as { calls = 4, web = 2 }"
+                .to_owned(),
+        );
+    };
+    let mut found = Vec::new();
+    for (name, weight) in weights.iter() {
+        if !WEIGHTS.contains(weight) {
+            return refuse(format!(
+                "expected 0.001 to 1000000 for \"{name}\", got {weight:?}"
+            ));
+        }
+        found.push((name, (weight * 1_000.0 + 0.5) as u32));
+    }
+    of_names(found, classes).or_else(refuse)
+}
+
+/// The classes of a queue, and what belongs to none of them.
+fn of_names(names: Vec<(&str, u32)>, classes: &[PacketClass]) -> Result<Arc<[QueueClass]>, String> {
+    if names.is_empty() {
+        return Err("expected at least one class".to_owned());
+    }
+    let mut found: Vec<QueueClass> = Vec::new();
+    for (name, weight) in names {
+        let class = classes::find(name, classes)?;
+        if found.iter().any(|other| other.class == class) {
+            return Err(format!("expected \"{name}\" once"));
+        }
+        found.push(QueueClass {
+            name: Arc::from(name),
+            class,
+            weight,
+        });
+    }
+    if found.iter().all(|other| other.class.is_some()) {
+        found.push(QueueClass {
+            name: Arc::from(OTHERS),
+            class: None,
+            weight: 1_000,
+        });
+    }
+    Ok(found.into())
 }
 
 fn red(file: &QueueFile, limit: QueueLimit) -> Result<RedRule, Wrong> {

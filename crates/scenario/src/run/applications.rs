@@ -3,8 +3,7 @@
 use bentpipe_sim::report::{
     Activity, Call, Heard, Messages, Page, Pages, Report, Responses, Transfers, Viewing,
 };
-use bentpipe_tcp::RttStatistics;
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, SpanStatistics, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -307,7 +306,7 @@ impl Quantiles {
     }
 
     /// Of times that were counted in buckets.
-    fn of_histogram(times: &RttStatistics, scope: Scope) -> Self {
+    fn of_histogram(times: &SpanStatistics, scope: Scope) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         let percentiles = || hundredths().map(|share| ms(times.quantile(share)));
         Self {

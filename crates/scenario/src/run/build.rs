@@ -7,9 +7,9 @@ use bentpipe_sim::{
 use bentpipe_tcp::Config;
 use bentpipe_types::{Agent, Bytes, RandomStream, Span, Time};
 
-use super::{RunError, congestion, direction, gateway};
+use super::{RunError, classes, congestion, direction, gateway};
 use crate::quantity::Interval;
-use crate::{App, CustomControls, Gateway, NodeKind, Scenario, Series, TcpSettings, Way};
+use crate::{App, CustomControls, Flow, Gateway, NodeKind, Scenario, Series, TcpSettings, Way};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
@@ -39,10 +39,13 @@ pub(super) fn network(
         });
     }
     let mut ports = Vec::with_capacity(scenario.links.len());
-    let fragments = scenario.links.iter().any(|link| link.fragments);
+    let around = direction::Surroundings {
+        fragments: scenario.links.iter().any(|link| link.fragments),
+        classes: classes::classes(scenario, &nodes, outside),
+    };
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);
-        let way = |way: Way| direction::settings(scenario, link, way, fragments, seed);
+        let way = |way: Way| direction::settings(scenario, link, way, &around, seed);
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
         let [first_port, second_port] = builder.link(
             first,
@@ -78,16 +81,12 @@ pub(super) fn network(
     gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
     let starts = starts(scenario, seed);
     for (flow, start) in scenario.flows.iter().zip(starts) {
-        let application = match &flow.app {
-            App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
-            App::Other(_, traffic) | App::Mix(_, traffic) => traffic.clone(),
-        };
         builder.flow(FlowSettings {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
             start: start.since(Time::ZERO),
-            application,
+            application: traffic_of(flow),
             sender: tcp_of(flow.from)?,
             receiver: tcp_of(flow.to)?,
         });
@@ -96,6 +95,14 @@ pub(super) fn network(
         .build()
         .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))?;
     Ok((network, nodes))
+}
+
+/// What a flow does, as the engine takes it.
+pub(super) fn traffic_of(flow: &Flow) -> Traffic {
+    match &flow.app {
+        App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
+        App::Other(_, traffic) | App::Mix(_, traffic) => traffic.clone(),
+    }
 }
 
 /// When each flow begins. What is random about it, each flow draws by its own name: one more changes none

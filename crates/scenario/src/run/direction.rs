@@ -1,8 +1,9 @@
 //! One direction of a scenario's link, as the engine takes it.
 
 use bentpipe_link::{
-    DropTail, EarlyRandomDrop, EarlyRandomDropSettings, Ends, ErrorModel, Fair, FairSettings,
-    FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red, RedSettings, Settings, Streams,
+    ClassSettings, Classes, ClassesSettings, DropTail, EarlyRandomDrop, EarlyRandomDropSettings,
+    Ends, ErrorModel, Fair, FairSettings, FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red,
+    RedSettings, Service, Settings, Streams, TrafficClass,
 };
 use bentpipe_middlebox::ack::{
     self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
@@ -17,21 +18,28 @@ use bentpipe_wire::vj;
 use crate::quantity::QueueLimit;
 use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
 use crate::{
-    Acks, Direction, Gateway, Link, NodeKind, Queue, QueueRule, RandomErrors, RedRule, Scenario,
-    WaterMarks, Way,
+    Acks, Direction, Gateway, Link, NodeKind, Queue, QueueClass, QueueRule, RandomErrors, RedRule,
+    Scenario, WaterMarks, Way,
 };
 
 /// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
 /// been idle longest.
 const FLOWS: usize = 4096;
 
-/// What the engine makes a link's direction of; `None` where the link has none that way. `fragments`: some
-/// link of the network cuts packets.
+/// What is the same for all directions of a network.
+pub(super) struct Surroundings {
+    /// Some link of the network cuts packets.
+    pub(super) fragments: bool,
+    /// The scenario's classes of traffic.
+    pub(super) classes: Vec<TrafficClass>,
+}
+
+/// What the engine makes a link's direction of; `None` where the link has none that way.
 pub(super) fn settings(
     scenario: &Scenario,
     link: &Link,
     way: Way,
-    fragments: bool,
+    around: &Surroundings,
     seed: u64,
 ) -> Option<Settings> {
     let direction = link.direction(way)?;
@@ -43,10 +51,10 @@ pub(super) fn settings(
     Some(Settings {
         rate: direction.rate,
         delay: direction.delay,
-        queue: queueing(direction, &name, seed),
+        queue: queueing(direction, &around.classes, &name, seed),
         errors: errors(direction, &name, seed),
         redundancy: direction.redundancy.get(),
-        ends: ends(scenario, link, direction, [from, to], fragments),
+        ends: ends(scenario, link, direction, [from, to], around.fragments),
         changes: direction.changes.as_ref().map(|changes| {
             let streams = Streams {
                 seed,
@@ -203,30 +211,50 @@ fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
     errors
 }
 
-fn queueing(direction: &Direction, name: &str, seed: u64) -> Queueing {
+fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u64) -> Queueing {
     let limit = limit(direction.queue.limit);
-    let queue: Box<dyn QueueDiscipline> = match direction.queue.rule {
+    let queue: Box<dyn QueueDiscipline> = match &direction.queue.rule {
         QueueRule::DropTail => match ack_queue(direction) {
             Some(queue) => queue,
             None => return DropTail { limit }.into(),
         },
-        QueueRule::Red(red) => Box::new(Red::new(red_settings(direction, red, limit))),
+        QueueRule::Red(red) => Box::new(Red::new(red_settings(direction, *red, limit))),
         QueueRule::EarlyRandomDrop {
             drop_level,
             drop_probability,
         } => Box::new(EarlyRandomDrop::new(EarlyRandomDropSettings {
             limit,
-            drop_level: self::limit(drop_level),
-            drop_probability,
+            drop_level: self::limit(*drop_level),
+            drop_probability: *drop_probability,
         })),
         QueueRule::Fair { quantum, flows } => Box::new(Fair::new(FairSettings {
             limit,
-            quantum,
-            flows: flows as usize,
+            quantum: *quantum,
+            flows: *flows as usize,
         })),
+        QueueRule::Priority(of) => by_class(of, classes, Service::Priority, limit),
+        QueueRule::Weighted(of) => by_class(of, classes, Service::Weighted, limit),
     };
     let random = RandomStream::new(seed, name, "queue");
     Queueing::Discipline { queue, random }
+}
+
+fn by_class(
+    of: &[QueueClass],
+    classes: &[TrafficClass],
+    service: Service,
+    limit: Limit,
+) -> Box<dyn QueueDiscipline> {
+    let settings = |class: &QueueClass| ClassSettings {
+        name: class.name.clone(),
+        packets: class.class.map(|index| classes[index].clone()),
+        weight: class.weight,
+    };
+    Box::new(Classes::new(ClassesSettings {
+        limit,
+        service,
+        classes: of.iter().map(settings).collect(),
+    }))
 }
 
 fn red_settings(direction: &Direction, red: RedRule, limit: Limit) -> RedSettings {
@@ -259,5 +287,5 @@ fn limit(limit: QueueLimit) -> Limit {
 /// Every direction's queue, in the order in which the network numbers them.
 pub(super) fn queues(scenario: &Scenario) -> Vec<Queue> {
     let all = scenario.links.iter().flat_map(Link::directions);
-    all.map(|(_, direction)| direction.queue).collect()
+    all.map(|(_, direction)| direction.queue.clone()).collect()
 }

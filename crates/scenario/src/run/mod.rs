@@ -3,6 +3,7 @@
 mod applications;
 mod build;
 mod capture;
+mod classes;
 mod congestion;
 mod direction;
 mod error;
@@ -32,8 +33,8 @@ pub use error::RunError;
 pub use groups::GroupSummary;
 pub use outside::{Closing, Outside};
 pub use summary::{
-    Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary, LinkSummary,
-    PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
+    ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
+    LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
 };
 
 /// A capture to write during a run.

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bentpipe_link::ClassCounts;
 use bentpipe_sim::{AgentOutcome, DirectionOutcome, FlowOutcome, Outcome};
-use bentpipe_tcp::{Limit, LimitedTimes, RttStatistics, Statistics};
-use bentpipe_types::{Span, Time};
+use bentpipe_tcp::{Limit, LimitedTimes, Statistics};
+use bentpipe_types::{Span, SpanStatistics, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -162,6 +163,55 @@ pub struct LinkSummary {
     /// What its parts have counted, where it has parts that count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CountersSummary>,
+    /// The classes of its queue, where it has classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassSummary>,
+}
+
+/// What has become of a class of a queue.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct ClassSummary {
+    /// Its name; `others` is what belongs to no class.
+    pub name: String,
+    /// Packets whose transmission has begun.
+    pub packets_sent: u64,
+    /// Their bytes, IP headers included.
+    pub bytes_sent: u64,
+    /// Packets that the queue dropped.
+    pub packets_dropped: u64,
+    /// Most packets that ever waited.
+    pub queue_max_packets: u64,
+    /// How long packets waited for the transmitter, in milliseconds.
+    pub wait_ms: WaitSummary,
+}
+
+/// How long packets waited, in milliseconds; null before the first was sent.
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
+pub struct WaitSummary {
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// The 95th percentile, within 1.6%.
+    pub p95: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+impl ClassSummary {
+    fn new(counts: &ClassCounts) -> Self {
+        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+        Self {
+            name: counts.name.to_string(),
+            packets_sent: counts.sent,
+            bytes_sent: counts.sent_bytes,
+            packets_dropped: counts.dropped,
+            queue_max_packets: counts.most_packets,
+            wait_ms: WaitSummary {
+                mean: ms(counts.waits.mean()),
+                p95: ms(counts.waits.p95()),
+                max: ms(counts.waits.max()),
+            },
+        }
+    }
 }
 
 /// What the parts of a link direction have counted: packets dropped and acknowledgments removed,
@@ -314,7 +364,7 @@ impl PathMtuSummary {
 impl RttSummary {
     /// Of the round trips that a connection has measured.
     #[must_use]
-    pub fn new(rtt: &RttStatistics) -> Self {
+    pub fn new(rtt: &SpanStatistics) -> Self {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         Self {
             min: ms(rtt.min()),
@@ -386,6 +436,7 @@ impl LinkSummary {
             queue_limit_packets,
             queue_limit_bytes,
             bytes_delivered: counters.delivered_bytes,
+            classes: direction.classes.iter().map(ClassSummary::new).collect(),
             counters: (!direction.counts.is_empty()).then(|| CountersSummary {
                 total: direction.counts.iter().copied().collect(),
                 flows: direction

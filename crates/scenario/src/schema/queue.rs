@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Named;
 use crate::quantity::{Probability, QueueLimit, Size};
 use bentpipe_types::words;
 
 /// Where packets wait for the transmitter.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueFile {
     /// Which packets are dropped, and which is sent next. Default: "drop-tail".
@@ -43,6 +44,14 @@ pub struct QueueFile {
     /// Fair queueing: separate queues. If more flows than this wait at once, some share. 1 to 65536.
     /// Default: 1024.
     pub flows: Option<u32>,
+    /// Priority: the classes of `[classes.NAME]`, the first before all others. "others" is what belongs
+    /// to none of them, and comes last unless it is named. A packet is of the first class of this list
+    /// that it belongs to. Required with "priority".
+    pub classes: Option<Vec<String>>,
+    /// Weighted: each class with its share beside the others, such as { calls = 4, web = 2, others = 1 };
+    /// above 0. "others" is what belongs to none of them; 1 unless it is named. A packet is of the first
+    /// class that it belongs to. Required with "weighted".
+    pub weights: Option<Named<f64>>,
 }
 
 words! {
@@ -58,6 +67,13 @@ words! {
         /// A queue for each flow, served in turn, by deficit round robin (Shreedhar and Varghese
         /// 1996). When all of them together are full, the longest loses its first packet.
         Fair = "fair",
+        /// A queue for each of `classes`: whenever the transmitter is free, the first that has a packet
+        /// sends it. When all of them together are full, the last that has any loses its first packet.
+        Priority = "priority",
+        /// A queue for each class of `weights`, whose bytes are as its weight while it has any, by
+        /// start-time fair queueing (Goyal, Vin and Cheng 1997). When all of them together are full, the
+        /// one with most bytes for its weight loses its first packet.
+        Weighted = "weighted",
     }
 }
 
@@ -78,6 +94,8 @@ impl QueueKind {
             ],
             Self::EarlyRandomDrop => &["drop_level", "drop_probability"],
             Self::Fair => &["quantum", "flows"],
+            Self::Priority => &["classes"],
+            Self::Weighted => &["weights"],
         }
     }
 }
@@ -97,6 +115,8 @@ impl QueueFile {
             ("drop_probability", self.drop_probability.is_some()),
             ("quantum", self.quantum.is_some()),
             ("flows", self.flows.is_some()),
+            ("classes", self.classes.is_some()),
+            ("weights", self.weights.is_some()),
         ]
         .into_iter()
         .filter_map(|(key, given)| given.then_some(key))

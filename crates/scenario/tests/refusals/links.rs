@@ -46,6 +46,72 @@ fn queues() {
 }
 
 #[test]
+fn classes_of_queues() {
+    let classes = "[classes.calls]\nports = [5004]\n[links.satellite]";
+    let with = |queue: &str| {
+        let text = changed("[links.satellite]", classes);
+        refusal(
+            &text.replacen("{ limit =", &format!("{{ {queue}, limit ="), 1),
+            &[],
+        )
+    };
+    for (queue, expected) in [
+        (
+            r#"kind = "priority""#,
+            r#"classes: missing; expected classes, the first first, such as ["calls", "web"]"#,
+        ),
+        (
+            r#"kind = "priority", classes = []"#,
+            "classes: expected at least one class",
+        ),
+        (
+            r#"kind = "priority", classes = ["call"]"#,
+            r#"classes: no class is named "call"; known: "calls", and "others" for the rest"#,
+        ),
+        (
+            r#"kind = "priority", classes = ["others", "calls", "others"]"#,
+            r#"classes: expected "others" once"#,
+        ),
+        (
+            r#"kind = "priority", classes = ["calls"], weights = { calls = 1 }"#,
+            r#"weights: has no effect: a "priority" queue has limit, classes"#,
+        ),
+        (
+            r#"kind = "weighted""#,
+            "weights: missing; expected classes and their weights, such as { calls = 4, web = 2 }",
+        ),
+        (
+            r#"kind = "weighted", weights = { calls = 0 }"#,
+            r#"weights: expected 0.001 to 1000000 for "calls", got 0.0"#,
+        ),
+    ] {
+        let expected = format!("geo.toml:19: links.satellite.forward.queue.{expected}");
+        assert_eq!(with(queue), expected);
+    }
+    for (class, expected) in [
+        (
+            "[classes.others]\nports = [1]",
+            r#"geo.toml:15: classes.others: expected another name: "others" is what belongs to none of the classes"#,
+        ),
+        (
+            "[classes.calls]",
+            "geo.toml:15: classes.calls: expected one of flows, applications, hosts, ports: it says what belongs to the class",
+        ),
+        (
+            "[classes.calls]\nports = []",
+            "geo.toml:16: classes.calls.ports: expected at least one: nothing belongs to an empty list",
+        ),
+        (
+            "[classes.calls]\nflows = [\"downlaod\"]",
+            r#"geo.toml:16: classes.calls.flows: no flow is named "downlaod"; did you mean "download"?"#,
+        ),
+    ] {
+        let text = changed("[links.satellite]", &format!("{class}\n[links.satellite]"));
+        assert_eq!(refusal(&text, &[]), expected);
+    }
+}
+
+#[test]
 fn acknowledgments() {
     let cases = [
         (

@@ -154,7 +154,7 @@ fn words() {
         (
             r#"{ limit ="#,
             r#"{ kind = "rde", limit ="#,
-            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", got "rde"; did you mean "red"?"#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "rde"; did you mean "red"?"#,
         ),
         (
             r#""bulk""#,

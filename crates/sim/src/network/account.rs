@@ -50,6 +50,7 @@ impl Network {
                     in_transit: slot.direction.in_transit() as u64,
                     counts,
                     flow_counts,
+                    classes: slot.direction.classes().to_vec(),
                 }
             })
             .collect();

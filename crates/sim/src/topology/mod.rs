@@ -363,10 +363,15 @@ impl NetworkBuilder {
             .into_iter()
             .map(|draft| DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings))
             .collect();
-        let mut ephemeral = vec![LocalPorts::new(); nodes.len()];
+        let openers = self.flows.iter().map(|flow| (flow.from, &flow.application));
+        let own_ports = local_ports(openers);
         let mut flows = Vec::with_capacity(self.flows.len());
-        for settings in self.flows {
-            flows.push(open_flow(settings, &mut nodes, &mut ephemeral, seed)?);
+        for (settings, ports) in self.flows.into_iter().zip(own_ports) {
+            let Some(ports) = ports else {
+                let flow = settings.name;
+                return Err(BuildError::TooManyFlows { flow });
+            };
+            flows.push(open_flow(settings, ports, &mut nodes, seed)?);
         }
         Ok(Network::new(nodes, directions, flows))
     }
@@ -403,11 +408,62 @@ impl LocalPorts {
     }
 }
 
+/// The ports that each flow's connections are opened from, by the flows' openers and what they do, in
+/// order; `None` from where on a host has none left. Where a host's flows would like more than there are,
+/// those that can do with fewer share what is left.
+#[must_use]
+pub fn local_ports<'a>(flows: impl Iterator<Item = (NodeId, &'a Traffic)>) -> Vec<Option<Ports>> {
+    let flows: Vec<(NodeId, &Traffic)> = flows.collect();
+    let mut wishes: BTreeMap<u16, Wishes> = BTreeMap::new();
+    for (from, traffic) in &flows {
+        wishes.entry(from.0).or_default().add(traffic);
+    }
+    let mut hosts: BTreeMap<u16, LocalPorts> = BTreeMap::new();
+    let of = |(from, traffic): (NodeId, &Traffic)| {
+        let count = wishes.entry(from.0).or_default().granted(traffic);
+        let host = hosts.entry(from.0).or_insert_with(LocalPorts::new);
+        host.take(count)
+    };
+    flows.into_iter().map(of).collect()
+}
+
+/// The ports that the flows of a host would like to have.
+#[derive(Clone, Copy, Default)]
+struct Wishes {
+    all: u64,
+    /// Of `all`, those of flows that can do with fewer, and how many such flows there are.
+    elastic: u64,
+    elastic_flows: u64,
+}
+
+impl Wishes {
+    fn add(&mut self, traffic: &Traffic) {
+        let wish = u64::from(traffic.ports_needed());
+        self.all += wish;
+        if traffic.least_ports() < traffic.ports_needed() {
+            self.elastic += wish;
+            self.elastic_flows += 1;
+        }
+    }
+
+    fn granted(&self, traffic: &Traffic) -> u16 {
+        let (least, wish) = (traffic.least_ports(), traffic.ports_needed());
+        let there = u64::from(u16::MAX - LISTENING_PORT);
+        if least == wish || self.all <= there {
+            return wish;
+        }
+        let left = there.saturating_sub(self.all - self.elastic);
+        // One range less: none lies across the first ephemeral port.
+        let share = left / (self.elastic_flows + 1);
+        u16::try_from(share).unwrap_or(wish).clamp(least, wish)
+    }
+}
+
 /// Registers a flow's two ends at their hosts.
 fn open_flow(
     settings: FlowSettings,
+    ports: Ports,
     nodes: &mut [NodeSlot],
-    local_ports: &mut [LocalPorts],
     seed: u64,
 ) -> Result<FlowSlot, BuildError> {
     let FlowSettings {
@@ -419,9 +475,6 @@ fn open_flow(
         sender,
         receiver,
     } = settings;
-    let Some(ports) = local_ports[usize::from(from.0)].take(traffic.ports_needed()) else {
-        return Err(BuildError::TooManyFlows { flow: name });
-    };
     let server = Endpoint {
         address: to.address(),
         port: traffic.port(),

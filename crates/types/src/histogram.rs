@@ -1,6 +1,6 @@
 //! How often what was measured.
 
-use bentpipe_types::Span;
+use crate::Span;
 
 // 1 us to 2^28 us (268 s), 32 buckets an octave: within 1.6% of the true value.
 const OCTAVES: usize = 28;

@@ -1,0 +1,280 @@
+//! A queue for each class of traffic: served by priority, or by weight.
+//!
+//! By priority: whenever the transmitter is free, the first class that has anything sends; a packet that
+//! is being sent is not interrupted (A. Cobham, "Priority assignment in waiting line problems", Operations
+//! Research 2(1), 1954: what each class then waits). By weight: start-time fair queueing (P. Goyal,
+//! H. M. Vin and H. Cheng, "Start-time fair queueing", IEEE/ACM Transactions on Networking 5(5), 1997),
+//! which shares a rate that changes as fairly as a constant one.
+
+mod class;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bentpipe_types::{PacketRef, SpanStatistics, Time};
+
+pub use class::{Ends, FlowEnds, TrafficClass};
+
+use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+
+/// How a queue with classes is set up.
+#[derive(Clone, Debug)]
+pub struct ClassesSettings {
+    /// Most that waits, of all classes together.
+    pub limit: Limit,
+    /// Who is next.
+    pub service: Service,
+    /// The classes. A packet is of the first that it belongs to. By priority, the first comes first.
+    pub classes: Vec<ClassSettings>,
+}
+
+/// A class of a queue.
+#[derive(Clone, Debug)]
+pub struct ClassSettings {
+    /// Its name in results.
+    pub name: Arc<str>,
+    /// What belongs to it; `None`: what belongs to no other.
+    pub packets: Option<TrafficClass>,
+    /// Its share beside those of the other classes; above zero. By priority, it means nothing.
+    pub weight: u32,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Service {
+    /// The first class that has anything.
+    Priority,
+    /// Each class gets bytes in proportion to its weight.
+    Weighted,
+}
+
+/// What has become of a class's packets.
+#[derive(Clone, Debug, Default)]
+pub struct ClassCounts {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Packets that wait.
+    pub packets: u64,
+    /// Bytes that wait.
+    pub bytes: u64,
+    /// Most packets that ever waited.
+    pub most_packets: u64,
+    /// Packets whose transmission has begun.
+    pub sent: u64,
+    /// Their bytes, IP headers included.
+    pub sent_bytes: u64,
+    /// Packets dropped, on their arrival or later.
+    pub dropped: u64,
+    /// How long those that were sent had waited.
+    pub waits: SpanStatistics,
+    /// How long the last of them had waited, in seconds; NaN before the first.
+    pub last_wait_s: f64,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    packet: PacketRef,
+    length: u32,
+    since: Time,
+}
+
+#[derive(Debug)]
+struct Lane {
+    packets: Option<TrafficClass>,
+    weight: u32,
+    waiting: VecDeque<Waiter>,
+    /// The start tag of its first packet, if one waits.
+    start: u128,
+    /// The finish tag of the packet that it sent last.
+    finish: u128,
+}
+
+/// A queue for each class.
+#[derive(Debug)]
+pub struct Classes {
+    limit: Limit,
+    service: Service,
+    lanes: Vec<Lane>,
+    counts: Vec<ClassCounts>,
+    /// Where packets go that belong to no class.
+    others: usize,
+    /// The start tag of the packet in service.
+    virtual_time: u128,
+    packets: u64,
+    bytes: u64,
+    given_up: u64,
+}
+
+impl Classes {
+    /// An empty queue. Without a class for what belongs to no other, that goes into the last.
+    #[must_use]
+    pub fn new(settings: ClassesSettings) -> Self {
+        let last = settings.classes.len().saturating_sub(1);
+        let others = settings.classes.iter().position(|c| c.packets.is_none());
+        let counts = settings.classes.iter().map(|class| ClassCounts {
+            name: class.name.clone(),
+            last_wait_s: f64::NAN,
+            ..ClassCounts::default()
+        });
+        Self {
+            limit: settings.limit,
+            service: settings.service,
+            counts: counts.collect(),
+            lanes: settings
+                .classes
+                .into_iter()
+                .map(|class| Lane {
+                    packets: class.packets,
+                    weight: class.weight.max(1),
+                    waiting: VecDeque::new(),
+                    start: 0,
+                    finish: 0,
+                })
+                .collect(),
+            others: others.unwrap_or(last),
+            virtual_time: 0,
+            packets: 0,
+            bytes: 0,
+            given_up: 0,
+        }
+    }
+
+    fn class_of(&self, packet: PacketRef, cx: &QueueCtx<'_>) -> usize {
+        let record = cx.packets.get(packet);
+        let fits = |lane: &Lane| lane.packets.as_ref().is_some_and(|c| c.contains(record));
+        self.lanes.iter().position(fits).unwrap_or(self.others)
+    }
+
+    fn is_too_long(&self) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.packets > limit,
+            Limit::Bytes(limit) => self.bytes > limit.get(),
+        }
+    }
+
+    fn push(&mut self, class: usize, waiter: Waiter) {
+        let lane = &mut self.lanes[class];
+        if lane.waiting.is_empty() {
+            // Section II.A of the paper: S = max(v, F of the packet before).
+            lane.start = self.virtual_time.max(lane.finish);
+        }
+        lane.waiting.push_back(waiter);
+        self.packets += 1;
+        self.bytes += u64::from(waiter.length);
+        let counts = &mut self.counts[class];
+        counts.packets += 1;
+        counts.bytes += u64::from(waiter.length);
+    }
+
+    /// Takes the first packet of a class out.
+    fn pop(&mut self, class: usize) -> Option<Waiter> {
+        let waiter = self.lanes[class].waiting.pop_front()?;
+        self.packets -= 1;
+        self.bytes -= u64::from(waiter.length);
+        let counts = &mut self.counts[class];
+        counts.packets -= 1;
+        counts.bytes -= u64::from(waiter.length);
+        Some(waiter)
+    }
+
+    /// The class that sends next.
+    fn next(&self) -> Option<usize> {
+        let mut busy = (0..self.lanes.len()).filter(|class| !self.lanes[*class].waiting.is_empty());
+        match self.service {
+            Service::Priority => busy.next(),
+            // Of the same start, the class that comes first.
+            Service::Weighted => busy.min_by_key(|class| self.lanes[*class].start),
+        }
+    }
+
+    /// The class that pays when too much waits: the last one, or that with most bytes for its weight.
+    fn victim(&self) -> Option<usize> {
+        let mut busy = (0..self.lanes.len()).filter(|class| !self.lanes[*class].waiting.is_empty());
+        match self.service {
+            Service::Priority => busy.next_back(),
+            Service::Weighted => busy.max_by(|one, other| {
+                let due = |a: usize, b: usize| {
+                    u128::from(self.counts[a].bytes) * u128::from(self.lanes[b].weight)
+                };
+                due(*one, *other).cmp(&due(*other, *one))
+            }),
+        }
+    }
+}
+
+impl QueueDiscipline for Classes {
+    fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
+        let length = cx.packets.get(packet).length().get() as u32;
+        let class = self.class_of(packet, cx);
+        if cx.idle {
+            // Section II.A: at the end of a busy period, v is the greatest finish tag.
+            let finishes = self.lanes.iter().map(|lane| lane.finish);
+            self.virtual_time = finishes.max().unwrap_or(0);
+        }
+        let since = cx.now;
+        self.push(
+            class,
+            Waiter {
+                packet,
+                length,
+                since,
+            },
+        );
+        // As with fair queueing, whoever has most pays, and at its front: a sender learns of it sooner.
+        while !cx.idle && self.is_too_long() {
+            let Some(victim) = self.victim() else { break };
+            let Some(waiter) = self.pop(victim) else {
+                break;
+            };
+            self.counts[victim].dropped += 1;
+            if waiter.packet == packet {
+                return Verdict::Dropped;
+            }
+            self.given_up += 1;
+            cx.packets.release(waiter.packet);
+        }
+        let counts = &mut self.counts[class];
+        counts.most_packets = counts.most_packets.max(counts.packets - u64::from(cx.idle));
+        Verdict::Queued
+    }
+
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+        let class = self.next()?;
+        let waiter = self.pop(class)?;
+        let lane = &mut self.lanes[class];
+        self.virtual_time = lane.start;
+        // F = S + length / weight, in units so small that the division's rest is no matter.
+        lane.finish = lane.start + (u128::from(waiter.length) << 40) / u128::from(lane.weight);
+        lane.start = lane.finish;
+        let waited = cx.now.since(waiter.since);
+        let counts = &mut self.counts[class];
+        counts.sent += 1;
+        counts.sent_bytes += u64::from(waiter.length);
+        counts.waits.record(waited);
+        counts.last_wait_s = waited.as_secs_f64();
+        Some(waiter.packet)
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn given_up(&self) -> GivenUp {
+        GivenUp {
+            dropped: self.given_up,
+            removed: 0,
+        }
+    }
+
+    fn classes(&self) -> &[ClassCounts] {
+        &self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Classes of traffic.
+
+use std::sync::Arc;
+
+use super::directory::Directory;
+use super::fault;
+use crate::class::{OTHERS, PacketClass};
+use crate::document::{Fault, Segment, path};
+use crate::schema::hints::list;
+use crate::schema::{Named, TrafficClassFile};
+
+/// Most classes of a file: each packet is compared with them.
+const MOST: usize = 64;
+
+pub(super) fn resolve(
+    file: &Named<TrafficClassFile>,
+    nodes: &Directory<'_>,
+    flows: &Directory<'_>,
+) -> Result<Vec<PacketClass>, Fault> {
+    if file.0.len() > MOST {
+        let message = format!("expected at most {MOST} classes");
+        return Err(fault(&["classes"], message));
+    }
+    let classes = file
+        .iter()
+        .map(|(name, class)| resolve_one(name, class, nodes, flows));
+    classes.collect()
+}
+
+fn resolve_one(
+    name: &str,
+    file: &TrafficClassFile,
+    nodes: &Directory<'_>,
+    flows: &Directory<'_>,
+) -> Result<PacketClass, Fault> {
+    if name == OTHERS {
+        let message =
+            format!("expected another name: \"{OTHERS}\" is what belongs to none of the classes");
+        return Err(fault(&["classes", name], message));
+    }
+    let given = [
+        ("flows", file.flows.as_ref().map(Vec::len)),
+        ("applications", file.applications.as_ref().map(Vec::len)),
+        ("hosts", file.hosts.as_ref().map(Vec::len)),
+        ("ports", file.ports.as_ref().map(Vec::len)),
+    ];
+    if given.iter().all(|(_, length)| length.is_none()) {
+        let message =
+            "expected one of flows, applications, hosts, ports: it says what belongs to the class";
+        return Err(fault(&["classes", name], message));
+    }
+    if let Some((key, _)) = given.iter().find(|(_, length)| *length == Some(0)) {
+        let message = "expected at least one: nothing belongs to an empty list";
+        return Err(fault(&["classes", name, key], message));
+    }
+    let indices = |key: &str, names: &Option<Vec<String>>, known: &Directory<'_>| {
+        let Some(names) = names else { return Ok(None) };
+        let mut found = Vec::new();
+        for (index, one) in names.iter().enumerate() {
+            let Some(members) = known.find(one) else {
+                let mut keys = path(&["classes", name, key]);
+                keys.push(Segment::Index(index));
+                return Err(Fault::new(keys, known.missing(one)));
+            };
+            found.extend(members.first..members.first + members.len());
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(Some(found))
+    };
+    Ok(PacketClass {
+        name: Arc::from(name),
+        flows: indices("flows", &file.flows, flows)?,
+        applications: file.applications.clone(),
+        hosts: indices("hosts", &file.hosts, nodes)?,
+        ports: file.ports.clone(),
+    })
+}
+
+/// The class of this name, by its index; `None` in the place of one for what belongs to no class.
+pub(super) fn find(name: &str, classes: &[PacketClass]) -> Result<Option<usize>, String> {
+    if name == OTHERS {
+        return Ok(None);
+    }
+    if let Some(index) = classes.iter().position(|class| &*class.name == name) {
+        return Ok(Some(index));
+    }
+    let names: Vec<&str> = classes.iter().map(|class| &*class.name).collect();
+    Err(if names.is_empty() {
+        format!("no class is named \"{name}\"; expected a table such as [classes.{name}]")
+    } else {
+        format!(
+            "no class is named \"{name}\"; known: {}, and \"{OTHERS}\" for the rest",
+            list(&names)
+        )
+    })
+}
