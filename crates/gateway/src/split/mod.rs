@@ -466,7 +466,7 @@ impl<P: Payload> Split<P> {
             pair.offer(cx);
         }
         if self.settings.warm_path {
-            pair.note_window(self.settings.facing);
+            pair.note_window(self.settings.facing, &mut self.paths);
         }
         for from in [OPENER, RESPONDER] {
             let (promised, held) = pair.count(from);

@@ -8,6 +8,7 @@ use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Ti
 
 use super::Answer;
 use super::icmp::Complaint;
+use super::paths::{LEAST_CARRIED, PathMemory};
 
 /// Which of the two: the leg towards the side that opened the connection,
 pub(super) const OPENER: usize = 0;
@@ -48,6 +49,8 @@ pub(super) struct Pair<P> {
     pub(super) syn_sequence: Seq,
     /// The widest that the congestion window over the link was, where that is wanted.
     pub(super) widest: u64,
+    /// Bytes that it has to have carried over the link before others are told again what it has learnt.
+    pub(super) lesson: u64,
     /// What each leg offers at first.
     pub(super) first: u64,
     /// Bytes of its text that have gone on with our own SYN, and that its leg has still to read past.
@@ -146,6 +149,7 @@ impl<P: Payload> Pair<P> {
             syn: Some(syn),
             syn_sequence: record.sequence,
             widest: 0,
+            lesson: LEAST_CARRIED,
             first,
             ahead: syn_text,
             fast: syn_text > 0,
@@ -374,11 +378,18 @@ impl<P: Payload> Pair<P> {
         }
     }
 
-    /// Remembers how wide the congestion window is of the leg that goes out there.
-    pub(super) fn note_window(&mut self, facing: Port) {
+    /// Remembers how wide the congestion window is of the leg that goes out there, and tells of it when
+    /// twice as much has been carried as when it was last told.
+    pub(super) fn note_window(&mut self, facing: Port, paths: &mut PathMemory) {
         for (leg, port) in self.legs.iter().zip(self.ports) {
             if let Some(leg) = leg.as_ref().filter(|_| port == facing) {
-                self.widest = self.widest.max(leg.connection().congestion_window());
+                let tcp = leg.connection();
+                self.widest = self.widest.max(tcp.congestion_window());
+                let carried = tcp.acknowledged_offset();
+                if carried >= self.lesson {
+                    self.lesson = carried.saturating_mul(2);
+                    paths.learn(tcp, self.widest);
+                }
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use bentpipe_tcp::{Config, Connection};
 
-/// RFC 9040 section 8: temporal sharing, of the window and the slow-start threshold.
+/// RFC 9040: what earlier connections have found (temporal sharing, section 8), and what those that are
+/// still there have found so far (ensemble sharing, section 9), of the window and the slow-start threshold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathMemory {
     /// Averages over connections that have ended, in bytes.
@@ -13,10 +14,11 @@ pub(super) struct PathMemory {
 /// The weight of the latest.
 const GAIN: f64 = 0.25;
 /// A connection that has carried less has learnt nothing.
-const LEAST_CARRIED: u64 = 64 << 10;
+pub(super) const LEAST_CARRIED: u64 = 64 << 10;
 
 impl PathMemory {
-    /// A connection over the link has ended; `widest`: its congestion window, at most. (At the end
+    /// A connection over the link has ended, or has carried a good deal more than when it was last looked
+    /// at; `widest`: its congestion window, at most. (At the end
     /// it is often small again, after an idle time.)
     pub(super) fn learn(&mut self, connection: &Connection, widest: u64) {
         if connection.acknowledged_offset() < LEAST_CARRIED {

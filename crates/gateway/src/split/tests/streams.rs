@@ -284,6 +284,35 @@ fn a_warm_path_begins_where_the_last_connection_ended() {
     assert!(windows[1] > 4.0 * windows[0], "{windows:?}");
 }
 
+/// The first is still there, and says nothing any more: the second begins with what it has found.
+#[test]
+fn a_warm_path_is_known_from_connections_that_are_still_there() {
+    let took = [false, true].map(|warm_path| {
+        let mut net = opened(two(|s| {
+            s.warm_path = warm_path;
+            s.facing_tcp.idle_restart = bentpipe_tcp::IdleRestart::Off;
+        }));
+        write(&mut net, SERVER, 2_000_000);
+        net.run(Span::from_secs(20));
+        assert_eq!(read(&mut net, CLIENT), 2_000_000);
+        net.hosts = [None, None];
+        net.client_port += 1;
+        let begin = net.world.now;
+        net.connect(CLIENT, 7);
+        let accepted = |net: &Net| net.state(SERVER) == State::Established;
+        assert!(net.run_until(begin + Span::from_secs(5), accepted));
+        write(&mut net, SERVER, 60_000);
+        let there = |net: &Net| {
+            let client = net.hosts[CLIENT].as_ref();
+            client.is_some_and(|client| client.readable() == 60_000)
+        };
+        assert!(net.run_until(begin + Span::from_secs(20), there));
+        net.world.now.since(begin).as_nanos() / 1_000_000
+    });
+    // A handshake of 500 ms, and three flights against one.
+    assert!(took[0] >= 1_750 && took[1] <= 1_030, "{took:?}");
+}
+
 /// Memory is flat: what was for one connection is for the next one. `make test-slow`: a million.
 fn soak(connections: u32) {
     let mut net = Net::new(vec![settings(1)], &[1, 1]);
