@@ -141,3 +141,19 @@ def results_schema() -> str:
 
 def lists() -> dict[str, list[str]]:
     """Return the names that a scenario file may use, by kind ("congestion-controls", ...)."""
+
+def units() -> list[tuple[str, str, int, int, bool]]:
+    """Return every unit of quantities.
+
+    Its name; the base unit (s, bps, bytes, packets, segments); what it is worth of that, as a fraction;
+    whether it comes in whole numbers only.
+    """
+
+def number_and_unit(text: str) -> tuple[str, str] | None:
+    """Split "1.5 MB" into the number, as it is written, and its unit; None if it is no quantity."""
+
+def key_lines(text: str) -> dict[tuple[str | int, ...], int] | None:
+    """Return on which line, from 1, every key, table and array item of a TOML text stands, by its path.
+
+    Those of one table are in the order of the text. None if it is no TOML.
+    """

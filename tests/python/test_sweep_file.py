@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe import ScenarioError
+from bentpipe import ScenarioError, _native
 from bentpipe.errors import RequestError
 from bentpipe.scenario import ready_made
 from bentpipe.sweeps import Sweep, load_definition
-from bentpipe.sweeps.positions import key_lines
 from bentpipe.sweeps.quantities import parse_quantity
 from bentpipe.sweeps.ranges import RangeError, expand_range
 from bentpipe.toml import literal
@@ -362,6 +361,13 @@ values_strategy = st.recursive(
 @given(value=values_strategy)
 def test_literals_are_toml(value: Any) -> None:
     assert tomllib.loads(f"key = {literal(value)}")["key"] == value
+
+
+def key_lines(text: str) -> dict[tuple[str | int, ...], int]:
+    """Return the lines of what is known to be TOML."""
+    found = _native.key_lines(text)
+    assert found is not None
+    return found
 
 
 def paths(value: object, prefix: tuple[str | int, ...] = ()) -> set[tuple[str | int, ...]]:

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bentpipe_scenario::{
     AcksKind, AppKind, AvoidanceKind, CaptureRequest, Compression, CongestionControl,
-    CustomControls, FilterMode, GatewayKind, IdleRestart, Progress, QueueKind, RecoveryKind,
-    RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
+    CustomControls, FilterMode, GatewayKind, IdleRestart, KeyPath, Progress, QueueKind,
+    RecoveryKind, RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
 };
 
 /// A scenario, before it is read.
@@ -209,4 +209,23 @@ pub(crate) fn resolve(source: &Source, controls: &CustomControls) -> Result<Scen
         None => Scenario::load_with(&source.path, &overrides, controls),
     };
     scenario.map_err(|error| error.to_string())
+}
+
+/// Every unit of quantities: name, base unit, worth of that as a fraction, whether it is counted.
+pub(crate) fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
+    let units = bentpipe_scenario::quantity::units();
+    units
+        .map(|unit| (unit.name, unit.base, unit.worth, unit.per, unit.whole))
+        .collect()
+}
+
+/// A quantity's number, as it is written, and its unit's name.
+pub(crate) fn number_and_unit(text: &str) -> Option<(&str, &'static str)> {
+    let (number, unit) = bentpipe_scenario::quantity::number_and_unit(text)?;
+    Some((number, unit.name))
+}
+
+/// The line of every key of a TOML text.
+pub(crate) fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
+    bentpipe_scenario::key_lines(text)
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 
 use bentpipe_scenario::MANY_RECORDS;
 use congestion::{Ack, Failure, PythonWindow};
@@ -209,6 +209,25 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
+/// Return every unit of quantities: name, base unit, what it is worth of that (as a fraction), and
+/// whether it comes in whole numbers only.
+#[pyfunction]
+fn units() -> Vec<(&'static str, &'static str, u64, u64, bool)> {
+    engine::units()
+}
+
+/// Split a quantity into its number, as it is written, and the name of its unit; None if it is none.
+#[pyfunction]
+fn number_and_unit(text: &str) -> Option<(&str, &'static str)> {
+    engine::number_and_unit(text)
+}
+
+/// Return the line of every key, table and array item of a TOML text by its path; None if it is no TOML.
+#[pyfunction]
+fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+    output::key_lines(py, text)
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -227,5 +246,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;
+    module.add_function(wrap_pyfunction!(units, module)?)?;
+    module.add_function(wrap_pyfunction!(number_and_unit, module)?)?;
+    module.add_function(wrap_pyfunction!(key_lines, module)?)?;
     Ok(())
 }

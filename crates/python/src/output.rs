@@ -3,11 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use numpy::IntoPyArray;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::engine::{Finished, Series};
+use bentpipe_scenario::Segment;
+
+use crate::engine::{self, Finished, Series};
 
 /// The result of a run: the summary as JSON, and the probes as numpy columns.
 #[pyclass(frozen, module = "bentpipe._native")]
@@ -42,6 +45,23 @@ pub(crate) fn columns(py: Python<'_>, series: Vec<Series>) -> PyResult<Py<PyDict
         dict.set_item(series.name, columns)?;
     }
     Ok(dict.unbind())
+}
+
+/// Path of keys and indices -> line; None where the text is no TOML.
+pub(crate) fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(found) = engine::key_lines(text) else {
+        return Ok(None);
+    };
+    let lines = PyDict::new(py);
+    for (path, line) in found {
+        let steps = path.into_iter().map(|segment| match segment {
+            Segment::Key(key) => key.into_bound_py_any(py),
+            Segment::Index(index) => index.into_bound_py_any(py),
+        });
+        let steps = steps.collect::<PyResult<Vec<_>>>()?;
+        lines.set_item(PyTuple::new(py, steps)?, line)?;
+    }
+    Ok(Some(lines))
 }
 
 #[pymethods]

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(crate) use fault::{Fault, Segment, path};
+pub use fault::Segment;
+pub(crate) use fault::{Fault, path};
 
 use crate::ScenarioError;
 use crate::error::{one_line, quoted};
@@ -148,6 +149,46 @@ impl Document {
     /// `--set` of a key that holds no table, or of a value that TOML knows but cannot hold.
     fn refuse_override(&self, index: usize, message: &str) -> ScenarioError {
         ScenarioError::in_override(&self.overrides[index], "", message)
+    }
+}
+
+/// Keys and numbers of items that lead to a value.
+pub type KeyPath = Vec<Segment>;
+
+/// Of every key, table and item of an array in a TOML text, by its path: the line that it stands on, from
+/// 1. Those of one table are in the order of the text. `None` where it is no TOML.
+#[must_use]
+pub fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
+    let document = Document::parse(text, "", &[]).ok()?;
+    let mut found = Vec::new();
+    document.root.lines(&mut Vec::new(), &mut found);
+    Some(found)
+}
+
+impl Node {
+    fn lines(&self, path: &mut KeyPath, found: &mut Vec<(KeyPath, usize)>) {
+        let mut enter = |segment: Segment, origin: Origin, node: &Self| {
+            path.push(segment);
+            // Without a `--set`, everything is on a line.
+            if let Origin::Line(line) = origin {
+                found.push((path.clone(), line));
+            }
+            node.lines(path, found);
+            path.pop();
+        };
+        match &self.value {
+            Value::Table(entries) => {
+                for entry in entries {
+                    enter(Segment::Key(entry.key.clone()), entry.origin, &entry.node);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    enter(Segment::Index(index), item.origin, item);
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -34,6 +34,7 @@ mod load;
 pub mod quantity;
 mod queue;
 mod resolve;
+mod routes;
 mod run;
 mod scenario;
 pub mod schema;
@@ -47,6 +48,7 @@ pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
 pub use class::PacketClass;
 pub use custom::CustomControls;
+pub use document::{KeyPath, Segment, key_lines};
 pub use error::ScenarioError;
 pub use gateway::{
     Anticipation, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
@@ -54,6 +56,7 @@ pub use gateway::{
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use queue::{Queue, QueueClass, QueueRule, RedRule};
 pub use resolve::limits;
+pub use routes::Route;
 pub use run::{
     ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, ClassSummary, Closing,
     Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,

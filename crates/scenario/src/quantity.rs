@@ -16,6 +16,7 @@ mod redundancy;
 mod scheduled;
 mod size;
 mod time;
+mod units;
 
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{QueueLimit, Segments, Window};
@@ -31,6 +32,7 @@ pub use scheduled::ScheduledRate;
 pub use size::Size;
 pub use time::{Delay, DelayedAck, Interval, Length};
 pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL};
+pub use units::{UnitOf, number_and_unit, units};
 
 use std::fmt;
 

@@ -47,6 +47,15 @@ impl Scenario {
         Some(before + usize::from(way == Way::Return))
     }
 
+    /// The names of all directions, in the order of their numbers.
+    pub(crate) fn direction_names(&self) -> Vec<String> {
+        let names = self.links.iter().flat_map(|link| {
+            let ways = link.directions();
+            ways.map(|(way, _)| format!("{}.{way}", link.name))
+        });
+        names.collect()
+    }
+
     /// The TCP of the host with this index; none for a gateway.
     #[must_use]
     pub fn tcp_of(&self, node: usize) -> Option<&TcpSettings> {

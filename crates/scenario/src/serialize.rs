@@ -14,7 +14,7 @@ use crate::quantity::{Interval, Measured, QueueLimit, RandomLength, RandomSize};
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
-    PacketClass, Probes, Processing, Queue, QueueClass, QueueRule, RandomErrors, Scenario,
+    PacketClass, Probes, Processing, Queue, QueueClass, QueueRule, RandomErrors, Route, Scenario,
     SplitGateway, TcpSettings, TrafficClass,
 };
 
@@ -34,9 +34,16 @@ impl Serialize for Scenario {
                 link(item, self.duration, name_of)
             }),
         )?;
+        let directions = self.direction_names();
+        let routes = self.routes().unwrap_or_default();
+        let flows: Vec<_> = self.flows.iter().zip(0..).collect();
         fields.serialize_field(
             "flows",
-            &Each(&self.flows, |item: &Flow| flow(item, name_of)),
+            &Each(&flows, |(item, index): &(&Flow, usize)| {
+                let mut data = flow(item, name_of);
+                data["route"] = route(routes.get(*index), &directions);
+                data
+            }),
         )?;
         fields.serialize_field(
             "classes",
@@ -311,6 +318,20 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
         "table": flow.table.as_ref(),
         "app": app,
     })
+}
+
+/// The directions that a flow's packets pass, by name.
+fn route(route: Option<&Route>, directions: &[String]) -> Value {
+    let names = |path: &[usize]| -> Vec<&str> {
+        let names = path
+            .iter()
+            .filter_map(|direction| directions.get(*direction));
+        names.map(String::as_str).collect()
+    };
+    route.map_or(
+        Value::Null,
+        |[there, back]| json!({ "forward": names(there), "return": names(back) }),
+    )
 }
 
 fn app(app: &App) -> Value {

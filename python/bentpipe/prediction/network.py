@@ -1,8 +1,7 @@
-"""A resolved scenario's links, and the routes through them."""
+"""A resolved scenario's links, and who shares them. Routes are the simulator's own."""
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,50 +57,18 @@ class Direction:
         return -math.expm1(bits + math.log1p(-self.packet_loss_rate))
 
 
-class Network:
-    """Which direction leads from where to where; routes as the simulator finds them."""
-
-    def __init__(self, links: Sequence[Table], nodes: Mapping[str, Table]) -> None:
-        # Directions that leave a node, each with its place among them: towards nodes that forward,
-        # and by the host that they lead to, through which no path goes on.
-        self._onward: dict[str, list[tuple[int, Direction]]] = {}
-        self._to_host: dict[Pair, list[tuple[int, Direction]]] = {}
-        counts: dict[str, int] = {}
-        for link in links:
-            first, second = link["between"]
-            for way, source, end in (("forward", first, second), ("return", second, first)):
-                if link[way] is None:
-                    # A one-way link.
-                    continue
-                mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
-                direction = _direction(f"{link['name']}.{way}", end, link[way], mtu_bytes)
-                place = counts.get(source, 0)
-                counts[source] = place + 1
-                if nodes[end]["kind"] == "host":
-                    self._to_host.setdefault((source, end), []).append((place, direction))
-                else:
-                    self._onward.setdefault(source, []).append((place, direction))
-
-    def route(self, source: str, end: str) -> list[Direction]:
-        """Fewest hops, then least delay, then the link named first: the simulator's rule."""
-        waiting: list[tuple[int, float, list[int], str, list[Direction]]] = [
-            (0, 0.0, [], source, [])
-        ]
-        seen = set()
-        while waiting:
-            hops, delay_s, order, node, route = heapq.heappop(waiting)
-            if node == end:
-                return route
-            if node in seen:
-                continue
-            seen.add(node)
-            for place, direction in (
-                *self._onward.get(node, ()),
-                *self._to_host.get((node, end), ()),
-            ):
-                step = (hops + 1, delay_s + direction.delay_s, [*order, place], direction.to)
-                heapq.heappush(waiting, (*step, [*route, direction]))
-        raise ValueError(f"no route from {source} to {end}")
+def directions(links: Sequence[Table]) -> dict[str, Direction]:
+    """Return every direction of these links by its name."""
+    found = {}
+    for link in links:
+        mtu_bytes = math.inf if link["fragment"] else link["mtu_bytes"] or math.inf
+        first, second = link["between"]
+        for way, end in (("forward", second), ("return", first)):
+            # A one-way link has one.
+            if link[way] is not None:
+                name = f"{link['name']}.{way}"
+                found[name] = _direction(name, end, link[way], mtu_bytes)
+    return found
 
 
 def sharing_flows(

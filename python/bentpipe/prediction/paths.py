@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
-from bentpipe.prediction.network import Direction, Network, sharing_flows
+from bentpipe.prediction.network import Direction, directions, sharing_flows
 
 if TYPE_CHECKING:
     from bentpipe.model import AsymmetricPath
@@ -154,14 +154,15 @@ class FlowPath:
 def flow_paths(resolved: Table) -> list[FlowPath]:
     """Return the path of every flow of a resolved scenario (`Scenario.resolved`)."""
     nodes = {node["name"]: node for node in resolved["nodes"]}
-    network = Network(resolved["links"], nodes)
+    known = directions(resolved["links"])
     ends: dict[tuple[str, str], list[str]] = {}
+    routes: dict[tuple[str, str], tuple[list[Direction], list[Direction]]] = {}
     for flow in resolved["flows"]:
-        ends.setdefault((flow["from"], flow["to"]), []).append(flow["name"])
-    routes = {
-        (source, end): (network.route(source, end), network.route(end, source))
-        for source, end in ends
-    }
+        pair = (flow["from"], flow["to"])
+        ends.setdefault(pair, []).append(flow["name"])
+        if pair not in routes:
+            there, back = flow["route"]["forward"], flow["route"]["return"]
+            routes[pair] = ([known[name] for name in there], [known[name] for name in back])
     sharing = sharing_flows(ends, routes)
     paths = []
     for flow in resolved["flows"]:

@@ -6,42 +6,19 @@ with a unit, so that "64 kbit/s" and "2 Mbit/s" lie on one axis.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-# The units of crates/scenario/src/quantity: what each measures, and how much it is of the unit
-# that names the column.
+from bentpipe import _native
+
+# What each measures, and how much it is of the unit that names the column.
 _UNITS: Final[dict[str, tuple[str, Fraction]]] = {
-    "ns": ("s", Fraction(1, 10**9)),
-    "us": ("s", Fraction(1, 10**6)),
-    "ms": ("s", Fraction(1, 10**3)),
-    "s": ("s", Fraction(1)),
-    "min": ("s", Fraction(60)),
-    "h": ("s", Fraction(3600)),
-    "bit/s": ("bps", Fraction(1)),
-    "kbit/s": ("bps", Fraction(10**3)),
-    "Mbit/s": ("bps", Fraction(10**6)),
-    "Gbit/s": ("bps", Fraction(10**9)),
-    "B": ("bytes", Fraction(1)),
-    "kB": ("bytes", Fraction(10**3)),
-    "KB": ("bytes", Fraction(10**3)),
-    "MB": ("bytes", Fraction(10**6)),
-    "GB": ("bytes", Fraction(10**9)),
-    "KiB": ("bytes", Fraction(2**10)),
-    "MiB": ("bytes", Fraction(2**20)),
-    "GiB": ("bytes", Fraction(2**30)),
-    "packet": ("packets", Fraction(1)),
-    "packets": ("packets", Fraction(1)),
-    "segment": ("segments", Fraction(1)),
-    "segments": ("segments", Fraction(1)),
+    name: (base, Fraction(worth, per)) for name, base, worth, per, _ in _native.units()
 }
 # What comes in whole numbers only.
-COUNTED: Final = frozenset({"packets", "segments"})
-
-_QUANTITY: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z/]+)\s*")
+COUNTED: Final = frozenset(base for _, base, _, _, whole in _native.units() if whole)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +45,8 @@ class Quantity:
 
 def parse_quantity(text: str) -> Quantity | None:
     """Read "250 ms"; None if the text is no number with a unit that scenarios know."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or match[2] not in _UNITS:
-        return None
-    return Quantity(number=Fraction(match[1]), unit=match[2])
+    parts = _native.number_and_unit(text)
+    return None if parts is None else Quantity(number=Fraction(parts[0]), unit=parts[1])
 
 
 def common_unit(values: Sequence[object]) -> str | None:

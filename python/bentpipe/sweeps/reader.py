@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from bentpipe import _native
 from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario, read_stream, ready_made
 from bentpipe.sweeps import ranges
 from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
 from bentpipe.sweeps.naming import RESERVED, axis_columns
-from bentpipe.sweeps.positions import key_lines
 from bentpipe.sweeps.quantities import common_unit, parse_quantity
 from bentpipe.toml import literal
 
@@ -62,8 +62,9 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RequestError(_not_toml(str(path), str(error), text)) from None
-    refuse = _refusals(str(path), key_lines(text))
-    return _Reader(data, refuse, folder=folder, order=key_lines(text)).sweep(path.stem), refuse
+    lines = _native.key_lines(text) or {}
+    refuse = _refusals(str(path), lines)
+    return _Reader(data, refuse, folder=folder, order=lines).sweep(path.stem), refuse
 
 
 def define_sweep(data: Mapping[str, Any], *, folder: Path | None = None) -> tuple[Sweep, Refuse]:

@@ -11,8 +11,10 @@ use crate::suggest::suggest;
 
 /// One step from the root of the document to a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Segment {
+pub enum Segment {
+    /// Into a table.
     Key(String),
+    /// To an item of an array, from 0.
     Index(usize),
 }
 

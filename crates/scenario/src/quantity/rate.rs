@@ -11,7 +11,7 @@ use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_i
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate(pub BitRate);
 
-const UNITS: [Unit; 4] = [
+pub(super) const UNITS: [Unit; 4] = [
     ("bit/s", 1),
     ("kbit/s", 1_000),
     ("Mbit/s", 1_000_000),

@@ -12,7 +12,7 @@ use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_i
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size(pub Bytes);
 
-const UNITS: [Unit; 8] = [
+pub(super) const UNITS: [Unit; 8] = [
     ("B", 1),
     ("KB", 1_000),
     ("kB", 1_000),

@@ -11,7 +11,7 @@ use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_i
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Length(pub Span);
 
-const UNITS: [Unit; 6] = [
+pub(super) const UNITS: [Unit; 6] = [
     ("ns", 1),
     ("us", 1_000),
     ("ms", 1_000_000),

@@ -271,14 +271,65 @@ impl NetworkBuilder {
         self.flows.push(flow);
     }
 
-    /// Every node's routes to the nodes at which flows begin and end.
-    fn routes(&self, ports: &[Vec<u16>], edges: &[Edge]) -> Result<Vec<Routes>, BuildError> {
+    /// The directions over which packets go from the one node of each pair to the other, by their numbers
+    /// in the order in which links were added: the routes that the network will have.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], where a pair is not joined, or the network is too large.
+    pub fn paths(&self, pairs: &[(NodeId, NodeId)]) -> Result<Vec<Vec<usize>>, BuildError> {
+        let (ports, edges) = (self.ports(), self.edges());
+        let ends: Vec<(u16, u16)> = pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
+        let tables = self.routes(&ports, &edges, ends.iter().copied())?;
+        let path = |&(from, to): &(u16, u16)| {
+            let mut path = Vec::new();
+            let mut node = from;
+            // A route that goes in circles is longer than there are directions.
+            while node != to && path.len() < edges.len() {
+                let port = tables[usize::from(node)].port_towards(Address(to));
+                let direction = port.map_or(u16::MAX, |port| {
+                    ports[usize::from(node)][usize::from(port.0)]
+                });
+                let Some(edge) = edges.get(usize::from(direction)) else {
+                    break;
+                };
+                path.push(usize::from(direction));
+                node = edge.to;
+            }
+            path
+        };
+        Ok(ends.iter().map(path).collect())
+    }
+
+    /// Every direction's ends and delay.
+    fn edges(&self) -> Vec<Edge> {
+        let directions = self.directions.iter();
+        directions
+            .map(|direction| Edge {
+                from: direction.from,
+                to: direction.to,
+                delay: direction.settings.delay,
+            })
+            .collect()
+    }
+
+    /// Of every node, the directions behind its ports.
+    fn ports(&self) -> Vec<Vec<u16>> {
+        self.nodes.iter().map(|node| node.ports.clone()).collect()
+    }
+
+    /// Every node's routes to the nodes that are sent to, and to those whose kind may send anywhere. `ends`
+    /// are who sends, and to whom.
+    fn routes(
+        &self,
+        ports: &[Vec<u16>],
+        edges: &[Edge],
+        ends: impl Iterator<Item = (u16, u16)>,
+    ) -> Result<Vec<Routes>, BuildError> {
         // For each node that packets are sent to: who sends there.
         let mut destinations: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
-        for flow in &self.flows {
-            for (from, to) in [(flow.from.0, flow.to.0), (flow.to.0, flow.from.0)] {
-                destinations.entry(to).or_default().push(from);
-            }
+        for (from, to) in ends {
+            destinations.entry(to).or_default().push(from);
         }
         for (index, node) in self.nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Custom(_) | NodeKind::Attached) {
@@ -317,18 +368,11 @@ impl NetworkBuilder {
         if self.nodes.len() + self.directions.len() + 1 > COMPONENTS {
             return Err(BuildError::TooLarge);
         }
-        let edges: Vec<Edge> = self
-            .directions
-            .iter()
-            .map(|direction| Edge {
-                from: direction.from,
-                to: direction.to,
-                delay: direction.settings.delay,
-            })
-            .collect();
+        let (ports, edges) = (self.ports(), self.edges());
         let seed = self.seed;
-        let ports: Vec<Vec<u16>> = self.nodes.iter().map(|node| node.ports.clone()).collect();
-        let tables = self.routes(&ports, &edges)?;
+        let ends = self.flows.iter().map(|flow| (flow.from.0, flow.to.0));
+        let ends = ends.flat_map(|(from, to)| [(from, to), (to, from)]);
+        let tables = self.routes(&ports, &edges, ends)?;
         let mut nodes: Vec<NodeSlot> = self
             .nodes
             .into_iter()
