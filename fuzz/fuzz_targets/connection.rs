@@ -6,7 +6,7 @@ use std::cmp::min;
 use arbitrary::Arbitrary;
 use bentpipe_tcp::{
     AvoidanceKind, Config, CongestionControlKind, Connection, IdleRestart, NewRenoKind, PacingKind,
-    RecoveryKind, RtoRule, SlowStartKind, State,
+    QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 use bentpipe_types::{
     Address, BitRate, Endpoint, Flags, IpVersion, Packet, Port, RandomStream, SackBlock,
@@ -153,7 +153,7 @@ fn config(settings: &Settings) -> Config {
         timestamps: on(1),
         sack: on(2),
         delayed_ack: settings.delayed_ack.map(|ms| Span::from_millis(ms.into())),
-        quick_acks: settings.quick_acks.into(),
+        quick_acks: QuickAcks::First(settings.quick_acks.into()),
         nagle: on(3),
         rto_rule: if on(4) {
             RtoRule::Linux
@@ -161,13 +161,9 @@ fn config(settings: &Settings) -> Config {
             RtoRule::Rfc6298
         },
         limited_transmit: on(5),
-        congestion_control: match settings.rule % 6 {
-            0 => CongestionControlKind::Reno,
-            1 => CongestionControlKind::Westwood,
-            2 => CongestionControlKind::Hybla(Default::default()),
-            3 => CongestionControlKind::Cubic,
-            4 => CongestionControlKind::Bbr1,
-            _ => CongestionControlKind::Bbr3,
+        congestion_control: {
+            let rules = CongestionControlKind::built_in();
+            rules[usize::from(settings.rule) % rules.len()].clone()
         },
         pacing: match (settings.pacing % 4, rate) {
             (0, _) => PacingKind::AsRule,
@@ -175,12 +171,7 @@ fn config(settings: &Settings) -> Config {
             (2, Some(rate)) => PacingKind::AtMost(rate),
             _ => PacingKind::On,
         },
-        recovery: match settings.recovery % 4 {
-            0 => RecoveryKind::Reno,
-            1 => RecoveryKind::NewReno,
-            2 => RecoveryKind::Sack,
-            _ => RecoveryKind::Fack,
-        },
+        recovery: RecoveryKind::ALL[usize::from(settings.recovery) % RecoveryKind::ALL.len()],
         proportional_rate_reduction: on(6),
         rack: on(7),
         tail_loss_probe: on(8),

@@ -20,8 +20,9 @@
 //! # Ok::<(), bentpipe_scenario::ScenarioError>(())
 //! ```
 //!
-//! A [`Scenario`] holds no name that is still to be looked up, and of defaults still to be filled in
-//! only what depends on what else is there (`slow_start_limit`, where it is absent). What a file may say is in [`schema`]; every refusal is one line, a [`ScenarioError`].
+//! A [`Scenario`] holds no name that is still to be looked up and, but for the probes of who names none,
+//! no default that is still to be filled in. What a file may say is in [`schema`]; every refusal is one
+//! line, a [`ScenarioError`].
 
 mod acks;
 mod class;

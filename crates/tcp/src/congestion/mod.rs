@@ -51,6 +51,29 @@ pub enum CongestionControlKind {
     Custom(CustomFactory),
 }
 
+impl CongestionControlKind {
+    /// Each rule that is built in, with its default settings, for whoever tries them all.
+    #[must_use]
+    pub fn built_in() -> Vec<Self> {
+        let enhanced = BitRate::new(100_000_000).map(|channel_capacity| {
+            Self::EnhancedHybla(EnhancedHyblaSettings {
+                channel_capacity,
+                bandwidth_filter: BandwidthFilter::LastSample,
+                hybla: HyblaSettings::default(),
+            })
+        });
+        let rules = [
+            Self::Reno,
+            Self::Westwood(WestwoodSettings::default()),
+            Self::Hybla(HyblaSettings::default()),
+            Self::Cubic,
+            Self::Bbr1,
+            Self::Bbr3,
+        ];
+        rules.into_iter().chain(enhanced).collect()
+    }
+}
+
 /// The two variables that every rule moves (RFC 5681 section 3.1), in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
