@@ -155,5 +155,5 @@ def number_and_unit(text: str) -> tuple[str, str] | None:
 def key_lines(text: str) -> dict[tuple[str | int, ...], int] | None:
     """Return on which line, from 1, every key, table and array item of a TOML text stands, by its path.
 
-    Those of one table are in the order of the text. None if it is no TOML.
+    In the order of the text. None if it is no TOML.
     """

@@ -155,25 +155,32 @@ impl Document {
 /// Keys and numbers of items that lead to a value.
 pub type KeyPath = Vec<Segment>;
 
-/// Of every key, table and item of an array in a TOML text, by its path: the line that it stands on, from
-/// 1. Those of one table are in the order of the text. `None` where it is no TOML.
+/// Of every key, table and item of an array in a TOML text, by its path: the line from 1 that it first
+/// stands on, in the order of the text. `None` where it is no TOML.
 #[must_use]
 pub fn key_lines(text: &str) -> Option<Vec<(KeyPath, usize)>> {
     let document = Document::parse(text, "", &[]).ok()?;
     let mut found = Vec::new();
     document.root.lines(&mut Vec::new(), &mut found);
+    // What is on one line is in order already.
+    found.sort_by_key(|(_, line)| *line);
     Some(found)
 }
 
 impl Node {
     fn lines(&self, path: &mut KeyPath, found: &mut Vec<(KeyPath, usize)>) {
         let mut enter = |segment: Segment, origin: Origin, node: &Self| {
-            path.push(segment);
             // Without a `--set`, everything is on a line.
-            if let Origin::Line(line) = origin {
-                found.push((path.clone(), line));
-            }
+            let Origin::Line(line) = origin else {
+                return;
+            };
+            path.push(segment);
+            let place = found.len();
+            found.push((path.clone(), line));
             node.lines(path, found);
+            // The header of a table may come after one of a table in it.
+            let first = found[place..].iter().map(|(_, line)| *line).min();
+            found[place].1 = first.unwrap_or(line);
             path.pop();
         };
         match &self.value {
