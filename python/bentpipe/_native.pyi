@@ -145,15 +145,15 @@ def lists() -> dict[str, list[str]]:
 def units() -> list[tuple[str, str, int, int, bool]]:
     """Return every unit of quantities.
 
-    Its name; the base unit (s, bps, bytes, packets, segments); what it is worth of that, as a fraction;
-    whether it comes in whole numbers only.
+    Its name; the base unit (s, bps, bytes, packets, segments); what it is worth of that, as a
+    fraction; whether it comes in whole numbers only.
     """
 
 def number_and_unit(text: str) -> tuple[str, str] | None:
     """Split "1.5 MB" into the number, as it is written, and its unit; None if it is no quantity."""
 
 def key_lines(text: str) -> dict[tuple[str | int, ...], int] | None:
-    """Return on which line, from 1, every key, table and array item of a TOML text stands, by its path.
+    """Return the line, from 1, of every key, table and array item of a TOML text, by its path.
 
     In the order of the text. None if it is no TOML.
     """
