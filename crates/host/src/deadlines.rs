@@ -32,13 +32,15 @@ impl Deadlines {
     }
 
     /// Somebody must look at this one at `at` or before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm(&mut self, number: u32, at: Time) {
-        let armed = &mut self.armed[number as usize];
-        if armed.is_some_and(|earlier| earlier <= at) {
-            return;
+        if self.armed[number as usize].is_none_or(|armed| at < armed) {
+            self.enter(number, at);
         }
-        *armed = Some(at);
+    }
+
+    fn enter(&mut self, number: u32, at: Time) {
+        self.armed[number as usize] = Some(at);
         self.heap.push(Reverse((at, number)));
         // Whoever sends packets may bring deadlines forward again and again.
         if self.heap.len() > SPARE + 4 * self.armed.len() {
