@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bentpipe.studies.gaid1998.centre import centre_figure
 from bentpipe.studies.gaid1998.comparison import comparison_figures
 from bentpipe.studies.gaid1998.evidence import Evidence
 from bentpipe.studies.gaid1998.figures import figures
@@ -19,7 +20,7 @@ def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
     return Analysis(
-        figures=[*figures(evidence), *comparison_figures(evidence)],
+        figures=[*figures(evidence), *comparison_figures(evidence), centre_figure(evidence)],
         measurements=measure(evidence),
         remarks=remarks(evidence),
     )

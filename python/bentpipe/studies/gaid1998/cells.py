@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.scenario import Scenario
+from bentpipe.studies.gaid1998.centre import Centre, centre_cells
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -295,7 +296,7 @@ class Beyond:
         )
 
 
-Cell = Download | Beyond
+Cell = Download | Beyond | Centre
 
 
 def beyond_cells() -> list[Beyond]:
@@ -319,6 +320,7 @@ def every_cell(quick: bool) -> Sequence[Cell]:
     cells += [lossy(recovery, seed) for recovery in (TIMER, SELECTIVE) for seed in LOSS_SEEDS]
     cells += [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]
     cells += beyond_cells()
+    cells += centre_cells()
     return list(dict.fromkeys(cells))
 
 
