@@ -46,9 +46,18 @@ const AVOIDANCE_RATIO: u64 = 120;
 /// Bytes that may leave in one go at this rate: a whole number of segments.
 pub(crate) fn burst(rate: BitRate, segment: u32) -> u64 {
     let segment = u64::from(segment.max(1));
-    let floor = if rate.bits_per_second() < SLOW { 1 } else { 2 };
     let bytes = rate.bytes_in(BURST).get().min(LONGEST_BURST);
-    (bytes / segment).max(floor) * segment
+    (bytes / segment).max(shortest_burst(rate)) * segment
+}
+
+/// Segments that leave in one go at the least.
+pub(crate) fn shortest_burst(rate: BitRate) -> u64 {
+    if rate.bits_per_second() < SLOW { 1 } else { 2 }
+}
+
+/// Bytes that may leave before anything is paced, after `sent` segments.
+pub(crate) fn unpaced(sent: u64, segment: u32) -> u64 {
+    UNPACED_SEGMENTS.saturating_sub(sent) * u64::from(segment)
 }
 
 /// The pace of a rule that names none: Linux's tcp_update_pacing_rate. In slow start as fast as the
@@ -115,7 +124,7 @@ impl Pacer {
     /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.
     pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
         if sent < UNPACED_SEGMENTS {
-            return (UNPACED_SEGMENTS - sent) * u64::from(segment);
+            return unpaced(sent, segment);
         }
         if now < self.next_send {
             0

@@ -23,7 +23,7 @@ const RECORD: u64 = 256;
 const LONGEST: u64 = 65_279;
 
 /// tcp_min_tso_segs, sk_pacing_shift and tcp_tso_rtt_log
-const SHORTEST: u64 = 2;
+pub(crate) const SHORTEST: u64 = 2;
 const PACING_SHIFT: u32 = 10;
 const RTT_SHIFT: u32 = 9;
 
@@ -115,14 +115,14 @@ impl SendSizing {
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
-    /// The bytes that may be written now, of which the windows let `sendable` leave at once. After a
-    /// write that was cut short (`waits`), a third of the buffer has to be free first
+    /// The bytes that may be written now, of which the windows let `sendable` leave at once, in buffers of
+    /// `at_once`. After a write that was cut short (`waits`), a third of the buffer has to be free first
     /// (sk_stream_is_writeable).
     ///
     /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. What may be sent is
-    /// split off the last one before that is full, so that there is always room in it: until the windows
-    /// are full, nobody asks, and the send buffer holds more than it should.
-    pub(crate) fn room(&self, held: &Held, waits: bool, sendable: u64) -> u64 {
+    /// split off the last one as soon as that is full, so that there is always room in it: until the
+    /// windows are full, nobody asks, and the send buffer holds more than it should.
+    pub(crate) fn room(&self, held: &Held, waits: bool, sendable: u64, at_once: u64) -> u64 {
         let memory = self.memory(held);
         if memory >= self.buffer || waits && self.buffer - memory < memory / 2 {
             return 0;
@@ -130,9 +130,16 @@ impl SendSizing {
         // The last buffer is filled up, and others are begun as long as there is any room.
         let unsent = held.end.saturating_sub(held.next);
         let tail = unsent.next_multiple_of(self.goal) - unsent;
-        let free = (self.buffer - memory).saturating_sub(tail);
-        let others = free.div_ceil(self.goal + OVERHEAD) * self.goal;
-        (tail + others).max((sendable + self.goal).saturating_sub(unsent))
+        let leaves = sendable.saturating_sub(unsent);
+        let (first, taken) = if leaves > 0 {
+            // It is full again when the windows are, too.
+            let sent = leaves + OVERHEAD * leaves.div_ceil(at_once.max(1));
+            (leaves + self.goal, sent + self.goal + OVERHEAD)
+        } else {
+            (tail, tail)
+        };
+        let free = (self.buffer - memory).saturating_sub(taken);
+        first + free.div_ceil(self.goal + OVERHEAD) * self.goal
     }
 
     /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
@@ -169,15 +176,21 @@ fn goal(segment: u64, largest_window: u64) -> u64 {
     longest - longest % segment
 }
 
-/// tcp_tso_autosize: the segments that leave as one buffer, at a pacing rate of so many bytes a second.
-pub(crate) fn segments_at_once(rate: u64, segment: u64, minimum_rtt: Option<Span>) -> u64 {
+/// tcp_tso_autosize: the segments that leave as one buffer, at a pacing rate of so many bytes a second;
+/// `shortest` of them at the least.
+pub(crate) fn segments_at_once(
+    rate: u64,
+    segment: u64,
+    shortest: u64,
+    minimum_rtt: Option<Span>,
+) -> u64 {
     let mut bytes = rate >> PACING_SHIFT;
     let microseconds = minimum_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1_000);
     let shift = microseconds >> RTT_SHIFT;
     if shift < 32 {
         bytes += LONGEST >> shift;
     }
-    (bytes.min(LONGEST) / segment.max(1)).max(SHORTEST)
+    (bytes.min(LONGEST) / segment.max(1)).max(shortest)
 }
 
 /// The most payload that `memory` holds, in buffers of two segments.

@@ -52,6 +52,7 @@ impl Connection {
     /// outstanding, and what that excludes need not be asked again.
     #[inline]
     pub(super) fn transmit<const PLAIN: bool>(&mut self, cx: &mut Ctx<'_>) {
+        self.sender.send.left_in_parts = false;
         if !PLAIN && self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
         }

@@ -4,14 +4,19 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::CongestionControlKind;
+use crate::pacing::{shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
-use crate::send_sizing::{SendSizing, segments_at_once};
+use crate::send_sizing::{self, SendSizing, segments_at_once};
 
 /// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
 const WINDOW_DIVISOR: u64 = 3;
 
-/// A sender that has sent nothing for longer sends all that it may.
+/// After a longer silence, what leaves first does not wait for more.
 const LAST_WRITE: Span = Span::from_millis(1);
+
+/// What is acknowledged later than this from now is not worth waiting for. (Linux 6.18; until then half a
+/// round trip from when the oldest segment left.)
+const ACKNOWLEDGED_SOON: Span = Span::from_millis(1);
 
 /// Segments that leave as one buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +25,8 @@ pub(super) struct Burst {
     left: u64,
     /// How many there may be; 0: not known yet.
     most: u64,
-    /// None of what leaves now waits.
-    hurries: bool,
+    /// Buffers begun.
+    begun: u32,
 }
 
 impl Connection {
@@ -35,8 +40,11 @@ impl Connection {
 
     fn expand_while_writer_waits(&mut self) {
         let sender = &mut self.sender;
-        // tcp_should_expand_sndbuf: what fills the congestion window needs no more.
-        if sender.in_flight() < sender.sending_window() {
+        // tcp_should_expand_sndbuf: what fills the congestion window needs no more. But of several
+        // buffers only the first has left by then, and the others follow when the device has taken it
+        // (tcp_small_queue_check): as seen with `ss`, acknowledgments of two segments in slow start
+        // expand the buffer, and those of one don't.
+        if sender.in_flight() < sender.sending_window() || sender.send.left_in_parts {
             sender.expand_send_buffer();
         }
         if sender.room_in_send_buffer() > 0 {
@@ -58,14 +66,19 @@ impl Sender {
     #[inline(never)]
     fn room_as_sized(&self, sizing: &SendSizing) -> u64 {
         let send = &self.send;
-        let sendable = if self.pacer.is_on() {
-            0
+        let segment = self.negotiated.segment.max(1);
+        let window = self.sending_window().saturating_sub(self.in_flight());
+        let peer = send.sequence.unacknowledged + send.window;
+        let mut sendable = window.min(peer.saturating_sub(send.sequence.next));
+        if self.pacer.is_on() {
+            sendable = sendable.min(unpaced(self.statistics.segments_sent, segment));
+        }
+        let at_once = if sendable > 0 {
+            self.segments_at_once(u64::from(segment)) * u64::from(segment)
         } else {
-            let window = self.sending_window().saturating_sub(self.in_flight());
-            let peer = send.sequence.unacknowledged + send.window;
-            window.min(peer.saturating_sub(send.sequence.next))
+            1
         };
-        sizing.room(&send.held(), send.writer_waits, sendable)
+        sizing.room(&send.held(), send.writer_waits, sendable, at_once)
     }
 
     /// Something is about to be written.
@@ -129,10 +142,10 @@ impl Sender {
         let segment = u64::from(self.negotiated.segment.max(1));
         if burst.most == 0 {
             burst.most = self.segments_at_once(segment);
-            // As captures have it, not only the first buffer of a sender that has waited leaves at once.
-            burst.hurries = now.since(self.send.last_sent_at) > LAST_WRITE;
         }
-        if burst.hurries {
+        // tcp_wstamp_ns: a paced sender's last buffer left when its time was over.
+        let last_write = self.send.last_sent_at.max(self.pacer.next_send());
+        if now.since(last_write) > LAST_WRITE {
             return false;
         }
         let sequence = &self.send.sequence;
@@ -141,37 +154,55 @@ impl Sender {
             (sequence.unacknowledged.max(1) + self.send.window).saturating_sub(sequence.next);
         let limit = room.min(usable);
         // Most often, everything that leaves at once may leave.
-        if limit >= burst.most * segment || unsent <= segment {
+        if limit >= burst.most * segment {
             return false;
         }
-        // What is left of a buffer does not wait for the next one, with which it would leave.
+        // What is left of a buffer does not wait for the next one, with which it would leave; nor does a
+        // single segment, which is Nagle's algorithm's business.
         let sizing = self.send.sizing.as_deref();
-        if sizing
+        let mut left = sizing
             .and_then(|sizing| sizing.left_of_buffer(sequence.next))
-            .is_some_and(|left| left <= limit && left < unsent)
-        {
+            .map_or(unsent, |left| left.min(unsent));
+        // A record ends its buffer (MSG_EOR).
+        let records = &self.send.records;
+        let record = records.get(records.partition_point(|&end| end <= sequence.next));
+        if let Some(end) = record {
+            left = left.min(end - sequence.next);
+        }
+        if left <= segment || left < unsent && left <= limit {
             return false;
         }
-        // What gets no longer does not wait, and what a timeout has told of is no steady flow.
-        let ends = self.send.fin || !self.send.records.is_empty();
-        if ends || sequence.unacknowledged < self.send.timed_out_below {
+        // What gets no longer does not wait for more of it.
+        let ends = self.send.fin || record.is_some();
+        if ends && left < limit {
+            return false;
+        }
+        let timed_out = sequence.unacknowledged < self.send.timed_out_below;
+        if timed_out || self.recovery.is_recovering() {
             return false;
         }
         let chunk = self
             .send
             .window
             .min(self.congestion.window().congestion_window);
-        limit < chunk / WINDOW_DIVISOR
-            && !self.recovery.is_recovering()
-            && self.scoreboard.first_sent_at().is_some_and(|first| {
-                now.since(first) >= self.rtt.smoothed().unwrap_or_default() / 2
-            })
+        limit < chunk / WINDOW_DIVISOR && self.is_acknowledged_soon(now)
+    }
+
+    /// Is the oldest segment's acknowledgment due, a round trip after it left?
+    fn is_acknowledged_soon(&self, now: Time) -> bool {
+        let smoothed = self.rtt.smoothed().unwrap_or_default();
+        let soon = now + (smoothed / 2).min(ACKNOWLEDGED_SOON);
+        self.scoreboard
+            .first_sent_at()
+            .is_some_and(|first| first + smoothed <= soon)
     }
 
     fn form_burst(&mut self, burst: &mut Burst, room: u64) {
         if burst.left > 0 {
             burst.left -= 1;
         } else {
+            burst.begun += 1;
+            self.send.left_in_parts = burst.begun > 1;
             let segment = u64::from(self.negotiated.segment.max(1));
             if burst.most == 0 {
                 burst.most = self.segments_at_once(segment);
@@ -207,8 +238,9 @@ impl Sender {
     /// tcp_tso_autosize, at the rate of tcp_update_pacing_rate or the window rule's.
     fn segments_at_once(&self, segment: u64) -> u64 {
         let window = self.congestion.window();
-        let rate = match self.congestion.pacing_rate() {
-            Some(rate) => rate.bits_per_second() / 8,
+        let (rate, shortest) = match self.congestion.pacing_rate() {
+            // bbr_min_tso_segs
+            Some(rate) => (rate.bits_per_second() / 8, shortest_burst(rate)),
             None => {
                 let most = window
                     .congestion_window
@@ -218,9 +250,10 @@ impl Sender {
                 let percent = if slow { 200 } else { 120 };
                 let smoothed = self.rtt.smoothed().unwrap_or_default().as_nanos();
                 let bytes = u128::from(most) * percent * 10_000_000;
-                u64::try_from(bytes / u128::from(smoothed.max(1))).unwrap_or(u64::MAX)
+                let rate = u64::try_from(bytes / u128::from(smoothed.max(1))).unwrap_or(u64::MAX);
+                (rate, send_sizing::SHORTEST)
             }
         };
-        segments_at_once(rate, segment, self.rtt.minimum())
+        segments_at_once(rate, segment, shortest, self.rtt.minimum())
     }
 }

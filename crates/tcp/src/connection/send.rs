@@ -32,6 +32,8 @@ pub(super) struct Send {
     pub(super) small_end: u64,
     /// When a segment with payload was last sent.
     pub(super) last_sent_at: Time,
+    /// What was sent last were several buffers at a time (Linux's, `room.rs`).
+    pub(super) left_in_parts: bool,
     /// Was the congestion window what stopped the sender, in this window of data?
     pub(super) window_limited: bool,
     /// The most that was outstanding in it.
@@ -86,6 +88,7 @@ impl Send {
             timed_out_below: 0,
             small_end: 0,
             last_sent_at: Time::ZERO,
+            left_in_parts: false,
             window_limited: false,
             outstanding_maximum: 0,
             validation_mark: 0,

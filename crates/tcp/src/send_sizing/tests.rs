@@ -27,7 +27,15 @@ fn the_first_write_is_linuxs() {
     }
     let written = held(1, 14_481, 14_481 + 31_856);
     assert_eq!(sizing.memory(&written), 51_328);
-    assert_eq!(sizing.room(&written, true, 0), 0);
+    assert_eq!(sizing.room(&written, true, 0, 2896), 0);
+    assert_eq!(
+        sizing.room(&held(1, 1, 1), false, 14_480, 2896),
+        written.end - 1
+    );
+    // With BBR sndbuf is 69120, its first ten segments go one by one, and 54 are written.
+    let mut bbr = linux();
+    bbr.expand(10, 1448, 3);
+    assert_eq!(bbr.room(&held(1, 1, 1), false, 14_480, 1448), 54 * 1448);
 }
 
 #[test]
@@ -36,20 +44,23 @@ fn a_writer_that_waits_goes_on_when_a_third_is_free() {
     sizing.sent(40_001);
     let full = held(1, 40_001, 40_001);
     assert_eq!(sizing.memory(&full), 40_832);
-    assert_eq!(sizing.room(&full, true, 0), 0);
-    assert_eq!(sizing.room(&full, false, 0), 31_856);
+    assert_eq!(sizing.room(&full, true, 0, 2896), 0);
+    assert_eq!(sizing.room(&full, false, 0, 2896), 31_856);
     let third = held(10_115, 40_001, 40_001);
-    assert_eq!(sizing.room(&held(10_100, 40_001, 40_001), true, 0), 0);
-    assert_eq!(sizing.room(&third, true, 0), 31_856);
+    assert_eq!(sizing.room(&held(10_100, 40_001, 40_001), true, 0, 2896), 0);
+    assert_eq!(sizing.room(&third, true, 0, 2896), 31_856);
 }
 
 #[test]
 fn what_leaves_at_once_takes_no_room() {
     let sizing = linux();
     let empty = held(1, 1, 1);
-    assert_eq!(sizing.room(&empty, false, 1_000_000), 1_000_000 + 31_856);
+    assert_eq!(
+        sizing.room(&empty, false, 1_000_000, 2896),
+        1_000_000 + 31_856
+    );
     let waits = held(1, 1, 31_857);
-    assert_eq!(sizing.room(&waits, false, 10_000), 31_856);
+    assert_eq!(sizing.room(&waits, false, 10_000, 2896), 31_856);
 }
 
 #[test]
@@ -68,12 +79,12 @@ fn it_holds_two_windows_up_to_its_limit() {
 #[test]
 fn two_segments_leave_at_once_or_a_millisecond_of_them() {
     let long = Some(Span::from_millis(100));
-    assert_eq!(segments_at_once(1_250_000, 1448, long), 2);
-    assert_eq!(segments_at_once(7_500_000, 1448, long), 5);
-    assert_eq!(segments_at_once(u64::MAX, 1448, long), 45);
+    assert_eq!(segments_at_once(1_250_000, 1448, 2, long), 2);
+    assert_eq!(segments_at_once(7_500_000, 1448, 2, long), 5);
+    assert_eq!(segments_at_once(u64::MAX, 1448, 2, long), 45);
     // Near by, more
     let short = Some(Span::from_micros(1_100));
-    assert_eq!(segments_at_once(0, 1448, short), 65_279 / 4 / 1448);
+    assert_eq!(segments_at_once(0, 1448, 2, short), 65_279 / 4 / 1448);
 }
 
 #[test]
