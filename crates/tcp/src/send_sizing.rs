@@ -108,6 +108,12 @@ impl SendSizing {
         Some(next.map_or(left, |&(next, _)| left.min(next - position)))
     }
 
+    /// sk_sndbuf
+    #[cfg(test)]
+    pub(crate) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
     /// sk_wmem_queued
     fn memory(&self, held: &Held) -> u64 {
         let unsent = held.end.saturating_sub(held.next).div_ceil(self.goal);

@@ -594,3 +594,86 @@ fn nothing_waits_that_is_far_from_the_next_acknowledgment_or_the_last() {
     acknowledge(&mut tcp, 4);
     assert_eq!(tcp.sent_ranges().len(), 2);
 }
+
+#[test]
+fn nothing_waits_for_an_acknowledgment_that_is_not_due() {
+    // Linux 6.18: the oldest segment's acknowledgment is due a smoothed round trip after it left.
+    let mut tcp = as_linux_with_a_full_window();
+    tcp.wait(Span::from_millis(48)); // 2 ms less than a round trip
+    acknowledge(&mut tcp, 2);
+    tcp.sent_ranges();
+    tcp.wait(Span::from_micros(200));
+    acknowledge(&mut tcp, 4);
+    assert_eq!(tcp.sent_ranges().len(), 2);
+}
+
+#[test]
+fn after_a_silence_one_buffer_leaves_and_what_is_less_than_another_waits() {
+    let mut tcp = as_linux_with_a_full_window();
+    tcp.wait(Span::from_millis(50));
+    // Three leave at once; of the other two the sender has just sent something.
+    acknowledge(&mut tcp, 5);
+    assert_eq!(tcp.sent_ranges(), segments(150..153));
+}
+
+/// What `ss` says of a kernel's sender (Linux 6.18.44 in slow start, 10 Mbit/s and 800 ms, tcp_wmem as it comes):
+/// segments acknowledged, written, and sk_sndbuf at each write.
+#[test]
+fn a_writer_goes_on_where_linuxs_does() {
+    const SEEN: [(u32, u64, u64); 4] = [
+        (0, 32, 46_080),
+        (12, 88, 101_376),
+        (26, 143, 165_888),
+        (58, 261, 313_344),
+    ];
+    let mut tcp = Single::connect(&Config {
+        mss: 1448,
+        timestamps: false,
+        congestion_control: CongestionControlKind::Reno,
+        slow_start: SlowStartKind::AppropriateByteCounting {
+            limit_segments: u32::MAX,
+        },
+        ..Config::linux()
+    });
+    tcp.sent();
+    tcp.wait(Span::from_millis(800));
+    tcp.syn_ack(
+        65_160,
+        bentpipe_types::SynOptions {
+            maximum_segment_size: Some(1448),
+            window_scale: Some(10),
+            sack_permitted: true,
+            ..Default::default()
+        },
+    );
+    // One by one, and, when the receiver's quick acknowledgments are used up, in pairs.
+    let pairs = (26..=32).step_by(2);
+    let acknowledged = (1..=24).chain(pairs).chain(33..=56).chain([58]);
+    let mut seen = Vec::new();
+    let mut written = 0;
+    for una in [0].into_iter().chain(acknowledged) {
+        match una {
+            0 => (),
+            1 | 11 | 32 => tcp.wait(Span::from_millis(770)),
+            _ => tcp.wait(Span::from_micros(1_200)),
+        }
+        if una > 0 {
+            // As the receiver's grows.
+            let window = if una > 30 {
+                (1448 * (2 * una + 12)) >> 10
+            } else {
+                79
+            };
+            tcp.ack(1 + 1448 * una, window as u16);
+        }
+        if una == 0 || tcp.tcp.take_events().has(Events::WRITABLE) {
+            let room = tcp.tcp.sender.room_in_send_buffer();
+            tcp.write(1 << 30);
+            written += room / 1448;
+            let sizing = tcp.tcp.sender.send.sizing.as_ref().unwrap();
+            seen.push((una, written, sizing.buffer()));
+        }
+        tcp.sent();
+    }
+    assert_eq!(seen, SEEN);
+}
