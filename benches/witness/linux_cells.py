@@ -22,8 +22,9 @@ BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss":
 # The cells that are beyond their bounds, and where the difference comes from, as both captures
 # have it (docs/linux.md).
 BEYOND = {
-    "return-cubic-12M-500ms-500-48k": "when a third segment waits for the next acknowledgment",
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
+    "buffers-reno-25M-600ms-1250": "whether a queue holds what leaves at a recovery's end",
+    "buffers-reno-60M-500ms-1250": "the same",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
 }
 
