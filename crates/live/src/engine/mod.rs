@@ -28,7 +28,8 @@ pub use lateness::{Lateness, LatenessSummary};
 pub use prefixes::{Prefix, Prefixes};
 pub use refusals::Refusals;
 
-/// How often a device is read before what waits for the time gets its turn.
+/// Packets read from a device before what waits for the time gets its turn; those that come with the
+/// last of them, too.
 const BURST: usize = 64;
 
 /// How long the loop sleeps at most before it asks whether it is to go on.
@@ -203,7 +204,8 @@ impl Engine {
     /// Lets in what a device has. True when there may be more.
     fn read(&mut self, index: u16, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
         let Attachment { node, device, .. } = &mut self.attachments[usize::from(index)];
-        for _ in 0..BURST {
+        let mut read = 0;
+        while read < BURST {
             let at = now();
             if !device.receive(at, &mut self.batch)? {
                 return Ok(false);
@@ -211,6 +213,7 @@ impl Engine {
             // What happens before these packets enter happens first.
             while !self.network.advance(at, EVENTS) {}
             for bytes in self.batch.packets() {
+                read += 1;
                 let packets = self.network.packets_mut();
                 if packets.held() >= PACKETS {
                     self.refusals.crowded();
@@ -228,7 +231,9 @@ impl Engine {
                     Err(refused) => self.refusals.count(refused),
                 }
             }
-            self.refusals.uncut += self.batch.take_uncut();
+            let uncut = self.batch.take_uncut();
+            read += uncut as usize;
+            self.refusals.uncut += uncut;
         }
         Ok(true)
     }
