@@ -278,6 +278,40 @@ def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
     assert not list(hosts)
 
 
+def _has_device(process: subprocess.Popen[str]) -> bool:
+    folder = Path(f"/proc/{process.pid}/fd")
+    return any(os.readlink(each) == "/dev/net/tun" for each in folder.iterdir())
+
+
+@live
+def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "short.json"
+    program = (
+        "import bentpipe, json, sys\n"
+        f"result = bentpipe.emulate(json.load(open({str(file)!r})))\n"
+        "print(result.summary_json)\n"
+    )
+    file.write_text(json.dumps(network()), encoding="utf-8")
+
+    def start() -> subprocess.Popen[str]:
+        arguments = [sys.executable, "-c", program]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(arguments, stdout=pipe, stderr=pipe, text=True)
+
+    ends, stays = start(), start()
+    deadline = time.monotonic() + 20
+    while not (_has_device(ends) and _has_device(stays)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    ends.send_signal(signal.SIGINT)
+    out, errors = ends.communicate(timeout=20)
+    assert (out, ends.returncode) == ("", -signal.SIGINT)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    out, _ = stays.communicate(timeout=20)
+    (flow,) = json.loads(out)["flows"]
+    assert (flow["outcome"], flow["bytes_delivered"]) == ("finished", 1_000_000)
+
+
 def test_requests_that_cannot_be_are_one_line() -> None:
     resolved = Scenario.of(network()).resolved()
     with pytest.raises(RequestError, match="no host is 'nobody'; known: server, client"):

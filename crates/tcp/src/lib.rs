@@ -47,6 +47,7 @@ pub use limited::{Limit, LimitedTimes};
 pub use pacing::PacingKind;
 pub use rate_sample::{LossSample, RateSample, RecoveryPhase};
 pub use recovery::RecoveryKind;
+pub use right_sizing::memory_for;
 pub use slow_start::SlowStartKind;
 pub use socket::{
     Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,

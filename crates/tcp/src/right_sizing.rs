@@ -150,8 +150,7 @@ impl RightSizing {
     /// A buffer that does not grow (SO_RCVBUF), and from which `window` bytes are advertised: with full
     /// segments in packets of `packet` bytes. What is advertised is not asked of it.
     pub(crate) fn fixed(window: u64, segment: u32, packet: u32) -> Self {
-        let ratio = ratio(segment, true_size(packet));
-        let buffer = window.saturating_mul(WHOLE) / ratio;
+        let buffer = memory_for(window, segment, packet);
         let mut sizing = Self::new(BufferSizes {
             least: buffer,
             initial: buffer,
@@ -494,6 +493,14 @@ impl RightSizing {
 /// The most payload that `memory` holds, in full segments of `segment` bytes and packets of `packet`.
 pub(crate) fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
     memory.saturating_mul(ratio(segment, true_size(packet))) / WHOLE
+}
+
+/// The memory of a receive buffer (`tcp_rmem`, twice SO_RCVBUF) from which Linux advertises `window`
+/// bytes in the end, when full segments of `segment` bytes come in packets of `packet` bytes, IP header
+/// included. Until the first has come it advertises half of the memory.
+#[must_use]
+pub fn memory_for(window: u64, segment: u32, packet: u32) -> u64 {
+    window.saturating_mul(WHOLE) / ratio(segment, true_size(packet))
 }
 
 /// How much of a segment's memory is payload, in 256ths.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bentpipe_scenario::{IpName, Scenario};
-use bentpipe_tcp::{Config, EcnMode, RecoveryKind};
+use bentpipe_tcp::{Config, EcnMode, RecoveryKind, memory_for};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
@@ -55,7 +55,7 @@ impl Host {
         let space = Namespace::new()?;
         // An interface that is taken down and up again has its addresses still, as with IPv4.
         let _ = space.set("net.ipv6.conf.default.keep_addr_on_down", "1");
-        for (parameter, value) in parameters(tcp) {
+        for (parameter, value) in parameters(tcp, address.is_ipv6()) {
             // Of old kernels, some have not all.
             if let Err(error) = space.set(parameter, &value)
                 && error.kind() != io::ErrorKind::NotFound
@@ -133,13 +133,18 @@ pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
 }
 
 /// The kernel's parameters that make its TCP the scenario's.
-fn parameters(tcp: &Config) -> Vec<(&'static str, String)> {
+fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
-    // the window is half, to begin with; of what is sent, an eighth is lost to it.
+    // the window is the payload's share as soon as a full segment has come, whatever the route's metric
+    // says (tcp_measure_rcv_mss); of what is sent, an eighth is lost to it.
     let receive = match tcp.receive_sizes {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
-        None => format!("4096 {0} {0}", 2 * tcp.receive_buffer),
+        None => {
+            let packet = u32::try_from(mtu(is_v6, tcp)).unwrap_or(u32::MAX);
+            let memory = memory_for(tcp.receive_buffer, tcp.mss.into(), packet);
+            format!("4096 {memory} {memory}")
+        }
     };
     let send = match tcp.send_sizes {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
@@ -192,7 +197,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
     if tcp.receive_sizes.is_none() {
-        // What a window may be at most; else a kernel that finds its packets well packed offers more.
+        // What a window may be at most until a full segment has come, and how it is scaled.
         metrics.push(RouteMetric::Window(window));
     }
     if tcp.delayed_ack.is_none() {
