@@ -280,7 +280,7 @@ def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
 
 def _has_device(process: subprocess.Popen[str]) -> bool:
     folder = Path(f"/proc/{process.pid}/fd")
-    return any(os.readlink(each) == "/dev/net/tun" for each in folder.iterdir())
+    return any(each.readlink() == Path("/dev/net/tun") for each in folder.iterdir())
 
 
 @live
