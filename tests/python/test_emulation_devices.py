@@ -110,6 +110,21 @@ def test_hosts_with_ipv6_do_what_the_simulation_says() -> None:
 
 
 @live
+@pytest.mark.parametrize("ip", ["v4", "v6"])
+def test_the_kernels_window_is_the_receive_buffer(ip: str) -> None:
+    """The window is what limits the flow: a quarter more of it would be a quarter more goodput."""
+    hosts = {"server": {}, "client": {"tcp": {"receive_buffer": "128 KiB"}}}
+    links = {"satellite": {"between": ["server", "client"], "rate": "40 Mbit/s", "delay": "50 ms"}}
+    flow = {"from": "server", "to": "client", "app": {"kind": "bulk"}}
+    scenario = network(ip=ip, hosts=hosts, links=links, flows={"download": flow})
+    settings = {"hosts.server.tcp.profile": "linux", "hosts.client.tcp.profile": "linux"}
+    comparison = compare(Scenario.of(scenario).with_settings(settings))
+    (difference,) = comparison.differences.values()
+    assert difference.goodput is not None
+    assert abs(difference.goodput) < 0.06 or comparison.emulated.too_late
+
+
+@live
 @pytest.mark.parametrize("ours", ["server", "client"])
 def test_our_tcp_talks_ipv6_with_the_kernels(ours: str) -> None:
     result = bentpipe.emulate(network(ip="v6"), attach={ours: "our"})
