@@ -11,7 +11,7 @@ use crate::send_sizing::{self, SendSizing, segments_at_once};
 /// tcp_tso_win_divisor: so large a part of the window leaves at once, whatever may follow.
 const WINDOW_DIVISOR: u64 = 3;
 
-/// After a longer silence, what leaves first does not wait for more.
+/// After such a silence, what leaves first does not wait for more.
 const LAST_WRITE: Span = Span::from_millis(1);
 
 /// What is acknowledged later than this from now is not worth waiting for. (Linux 6.18; until then half a
@@ -145,7 +145,8 @@ impl Sender {
         }
         // tcp_wstamp_ns: a paced sender's last buffer left when its time was over.
         let last_write = self.send.last_sent_at.max(self.pacer.next_send());
-        if now.since(last_write) > LAST_WRITE {
+        // (Where it is a millisecond to the nanosecond, a kernel's clock would have gone on.)
+        if now.since(last_write) >= LAST_WRITE {
             return false;
         }
         let sequence = &self.send.sequence;
