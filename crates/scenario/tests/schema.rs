@@ -307,7 +307,7 @@ acks = { kind = "reconstruction", threshold = "1448 B" }
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", delay = "1 ms", redundancy = 1.0667, queue = { limit = "9 kB" }, errors = { lost_packets = [1, 2] } }
 return = { rate = "1 Mbit/s", delay = "0 s", queue = { kind = "fair", quantum = "1500 B", flows = 16 }, errors = { packet_loss_rate = 1 } }
-[links.six]
+[links.classed]
 between = ["hub", "client"]
 rate = "1 Mbit/s"
 delay = "30 ms"
@@ -315,7 +315,7 @@ forward = { queue = { kind = "priority", classes = ["calls", "others"] } }
 return = { queue = { kind = "weighted", weights = { calls = 4, others = 0.5 } } }
 [classes.calls]
 applications = ["voice"]
-flows = ["download"]
+flows = ["down"]
 hosts = ["client"]
 ports = [443, "8000-8999"]
 [links.five]

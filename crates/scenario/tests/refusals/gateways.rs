@@ -145,6 +145,10 @@ fn gateways_that_face_each_other() {
         .replace(
             "return = { rate = \"64 kbit/s\", delay = \"200 ms\" }",
             "one_way = true",
+        )
+        .replace(
+            "between = [\"server\", \"hub\"]",
+            "between = [\"hub\", \"server\"]",
         );
     assert_eq!(
         refusal(&one_way, &[]),
