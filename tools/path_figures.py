@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import bentpipe
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
-from bentpipe.plot.overview import interval_of, round_trip_s
+from bentpipe.plot.overview import round_trip_s
 from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
 
 if TYPE_CHECKING:
@@ -65,15 +65,15 @@ def draw(figure: Figure, *, name: str) -> None:
             bins = round_trip_edges(
                 duration_s,
                 round_trip_s=round_trip_s(result.summary, series.rpartition(".")[0]),
-                interval_s=interval_of(data),
+                interval_s=float(data.times_s[1] - data.times_s[0]),
             )
-            rates = factor * mean_rate(data.times_s, data.values, bins)
+            rates = factor * mean_rate([data], bins)
             each.stairs(rates, bins, baseline=None, color=COLOURS[0])
         elif series.endswith(".lost"):
             each.plot(data.times_s, factor * data.values, drawstyle="steps-post")
         else:
             # A sawtooth has hundreds of teeth: what it reaches, and where it is on average.
-            highest, means = extreme_and_mean(data.times_s, data.values, edges)
+            highest, means = extreme_and_mean([data], edges)
             each.stairs(
                 factor * highest,
                 edges,
