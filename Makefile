@@ -16,7 +16,7 @@ export PIP_QUIET := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests/python benches tools examples
 
-.PHONY: help setup reproduce test test-rust test-python test-slow lint format bench docs clean check-tools
+.PHONY: help setup reproduce test test-rust test-python test-slow lint format bench wheel docs clean check-tools
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,10 @@ bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 	cargo build --release --quiet --package bentpipe-benches
 	$(PYTHON) benches/work.py
 	$(PYTHON) benches/compare.py
+
+# PGO=1: compiled by a profile of the benchmarks; needs `rustup component add llvm-tools`.
+wheel: $(STAMPS)/python  ## A wheel, in target/wheels; PGO=1: a faster one, in twice the time
+	$(if $(PGO),tools/with-profile) $(BIN)/maturin build --release --quiet
 
 docs: setup  ## Generate the references, run the notebooks, the Rust documentation
 	$(BIN)/bentpipe schema > docs/scenario.schema.json
