@@ -133,9 +133,9 @@ def advise(
 ) -> Advice:
     """Find out what limits a scenario's flows, and simulate what might help.
 
-    Each remedy is simulated by itself; then the best one with each other kind on top that does no
-    harm by itself, as long as that gives more. Where anything is random, each is simulated with
-    several seeds, the same ones for all.
+    Each remedy is simulated by itself; then the best one with each other kind on top, as long as
+    that gives more. Where anything is random, each is simulated with several seeds, the same ones
+    for all.
 
     Parameters
     ----------
@@ -170,11 +170,12 @@ def advise(
             if best is None or best.gain < WORTHWHILE:
                 break
             kinds = set(best.remedy.kind.split(", "))
-            # What gives nothing by itself may, once another limit is gone; what harms does not.
+            # What gives nothing by itself, or even takes something, may give once another limit is
+            # gone: long segments in a small window, then in a large one.
             more = [
                 best.remedy.and_also(each.remedy)
                 for each in single
-                if each.remedy.kind not in kinds and each.gain * WORTHWHILE > 1.0
+                if each.remedy.kind not in kinds
             ]
             tried = bench.measured(more)
             better = max(tried, key=_worth, default=None)
