@@ -401,9 +401,11 @@ def _pages(evidence: Evidence) -> Figure:
     lines: dict[tuple[str, str], list[str]] = {row: [] for row in rows}
     shades: dict[tuple[str, str], list[float]] = {row: [] for row in rows}
     for cell, (median, most) in took.items():
-        values = (cell.hosts, cell.remedy, cell.bit_error_rate, median, most)
-        for name, value in zip(columns, values, strict=True):
-            columns[name].append(value)
+        columns["hosts"].append(cell.hosts)
+        columns["remedy"].append(cell.remedy)
+        columns["bit_error_rate"].append(cell.bit_error_rate)
+        columns["median_s"].append(median)
+        columns["nine_of_ten_s"].append(most)
         lines[cell.hosts, cell.remedy].append(f"{median:.2f}, {most:.2f}")
         shades[cell.hosts, cell.remedy].append(0.8 * best[cell.bit_error_rate] / median)
     heads = ["no errors" if each == 0.0 else f"BER {each:.0e}" for each in ERROR_RATES]
