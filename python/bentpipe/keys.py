@@ -61,7 +61,9 @@ def key_at(path: Sequence[str]) -> Key | None:
             node = table["properties"][part]
             found.append(part)
         elif isinstance(table.get("additionalProperties"), Mapping):
-            node, required = table["additionalProperties"], False
+            # What is said of a table whose names are free is said of each of them.
+            said = node.get("description", "")
+            node, required = {"description": said, **table["additionalProperties"]}, False
             found.append(NAME)
         else:
             return None

@@ -283,22 +283,26 @@ def _has_device(process: subprocess.Popen[str]) -> bool:
     return any(each.readlink() == Path("/dev/net/tun") for each in folder.iterdir())
 
 
+LONG = {
+    "download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "50 MB"}},
+}
+
+
 @live
-def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other(tmp_path: Path) -> None:
-    file = tmp_path / "short.json"
+def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other() -> None:
     program = (
         "import bentpipe, json, sys\n"
-        f"result = bentpipe.emulate(json.load(open({str(file)!r})))\n"
+        "result = bentpipe.emulate(json.loads(sys.argv[1]))\n"
         "print(result.summary_json)\n"
     )
-    file.write_text(json.dumps(network()), encoding="utf-8")
 
-    def start() -> subprocess.Popen[str]:
-        arguments = [sys.executable, "-c", program]
+    def start(scenario: dict[str, Any]) -> subprocess.Popen[str]:
+        arguments = [sys.executable, "-c", program, json.dumps(scenario)]
         pipe = subprocess.PIPE
         return subprocess.Popen(arguments, stdout=pipe, stderr=pipe, text=True)
 
-    ends, stays = start(), start()
+    # One that is not through before the other has begun.
+    ends, stays = start(network(duration="1 min", flows=LONG)), start(network())
     deadline = time.monotonic() + 20
     while not (_has_device(ends) and _has_device(stays)):
         assert time.monotonic() < deadline

@@ -89,6 +89,8 @@ if sys.argv[2] == "vanishes":
     server = s.getpeername()[0]
     subprocess.run(["ip", "route", "replace", "blackhole", f"{server}/32"], check=True)
     time.sleep(8)
+# The run ends with this program: what is under way to the gateway arrives first.
+time.sleep(0.5)
 with open(sys.argv[1], "w") as file:
     json.dump(told, file)
 """

@@ -190,7 +190,12 @@ def _limits(path: FlowPath) -> dict[str, float]:
     if not path.compresses_uplink:
         round_trip_s += float(asymmetric.ack_time_s)
     limits = {"downlink": float(asymmetric.capacity_bps)}
-    if path.windows:
+    if path.application != "bulk":
+        # Data goes both ways, perhaps most of it where a transfer's ACKs go, and over several
+        # connections.
+        back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
+        limits["downlink"] += 8.0 * path.segment_bytes / back_s
+    elif path.windows:
         # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
         for each in path.windows:
             limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
