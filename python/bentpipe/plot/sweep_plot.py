@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from matplotlib.ticker import EngFormatter
 
 from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes, rate_scale, write_svg
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bentpipe.plot.curves import Curves
+
+
+# From here on numbers on an axis are long.
+_LARGE: Final = 1e5
 
 
 def write_sweep_plot(curves: Curves, path: Path) -> None:
@@ -39,8 +44,12 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
             axes.fill_between(x, lower / scale, upper / scale, color=colour, alpha=0.2, linewidth=0)
     if curves.ticks is not None:
         axes.set_xticks(range(len(curves.ticks)), curves.ticks)
+    places = [point[0] for curve in curves.curves for point in curve.points]
     if curves.log_x:
-        _set_log_x(axes, [point[0] for curve in curves.curves for point in curve.points])
+        _set_log_x(axes, places)
+    elif curves.ticks is None and max(places, default=0.0) >= _LARGE:
+        # "500 k" and "2 M", not 0.5 and 2.0 with a factor in a corner.
+        axes.xaxis.set_major_formatter(EngFormatter())
     axes.set_xlabel(curves.x_label)
     axes.set_ylabel(f"goodput ({unit})")
     axes.set_ylim(bottom=0.0)
