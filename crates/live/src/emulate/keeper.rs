@@ -2,6 +2,7 @@
 //! goes down, and a user's own network would be set up again by whoever set it up.
 
 use std::io;
+use std::time::Duration;
 
 use bentpipe_types::Span;
 use nix::sys::eventfd::EventFd;
@@ -12,6 +13,10 @@ use crate::poller::Poller;
 
 /// The number by which the end is told.
 const END: u64 = u64::MAX;
+
+/// Routes are tried so often, so far apart.
+const ATTEMPTS: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Sets the hosts' routes again whenever their devices come up, until `end` can be read.
 pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
@@ -32,9 +37,24 @@ pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
             }
             let (host, netlink, is_up) = &mut news[number as usize];
             if netlink.came_up(host.interface, is_up) {
-                // It may be down again by now; then it comes up again.
-                let _ = host.space.enter(|| host.set_routes())?;
+                // An IPv6 address is back a moment after its device. (Which may be down again by now;
+                // then it comes up again.)
+                for _ in 0..ATTEMPTS {
+                    if host.space.enter(|| host.set_routes())?.is_ok() {
+                        break;
+                    }
+                    pause(BETWEEN);
+                }
             }
         }
     }
+}
+
+/// Waits: this thread has nothing else to do.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a live thread, not a core: it waits for the kernel"
+)]
+fn pause(span: Duration) {
+    std::thread::sleep(span);
 }
