@@ -2,21 +2,20 @@
 //! goes down, and a user's own network would be set up again by whoever set it up.
 
 use std::io;
-use std::time::Duration;
 
 use bentpipe_types::Span;
 use nix::sys::eventfd::EventFd;
 
 use super::host::Host;
 use super::netlink::Netlink;
-use crate::poller::Poller;
+use crate::poller::{Poller, sleep};
 
 /// The number by which the end is told.
 const END: u64 = u64::MAX;
 
 /// Routes are tried so often, so far apart.
 const ATTEMPTS: u32 = 50;
-const BETWEEN: Duration = Duration::from_millis(10);
+const BETWEEN: Span = Span::from_millis(10);
 
 /// Sets the hosts' routes again whenever their devices come up, until `end` can be read.
 pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
@@ -43,18 +42,9 @@ pub(crate) fn keep(hosts: &[Host], end: &EventFd) -> io::Result<()> {
                     if host.space.enter(|| host.set_routes())?.is_ok() {
                         break;
                     }
-                    pause(BETWEEN);
+                    sleep(BETWEEN);
                 }
             }
         }
     }
-}
-
-/// Waits: this thread has nothing else to do.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a live thread, not a core: it waits for the kernel"
-)]
-fn pause(span: Duration) {
-    std::thread::sleep(span);
 }
