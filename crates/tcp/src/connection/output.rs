@@ -117,7 +117,7 @@ impl Connection {
                     if self.sender.before_next(&mut burst, room, allowance, cx.now) {
                         // With more to send than the congestion window has room for, it is the window.
                         let send = &self.sender.send;
-                        limited = room <= send.end.saturating_sub(send.sequence.next);
+                        limited = room <= send.unsent();
                         break;
                     }
                     self.send_next(length, cx);
@@ -201,14 +201,9 @@ impl Connection {
         let full = u64::from(self.payload_limit());
         let mut unsent = send.end - sequence.next;
         if !send.records.is_empty() {
-            let ended = send.records.partition_point(|&end| end <= sequence.next);
-            unsent = send
-                .records
-                .get(ended)
-                .map_or(unsent, |end| end - sequence.next);
+            unsent = send.unsent_of_record().unwrap_or(unsent);
         }
-        // (With Fast Open, data may go before our SYN is acknowledged: it takes none of the window.)
-        let usable = (sequence.unacknowledged.max(1) + send.window).saturating_sub(sequence.next);
+        let usable = send.usable();
         let length = unsent.min(full);
         // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
         if usable < length {

@@ -33,7 +33,7 @@ impl Sender {
         };
         let sequence = &self.send.sequence;
         let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
-        let unsent = self.send.end.saturating_sub(sequence.next);
+        let unsent = self.send.unsent();
         if unsent < u64::from(self.negotiated.segment)
             && in_flight < self.congestion.window().congestion_window
             && !self.recovery.wants_retransmit(&self.scoreboard)

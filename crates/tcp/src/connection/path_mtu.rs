@@ -302,7 +302,7 @@ impl Sender {
             && window >= LEAST_WINDOW * segment
             && room >= (2 * segment).max(u64::from(length))
             && self.send.records.is_empty()
-            && self.send.end.saturating_sub(sequence.next) >= needed
+            && self.send.unsent() >= needed
             && sequence.next + needed <= sequence.unacknowledged + self.send.window;
         may.then_some(length)
     }

@@ -85,10 +85,9 @@ impl Connection {
     #[inline]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
-        let waiting = sender.send.end.saturating_sub(sender.send.sequence.next);
         sender.config.header_prediction
             && !sender.config.habits.sends_in_bursts
-            && waiting >= u64::from(sender.negotiated.segment)
+            && sender.send.unsent() >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
             && !self.receive.acknowledge_now
             && !sender.pacer.is_on()

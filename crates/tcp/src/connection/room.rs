@@ -4,7 +4,7 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::CongestionControlKind;
-use crate::pacing::{shortest_burst, unpaced};
+use crate::pacing::{rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, SendSizing, segments_at_once};
 
@@ -68,8 +68,7 @@ impl Sender {
         let send = &self.send;
         let segment = self.negotiated.segment.max(1);
         let window = self.sending_window().saturating_sub(self.in_flight());
-        let peer = send.sequence.unacknowledged + send.window;
-        let mut sendable = window.min(peer.saturating_sub(send.sequence.next));
+        let mut sendable = window.min(send.usable());
         if self.pacer.is_on() {
             sendable = sendable.min(unpaced(self.statistics.segments_sent, segment));
         }
@@ -150,10 +149,8 @@ impl Sender {
             return false;
         }
         let sequence = &self.send.sequence;
-        let unsent = self.send.end.saturating_sub(sequence.next);
-        let usable =
-            (sequence.unacknowledged.max(1) + self.send.window).saturating_sub(sequence.next);
-        let limit = room.min(usable);
+        let unsent = self.send.unsent();
+        let limit = room.min(self.send.usable());
         // Most often, everything that leaves at once may leave.
         if limit >= burst.most * segment {
             return false;
@@ -165,11 +162,8 @@ impl Sender {
             .and_then(|sizing| sizing.left_of_buffer(sequence.next))
             .map_or(unsent, |left| left.min(unsent));
         // A record ends its buffer (MSG_EOR).
-        let records = &self.send.records;
-        let record = records.get(records.partition_point(|&end| end <= sequence.next));
-        if let Some(end) = record {
-            left = left.min(end - sequence.next);
-        }
+        let record = self.send.unsent_of_record();
+        left = left.min(record.unwrap_or(left));
         if left <= segment || left < unsent && left <= limit {
             return false;
         }
@@ -208,12 +202,9 @@ impl Sender {
             if burst.most == 0 {
                 burst.most = self.segments_at_once(segment);
             }
-            let sequence = &self.send.sequence;
-            let unsent = self.send.end.saturating_sub(sequence.next);
-            let usable =
-                (sequence.unacknowledged.max(1) + self.send.window).saturating_sub(sequence.next);
-            let segments = room.min(usable) / segment;
-            burst.left = segments.min(unsent.div_ceil(segment)).min(burst.most);
+            let segments = room.min(self.send.usable()) / segment;
+            let unsent = self.send.unsent().div_ceil(segment);
+            burst.left = segments.min(unsent).min(burst.most);
             // tcp_cwnd_test: at least two buffers in a window
             let half = self.congestion.window().congestion_window / segment / 2;
             burst.left = burst.left.min(half).max(1) - 1;
@@ -238,23 +229,17 @@ impl Sender {
 
     /// tcp_tso_autosize, at the rate of tcp_update_pacing_rate or the window rule's.
     fn segments_at_once(&self, segment: u64) -> u64 {
-        let window = self.congestion.window();
         let (rate, shortest) = match self.congestion.pacing_rate() {
             // bbr_min_tso_segs
-            Some(rate) => (rate.bits_per_second() / 8, shortest_burst(rate)),
+            Some(rate) => (Some(rate), shortest_burst(rate)),
             None => {
-                let most = window
-                    .congestion_window
-                    .max(self.send.sequence.outstanding());
-                // tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
-                let slow = window.congestion_window < window.slow_start_threshold / 2;
-                let percent = if slow { 200 } else { 120 };
-                let smoothed = self.rtt.smoothed().unwrap_or_default().as_nanos();
-                let bytes = u128::from(most) * percent * 10_000_000;
-                let rate = u64::try_from(bytes / u128::from(smoothed.max(1))).unwrap_or(u64::MAX);
+                let outstanding = self.send.sequence.outstanding();
+                let smoothed = self.rtt.smoothed().unwrap_or_default();
+                let rate = rate_of_window(self.congestion.window(), outstanding, smoothed);
                 (rate, send_sizing::SHORTEST)
             }
         };
-        segments_at_once(rate, segment, shortest, self.rtt.minimum())
+        let bytes = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
+        segments_at_once(bytes, segment, shortest, self.rtt.minimum())
     }
 }

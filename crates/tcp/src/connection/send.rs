@@ -148,6 +148,27 @@ impl Send {
         self.sequence.next < self.end + u64::from(self.fin)
     }
 
+    /// Bytes of the stream that are still to be sent, or sent again.
+    #[inline]
+    pub(super) fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.sequence.next)
+    }
+
+    /// What the peer's window leaves: RFC 9293 section 3.8.6.2.1's usable window, U. (With Fast Open, data
+    /// may go before our SYN is acknowledged: it takes none of the window.)
+    #[inline]
+    pub(super) fn usable(&self) -> u64 {
+        (self.sequence.unacknowledged.max(1) + self.window).saturating_sub(self.sequence.next)
+    }
+
+    /// What of the record that is sent next is unsent; none where records don't matter.
+    #[inline]
+    pub(super) fn unsent_of_record(&self) -> Option<u64> {
+        let next = self.sequence.next;
+        let ended = self.records.partition_point(|&end| end <= next);
+        self.records.get(ended).map(|end| end - next)
+    }
+
     /// Is nothing unacknowledged?
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
