@@ -4,9 +4,10 @@
 use std::cmp::min;
 
 use arbitrary::Arbitrary;
+use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    AvoidanceKind, Config, CongestionControlKind, Connection, IdleRestart, NewRenoKind, PacingKind,
-    QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
+    AvoidanceKind, Config, Connection, IdleRestart, NewRenoKind, PacingKind, QuickAcks,
+    RecoveryKind, RtoRule, SlowStartKind, State,
 };
 use bentpipe_types::{
     Address, BitRate, Endpoint, Flags, IpVersion, Packet, Port, RandomStream, SackBlock,
@@ -162,9 +163,10 @@ fn config(settings: &Settings) -> Config {
         },
         limited_transmit: on(5),
         congestion_control: {
-            let rules = CongestionControlKind::built_in();
-            rules[usize::from(settings.rule) % rules.len()].clone()
+            let rules = WindowRule::ALL;
+            rules[usize::from(settings.rule) % rules.len()].into()
         },
+        channel_capacity: rate,
         pacing: match (settings.pacing % 4, rate) {
             (0, _) => PacingKind::AsRule,
             (1, _) => PacingKind::Off,
@@ -229,6 +231,7 @@ fn packet(peer: &mut Peer, segment: &Segment) -> bentpipe_types::PacketRef {
             maximum_segment_size: mss,
             window_scale: scale,
             sack_permitted: sack,
+            ..SynOptions::default()
         };
         peer.world.packets.set_syn_options(reference, options);
     }
@@ -357,6 +360,7 @@ fn run(input: &Input) {
                     maximum_segment_size: Some(1460),
                     window_scale: Some(3),
                     sack_permitted: true,
+                    ..SynOptions::default()
                 };
                 peer.world.packets.set_syn_options(reference, options);
                 connection.on_packet(reference, &mut peer.world.cx());

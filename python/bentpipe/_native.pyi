@@ -142,6 +142,12 @@ def results_schema() -> str:
 def lists() -> dict[str, list[str]]:
     """Return the names that a scenario file may use, by kind ("congestion-controls", ...)."""
 
+def window_rules() -> dict[str, bool]:
+    """Return the built-in window rules.
+
+    And whether each has a say in how slow start grows the window.
+    """
+
 def units() -> list[tuple[str, str, int, int, bool]]:
     """Return every unit of quantities.
 

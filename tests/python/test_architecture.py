@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "notebook": {"plot", "results", *BASE},
     "emulation": {"_native", "results", "scenario", *BASE},
     "comparison": {"emulation", "prediction", "results", "scenario", *BASE},
-    "prediction": {"model", "results", "scenario", *BASE},
+    "prediction": {"_native", "model", "results", "scenario", *BASE},
     # What an advice looks like, it knows for types only.
     "plot": {"advice", "comparison", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bentpipe_scenario::{
-    AcksKind, AppKind, AvoidanceKind, CaptureRequest, Compression, CongestionControl,
-    CustomControls, FilterMode, GatewayKind, IdleRestart, KeyPath, Progress, QueueKind,
-    RecoveryKind, RtoRule, Run, RunError, RunOptions, Scenario, SlowStart,
+    AcksKind, AppKind, AvoidanceKind, CaptureRequest, Compression, CustomControls, FilterMode,
+    GatewayKind, IdleRestart, KeyPath, Progress, QueueKind, RecoveryKind, RtoRule, Run, RunError,
+    RunOptions, Scenario, SlowStart, WindowRule,
 };
 
 /// A scenario, before it is read.
@@ -185,7 +185,7 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "applications": AppKind,
         "compressions": Compression,
         "congestion-avoidances": AvoidanceKind,
-        "congestion-controls": CongestionControl,
+        "congestion-controls": WindowRule,
         "gateways": GatewayKind,
         "idle-restarts": IdleRestart,
         "queues": QueueKind,
@@ -193,6 +193,14 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
         "rto-rules": RtoRule,
         "slow-starts": SlowStart,
     }
+}
+
+/// The built-in window rules, and whether each has a say in how slow start grows the window.
+pub(crate) fn window_rules() -> BTreeMap<&'static str, bool> {
+    let rules = WindowRule::ALL.iter();
+    rules
+        .map(|rule| (rule.name(), rule.has_own_slow_start()))
+        .collect()
 }
 
 pub(crate) fn resolve(source: &Source, controls: &CustomControls) -> Result<Scenario, String> {

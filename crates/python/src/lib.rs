@@ -209,6 +209,13 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
+/// Return the window rules that are built in, and whether each has a say in how slow start grows the
+/// window.
+#[pyfunction]
+fn window_rules() -> BTreeMap<&'static str, bool> {
+    engine::window_rules()
+}
+
 /// Return every unit of quantities: name, base unit, what it is worth of that (as a fraction), and
 /// whether it comes in whole numbers only.
 #[pyfunction]
@@ -246,6 +253,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;
+    module.add_function(wrap_pyfunction!(window_rules, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;
     module.add_function(wrap_pyfunction!(number_and_unit, module)?)?;
     module.add_function(wrap_pyfunction!(key_lines, module)?)?;

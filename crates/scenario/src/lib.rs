@@ -45,6 +45,7 @@ mod traces;
 
 pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
+pub use bentpipe_tcp::congestion::WindowRule;
 pub use bentpipe_tcp::{AvoidanceKind, IdleRestart, RecoveryKind, RtoRule};
 pub use bentpipe_types::Series as RecordedSeries;
 pub use class::PacketClass;
@@ -70,6 +71,6 @@ pub use scenario::{
     Series, TcpSettings, Way,
 };
 pub use schema::{
-    AcksKind, AppKind, Compression, CongestionControl, CongestionControlName, FilterMode,
-    GatewayKind, IpName, QueueKind, SlowStart, Spacing, json_schema, results_schema,
+    AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
+    QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };

@@ -33,7 +33,7 @@ pub use changes::{
     TraceFile, TraceFormat,
 };
 pub use class::TrafficClassFile;
-pub use congestion::{CongestionControl, CongestionControlName, HyblaFile, WestwoodFile};
+pub use congestion::{CongestionControlName, HyblaFile, WestwoodFile};
 pub use flow::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,
     PageName, TlsName, TransportName,

@@ -2,12 +2,13 @@
 
 mod words;
 
-use bentpipe_types::{IpVersion, Span};
+use bentpipe_types::{BitRate, IpVersion, Span};
 
 pub use words::{
     AvoidanceKind, EcnMode, IdleRestart, NewRenoKind, PathMtuDiscovery, RtoFrom, RtoRule,
 };
 
+use crate::congestion::{BandwidthFilter, HyblaSettings, WestwoodSettings};
 use crate::{CongestionControlKind, Habits, PacingKind, RecoveryKind, SlowStartKind};
 
 /// The settings of a connection. The default is today's Linux, as far as it is modelled.
@@ -88,6 +89,15 @@ pub struct Config {
     pub limited_transmit: bool,
     /// The window rule.
     pub congestion_control: CongestionControlKind,
+    /// How Hybla is set up, and the growth of Enhanced Hybla.
+    pub hybla: HyblaSettings,
+    /// How Westwood+ is set up.
+    pub westwood: WestwoodSettings,
+    /// What Enhanced Hybla takes for the capacity of the bottleneck, which has to be known. `None`: what
+    /// the path is seen to deliver is all that it can.
+    pub channel_capacity: Option<BitRate>,
+    /// What Enhanced Hybla makes of its bandwidth samples.
+    pub bandwidth_filter: BandwidthFilter,
     /// Pacing.
     pub pacing: PacingKind,
     /// Loss recovery.
@@ -162,7 +172,11 @@ impl Default for Config {
             path_mtu: None,
             maximum_syn_retransmissions: 6,
             limited_transmit: true,
-            congestion_control: CongestionControlKind::Cubic,
+            congestion_control: CongestionControlKind::default(),
+            hybla: HyblaSettings::default(),
+            westwood: WestwoodSettings::default(),
+            channel_capacity: None,
+            bandwidth_filter: BandwidthFilter::LastSample,
             pacing: PacingKind::AsRule,
             recovery: RecoveryKind::Sack,
             proportional_rate_reduction: true,

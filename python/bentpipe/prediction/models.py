@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bentpipe import model
+from bentpipe import _native, model
 from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.scenario import Scenario
 
-# Whose slow start grows the window by what is acknowledged, and no more.
-_STANDARD_SLOW_START: Final = {"reno", "westwood", "cubic"}
-# Who, in a round trip, sends at most twice what was acknowledged in the one before.
-_AT_MOST_DOUBLING: Final = {"reno", "westwood", "cubic"}
+# Whose slow start grows the window by what is acknowledged, and no more: in a round trip, they send
+# at most twice what was acknowledged in the one before.
+_STANDARD_SLOW_START: Final = {rule for rule, own in _native.window_rules().items() if not own}
 # Fewer losses than this, as a share of packets, no transfer ever meets.
 NO_LOSS: Final = 1e-15
 # The recurrence of `delayed_ack` keeps a round's arrivals: some 150 bytes a segment.
@@ -211,7 +210,7 @@ def _limits(path: FlowPath) -> dict[str, float]:
         # Of the transfer, the last byte travels one way after as many round trips as slow start
         # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
         rounds = 0
-        if path.congestion_control in _AT_MOST_DOUBLING and not path.intervening:
+        if path.congestion_control in _STANDARD_SLOW_START and not path.intervening:
             segments = math.ceil(path.transfer_bytes / path.segment_bytes)
             rounds = max(0, math.ceil(math.log2(segments / path.initial_window_segments + 1)) - 1)
         start_up_s = rounds * propagation_s + path.propagation_down_s

@@ -1,5 +1,6 @@
 //! The TCP of a host, or of a gateway.
 
+use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
     BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, RecoveryKind, SlowStartKind,
 };
@@ -10,8 +11,7 @@ use crate::document::Fault;
 use crate::quantity::{Buffer, Length, Pacing, QuickAcks, Size, Window};
 use crate::schema::hints;
 use crate::schema::{
-    CongestionControl, CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile,
-    SlowStart, TcpFile,
+    CongestionControlName, IpName, KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile,
 };
 use crate::{CustomControls, TcpSettings};
 
@@ -91,7 +91,7 @@ fn settle(
     segment(&mut tcp, defaults.ip)?;
     buffers(&mut tcp, defaults, grows)?;
     timeouts(file)?;
-    window_rule(file)?;
+    window_rule(&mut tcp)?;
     profile(&mut tcp);
     slow_start(&mut tcp)?;
     patience(file)?;
@@ -107,7 +107,7 @@ fn settle(
 fn is_known(name: &CongestionControlName, custom: &CustomControls) -> Result<(), Refusal> {
     match name {
         CongestionControlName::Custom(name) if !custom.has(name) => {
-            let known = CongestionControl::ALL.iter().map(|built| built.name());
+            let known = WindowRule::ALL.iter().map(|built| built.name());
             let known: Vec<_> = known.chain(custom.names()).collect();
             refuse("congestion_control", hints::unknown_word(name, &known))
         }
@@ -228,17 +228,19 @@ fn is_long_enough(key: &'static str, length: Length) -> Result<(), Refusal> {
 }
 
 /// What window rules are set up with. The rule itself, the run makes.
-fn window_rule(file: &TcpFile) -> Result<(), Refusal> {
+fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
+    let file = &tcp.file;
     let reference_rtt = file.hybla.reference_rtt;
     if !(REFERENCE_RTT.0..=REFERENCE_RTT.1).contains(&reference_rtt.0) {
         let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
         return Err(Refusal(vec!["hybla", "reference_rtt"], message));
     }
-    let enhanced = CongestionControlName::BuiltIn(CongestionControl::EnhancedHybla);
+    let enhanced = CongestionControlName::BuiltIn(WindowRule::EnhancedHybla);
     if file.congestion_control == enhanced && file.channel_capacity.is_none() {
         let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
         return refuse("channel_capacity", message);
     }
+    tcp.config.channel_capacity = file.channel_capacity.map(|rate| rate.0);
     Ok(())
 }
 
@@ -254,7 +256,7 @@ fn profile(tcp: &mut TcpSettings) {
 
 fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     let file = &mut tcp.file;
-    let cubic = CongestionControlName::BuiltIn(CongestionControl::Cubic);
+    let cubic = CongestionControlName::BuiltIn(WindowRule::Cubic);
     let usual = match file.profile {
         _ if file.congestion_control != cubic => SlowStart::ByteCounting,
         Profile::Rfc => SlowStart::HyStart,

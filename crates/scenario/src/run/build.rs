@@ -170,7 +170,7 @@ pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
 /// The settings of an end.
 pub(super) fn config(tcp: &TcpSettings, custom: &CustomControls) -> Result<Config, RunError> {
     Ok(Config {
-        congestion_control: congestion::kind(&tcp.file, custom)?,
+        congestion_control: congestion::kind(&tcp.file.congestion_control, custom)?,
         ..tcp.config.clone()
     })
 }

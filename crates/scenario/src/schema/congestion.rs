@@ -5,8 +5,8 @@ use std::fmt;
 
 use bentpipe_tcp::congestion::{
     AfterLoss, AfterTimeout, HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
+    WindowRule,
 };
-use bentpipe_types::words;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -16,36 +16,11 @@ use super::named::PATTERN;
 use super::settings::settings;
 use crate::quantity::Length;
 
-words! {
-    /// A window rule.
-    CongestionControl {
-        /// One segment more a round trip, half on a loss (RFC 5681).
-        Reno = "reno",
-        /// Grows like Reno; a loss leaves what the path was seen to deliver (Westwood+).
-        Westwood = "westwood",
-        /// Grows as fast as Reno does on a path of 25 ms, however long its own (Caini and
-        /// Firrincieli 2004).
-        Hybla = "hybla",
-        /// Hybla, which takes a loss for no congestion while it uses less than half of
-        /// `channel_capacity` (vanzara2014).
-        EnhancedHybla = "enhanced-hybla",
-        /// A cubic function of the time since the last loss (RFC 9438).
-        Cubic = "cubic",
-        /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
-        /// that grows until something is lost. What Linux calls "bbr".
-        Bbr = "bbr",
-        /// BBR version 1, by the name that tells it from version 3.
-        Bbr1 = "bbr1",
-        /// BBR version 3: heeds losses, too, and leaves others room (draft-ietf-ccwg-bbr).
-        Bbr3 = "bbr3",
-    }
-}
-
 /// A window rule by name: one that is built in, or one of your own that is registered in Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CongestionControlName {
     /// One that is built in.
-    BuiltIn(CongestionControl),
+    BuiltIn(WindowRule),
     /// Any other name.
     Custom(String),
 }
@@ -72,12 +47,12 @@ impl<'de> Deserialize<'de> for CongestionControlName {
             type Value = CongestionControlName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let names: Vec<_> = CongestionControl::ALL.iter().map(|c| c.name()).collect();
+                let names: Vec<_> = WindowRule::ALL.iter().map(|c| c.name()).collect();
                 f.write_str(&hints::one_of(&names))
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<CongestionControlName, E> {
-                let mut built = CongestionControl::ALL.iter();
+                let mut built = WindowRule::ALL.iter();
                 Ok(match built.find(|built| built.name() == text) {
                     Some(built) => CongestionControlName::BuiltIn(*built),
                     None => CongestionControlName::Custom(text.to_owned()),
@@ -98,7 +73,7 @@ impl JsonSchema for CongestionControlName {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let built = generator.subschema_for::<CongestionControl>();
+        let built = generator.subschema_for::<WindowRule>();
         json_schema!({
             "anyOf": [
                 built,

@@ -29,12 +29,25 @@ macro_rules! settings {
             $($(#[$doc])* pub $key: $type,)+
         }
 
-        impl Default for $table {
-            fn default() -> Self {
-                let config = <$config>::default();
+        impl From<$config> for $table {
+            fn from(config: $config) -> Self {
                 Self {
                     $($key: settings!(@default config $(=> $field)? $(= $default)?),)+
                 }
+            }
+        }
+
+        impl Default for $table {
+            fn default() -> Self {
+                <$config>::default().into()
+            }
+        }
+
+        impl From<$table> for $config {
+            fn from(table: $table) -> Self {
+                let mut config = Self::default();
+                table.store(&mut config);
+                config
             }
         }
 

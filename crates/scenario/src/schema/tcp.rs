@@ -1,6 +1,6 @@
 //! `[hosts.NAME.tcp]`.
 
-use bentpipe_tcp::congestion::BandwidthFilter;
+use bentpipe_tcp::congestion::{BandwidthFilter, WindowRule};
 use bentpipe_tcp::{
     AvoidanceKind, BufferSizes, Config, EcnMode, IdleRestart, KeepAlive, NewRenoKind,
     PathMtuDiscovery, RecoveryKind, RtoFrom, RtoRule,
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::congestion::{CongestionControl, CongestionControlName, HyblaFile, WestwoodFile};
+use super::congestion::{CongestionControlName, HyblaFile, WestwoodFile};
 use super::settings::settings;
 use crate::quantity::{
     Buffer, DelayedAck, Length, Measured, Pacing, QuickAcks, Rate, Segments, Size, Window,
@@ -23,17 +23,17 @@ settings! {
         /// What the keys beside it, where they are absent, and what no key is about, go by.
         profile: Profile = Profile::Rfc,
         /// The window rule: how the congestion window grows and shrinks. Linux: CUBIC.
-        congestion_control: CongestionControlName = CongestionControlName::BuiltIn(CongestionControl::Cubic),
+        congestion_control: CongestionControlName = CongestionControlName::BuiltIn(WindowRule::Cubic),
         /// How "hybla" is set up, and the growth of "enhanced-hybla".
-        hybla: HyblaFile as {} = HyblaFile::default(),
+        hybla: HyblaFile as {} => hybla,
         /// How "westwood" is set up.
-        westwood: WestwoodFile as {} = WestwoodFile::default(),
+        westwood: WestwoodFile as {} => westwood,
         /// What "enhanced-hybla" takes for the capacity of the bottleneck (vanzara2014: CC). It is
         /// compared with payload: a 100 Mbit/s link carries 96.5 Mbit/s of it. Required there.
         channel_capacity: Option<Rate> as "bps" = None,
         /// What "enhanced-hybla" makes of its bandwidth samples, one a round trip. The paper does not
         /// say.
-        bandwidth_filter: BandwidthFilter = BandwidthFilter::LastSample,
+        bandwidth_filter: BandwidthFilter => bandwidth_filter,
         /// Whether segments are spaced out: "auto", where the window rule asks for it (BBR does); "off";
         /// "on", for other rules at twice the window per round-trip time in slow start and 1.2 times in
         /// congestion avoidance; or a rate that is never exceeded. Payload counts, headers don't.

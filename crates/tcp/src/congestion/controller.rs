@@ -2,69 +2,11 @@
 
 use bentpipe_types::{BitRate, Span, Time};
 
-use super::{
-    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, CongestionControlKind, Cubic,
-    EnhancedHybla, Hybla, LinuxCubic, Reno, Westwood, Window,
-};
+use super::rules::{Rule, dispatch};
+use super::{AckSample, Congestion, CongestionControl, Window};
 use crate::config::Config;
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
-
-/// The window rule of one connection.
-#[derive(Debug)]
-enum Rule {
-    Reno(Reno),
-    Westwood(Westwood),
-    Hybla(Hybla),
-    EnhancedHybla(EnhancedHybla),
-    Cubic(Cubic),
-    LinuxCubic(LinuxCubic),
-    // Large, and rare.
-    Bbr1(Box<Bbr1>),
-    Bbr3(Box<Bbr3>),
-    Custom(Box<dyn CongestionControl>),
-}
-
-/// Calls the rule, whichever it is.
-macro_rules! dispatch {
-    ($rule:expr, $inner:ident => $call:expr) => {
-        match $rule {
-            Rule::Reno($inner) => $call,
-            Rule::Westwood($inner) => $call,
-            Rule::Hybla($inner) => $call,
-            Rule::EnhancedHybla($inner) => $call,
-            Rule::Cubic($inner) => $call,
-            Rule::LinuxCubic($inner) => $call,
-            Rule::Bbr1($inner) => $call,
-            Rule::Bbr3($inner) => $call,
-            Rule::Custom($inner) => $call,
-        }
-    };
-}
-
-impl Rule {
-    fn new(config: &Config) -> Self {
-        match &config.congestion_control {
-            CongestionControlKind::Reno => Self::Reno(Reno::new(config.avoidance)),
-            CongestionControlKind::Westwood(settings) => {
-                Self::Westwood(Westwood::new(*settings, config.avoidance))
-            }
-            CongestionControlKind::Hybla(settings) => {
-                Self::Hybla(Hybla::new(*settings, config.avoidance))
-            }
-            CongestionControlKind::EnhancedHybla(settings) => {
-                Self::EnhancedHybla(EnhancedHybla::new(*settings, config.avoidance))
-            }
-            CongestionControlKind::Cubic if config.habits.counts_cubic_in_whole_numbers => {
-                Self::LinuxCubic(LinuxCubic::new(config.avoidance))
-            }
-            CongestionControlKind::Cubic => Self::Cubic(Cubic::new(config.avoidance)),
-            CongestionControlKind::Bbr1 => Self::Bbr1(Box::default()),
-            CongestionControlKind::Bbr3 => Self::Bbr3(Box::default()),
-            CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
-        }
-    }
-}
 
 /// A connection's window, and the rules that move it.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::AvoidanceKind;
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::{AvoidanceKind, Config};
 
 /// RFC 9438 section 4.1.2: C, in segments per cubic second.
 const C: f64 = 0.4;
@@ -132,6 +132,14 @@ impl Cubic {
         // Sections 4.2, 4.4 and 4.5: the target one round trip ahead, and towards it
         let target = stage.window_at(elapsed + rtt.as_secs_f64());
         (target.clamp(window, 1.5 * window) - window) / window * acknowledged
+    }
+}
+
+impl BuiltIn for Cubic {
+    const HAS_OWN_SLOW_START: bool = false;
+
+    fn of(config: &Config) -> Self {
+        Self::new(config.avoidance)
     }
 }
 

@@ -9,8 +9,8 @@
 
 use bentpipe_types::Time;
 
-use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::AvoidanceKind;
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::{AvoidanceKind, Config};
 
 /// CONFIG_HZ, ticks in a second: the kernel's default, and that of the kernel that was measured
 /// (docs/linux.md).
@@ -191,6 +191,14 @@ impl LinuxCubic {
             bytes: self.bytes,
             ..Self::new(self.avoidance)
         };
+    }
+}
+
+impl BuiltIn for LinuxCubic {
+    const HAS_OWN_SLOW_START: bool = false;
+
+    fn of(config: &Config) -> Self {
+        Self::new(config.avoidance)
     }
 }
 

@@ -7,19 +7,8 @@ use bentpipe_types::{BitRate, Span, Time, words};
 
 use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
 use super::hybla::HyblaGrowth;
-use super::{AckSample, Congestion, CongestionControl, HyblaSettings, Window};
-use crate::AvoidanceKind;
-
-/// How Enhanced Hybla is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EnhancedHyblaSettings {
-    /// CC: the bottleneck's capacity, which has to be known. Here it is compared with payload.
-    pub channel_capacity: BitRate,
-    /// What becomes of the bandwidth samples.
-    pub bandwidth_filter: BandwidthFilter,
-    /// Growth: its reference round-trip time and initial threshold.
-    pub hybla: HyblaSettings,
-}
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::Config;
 
 words! {
     /// What becomes of bandwidth samples.
@@ -45,20 +34,6 @@ pub struct EnhancedHybla {
 }
 
 impl EnhancedHybla {
-    /// With what counts as progress in congestion avoidance.
-    #[must_use]
-    pub fn new(settings: EnhancedHyblaSettings, avoidance: AvoidanceKind) -> Self {
-        Self {
-            channel_capacity: settings.channel_capacity.bits_per_second() as f64 / 8.0,
-            filter_kind: settings.bandwidth_filter,
-            growth: HyblaGrowth::new(&settings.hybla, avoidance),
-            samples: BandwidthSamples::default(),
-            filter: Filter::default(),
-            last_sample: 0.0,
-            minimum_rtt: None,
-        }
-    }
-
     /// BWE: bytes per second.
     fn bandwidth(&self) -> f64 {
         match self.filter_kind {
@@ -80,6 +55,23 @@ impl EnhancedHybla {
         };
         // MAX(... pipe capacity, 0.75 * packets_in_flight)
         (pipe as u64).max(flight_size / 4 * 3)
+    }
+}
+
+impl BuiltIn for EnhancedHybla {
+    const HAS_OWN_SLOW_START: bool = true;
+
+    fn of(config: &Config) -> Self {
+        let capacity = config.channel_capacity.map_or(0, BitRate::bits_per_second);
+        Self {
+            channel_capacity: capacity as f64 / 8.0,
+            filter_kind: config.bandwidth_filter,
+            growth: HyblaGrowth::new(&config.hybla, config.avoidance),
+            samples: BandwidthSamples::default(),
+            filter: Filter::default(),
+            last_sample: 0.0,
+            minimum_rtt: None,
+        }
     }
 }
 
@@ -145,12 +137,10 @@ mod tests {
 
     /// A connection that uses `bytes_per_second` of 100 Mbit/s, at 600 ms.
     fn using(bytes_per_second: u64) -> EnhancedHybla {
-        let settings = EnhancedHyblaSettings {
-            channel_capacity: BitRate::new(100_000_000).unwrap(),
-            bandwidth_filter: BandwidthFilter::LastSample,
-            hybla: HyblaSettings::default(),
-        };
-        let mut rule = EnhancedHybla::new(settings, AvoidanceKind::ByteCounting);
+        let mut rule = EnhancedHybla::of(&Config {
+            channel_capacity: BitRate::new(100_000_000),
+            ..Config::default()
+        });
         let mut window = Window::new(SEGMENT as u32, 10 * SEGMENT, u64::MAX);
         rule.on_established(&mut window, Some(RTT), Time::ZERO);
         for n in 0..200 {

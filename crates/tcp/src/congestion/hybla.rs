@@ -6,8 +6,8 @@
 use bentpipe_types::{Span, Time, words};
 
 use super::ack_spacing::AckSpacing;
-use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::AvoidanceKind;
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::{AvoidanceKind, Config};
 
 /// How Hybla is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +81,14 @@ impl Hybla {
             settings,
             growth: HyblaGrowth::new(&settings, avoidance),
         }
+    }
+}
+
+impl BuiltIn for Hybla {
+    const HAS_OWN_SLOW_START: bool = true;
+
+    fn of(config: &Config) -> Self {
+        Self::new(config.hybla, config.avoidance)
     }
 }
 

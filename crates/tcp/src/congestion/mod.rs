@@ -13,6 +13,7 @@ mod custom;
 mod enhanced_hybla;
 mod hybla;
 mod reno;
+mod rules;
 mod westwood;
 
 use bentpipe_types::{BitRate, Span, Time};
@@ -24,55 +25,12 @@ pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use cubic_linux::LinuxCubic;
 pub use custom::CustomFactory;
-pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla, EnhancedHyblaSettings};
+pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla};
 pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
+use rules::BuiltIn;
+pub use rules::{CongestionControlKind, WindowRule};
 pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
-
-/// Which window rule.
-#[derive(Clone, Debug, Default)]
-pub enum CongestionControlKind {
-    /// RFC 5681.
-    Reno,
-    /// Westwood+ (Mascolo, Grieco and others).
-    Westwood(WestwoodSettings),
-    /// Hybla (Caini and Firrincieli).
-    Hybla(HyblaSettings),
-    /// Hybla with Westwood's idea turned round (vanzara2014).
-    EnhancedHybla(EnhancedHyblaSettings),
-    /// RFC 9438; with [`Habits::LINUX`](crate::Habits::LINUX), Linux's ([`LinuxCubic`]).
-    #[default]
-    Cubic,
-    /// BBR version 1, as Linux has it.
-    Bbr1,
-    /// BBR version 3 (draft-ietf-ccwg-bbr).
-    Bbr3,
-    /// One that is not part of this crate.
-    Custom(CustomFactory),
-}
-
-impl CongestionControlKind {
-    /// Each rule that is built in, with its default settings, for whoever tries them all.
-    #[must_use]
-    pub fn built_in() -> Vec<Self> {
-        let enhanced = BitRate::new(100_000_000).map(|channel_capacity| {
-            Self::EnhancedHybla(EnhancedHyblaSettings {
-                channel_capacity,
-                bandwidth_filter: BandwidthFilter::LastSample,
-                hybla: HyblaSettings::default(),
-            })
-        });
-        let rules = [
-            Self::Reno,
-            Self::Westwood(WestwoodSettings::default()),
-            Self::Hybla(HyblaSettings::default()),
-            Self::Cubic,
-            Self::Bbr1,
-            Self::Bbr3,
-        ];
-        rules.into_iter().chain(enhanced).collect()
-    }
-}
 
 /// The two variables that every rule moves (RFC 5681 section 3.1), in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

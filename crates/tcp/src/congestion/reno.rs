@@ -2,8 +2,8 @@
 
 use bentpipe_types::Time;
 
-use super::{AckSample, Congestion, CongestionControl, Window};
-use crate::AvoidanceKind;
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::{AvoidanceKind, Config};
 
 /// RFC 5681's window rule.
 #[derive(Clone, Debug)]
@@ -21,6 +21,14 @@ impl Reno {
             avoidance,
             credit: 0,
         }
+    }
+}
+
+impl BuiltIn for Reno {
+    const HAS_OWN_SLOW_START: bool = false;
+
+    fn of(config: &Config) -> Self {
+        Self::new(config.avoidance)
     }
 }
 

@@ -7,8 +7,8 @@
 use bentpipe_types::{Span, Time, words};
 
 use super::bandwidth::{BandwidthFilter, BandwidthSamples};
-use super::{AckSample, Congestion, CongestionControl, Reno, Window};
-use crate::AvoidanceKind;
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, Reno, Window};
+use crate::{AvoidanceKind, Config};
 
 words! {
     /// What a loss leaves of Westwood+'s window.
@@ -59,6 +59,14 @@ impl Westwood {
         let bandwidth = self.filter.estimate();
         let rtt = self.minimum_rtt?.as_secs_f64();
         (bandwidth > 0.0).then_some((bandwidth * rtt) as u64)
+    }
+}
+
+impl BuiltIn for Westwood {
+    const HAS_OWN_SLOW_START: bool = false;
+
+    fn of(config: &Config) -> Self {
+        Self::new(config.westwood, config.avoidance)
     }
 }
 

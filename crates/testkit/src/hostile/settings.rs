@@ -1,13 +1,12 @@
 //! A connection's settings at random: every window rule, recovery, slow start, and pacing.
 
 use bentpipe_tcp::congestion::{
-    AfterLoss, AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings,
-    InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
+    AfterLoss, AfterTimeout, BandwidthFilter, HyblaSettings, InitialThreshold, WestwoodAfterLoss,
+    WestwoodSettings, WindowRule,
 };
 use bentpipe_tcp::{
-    AvoidanceKind, BufferSizes, Config, CongestionControlKind, EcnMode, Habits, IdleRestart,
-    KeepAlive, NewRenoKind, PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom,
-    RtoRule, SlowStartKind,
+    AvoidanceKind, BufferSizes, Config, EcnMode, Habits, IdleRestart, KeepAlive, NewRenoKind,
+    PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoFrom, RtoRule, SlowStartKind,
 };
 use bentpipe_types::{BitRate, IpVersion, Span};
 
@@ -23,30 +22,9 @@ fn rate(dice: &mut Dice, end: u64) -> BitRate {
 fn hybla(dice: &mut Dice) -> HyblaSettings {
     HyblaSettings {
         reference_rtt: Span::from_millis(dice.between(1, 200)),
-        initial_threshold: dice.pick(&[
-            InitialThreshold::Configured,
-            InitialThreshold::BandwidthEstimate,
-        ]),
-        after_loss: dice.pick(&[AfterLoss::Half, AfterLoss::Quarter]),
-        after_timeout: dice.pick(&[AfterTimeout::OneSegment, AfterTimeout::Rho]),
-    }
-}
-
-fn rule(dice: &mut Dice) -> CongestionControlKind {
-    match dice.below(7) {
-        0 => CongestionControlKind::Reno,
-        1 => CongestionControlKind::Westwood(WestwoodSettings {
-            after_loss: dice.pick(WestwoodAfterLoss::ALL),
-        }),
-        2 => CongestionControlKind::Hybla(hybla(dice)),
-        3 => CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
-            channel_capacity: rate(dice, 1_000_000_000),
-            bandwidth_filter: dice.pick(&[BandwidthFilter::LastSample, BandwidthFilter::Westwood]),
-            hybla: hybla(dice),
-        }),
-        4 => CongestionControlKind::Cubic,
-        5 => CongestionControlKind::Bbr1,
-        _ => CongestionControlKind::Bbr3,
+        initial_threshold: dice.pick(InitialThreshold::ALL),
+        after_loss: dice.pick(AfterLoss::ALL),
+        after_timeout: dice.pick(AfterTimeout::ALL),
     }
 }
 
@@ -121,15 +99,21 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
             QuickAcks::First(dice.below(17) as u32)
         },
         nagle: dice.coin(),
-        rto_rule: dice.pick(&[RtoRule::Rfc6298, RtoRule::Linux]),
-        rto_from: dice.pick(&[RtoFrom::Acknowledgment, RtoFrom::OldestSegment]),
+        rto_rule: dice.pick(RtoRule::ALL),
+        rto_from: dice.pick(RtoFrom::ALL),
         minimum_rto: Span::from_millis(dice.between(100, 1000)),
         maximum_rto: MAXIMUM_RTO,
         // In an outage nobody gives up before it is over.
         maximum_retransmissions: 30,
         maximum_syn_retransmissions: 30,
         limited_transmit: dice.coin(),
-        congestion_control: rule(dice),
+        congestion_control: dice.pick(WindowRule::ALL).into(),
+        hybla: hybla(dice),
+        westwood: WestwoodSettings {
+            after_loss: dice.pick(WestwoodAfterLoss::ALL),
+        },
+        channel_capacity: Some(rate(dice, 1_000_000_000)),
+        bandwidth_filter: dice.pick(BandwidthFilter::ALL),
         pacing: pacing(dice),
         recovery: dice.pick(&[
             RecoveryKind::Reno,
@@ -144,27 +128,15 @@ pub(super) fn config(dice: &mut Dice, version: IpVersion) -> Config {
         tail_loss_probe: dice.coin(),
         f_rto: dice.coin(),
         undo: dice.coin(),
-        newreno: NewRenoKind::ALL[usize::from(!dice.coin())],
+        newreno: dice.pick(NewRenoKind::ALL),
         slow_start: slow_start(dice),
-        avoidance: dice.pick(&[
-            AvoidanceKind::PerAcknowledgment,
-            AvoidanceKind::ByteCounting,
-        ]),
+        avoidance: dice.pick(AvoidanceKind::ALL),
         window_validation: dice.coin(),
-        idle_restart: dice.pick(&[
-            IdleRestart::Off,
-            IdleRestart::RestartWindow,
-            IdleRestart::Decay,
-        ]),
+        idle_restart: dice.pick(IdleRestart::ALL),
         ip_version: version,
-        ecn: dice.pick(&[EcnMode::Off, EcnMode::Accept, EcnMode::Request]),
+        ecn: dice.pick(EcnMode::ALL),
         keep_alive: dice.one_in(3).then(|| keep_alive(dice)),
-        path_mtu_discovery: dice.pick(&[
-            PathMtuDiscovery::Off,
-            PathMtuDiscovery::Icmp,
-            PathMtuDiscovery::BlackHole,
-            PathMtuDiscovery::Probe,
-        ]),
+        path_mtu_discovery: dice.pick(PathMtuDiscovery::ALL),
         base_mss: dice.pick(&[512, 1024, 1400]),
         habits: dice.pick(&[Habits::RFC, Habits::LINUX]),
         ..Config::default()

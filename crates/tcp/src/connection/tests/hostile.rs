@@ -3,9 +3,7 @@
 use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 
-use crate::congestion::{
-    AfterTimeout, BandwidthFilter, EnhancedHyblaSettings, HyblaSettings, InitialThreshold,
-};
+use crate::congestion::{AfterTimeout, HyblaSettings, InitialThreshold, WindowRule};
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
     AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, KeepAlive, NewRenoKind,
@@ -58,23 +56,12 @@ fn hybla(estimate: bool) -> HyblaSettings {
     }
 }
 
-fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind)> {
+/// A window rule and how it is set up, and pacing.
+fn rule_and_pacing() -> impl Strategy<Value = Config> {
     (
-        prop_oneof![
-            Just(CongestionControlKind::Reno),
-            Just(CongestionControlKind::Bbr1),
-            Just(CongestionControlKind::Bbr3),
-            Just(CongestionControlKind::Westwood(Default::default())),
-            Just(CongestionControlKind::Cubic),
-            any::<bool>().prop_map(|estimate| CongestionControlKind::Hybla(hybla(estimate))),
-            (any::<bool>(), 1_u64..1_000_000_000).prop_map(|(estimate, rate)| {
-                CongestionControlKind::EnhancedHybla(EnhancedHyblaSettings {
-                    channel_capacity: BitRate::new(rate).expect("not zero"),
-                    bandwidth_filter: BandwidthFilter::LastSample,
-                    hybla: hybla(estimate),
-                })
-            }),
-        ],
+        prop::sample::select(WindowRule::ALL),
+        any::<bool>().prop_map(hybla),
+        1_u64..1_000_000_000,
         prop_oneof![
             3 => Just(PacingKind::AsRule),
             1 => Just(PacingKind::Off),
@@ -84,6 +71,13 @@ fn rule_and_pacing() -> impl Strategy<Value = (CongestionControlKind, PacingKind
             }),
         ],
     )
+        .prop_map(|(rule, hybla, rate, pacing)| Config {
+            congestion_control: rule.into(),
+            hybla,
+            channel_capacity: BitRate::new(rate),
+            pacing,
+            ..Config::default()
+        })
 }
 
 fn discovery() -> impl Strategy<Value = PathMtuDiscovery> {
@@ -119,7 +113,7 @@ fn config() -> impl Strategy<Value = Config> {
         rule_and_pacing(),
     )
         .prop_map(
-            |((mss, window, send, receive), (on, with, recovery), acks, path, (rule, pacing))| {
+            |((mss, window, send, receive), (on, with, recovery), acks, path, rule)| {
                 let (delayed, quick) = acks;
                 Config {
                     keep_alive: path.0.map(|idle| KeepAlive {
@@ -128,8 +122,6 @@ fn config() -> impl Strategy<Value = Config> {
                         probes: 40,
                     }),
                     path_mtu_discovery: path.1,
-                    congestion_control: rule,
-                    pacing,
                     // A byte a segment would only make the test slow.
                     mss: mss.max(40),
                     initial_window: window,
@@ -177,7 +169,7 @@ fn config() -> impl Strategy<Value = Config> {
                     maximum_retransmissions: 30,
                     maximum_rto: Span::from_secs(8),
                     time_wait: Span::from_secs(120),
-                    ..Config::default()
+                    ..rule
                 }
             },
         )

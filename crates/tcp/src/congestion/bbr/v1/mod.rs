@@ -16,7 +16,8 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
 use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
-use crate::congestion::{AckSample, Congestion, CongestionControl, Window};
+use crate::Config;
+use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::rate_sample::{RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use policer::Policer;
@@ -132,6 +133,14 @@ impl Bbr1 {
 impl Default for Bbr1 {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl BuiltIn for Box<Bbr1> {
+    const HAS_OWN_SLOW_START: bool = true;
+
+    fn of(_config: &Config) -> Self {
+        Self::default()
     }
 }
 

@@ -18,7 +18,8 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
 use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
-use crate::congestion::{AckSample, Congestion, CongestionControl, Window};
+use crate::Config;
+use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use long_term::LongTerm;
@@ -159,6 +160,14 @@ impl Bbr3 {
 impl Default for Bbr3 {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl BuiltIn for Box<Bbr3> {
+    const HAS_OWN_SLOW_START: bool = true;
+
+    fn of(_config: &Config) -> Self {
+        Self::default()
     }
 }
 

@@ -1,0 +1,178 @@
+//! The window rules that are built in, each of which stands here once: whatever lists them, makes one or
+//! tries them all (scenario files and their schema, results, the fuzz target, hostile networks, what
+//! Python offers) goes by this table.
+
+use super::{
+    Bbr1, Bbr3, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic, Reno,
+    Westwood,
+};
+use crate::config::Config;
+
+/// What the table asks of a rule that is built in, in the rule's own file.
+pub(super) trait BuiltIn {
+    /// Does the rule have a say in how slow start grows the window? Then what holds for RFC 5681's, such
+    /// as that a window doubles in a round trip at the most, need not hold for it.
+    const HAS_OWN_SLOW_START: bool;
+
+    /// The rule of a connection that is set up so.
+    fn of(config: &Config) -> Self;
+}
+
+/// A line a rule: its names in a scenario file, with their descriptions, which are the reference; its kind;
+/// and what is made of it. `with HABIT`: where the habit is on, another. The dollar sign is for the macro
+/// that this one makes.
+macro_rules! rules {
+    (
+        $d:tt
+        $(
+            $(
+                $(#[$doc:meta])*
+                $word:ident = $name:literal
+            ),+
+            => $kind:ident: $state:ident($type:ty)
+            $(, with $habit:ident $other:ident($other_type:ty))?;
+        )+
+    ) => {
+        bentpipe_types::words! {
+            /// A window rule.
+            #[schemars(rename = "CongestionControl")]
+            WindowRule {
+                $($($(#[$doc])* $word = $name,)+)+
+            }
+        }
+
+        impl WindowRule {
+            /// Does the rule have a say in how slow start grows the window? Formulas of slow start are not
+            /// about such a one.
+            #[must_use]
+            pub fn has_own_slow_start(self) -> bool {
+                match self {
+                    $($(Self::$word)|+ => <$type as BuiltIn>::HAS_OWN_SLOW_START,)+
+                }
+            }
+        }
+
+        /// Which window rule. What each is set up with, the [`Config`] has.
+        #[derive(Clone, Debug)]
+        pub enum CongestionControlKind {
+            $(
+                #[doc = concat!("A scenario file's", $(" `", $name, "`",)+ ".")]
+                $kind,
+            )+
+            /// One that is not part of this crate.
+            Custom(CustomFactory),
+        }
+
+        impl From<WindowRule> for CongestionControlKind {
+            fn from(rule: WindowRule) -> Self {
+                match rule {
+                    $($(WindowRule::$word)|+ => Self::$kind,)+
+                }
+            }
+        }
+
+        /// The window rule of one connection.
+        #[derive(Debug)]
+        pub(super) enum Rule {
+            $($state($type), $($other($other_type),)?)+
+            Custom(Box<dyn CongestionControl>),
+        }
+
+        impl Rule {
+            /// The one that `config` asks for.
+            pub(super) fn new(config: &Config) -> Self {
+                match &config.congestion_control {
+                    $(
+                        $(
+                            CongestionControlKind::$kind if config.habits.$habit => {
+                                Self::$other(BuiltIn::of(config))
+                            }
+                        )?
+                        CongestionControlKind::$kind => Self::$state(BuiltIn::of(config)),
+                    )+
+                    CongestionControlKind::Custom(factory) => Self::Custom(factory.make()),
+                }
+            }
+        }
+
+        /// Calls the rule, whichever it is.
+        macro_rules! dispatch {
+            ($d rule:expr, $d inner:ident => $d call:expr) => {
+                match $d rule {
+                    $(
+                        Rule::$state($d inner) => $d call,
+                        $(Rule::$other($d inner) => $d call,)?
+                    )+
+                    Rule::Custom($d inner) => $d call,
+                }
+            };
+        }
+        pub(super) use dispatch;
+    };
+}
+
+rules! { $
+    /// One segment more a round trip, half on a loss (RFC 5681).
+    Reno = "reno" => Reno: Reno(Reno);
+
+    /// Grows like Reno; a loss leaves what the path was seen to deliver (Westwood+).
+    Westwood = "westwood" => Westwood: Westwood(Westwood);
+
+    /// Grows as fast as Reno does on a path of 25 ms, however long its own (Caini and
+    /// Firrincieli 2004).
+    Hybla = "hybla" => Hybla: Hybla(Hybla);
+
+    /// Hybla, which takes a loss for no congestion while it uses less than half of
+    /// `channel_capacity` (vanzara2014).
+    EnhancedHybla = "enhanced-hybla" => EnhancedHybla: EnhancedHybla(EnhancedHybla);
+
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic = "cubic" => Cubic: Cubic(Cubic), with counts_cubic_in_whole_numbers LinuxCubic(LinuxCubic);
+
+    /// BBR version 1: a model of the path's bandwidth and round-trip time instead of a window
+    /// that grows until something is lost. What Linux calls "bbr".
+    Bbr = "bbr",
+    /// BBR version 1, by the name that tells it from version 3.
+    Bbr1 = "bbr1" => Bbr1: Bbr1(Box<Bbr1>);
+
+    /// BBR version 3: heeds losses, too, and leaves others room (draft-ietf-ccwg-bbr).
+    Bbr3 = "bbr3" => Bbr3: Bbr3(Box<Bbr3>);
+}
+
+impl Default for CongestionControlKind {
+    /// Linux's.
+    fn default() -> Self {
+        Self::Cubic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_types::{Span, Time};
+
+    use super::super::{AckSample, Window};
+    use super::*;
+
+    #[test]
+    fn a_rule_has_its_own_slow_start_if_it_says_so() {
+        for word in WindowRule::ALL {
+            let config = Config {
+                congestion_control: (*word).into(),
+                ..Config::default()
+            };
+            let mut rule = Rule::new(&config);
+            let mut window = Window::new(1000, 10_000, u64::MAX);
+            let rtt = Some(Span::from_millis(600));
+            dispatch!(&mut rule, r => r.on_established(&mut window, rtt, Time::ZERO));
+            let sample = AckSample {
+                rtt,
+                smoothed_rtt: rtt,
+                minimum_rtt: rtt,
+                ..AckSample::at(Time::ZERO + Span::from_secs(1), 1000)
+            };
+            let growth = dispatch!(&mut rule, r => r.slow_start_growth(&mut window, 1000, &sample));
+            let own = growth != 1000 || dispatch!(&rule, r => r.owns_slow_start());
+            assert_eq!(word.has_own_slow_start(), own, "{word}");
+        }
+    }
+}
