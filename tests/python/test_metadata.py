@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from bentpipe import __version__
+from bentpipe import __version__, _native
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +34,17 @@ def test_one_version_and_one_licence_everywhere() -> None:
 def test_the_changelog_says_what_changed_a_result() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert "### What changed a result" in changelog
+
+
+def test_what_there_is_to_choose_from_is_documented() -> None:
+    rules = "".join(path.read_text("utf-8") for path in (ROOT / "docs/congestion").glob("*.md"))
+    queues = (ROOT / "docs/queues.md").read_text("utf-8")
+    lists = _native.lists()
+    missing = [
+        name
+        for kind, text in (("congestion-controls", rules), ("queues", queues))
+        for name in lists[kind]
+        if not re.search(rf"[`\"]{name}[`\"]", text)
+    ]
+    assert not missing
+    assert set(_native.window_rules()) == set(lists["congestion-controls"])

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::quantity::PortRange;
 use crate::schema::AppKind;
+use crate::schema::hints::list;
 
 /// The name of what belongs to no class.
 pub(crate) const OTHERS: &str = "others";
@@ -21,4 +22,23 @@ pub struct PacketClass {
     pub hosts: Option<Vec<usize>>,
     /// Ports at either end; none: all.
     pub ports: Option<Vec<PortRange>>,
+}
+
+/// The class of this name, by its index; `None` in the place of one for what belongs to no class.
+pub(crate) fn find(name: &str, classes: &[PacketClass]) -> Result<Option<usize>, String> {
+    if name == OTHERS {
+        return Ok(None);
+    }
+    if let Some(index) = classes.iter().position(|class| &*class.name == name) {
+        return Ok(Some(index));
+    }
+    let names: Vec<&str> = classes.iter().map(|class| &*class.name).collect();
+    Err(if names.is_empty() {
+        format!("no class is named \"{name}\"; expected a table such as [classes.{name}]")
+    } else {
+        format!(
+            "no class is named \"{name}\"; known: {}, and \"{OTHERS}\" for the rest",
+            list(&names)
+        )
+    })
 }

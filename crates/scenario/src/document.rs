@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use fault::Segment;
-pub(crate) use fault::{Fault, path};
+pub(crate) use fault::{Fault, Wrong, path};
 
 use crate::ScenarioError;
 use crate::error::{one_line, quoted};

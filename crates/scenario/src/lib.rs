@@ -33,7 +33,7 @@ mod error;
 mod gateway;
 mod load;
 pub mod quantity;
-mod queue;
+pub mod queue;
 mod resolve;
 mod routes;
 mod run;
@@ -56,7 +56,7 @@ pub use gateway::{
     Anticipation, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
 };
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
-pub use queue::{Queue, QueueClass, QueueRule, RedRule};
+pub use queue::Queue;
 pub use resolve::limits;
 pub use routes::Route;
 pub use run::{

@@ -13,7 +13,6 @@ mod links;
 mod mixes;
 mod nodes;
 mod probes;
-mod queue;
 mod tcp;
 
 use bentpipe_types::Span;

@@ -17,7 +17,6 @@ mod mix;
 mod named;
 mod node;
 mod probe;
-mod queue;
 mod settings;
 mod tcp;
 
@@ -27,6 +26,7 @@ use serde::Deserialize;
 use crate::quantity::Length;
 use bentpipe_types::words;
 
+pub use crate::queue::{QueueFile, QueueKind};
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
 pub use changes::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
@@ -47,7 +47,6 @@ pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;
 pub use probe::ProbesFile;
-pub use queue::{QueueFile, QueueKind};
 pub use tcp::{KeepAliveFile, MemoryFile, Profile, SlowStart, TcpFile};
 
 /// A network, what flows through it, and what to record: one scenario of bentpipe.

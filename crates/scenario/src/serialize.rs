@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use bentpipe_types::Span;
 
-use crate::quantity::{Interval, Measured, QueueLimit, RandomLength, RandomSize};
+use crate::quantity::{Interval, Measured, RandomLength, RandomSize};
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
-    PacketClass, Probes, Processing, Queue, QueueClass, QueueRule, RandomErrors, Route, Scenario,
-    SplitGateway, TcpSettings, TrafficClass,
+    PacketClass, Probes, Processing, RandomErrors, Route, Scenario, SplitGateway, TcpSettings,
+    TrafficClass,
 };
 
 impl Serialize for Scenario {
@@ -175,7 +175,7 @@ fn direction(direction: &Direction, duration: Span) -> Value {
     json!({
         "rate_bps": direction.rate.bits_per_second(),
         "delay_s": direction.delay.as_secs_f64(),
-        "queue": queue(&direction.queue),
+        "queue": direction.queue.measured(),
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
         "acks": acks(direction.acks),
@@ -204,67 +204,6 @@ fn acks(acks: Acks) -> Value {
         "threshold_bytes": threshold,
         "spacing": acks.spacing(),
     })
-}
-
-/// A limit in packets and in bytes, of which one is null.
-fn limits(limit: QueueLimit) -> (Option<u32>, Option<u64>) {
-    match limit {
-        QueueLimit::Packets(packets) => (Some(packets), None),
-        QueueLimit::Bytes(bytes) => (None, Some(bytes.get())),
-    }
-}
-
-fn queue(queue: &Queue) -> Value {
-    let (packets, bytes) = limits(queue.limit);
-    let mut data = json!({
-        "kind": queue.kind(),
-        "limit_packets": packets,
-        "limit_bytes": bytes,
-        "limit_is_default": queue.limit_is_default,
-    });
-    let classes = |classes: &[QueueClass]| -> Vec<String> {
-        classes.iter().map(|class| class.name.to_string()).collect()
-    };
-    let own = match &queue.rule {
-        QueueRule::DropTail => json!({}),
-        QueueRule::Red(red) => {
-            let (low, high) = (limits(red.minimum_threshold), limits(red.maximum_threshold));
-            json!({
-                "minimum_threshold_packets": low.0,
-                "minimum_threshold_bytes": low.1,
-                "maximum_threshold_packets": high.0,
-                "maximum_threshold_bytes": high.1,
-                "maximum_probability": red.maximum_probability,
-                "weight": red.weight,
-                "gentle": red.gentle,
-                "ecn": red.ecn,
-                "mean_packet_bytes": red.mean_packet.get(),
-            })
-        }
-        QueueRule::EarlyRandomDrop {
-            drop_level,
-            drop_probability,
-        } => {
-            let level = limits(*drop_level);
-            json!({
-                "drop_level_packets": level.0,
-                "drop_level_bytes": level.1,
-                "drop_probability": drop_probability,
-            })
-        }
-        QueueRule::Fair { quantum, flows } => {
-            json!({ "quantum_bytes": quantum.get(), "flows": flows })
-        }
-        QueueRule::Priority(of) => json!({ "classes": classes(of) }),
-        QueueRule::Weighted(of) => {
-            let weights: Vec<f64> = of.iter().map(|c| f64::from(c.weight) / 1_000.0).collect();
-            json!({ "classes": classes(of), "weights": weights })
-        }
-    };
-    if let (Value::Object(data), Value::Object(own)) = (&mut data, own) {
-        data.extend(own);
-    }
-    data
 }
 
 fn class(class: &PacketClass, scenario: &Scenario) -> Value {

@@ -9,6 +9,9 @@ use crate::error::{one_line, quoted};
 use crate::schema::hints;
 use crate::suggest::suggest;
 
+/// A key of a table, and what is wrong with it.
+pub(crate) type Wrong = (&'static str, String);
+
 /// One step from the root of the document to a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Segment {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use bentpipe_link::Limit;
 use bentpipe_types::Bytes;
 
 use super::{QuantityError, Size, number, split, string_quantity};
@@ -32,6 +33,15 @@ pub enum QueueLimit {
     Packets(u32),
     /// So many bytes of packets, headers included.
     Bytes(Bytes),
+}
+
+impl From<QueueLimit> for Limit {
+    fn from(limit: QueueLimit) -> Self {
+        match limit {
+            QueueLimit::Packets(packets) => Self::Packets(packets.into()),
+            QueueLimit::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
 }
 
 impl FromStr for QueueLimit {

@@ -2,7 +2,7 @@
 
 use bentpipe_types::Bytes;
 
-use super::queue::Wrong;
+use crate::document::Wrong;
 use crate::quantity::Size;
 use crate::schema::hints::list;
 use crate::schema::{AcksFile, AcksKind, FilterMode, Spacing};

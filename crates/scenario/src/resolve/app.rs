@@ -10,8 +10,8 @@ use bentpipe_sim::applications::{
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
 
-use super::queue::Wrong;
 use crate::App;
+use crate::document::Wrong;
 use crate::quantity::{Length, RandomLength, RandomSize, Size};
 use crate::schema::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, PageName, TlsName,

@@ -6,7 +6,6 @@ use super::directory::Directory;
 use super::fault;
 use crate::class::{OTHERS, PacketClass};
 use crate::document::{Fault, Segment, path};
-use crate::schema::hints::list;
 use crate::schema::{Named, TrafficClassFile};
 
 /// Most classes of a file: each packet is compared with them.
@@ -74,24 +73,5 @@ fn resolve_one(
         applications: file.applications.clone(),
         hosts: indices("hosts", &file.hosts, nodes)?,
         ports: file.ports.clone(),
-    })
-}
-
-/// The class of this name, by its index; `None` in the place of one for what belongs to no class.
-pub(super) fn find(name: &str, classes: &[PacketClass]) -> Result<Option<usize>, String> {
-    if name == OTHERS {
-        return Ok(None);
-    }
-    if let Some(index) = classes.iter().position(|class| &*class.name == name) {
-        return Ok(Some(index));
-    }
-    let names: Vec<&str> = classes.iter().map(|class| &*class.name).collect();
-    Err(if names.is_empty() {
-        format!("no class is named \"{name}\"; expected a table such as [classes.{name}]")
-    } else {
-        format!(
-            "no class is named \"{name}\"; known: {}, and \"{OTHERS}\" for the rest",
-            list(&names)
-        )
     })
 }

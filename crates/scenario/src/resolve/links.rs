@@ -10,7 +10,6 @@ use super::changes::Framed;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::MAX_LOST_PACKETS;
-use super::queue;
 use crate::class::PacketClass;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
@@ -19,7 +18,7 @@ use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
 };
 use crate::traces::Files;
-use crate::{Acks, Direction, Errors, Link, RandomErrors, Way};
+use crate::{Acks, Direction, Errors, Link, Queue, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -210,7 +209,7 @@ impl<'a> LinkTable<'a> {
         let own = self.own(way);
         let own_queue = own.and_then(|own| own.queue.as_ref());
         let file = own_queue.or(self.link.queue.as_ref());
-        let queue = queue::resolve(file, self.classes, parts.rate, round_trip).map_err(
+        let queue = Queue::resolve(file, self.classes, parts.rate, round_trip).map_err(
             |(key, message)| {
                 let path = self.path(way, own_queue.is_some(), &["queue", key]);
                 Fault::new(path, message)

@@ -1,9 +1,8 @@
 //! One direction of a scenario's link, as the engine takes it.
 
 use bentpipe_link::{
-    ClassSettings, Classes, ClassesSettings, DropTail, EarlyRandomDrop, EarlyRandomDropSettings,
-    Ends, ErrorModel, Fair, FairSettings, FarEnd, Limit, Measure, QueueDiscipline, Queueing, Red,
-    RedSettings, Service, Settings, Streams, TrafficClass,
+    DropTail, Ends, ErrorModel, FarEnd, Limit, QueueDiscipline, Queueing, Settings, Streams,
+    TrafficClass,
 };
 use bentpipe_middlebox::ack::{
     self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
@@ -15,11 +14,10 @@ use bentpipe_middlebox::{
 use bentpipe_types::{Address, RandomStream, Tunnel};
 use bentpipe_wire::vj;
 
-use crate::quantity::QueueLimit;
+use crate::queue::Place;
 use crate::schema::{Compression, FilterMode, LinkFraming, Spacing};
 use crate::{
-    Acks, Direction, Gateway, Link, NodeKind, Queue, QueueClass, QueueRule, RandomErrors, RedRule,
-    Scenario, WaterMarks, Way,
+    Acks, Direction, Gateway, Link, NodeKind, Queue, RandomErrors, Scenario, WaterMarks, Way,
 };
 
 /// Flows of which an ACK queue or a far end keeps count. A new one takes the place of the one that has
@@ -175,7 +173,7 @@ fn reassembler(scenario: &Scenario, node: usize) -> Box<dyn FarEnd> {
 }
 
 /// The queue that removes acknowledgments, if one is asked for.
-fn ack_queue(direction: &Direction) -> Option<Box<dyn QueueDiscipline>> {
+fn ack_queue(direction: &Direction, limit: Limit) -> Option<Box<dyn QueueDiscipline>> {
     let marks = |marks: WaterMarks| ack::WaterMarks {
         low: marks.low,
         high: marks.high,
@@ -191,7 +189,7 @@ fn ack_queue(direction: &Direction) -> Option<Box<dyn QueueDiscipline>> {
             aggressive: mode == FilterMode::Aggressive,
         },
     };
-    Some(method.queue(limit(direction.queue.limit), FLOWS))
+    Some(method.queue(limit, FLOWS))
 }
 
 fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
@@ -212,76 +210,21 @@ fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
 }
 
 fn queueing(direction: &Direction, classes: &[TrafficClass], name: &str, seed: u64) -> Queueing {
-    let limit = limit(direction.queue.limit);
-    let queue: Box<dyn QueueDiscipline> = match &direction.queue.rule {
-        QueueRule::DropTail => match ack_queue(direction) {
-            Some(queue) => queue,
-            None => return DropTail { limit }.into(),
-        },
-        QueueRule::Red(red) => Box::new(Red::new(red_settings(direction, *red, limit))),
-        QueueRule::EarlyRandomDrop {
-            drop_level,
-            drop_probability,
-        } => Box::new(EarlyRandomDrop::new(EarlyRandomDropSettings {
-            limit,
-            drop_level: self::limit(*drop_level),
-            drop_probability: *drop_probability,
-        })),
-        QueueRule::Fair { quantum, flows } => Box::new(Fair::new(FairSettings {
-            limit,
-            quantum: *quantum,
-            flows: *flows as usize,
-        })),
-        QueueRule::Priority(of) => by_class(of, classes, Service::Priority, limit),
-        QueueRule::Weighted(of) => by_class(of, classes, Service::Weighted, limit),
+    let place = Place {
+        limit: direction.queue.limit,
+        rate: direction.rate,
+        classes,
+    };
+    let limit = place.limit();
+    // What removes acknowledgments stands in the place of a drop-tail queue.
+    let queue = (direction.queue.rule)
+        .discipline(&place)
+        .or_else(|| ack_queue(direction, limit));
+    let Some(queue) = queue else {
+        return DropTail { limit }.into();
     };
     let random = RandomStream::new(seed, name, "queue");
     Queueing::Discipline { queue, random }
-}
-
-fn by_class(
-    of: &[QueueClass],
-    classes: &[TrafficClass],
-    service: Service,
-    limit: Limit,
-) -> Box<dyn QueueDiscipline> {
-    let settings = |class: &QueueClass| ClassSettings {
-        name: class.name.clone(),
-        packets: class.class.map(|index| classes[index].clone()),
-        weight: class.weight,
-    };
-    Box::new(Classes::new(ClassesSettings {
-        limit,
-        service,
-        classes: of.iter().map(settings).collect(),
-    }))
-}
-
-fn red_settings(direction: &Direction, red: RedRule, limit: Limit) -> RedSettings {
-    let threshold = |limit: QueueLimit| match limit {
-        QueueLimit::Packets(packets) => (Measure::Packets, f64::from(packets)),
-        QueueLimit::Bytes(bytes) => (Measure::Bytes, bytes.get() as f64),
-    };
-    let (measure, minimum_threshold) = threshold(red.minimum_threshold);
-    RedSettings {
-        limit,
-        measure,
-        minimum_threshold,
-        maximum_threshold: threshold(red.maximum_threshold).1,
-        maximum_probability: red.maximum_probability,
-        weight: red.weight,
-        gentle: red.gentle,
-        ecn: red.ecn,
-        mean_packet: red.mean_packet,
-        mean_transmission: direction.rate.transmission_time(red.mean_packet),
-    }
-}
-
-fn limit(limit: QueueLimit) -> Limit {
-    match limit {
-        QueueLimit::Packets(packets) => Limit::Packets(u64::from(packets)),
-        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
-    }
 }
 
 /// Every direction's queue, in the order in which the network numbers them.

@@ -1,0 +1,128 @@
+//! A queue for each class of traffic, by priority or by weight.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use bentpipe_link::{ClassSettings, Classes, ClassesSettings, QueueDiscipline, Service};
+use serde_json::{Value, json};
+
+use super::{Place, QueueFile, Settings};
+use crate::class::{self, OTHERS, PacketClass};
+use crate::document::Wrong;
+use crate::quantity::QueueLimit;
+
+/// In thousandths: so that shares are the same on every machine.
+const WEIGHTS: RangeInclusive<f64> = 0.001..=1_000_000.0;
+
+/// A class of a queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueueClass {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Of the scenario's classes, by index; none: what belongs to no other of the queue.
+    pub class: Option<usize>,
+    /// Its share beside the others, in thousandths; by priority, it means nothing.
+    pub weight: u32,
+}
+
+/// A queue for each class, the first before all others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Priority(pub Arc<[QueueClass]>);
+
+/// A queue for each class, by weight.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Weighted(pub Arc<[QueueClass]>);
+
+impl Settings for Priority {
+    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, Wrong> {
+        let refuse = |message| Err(("classes", message));
+        let Some(names) = &file.classes else {
+            let message = r#"missing; expected classes, the first first, such as ["calls", "web"]"#;
+            return refuse(message.to_owned());
+        };
+        let found = names.iter().map(|name| (name.as_str(), 1)).collect();
+        of_names(found, classes).map(Self).or_else(refuse)
+    }
+
+    fn measured(&self) -> Value {
+        json!({ "classes": names(&self.0) })
+    }
+
+    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        Some(discipline(&self.0, Service::Priority, at))
+    }
+}
+
+impl Settings for Weighted {
+    fn resolve(file: &QueueFile, _: QueueLimit, classes: &[PacketClass]) -> Result<Self, Wrong> {
+        let refuse = |message| Err(("weights", message));
+        let Some(weights) = &file.weights else {
+            let message =
+                "missing; expected classes and their weights, such as { calls = 4, web = 2 }";
+            return refuse(message.to_owned());
+        };
+        let mut found = Vec::new();
+        for (name, weight) in weights.iter() {
+            if !WEIGHTS.contains(weight) {
+                return refuse(format!(
+                    "expected 0.001 to 1000000 for \"{name}\", got {weight:?}"
+                ));
+            }
+            found.push((name, (weight * 1_000.0 + 0.5) as u32));
+        }
+        of_names(found, classes).map(Self).or_else(refuse)
+    }
+
+    fn measured(&self) -> Value {
+        let weights = self.0.iter().map(|class| f64::from(class.weight) / 1_000.0);
+        json!({ "classes": names(&self.0), "weights": weights.collect::<Vec<_>>() })
+    }
+
+    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        Some(discipline(&self.0, Service::Weighted, at))
+    }
+}
+
+/// The classes of a queue, and what belongs to none of them.
+fn of_names(names: Vec<(&str, u32)>, classes: &[PacketClass]) -> Result<Arc<[QueueClass]>, String> {
+    if names.is_empty() {
+        return Err("expected at least one class".to_owned());
+    }
+    let mut found: Vec<QueueClass> = Vec::new();
+    for (name, weight) in names {
+        let class = class::find(name, classes)?;
+        if found.iter().any(|other| other.class == class) {
+            return Err(format!("expected \"{name}\" once"));
+        }
+        found.push(QueueClass {
+            name: Arc::from(name),
+            class,
+            weight,
+        });
+    }
+    if found.iter().all(|other| other.class.is_some()) {
+        found.push(QueueClass {
+            name: Arc::from(OTHERS),
+            class: None,
+            weight: 1_000,
+        });
+    }
+    Ok(found.into())
+}
+
+fn names(classes: &[QueueClass]) -> Vec<&str> {
+    classes.iter().map(|class| &*class.name).collect()
+}
+
+fn discipline(of: &[QueueClass], service: Service, at: &Place<'_>) -> Box<dyn QueueDiscipline> {
+    let settings = |class: &QueueClass| ClassSettings {
+        name: class.name.clone(),
+        packets: class.class.map(|index| at.classes[index].clone()),
+        weight: class.weight,
+    };
+    Box::new(Classes::new(ClassesSettings {
+        limit: at.limit(),
+        service,
+        classes: of.iter().map(settings).collect(),
+    }))
+}

@@ -1,0 +1,27 @@
+//! Drop-tail: first in, first out, up to the limit.
+
+use bentpipe_link::QueueDiscipline;
+use serde_json::{Value, json};
+
+use super::{Place, QueueFile, Settings};
+use crate::class::PacketClass;
+use crate::document::Wrong;
+use crate::quantity::QueueLimit;
+
+/// It has nothing to be set but its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DropTail;
+
+impl Settings for DropTail {
+    fn resolve(_: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+        Ok(Self)
+    }
+
+    fn measured(&self) -> Value {
+        json!({})
+    }
+
+    fn discipline(&self, _: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        None
+    }
+}

@@ -1,0 +1,45 @@
+//! Early random drop: a fixed share of what arrives, beyond a level.
+
+use bentpipe_link::{EarlyRandomDropSettings, QueueDiscipline};
+use serde_json::{Value, json};
+
+use super::{Place, QueueFile, Settings, packets_or_bytes, share};
+use crate::class::PacketClass;
+use crate::document::Wrong;
+use crate::quantity::{Probability, QueueLimit};
+
+/// Early random drop.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EarlyRandomDrop {
+    /// The level.
+    pub drop_level: QueueLimit,
+    /// The share.
+    pub drop_probability: f64,
+}
+
+impl Settings for EarlyRandomDrop {
+    fn resolve(file: &QueueFile, limit: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+        Ok(Self {
+            drop_level: file.drop_level.unwrap_or_else(|| share(limit, 2)),
+            drop_probability: file.drop_probability.map_or(0.02, Probability::get),
+        })
+    }
+
+    fn measured(&self) -> Value {
+        let (packets, bytes) = packets_or_bytes(self.drop_level);
+        json!({
+            "drop_level_packets": packets,
+            "drop_level_bytes": bytes,
+            "drop_probability": self.drop_probability,
+        })
+    }
+
+    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        let settings = EarlyRandomDropSettings {
+            limit: at.limit(),
+            drop_level: self.drop_level.into(),
+            drop_probability: self.drop_probability,
+        };
+        Some(Box::new(bentpipe_link::EarlyRandomDrop::new(settings)))
+    }
+}
