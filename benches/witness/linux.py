@@ -29,7 +29,16 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from linux_cells import BEYOND, BOUNDS, CELLS, CONGESTION_CONTROLS, Cell
+from linux_cells import (
+    BEYOND,
+    BOUNDS,
+    CELLS,
+    CONGESTION_CONTROLS,
+    DROPPED_BEYOND,
+    DROPPED_FEW,
+    DROPPED_SHARE,
+    Cell,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -41,7 +50,7 @@ PROGRAM = Path(
 )
 
 INTERVAL_S = 0.1
-__all__ = ["BEYOND", "BOUNDS", "CELLS", "Cell"]
+__all__ = ["BEYOND", "BOUNDS", "CELLS", "DROPPED_BEYOND", "Cell"]
 
 
 def obstacle() -> str | None:
@@ -166,6 +175,11 @@ def difference(ours: Sequence[float], theirs: Sequence[float], cell: Cell) -> fl
     return (goodput_bps(ours, cell) - linux) / linux
 
 
+def dropped_alike(ours: int, theirs: int) -> bool:
+    """Return whether so many packets dropped are as many as Linux's, by `linux_cells.py`."""
+    return abs(ours - theirs) <= max(DROPPED_SHARE * theirs, DROPPED_FEW)
+
+
 def lossy_means(cell: Cell, record: Mapping[str, Any]) -> tuple[float, float]:
     """Return the mean goodputs of Linux's seeds and of ours, bit/s, for a cell with losses.
 
@@ -261,10 +275,11 @@ def row(cell: Cell, record: Mapping[str, Any]) -> str:
     ours = simulate(cell)
     relative = difference(ours["received"], linux["received"], cell)
     beyond = " *" if abs(relative) > BOUNDS[cell.group] else ""
+    dropped = "" if dropped_alike(ours["dropped"], linux["dropped"]) else " *"
     return (
         f"| {cell.name} | {goodput_bps(linux['received'], cell) / 1e6:.2f} "
         f"| {goodput_bps(ours['received'], cell) / 1e6:.2f} | {relative:+.1%}{beyond} "
-        f"| {linux['dropped']}, {ours['dropped']} |"
+        f"| {linux['dropped']}, {ours['dropped']}{dropped} |"
     )
 
 

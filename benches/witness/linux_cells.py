@@ -23,9 +23,25 @@ BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss":
 # have it (docs/linux.md).
 BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
-    "buffers-reno-25M-600ms-1250": "whether a queue holds what leaves at a recovery's end",
-    "buffers-reno-60M-500ms-1250": "the same",
+    "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
+}
+
+
+# How many packets more or fewer the queue may drop: a share of Linux's, or so few that it is
+# chance.
+DROPPED_SHARE = 0.05
+DROPPED_FEW = 5
+
+# The cells beyond that, as above.
+DROPPED_BEYOND = {
+    "plain-reno-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
+    "plain-cubic-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
+    "plain-bbr-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
+    "plain-bbr-40M-90ms-60": "the random phase in which BBR's cycle begins",
+    "buffers-reno-25M-600ms-1250": BEYOND["buffers-reno-25M-600ms-1250"],
+    "buffers-cubic-40M-300ms-1000": "when HyStart ends slow start",
+    "buffers-cubic-10M-800ms-666": "when HyStart ends slow start",
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,15 +30,20 @@ witness: Any = _witness()
 RECORD: Any = witness.recorded()
 
 
-def _cases(*, lossy: bool) -> list[Any]:
+@functools.cache
+def _simulated(name: str) -> Any:
+    return witness.simulate(next(cell for cell in witness.CELLS if cell.name == name))
+
+
+def _cases(*, lossy: bool, beyond: Mapping[str, str] = witness.BEYOND) -> list[Any]:
     """Return the cells, once each; those beyond their bounds have to fail, and say why."""
     chosen = [cell for cell in witness.CELLS if bool(cell.loss) == lossy and cell.seed == 1]
     return [
         pytest.param(
             cell,
             id=cell.name,
-            marks=[pytest.mark.xfail(reason=witness.BEYOND[cell.name], strict=True)]
-            if cell.name in witness.BEYOND
+            marks=[pytest.mark.xfail(reason=beyond[cell.name], strict=True)]
+            if cell.name in beyond
             else [],
         )
         for cell in chosen
@@ -51,10 +58,17 @@ def test_every_cell_is_recorded() -> None:
 @pytest.mark.parametrize("cell", _cases(lossy=False))
 def test_we_deliver_what_linux_delivered(cell: Any) -> None:
     linux = RECORD[cell.name]["received"]
-    ours = witness.simulate(cell)["received"]
+    ours = _simulated(cell.name)["received"]
     assert len(linux) == cell.duration_s
     assert len(ours) == cell.duration_s / witness.INTERVAL_S
     assert abs(witness.difference(ours, linux, cell)) <= witness.BOUNDS[cell.group]
+
+
+@pytest.mark.parametrize("cell", _cases(lossy=False, beyond=witness.DROPPED_BEYOND))
+def test_the_queue_drops_what_it_drops_of_linuxs(cell: Any) -> None:
+    linux = RECORD[cell.name]["dropped"]
+    ours = _simulated(cell.name)["dropped"]
+    assert witness.dropped_alike(ours, linux), f"{ours} dropped, Linux {linux}"
 
 
 @pytest.mark.parametrize("cell", _cases(lossy=True))

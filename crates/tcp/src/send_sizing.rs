@@ -39,10 +39,8 @@ pub(crate) struct SendSizing {
     buffer: u64,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
-    // Payload of a buffer that was not sent.
-    goal: u64,
-    // Where those buffers begin and end: from each of these positions on they are of so much payload, up to
-    // the next of these positions.
+    // Where the others begin and end: from each of these positions on they are of so much payload, up to the
+    // next of these positions.
     written: VecDeque<(u64, u64)>,
 }
 
@@ -64,21 +62,14 @@ impl SendSizing {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
             ends: VecDeque::new(),
-            goal: LONGEST,
             written: VecDeque::new(),
         }
     }
 
-    /// tcp_xmit_size_goal: buffers are of whole segments, and no longer than half the largest window
-    /// that the peer has offered.
-    pub(crate) fn set_goal(&mut self, segment: u64, largest_window: u64) {
-        self.goal = goal(segment, largest_window);
-    }
-
-    /// tcp_sendmsg: more is written than `held` has. It goes into the last buffer, as long as that is not
-    /// full, and then into others. What was sent of the last one is split off, and does not count.
-    pub(crate) fn written(&mut self, held: &Held, segment: u64, largest_window: u64) {
-        let goal = goal(segment, largest_window);
+    /// tcp_sendmsg: more is written than `held` has, into buffers of `goal` bytes, and `leaves` of it leave at
+    /// once. It goes into the last one, as long as that is not full, and then into others. What was sent of
+    /// the last one is split off, and does not count.
+    pub(crate) fn written(&mut self, held: &Held, goal: u64, leaves: u64) {
         while self
             .written
             .get(1)
@@ -86,17 +77,38 @@ impl SendSizing {
         {
             self.written.pop_front();
         }
-        let Some(&mut (from, ref mut last)) = self.written.back_mut() else {
-            self.written.push_back((held.end, goal));
-            return;
+        let start = match leaves {
+            0 => self.last_buffer(held),
+            _ => held.end + leaves,
         };
-        let begun = held.end.saturating_sub(from) % *last;
-        let start = (held.end - begun).max(held.next);
-        if start == from {
-            *last = goal;
-        } else if *last != goal || start == held.next {
-            self.written.push_back((start, goal));
+        match self.written.back_mut() {
+            Some((from, last)) if start == *from => *last = goal,
+            Some(&mut (from, last)) if last == goal && (start - from) % goal == 0 => (),
+            _ => self.written.push_back((start, goal)),
         }
+    }
+
+    /// Where the last buffer begins, or what of it was not sent; the end, if everything was.
+    fn last_buffer(&self, held: &Held) -> u64 {
+        let Some(&(from, goal)) = self.written.back() else {
+            return held.end;
+        };
+        let before = held.end.saturating_sub(from + 1) / goal * goal;
+        (from + before).max(held.next).min(held.end)
+    }
+
+    /// How many there are of which something was not sent.
+    fn unsent_buffers(&self, held: &Held) -> u64 {
+        let mut until = held.end;
+        let mut count = 0;
+        for &(from, goal) in self.written.iter().rev() {
+            let begin = from.max(held.next);
+            if begin < until {
+                count += (until - from).div_ceil(goal) - (begin - from) / goal;
+            }
+            until = from;
+        }
+        count
     }
 
     /// What is left to send of the buffer that `position` is in, if anything is known of it.
@@ -116,36 +128,45 @@ impl SendSizing {
 
     /// sk_wmem_queued
     fn memory(&self, held: &Held) -> u64 {
-        let unsent = held.end.saturating_sub(held.next).div_ceil(self.goal);
-        let buffers = self.ends.len() as u64 + unsent;
+        let buffers = self.ends.len() as u64 + self.unsent_buffers(held);
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
-    /// The bytes that may be written now, of which the windows let `sendable` leave at once, in buffers of
-    /// `at_once`. After a write that was cut short (`waits`), a third of the buffer has to be free first
+    /// The bytes that may be written now, into buffers of `goal`, of which the windows let `sendable` leave at
+    /// once, in buffers of `at_once`. After a write that was cut short (`waits`), a third of the buffer has to be free first
     /// (sk_stream_is_writeable).
     ///
     /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. What may be sent is
     /// split off the last one as soon as that is full, so that there is always room in it: until the
     /// windows are full, nobody asks, and the send buffer holds more than it should.
-    pub(crate) fn room(&self, held: &Held, waits: bool, sendable: u64, at_once: u64) -> u64 {
+    pub(crate) fn room(
+        &self,
+        held: &Held,
+        waits: bool,
+        sendable: u64,
+        at_once: u64,
+        goal: u64,
+    ) -> u64 {
         let memory = self.memory(held);
         if memory >= self.buffer || waits && self.buffer - memory < memory / 2 {
             return 0;
         }
         // The last buffer is filled up, and others are begun as long as there is any room.
         let unsent = held.end.saturating_sub(held.next);
-        let tail = unsent.next_multiple_of(self.goal) - unsent;
+        let tail = match held.end - self.last_buffer(held) {
+            0 => 0,
+            last => goal.saturating_sub(last),
+        };
         let leaves = sendable.saturating_sub(unsent);
         let (first, taken) = if leaves > 0 {
             // It is full again when the windows are, too.
             let sent = leaves + OVERHEAD * leaves.div_ceil(at_once.max(1));
-            (leaves + self.goal, sent + self.goal + OVERHEAD)
+            (leaves + goal, sent + goal + OVERHEAD)
         } else {
             (tail, tail)
         };
         let free = (self.buffer - memory).saturating_sub(taken);
-        first + free.div_ceil(self.goal + OVERHEAD) * self.goal
+        first + free.div_ceil(goal + OVERHEAD) * goal
     }
 
     /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants
@@ -174,9 +195,9 @@ impl SendSizing {
     }
 }
 
-/// tcp_xmit_size_goal and tcp_bound_to_half_wnd: whole segments, and no more than half the largest window
-/// that the peer has offered.
-fn goal(segment: u64, largest_window: u64) -> u64 {
+/// tcp_xmit_size_goal and tcp_bound_to_half_wnd: what a buffer takes is whole segments, and no more than half
+/// the largest window that the peer has offered.
+pub(crate) fn goal(segment: u64, largest_window: u64) -> u64 {
     let segment = segment.max(1);
     let longest = LONGEST.min(largest_window / 2).max(segment);
     longest - longest % segment

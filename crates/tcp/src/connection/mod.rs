@@ -166,7 +166,7 @@ impl Connection {
         self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
         if accepted > 0 {
             let held_up = self.is_held_up(cx.now);
-            self.sender.before_write();
+            self.sender.before_write(accepted);
             self.sender.send.end += accepted;
             if !held_up {
                 self.output(cx);

@@ -66,41 +66,52 @@ impl Sender {
     #[inline(never)]
     fn room_as_sized(&self, sizing: &SendSizing) -> u64 {
         let send = &self.send;
-        let segment = self.negotiated.segment.max(1);
-        let window = self.sending_window().saturating_sub(self.in_flight());
-        let mut sendable = window.min(send.usable());
-        if self.pacer.is_on() {
-            sendable = sendable.min(unpaced(self.statistics.segments_sent, segment));
-        }
+        let segment = u64::from(self.negotiated.segment.max(1));
+        let sendable = self.sendable();
         let at_once = if sendable > 0 {
-            self.segments_at_once(u64::from(segment)) * u64::from(segment)
+            self.segments_at_once(segment) * segment
         } else {
             1
         };
-        sizing.room(&send.held(), send.writer_waits, sendable, at_once)
+        let goal = send_sizing::goal(segment, send.window_maximum);
+        sizing.room(&send.held(), send.writer_waits, sendable, at_once, goal)
     }
 
-    /// Something is about to be written.
-    #[inline]
-    pub(super) fn before_write(&mut self) {
-        if self.send.sizing.is_some() {
-            self.before_sized_write();
+    /// Bytes that the windows let leave at once, written or not.
+    fn sendable(&self) -> u64 {
+        let window = self.sending_window().saturating_sub(self.in_flight());
+        let sendable = window.min(self.send.usable());
+        if self.pacer.is_on() {
+            let segment = self.negotiated.segment;
+            sendable.min(unpaced(self.statistics.segments_sent, segment))
+        } else {
+            sendable
         }
     }
 
-    fn before_sized_write(&mut self) {
+    /// So many bytes are about to be written.
+    #[inline]
+    pub(super) fn before_write(&mut self, bytes: u64) {
+        if self.send.sizing.is_some() {
+            self.before_sized_write(bytes);
+        }
+    }
+
+    fn before_sized_write(&mut self, bytes: u64) {
         let held = self.send.held();
-        let segment = u64::from(self.negotiated.segment);
-        let largest = self.send.window_maximum;
+        let segment = u64::from(self.negotiated.segment.max(1));
+        let goal = send_sizing::goal(segment, self.send.window_maximum);
+        // (What is no whole segment may wait: Nagle's algorithm.)
+        let leaves = self.sendable().saturating_sub(self.send.unsent());
+        let leaves = leaves.min(bytes) / segment * segment;
         if let Some(sizing) = &mut self.send.sizing {
-            sizing.written(&held, segment, largest);
+            sizing.written(&held, goal, leaves);
         }
     }
 
     /// tcp_sndbuf_expand
     pub(super) fn expand_send_buffer(&mut self) {
         let segment = u64::from(self.negotiated.segment);
-        let largest = self.send.window_maximum;
         let window = self.congestion.window().congestion_window / segment.max(1);
         let factor = match self.config.congestion_control {
             // bbr_sndbuf_expand: BBR may be slow to enter recovery.
@@ -109,7 +120,6 @@ impl Sender {
         };
         if let Some(sizing) = &mut self.send.sizing {
             sizing.expand(window, segment, factor);
-            sizing.set_goal(segment, largest);
         }
     }
 

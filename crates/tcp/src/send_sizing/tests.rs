@@ -9,10 +9,11 @@ fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
 }
 
 /// As after a handshake with a Linux receiver, whose window is 65,160 bytes.
+const GOAL: u64 = 22 * 1448;
+
 fn linux() -> SendSizing {
     let mut sizing = SendSizing::new(BufferSizes::SEND);
     sizing.expand(10, 1448, 2);
-    sizing.set_goal(1448, 65_160);
     sizing
 }
 
@@ -21,21 +22,25 @@ fn the_first_write_is_linuxs() {
     // ss -m on Linux 6.18.44: sndbuf 46080; ten segments in five buffers and one of 31,856 bytes
     let mut sizing = linux();
     assert_eq!(sizing.buffer, 46_080);
-    assert_eq!(sizing.goal, 31_856);
+    assert_eq!(goal(1448, 65_160), GOAL);
+    sizing.written(&held(1, 1, 1), GOAL, 14_480);
     for number in 1..=5 {
         sizing.sent(1 + 2 * 1448 * number);
     }
     let written = held(1, 14_481, 14_481 + 31_856);
     assert_eq!(sizing.memory(&written), 51_328);
-    assert_eq!(sizing.room(&written, true, 0, 2896), 0);
+    assert_eq!(sizing.room(&written, true, 0, 2896, GOAL), 0);
     assert_eq!(
-        sizing.room(&held(1, 1, 1), false, 14_480, 2896),
+        sizing.room(&held(1, 1, 1), false, 14_480, 2896, GOAL),
         written.end - 1
     );
     // With BBR sndbuf is 69120, its first ten segments go one by one, and 54 are written.
     let mut bbr = linux();
     bbr.expand(10, 1448, 3);
-    assert_eq!(bbr.room(&held(1, 1, 1), false, 14_480, 1448), 54 * 1448);
+    assert_eq!(
+        bbr.room(&held(1, 1, 1), false, 14_480, 1448, GOAL),
+        54 * 1448
+    );
 }
 
 #[test]
@@ -44,23 +49,27 @@ fn a_writer_that_waits_goes_on_when_a_third_is_free() {
     sizing.sent(40_001);
     let full = held(1, 40_001, 40_001);
     assert_eq!(sizing.memory(&full), 40_832);
-    assert_eq!(sizing.room(&full, true, 0, 2896), 0);
-    assert_eq!(sizing.room(&full, false, 0, 2896), 31_856);
+    assert_eq!(sizing.room(&full, true, 0, 2896, GOAL), 0);
+    assert_eq!(sizing.room(&full, false, 0, 2896, GOAL), 31_856);
     let third = held(10_115, 40_001, 40_001);
-    assert_eq!(sizing.room(&held(10_100, 40_001, 40_001), true, 0, 2896), 0);
-    assert_eq!(sizing.room(&third, true, 0, 2896), 31_856);
+    assert_eq!(
+        sizing.room(&held(10_100, 40_001, 40_001), true, 0, 2896, GOAL),
+        0
+    );
+    assert_eq!(sizing.room(&third, true, 0, 2896, GOAL), 31_856);
 }
 
 #[test]
 fn what_leaves_at_once_takes_no_room() {
-    let sizing = linux();
+    let mut sizing = linux();
     let empty = held(1, 1, 1);
+    sizing.written(&empty, GOAL, 0);
     assert_eq!(
-        sizing.room(&empty, false, 1_000_000, 2896),
+        sizing.room(&empty, false, 1_000_000, 2896, GOAL),
         1_000_000 + 31_856
     );
     let waits = held(1, 1, 31_857);
-    assert_eq!(sizing.room(&waits, false, 10_000, 2896), 31_856);
+    assert_eq!(sizing.room(&waits, false, 10_000, 2896, GOAL), 31_856);
 }
 
 #[test]
@@ -92,18 +101,48 @@ fn where_buffers_end() {
     let mut sizing = SendSizing::new(BufferSizes::SEND);
     assert_eq!(sizing.left_of_buffer(1), None);
     // Written while the peer offered 65,160 bytes: 22 segments in each buffer.
-    sizing.written(&held(1, 1, 1), 1448, 65_160);
+    sizing.written(&held(1, 1, 1), goal(1448, 65_160), 0);
     assert_eq!(sizing.left_of_buffer(1), Some(22 * 1448));
     assert_eq!(sizing.left_of_buffer(1 + 21 * 1448), Some(1448));
     assert_eq!(sizing.left_of_buffer(1 + 22 * 1448), Some(22 * 1448));
     // Three and a half are there when more is offered: the last one gets longer, 45 segments.
     let written = 1 + 77 * 1448;
-    sizing.written(&held(1, 1, written), 1448, 1_000_000);
+    sizing.written(&held(1, 1, written), goal(1448, 1_000_000), 0);
     assert_eq!(sizing.left_of_buffer(1 + 65 * 1448), Some(1448));
     assert_eq!(sizing.left_of_buffer(1 + 66 * 1448), Some(45 * 1448));
     // Ten segments of it are sent, and do not count when it is filled up.
     let next = 1 + 76 * 1448;
-    sizing.written(&held(1, next, written), 1448, 1_000_000);
+    sizing.written(&held(1, next, written), goal(1448, 1_000_000), 0);
     assert_eq!(sizing.left_of_buffer(next), Some(45 * 1448));
     assert!(sizing.written.len() <= 3);
+}
+
+#[test]
+fn a_buffer_begins_where_the_last_one_ended() {
+    // ss -tim on Linux 6.18.44 at 40 Mbit/s and 300 ms: 1080 segments written, sndbuf 2327040; then 900 are.
+    const SEGMENT: u64 = 1448;
+    let at = |segment: u64| 1 + segment * SEGMENT;
+    let mut sizing = SendSizing::new(BufferSizes::SEND);
+    sizing.expand(505, SEGMENT, 2);
+    assert_eq!(sizing.buffer, 2_327_040);
+    let goal = goal(SEGMENT, 1_000_000);
+    // Twelve buffers of 45 segments were begun at 540, of which ten segments and another buffer wait.
+    sizing.written(&held(at(266), at(540), at(540)), goal, 0);
+    for sent in 1..=252 {
+        sizing.sent(at(496 + 2 * sent));
+    }
+    let waits = held(at(496), at(1000), at(1080));
+    assert_eq!(sizing.unsent_buffers(&waits), 2);
+    assert_eq!(sizing.room(&waits, true, 0, 2896, goal), 900 * SEGMENT);
+    // Ten segments more were written: the third buffer takes 35.
+    let begun = held(at(496), at(1000), at(1090));
+    assert_eq!(sizing.unsent_buffers(&begun), 3);
+    assert_eq!(
+        sizing.room(&begun, true, 0, 2896, goal) % goal,
+        35 * SEGMENT
+    );
+    // And none where everything that was written has been sent.
+    let sent = held(at(496), at(1090), at(1090));
+    assert_eq!(sizing.unsent_buffers(&sent), 0);
+    assert_eq!(sizing.room(&sent, true, 0, 2896, goal) % goal, 0);
 }
