@@ -5,26 +5,26 @@ use std::fmt::Debug;
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::{Datagram, Desk, Realm, Report, SocketId};
+use crate::{Datagram, Report, SocketId, World};
 
 /// An application at one end of a flow, on a host of either clock. It is told what is new, and never
 /// waits.
 ///
 /// What it does to its sockets it does at its desk. What is not read or written now, no event announces
 /// again: data stays readable, and an event comes when more arrives.
-pub trait Application<P: Realm>: Debug + Send {
+pub trait Application<P: World>: Debug + Send {
     /// Its time to start has come.
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         let _ = desk;
     }
 
     /// A listener has taken a connection for it: the peer's SYN has come.
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
         let _ = (socket, desk);
     }
 
     /// One of its connections has news.
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>);
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>);
 
     /// A datagram has come for it, to this port of its host's.
     fn on_datagram(
@@ -32,13 +32,13 @@ pub trait Application<P: Realm>: Debug + Send {
         from: Endpoint,
         to: u16,
         datagram: Datagram,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut P::Desk<'_, '_>,
     ) {
         let _ = (from, to, datagram, desk);
     }
 
     /// [`next_deadline`](Self::next_deadline) has come.
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let _ = desk;
     }
 

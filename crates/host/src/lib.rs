@@ -20,6 +20,7 @@ mod realm;
 pub mod report;
 mod sequence;
 mod table;
+mod workplace;
 
 pub use account::{ApplicationId, Member};
 pub use application::Application;
@@ -34,3 +35,4 @@ pub use realm::{RealKey, Realm, Table};
 pub use report::Report;
 pub use sequence::{InitialSequences, Secret};
 pub use table::SocketId;
+pub use workplace::{Workplace, World};

@@ -17,11 +17,11 @@ pub use bentpipe_host::report;
 pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
 pub use network::{Departure, Network, Progress};
 pub use outcome::{
-    AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation,
+    AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, FlowTold, Outcome, Violation,
 };
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::Tap;
 pub use topology::{
-    BuildError, End, FlowSettings, LinkSettings, NetworkBuilder, NodeId, local_ports,
+    BuildError, End, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, NodeId, local_ports,
 };

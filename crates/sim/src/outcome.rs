@@ -2,7 +2,7 @@
 
 use bentpipe_host::Report;
 use bentpipe_link::{ClassCounts, Counters};
-use bentpipe_tcp::Statistics;
+use bentpipe_tcp::{Failure, FailureKind, Statistics};
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
 /// How a flow stands at the end of a run.
@@ -61,7 +61,84 @@ pub struct FlowOutcome {
     pub report: Report,
 }
 
+/// What the two ends of a flow have to tell, whoever's connections they had.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTold {
+    /// The flow's name.
+    pub name: String,
+    /// When it was to start.
+    pub start: Time,
+    /// Bytes to deliver; `None` if it has no end.
+    pub size: Option<u64>,
+    /// Either end sends as much as the other.
+    pub both: bool,
+    /// What the connections of the end that sends most have counted, and the other's.
+    pub sender: Option<Statistics>,
+    /// See `sender`.
+    pub receiver: Option<Statistics>,
+    /// Bytes that these two were delivered in datagrams.
+    pub datagram_bytes: [u64; 2],
+    /// What the opener's application tells, and the server's.
+    pub reports: [Report; 2],
+}
+
 impl FlowOutcome {
+    /// What became of a flow whose ends tell this.
+    #[must_use]
+    pub fn of(told: FlowTold) -> Self {
+        let FlowTold {
+            name,
+            start,
+            size,
+            both,
+            mut sender,
+            mut receiver,
+            datagram_bytes,
+            reports: [opener, server],
+        } = told;
+        let report = Report::of_both(opener, server);
+        if both && let (Some(one), Some(other)) = (&mut sender, &mut receiver) {
+            one.add(other);
+            other.clone_from(one);
+        }
+        let [to_sender, mut bytes] = datagram_bytes;
+        if both {
+            bytes += to_sender;
+        }
+        if bytes > 0 {
+            // There is no connection that counts them.
+            receiver.get_or_insert_default().bytes_delivered += bytes;
+        }
+        let finish = receiver
+            .as_ref()
+            .filter(|receiver| size.is_some_and(|size| receiver.bytes_delivered >= size))
+            .and_then(|receiver| receiver.last_delivery_at.or(Some(start)))
+            .or(report.finished);
+        let (state, ended) = match (finish, first_failure([&sender, &receiver])) {
+            (Some(finish), _) => (FlowState::Finished, Some(finish)),
+            (None, Some(failure)) => {
+                let state = match failure.why {
+                    FailureKind::TimedOut | FailureKind::Unreachable => FlowState::GaveUp,
+                    FailureKind::Refused => FlowState::Refused,
+                    FailureKind::Reset => FlowState::Reset,
+                };
+                (state, Some(failure.at))
+            }
+            (None, None) => (FlowState::Running, None),
+        };
+        Self {
+            name,
+            start,
+            size,
+            finish,
+            state,
+            ended,
+            sender,
+            receiver,
+            report,
+        }
+    }
+
     /// Bytes delivered in order to the receiving application.
     #[must_use]
     pub fn bytes_delivered(&self) -> u64 {
@@ -69,6 +146,13 @@ impl FlowOutcome {
             .as_ref()
             .map_or(0, |receiver| receiver.bytes_delivered)
     }
+}
+
+/// What came first is why: one end gives up, and what it is then sent it answers with a RST.
+fn first_failure(ends: [&Option<Statistics>; 2]) -> Option<Failure> {
+    ends.into_iter()
+        .filter_map(|end| end.as_ref()?.failure)
+        .min_by_key(|failure| failure.at)
 }
 
 /// What became of one direction of a link.

@@ -3,7 +3,7 @@
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::{Application, Desk, Realm, SocketId};
+use crate::{Application, SocketId, Workplace, World};
 
 /// Which way bytes go, from the point of view of the end that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,34 +75,31 @@ impl Bulk {
         size.saturating_mul(self.settings.transfers)
     }
 
-    fn transfer<P: Realm>(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+    fn transfer<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
         self.begun += 1;
         let is_last = self.begun >= self.settings.transfers;
         desk.feed(socket, self.settings.size.unwrap_or(u64::MAX), is_last);
     }
 }
 
-impl<P: Realm> Application<P> for Bulk {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Bulk {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         // Where no connection can be opened, the flow never begins, and its result says so.
         if let Some(Ok(socket)) = self.server.map(|server| desk.connect(server)) {
             desk.sink(socket);
         }
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
         desk.sink(socket);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::ESTABLISHED) && self.sends {
             self.transfer(socket, desk);
         }
         // Drained it may have been for a moment, until it was fed on.
-        let drained = |desk: &Desk<'_, '_, P>| {
-            desk.connection(socket)
-                .is_some_and(|c| c.acknowledged_offset() == c.written_offset())
-        };
+        let drained = |desk: &P::Desk<'_, '_>| desk.is_drained(socket);
         if events.has(Events::DRAINED)
             && self.sends
             && self.begun < self.settings.transfers
@@ -114,10 +111,8 @@ impl<P: Realm> Application<P> for Bulk {
             desk.close(socket);
         }
         let is_sent = !self.sends || self.begun >= self.settings.transfers && drained(desk);
-        let is_got = self.settings.direction == Direction::Upload
-            || desk
-                .connection(socket)
-                .is_some_and(|c| c.statistics().bytes_delivered >= self.bytes());
+        let is_got =
+            self.settings.direction == Direction::Upload || desk.delivered(socket) >= self.bytes();
         if self.server.is_some() && self.finished.is_none() && is_sent && is_got {
             self.finished = Some(desk.now());
         }
@@ -126,7 +121,7 @@ impl<P: Realm> Application<P> for Bulk {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if let Some((at, socket)) = self.next
             && at <= desk.now()
         {

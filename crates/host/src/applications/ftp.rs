@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::Direction;
 use crate::report::Transfers;
-use crate::{Application, Connect, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Distribution, Report, SocketId, Workplace, World};
 use server::{Command, What};
 
 pub(super) use server::{Commands, FtpServer};
@@ -127,12 +127,12 @@ impl Ftp {
         }
     }
 
-    fn command<P: Realm>(
+    fn command<D: Workplace>(
         &mut self,
         stage: Stage,
         (bytes, reply): (u64, u64),
         what: What,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut D,
     ) {
         let Some(control) = self.control else {
             return;
@@ -144,7 +144,7 @@ impl Ftp {
     }
 
     /// A file, by the command that comes first.
-    fn prepare<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn prepare<D: Workplace>(&mut self, desk: &mut D) {
         self.file = (desk.now(), self.settings.size.bytes(desk.random()));
         self.files.begun += 1;
         self.data = None;
@@ -169,14 +169,14 @@ impl Ftp {
     }
 
     /// Opens the data connection of a passive server.
-    fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn open<D: Workplace>(&mut self, desk: &mut D) {
         self.stage = Stage::Connecting;
         let remote = Endpoint {
             port: PASSIVE_DATA,
             ..self.server
         };
-        match desk.connect_with(&Connect::to(remote.into())) {
-            Ok((socket, _)) => {
+        match desk.connect(remote) {
+            Ok(socket) => {
                 desk.sink(socket);
                 self.data = Some(socket);
             }
@@ -184,7 +184,7 @@ impl Ftp {
         }
     }
 
-    fn transfer<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn transfer<D: Workplace>(&mut self, desk: &mut D) {
         let size = self.file.1;
         let what = match self.settings.direction {
             Direction::Upload => What::Store(OPENING),
@@ -194,7 +194,7 @@ impl Ftp {
     }
 
     /// A reply has come, all of it.
-    fn replied<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn replied<D: Workplace>(&mut self, desk: &mut D) {
         match self.stage {
             Stage::Greeting => self.command(Stage::User, USER, What::Say(USER.1), desk),
             Stage::User => self.command(Stage::Pass, PASS, What::Say(PASS.1), desk),
@@ -221,7 +221,7 @@ impl Ftp {
     }
 
     /// The file is through when the server has said so, and all of it is here.
-    fn complete<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn complete<D: Workplace>(&mut self, desk: &mut D) {
         let is_down = self.settings.direction != Direction::Upload;
         if self.stage != Stage::Data || self.missing > 0 || is_down && !self.data_is_over {
             return;
@@ -239,7 +239,7 @@ impl Ftp {
         self.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
     }
 
-    fn on_control<P: Realm>(&mut self, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_control<D: Workplace>(&mut self, events: Events, desk: &mut D) {
         let Some(control) = self.control else {
             return;
         };
@@ -266,7 +266,7 @@ impl Ftp {
         }
     }
 
-    fn on_data<P: Realm>(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_data<D: Workplace>(&mut self, socket: SocketId, events: Events, desk: &mut D) {
         let is_current = self.data == Some(socket);
         if events.has(Events::ESTABLISHED) && is_current && self.stage == Stage::Connecting {
             self.transfer(desk);
@@ -274,9 +274,7 @@ impl Ftp {
         if events.has(Events::PEER_CLOSED) {
             if is_current {
                 self.data_is_over = true;
-                let came = desk
-                    .connection(socket)
-                    .map_or(0, |c| c.statistics().bytes_delivered);
+                let came = desk.delivered(socket);
                 debug_assert!(
                     self.settings.direction == Direction::Upload || came == self.file.1,
                     "a file is as long as it is"
@@ -301,19 +299,19 @@ impl Ftp {
     }
 }
 
-impl<P: Realm> Application<P> for Ftp {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Ftp {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.control = desk.connect(self.server).ok();
         if let Some(control) = self.control {
             desk.no_delay(control);
-            self.own = desk.connection(control).map_or(0, |c| c.local().port);
+            self.own = desk.local(control).map_or(0, |end| end.port);
             self.ports = desk.ports();
             self.offered = self.own;
         }
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
-        let port = desk.connection(socket).map(|c| c.local().port);
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
+        let port = desk.local(socket).map(|end| end.port);
         if self.data.is_none() && port == Some(self.offered) {
             self.data = Some(socket);
             desk.sink(socket);
@@ -322,7 +320,7 @@ impl<P: Realm> Application<P> for Ftp {
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if self.control == Some(socket) {
             self.on_control(events, desk);
         } else {
@@ -330,7 +328,7 @@ impl<P: Realm> Application<P> for Ftp {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
             match self.stage {

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Transfers;
-use crate::{Application, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Distribution, Report, SocketId, Workplace, World};
 
 /// What is sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -91,7 +91,7 @@ impl Mail {
         }
     }
 
-    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
             // All ports are in TIME-WAIT, say.
             self.next = Some(desk.now() + AGAIN);
@@ -100,7 +100,7 @@ impl Mail {
         let size = self.settings.size.bytes(desk.random());
         self.mails.begun += 1;
         desk.no_delay(socket);
-        let port = desk.connection(socket).map_or(0, |c| c.local().port);
+        let port = desk.local(socket).map_or(0, |end| end.port);
         let envelope = if self.settings.pipelining {
             vec![vec![EHLO], vec![MAIL, RCPT, DATA]]
         } else {
@@ -128,7 +128,7 @@ impl Mail {
     }
 
     /// All that was waited for has come: the next step.
-    fn step<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn step<D: Workplace>(&mut self, desk: &mut D) {
         let Some(mut sending) = self.sending.take() else {
             return;
         };
@@ -164,7 +164,7 @@ impl Mail {
     }
 
     /// A message is through, or will never be.
-    fn over<P: Realm>(&mut self, pause: Span, desk: &mut Desk<'_, '_, P>) {
+    fn over<D: Workplace>(&mut self, pause: Span, desk: &mut D) {
         self.sending = None;
         if self.settings.count == Some(self.mails.begun) {
             if self.mails.times.len() as u64 == self.mails.begun {
@@ -177,12 +177,12 @@ impl Mail {
     }
 }
 
-impl<P: Realm> Application<P> for Mail {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Mail {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.begin(desk);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         let read = desk.read(socket, u64::MAX);
         let is_current = |sending: &Option<Sending>| {
             (sending.as_ref()).is_some_and(|sending| sending.socket == socket)
@@ -209,7 +209,7 @@ impl<P: Realm> Application<P> for Mail {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
             self.begin(desk);

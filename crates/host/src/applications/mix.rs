@@ -9,7 +9,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::{Pair, Traffic};
 use crate::report::Activity;
-use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
 
 /// What a user does.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,7 +35,7 @@ pub struct Share {
 type Whose = Arc<Mutex<BTreeMap<u16, usize>>>;
 
 /// Both ends.
-pub(super) fn ends<P: Realm>(server: Endpoint, settings: &MixSettings) -> (User<P>, Servers<P>) {
+pub(super) fn ends<P: World>(server: Endpoint, settings: &MixSettings) -> (User<P>, Servers<P>) {
     let whose = Whose::default();
     let mut makers = Vec::new();
     let mut servers = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn ends<P: Realm>(server: Endpoint, settings: &MixSettings) -> (User<
 pub(super) type Make<P> = Box<dyn Fn() -> Box<dyn Application<P>> + Send>;
 
 /// An activity that is going on, or whose connections are still closing.
-struct Doing<P: Realm> {
+struct Doing<P: World> {
     number: u64,
     share: usize,
     application: Box<dyn Application<P>>,
@@ -91,7 +91,7 @@ struct Doing<P: Realm> {
 }
 
 /// The user's end.
-pub(super) struct User<P: Realm> {
+pub(super) struct User<P: World> {
     pause: Distribution,
     weights: Vec<f64>,
     makers: Vec<Make<P>>,
@@ -110,8 +110,8 @@ pub(super) struct User<P: Realm> {
     told: Report,
 }
 
-impl<P: Realm> User<P> {
-    fn begin(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> User<P> {
+    fn begin(&mut self, desk: &mut P::Desk<'_, '_>) {
         let total: f64 = self.weights.iter().sum();
         let mut at = desk.random().uniform() * total;
         let last = self.weights.len().saturating_sub(1);
@@ -137,11 +137,11 @@ impl<P: Realm> User<P> {
     }
 
     /// Lets an activity do something, and sees what has become of it.
-    fn act(
+    fn act<'a, 'c>(
         &mut self,
         number: u64,
-        desk: &mut Desk<'_, '_, P>,
-        act: impl FnOnce(&mut dyn Application<P>, &mut Desk<'_, '_, P>),
+        desk: &mut P::Desk<'a, 'c>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut P::Desk<'a, 'c>),
     ) {
         let Some(place) = self.doing.iter().position(|doing| doing.number == number) else {
             return;
@@ -155,15 +155,14 @@ impl<P: Realm> User<P> {
             };
             doing.open += 1;
             self.sockets.insert(socket, number);
-            if let (Some(connection), Ok(mut whose)) = (desk.connection(socket), self.whose.lock())
-            {
-                whose.insert(connection.local().port, doing.share);
+            if let (Some(local), Ok(mut whose)) = (desk.local(socket), self.whose.lock()) {
+                whose.insert(local.port, doing.share);
             }
         }
         self.settle(place, desk);
     }
 
-    fn settle(&mut self, place: usize, desk: &mut Desk<'_, '_, P>) {
+    fn settle(&mut self, place: usize, desk: &mut P::Desk<'_, '_>) {
         let doing = &self.doing[place];
         self.latest = doing.application.latest().or(self.latest);
         let is_idle = doing.application.next_deadline().is_none() && doing.open == 0;
@@ -188,12 +187,12 @@ impl<P: Realm> User<P> {
     }
 }
 
-impl<P: Realm> Application<P> for User<P> {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for User<P> {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.begin(desk);
     }
 
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
         // An active FTP server's: of the activity that is going on.
         let Some(number) = self.current else {
             desk.abort(socket);
@@ -208,7 +207,7 @@ impl<P: Realm> Application<P> for User<P> {
         });
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         let Some(&number) = self.sockets.get(&socket) else {
             return;
         };
@@ -228,7 +227,7 @@ impl<P: Realm> Application<P> for User<P> {
         from: Endpoint,
         to: u16,
         datagram: Datagram,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut P::Desk<'_, '_>,
     ) {
         // Activities with datagrams are over when theirs have come.
         if let Some(number) = self.current {
@@ -238,7 +237,7 @@ impl<P: Realm> Application<P> for User<P> {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         // Each once, in the order in which they were begun.
@@ -288,19 +287,19 @@ impl<P: Realm> Application<P> for User<P> {
 }
 
 /// The other end: a server for each of the applications.
-pub(super) struct Servers<P: Realm> {
+pub(super) struct Servers<P: World> {
     servers: Vec<Box<dyn Application<P>>>,
     ports: Vec<u16>,
     whose: Whose,
     sockets: BTreeMap<SocketId, usize>,
 }
 
-impl<P: Realm> Servers<P> {
-    fn act(
+impl<P: World> Servers<P> {
+    fn act<'a, 'c>(
         &mut self,
         share: usize,
-        desk: &mut Desk<'_, '_, P>,
-        act: impl FnOnce(&mut dyn Application<P>, &mut Desk<'_, '_, P>),
+        desk: &mut P::Desk<'a, 'c>,
+        act: impl FnOnce(&mut dyn Application<P>, &mut P::Desk<'a, 'c>),
     ) {
         let before = desk.connections();
         if let Some(server) = self.servers.get_mut(share) {
@@ -314,9 +313,9 @@ impl<P: Realm> Servers<P> {
     }
 }
 
-impl<P: Realm> Application<P> for Servers<P> {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
-        let port = desk.connection(socket).map(|c| c.remote().port);
+impl<P: World> Application<P> for Servers<P> {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
+        let port = desk.remote(socket).map(|end| end.port);
         let whose = self.whose.lock().ok();
         let share = whose.and_then(|whose| whose.get(&port?).copied());
         let Some(share) = share else {
@@ -327,7 +326,7 @@ impl<P: Realm> Application<P> for Servers<P> {
         self.act(share, desk, |server, desk| server.on_accept(socket, desk));
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         let Some(&share) = self.sockets.get(&socket) else {
             return;
         };
@@ -344,7 +343,7 @@ impl<P: Realm> Application<P> for Servers<P> {
         from: Endpoint,
         to: u16,
         datagram: Datagram,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut P::Desk<'_, '_>,
     ) {
         if let Some(share) = self.ports.iter().position(|port| *port == to) {
             self.act(share, desk, |server, desk| {
@@ -353,7 +352,7 @@ impl<P: Realm> Application<P> for Servers<P> {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         for share in 0..self.servers.len() {
             if (self.servers[share].next_deadline()).is_some_and(|at| at <= now) {
@@ -381,7 +380,7 @@ impl<P: Realm> Application<P> for Servers<P> {
     }
 }
 
-impl<P: Realm> fmt::Debug for User<P> {
+impl<P: World> fmt::Debug for User<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("User")
             .field("activities", &self.activities)
@@ -389,7 +388,7 @@ impl<P: Realm> fmt::Debug for User<P> {
     }
 }
 
-impl<P: Realm> fmt::Debug for Servers<P> {
+impl<P: World> fmt::Debug for Servers<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Servers")
             .field("ports", &self.ports)

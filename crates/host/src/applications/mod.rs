@@ -30,7 +30,7 @@ pub use web::{Http, Tls, WebSettings};
 
 use bentpipe_types::{Endpoint, Span};
 
-use crate::{Application, Realm};
+use crate::{Application, World};
 use bulk::Bulk;
 use ftp::{Ftp, FtpServer};
 use mail::Mail;
@@ -80,7 +80,7 @@ pub enum Side {
 
 /// The two ends of a flow.
 #[derive(Debug)]
-pub struct Ends<P: Realm> {
+pub struct Ends<P: World> {
     /// The one that opens.
     pub opener: Box<dyn Application<P>>,
     /// The one that is spoken to.
@@ -88,7 +88,7 @@ pub struct Ends<P: Realm> {
 }
 
 /// A server, and what makes an opener for it, once or again and again.
-struct Pair<P: Realm> {
+struct Pair<P: World> {
     make: Make<P>,
     server: Box<dyn Application<P>>,
 }
@@ -251,7 +251,7 @@ impl Traffic {
 
     /// The applications at both ends, the server's at `server`.
     #[must_use]
-    pub fn ends<P: Realm>(&self, server: Endpoint) -> Ends<P> {
+    pub fn ends<P: World>(&self, server: Endpoint) -> Ends<P> {
         if let Self::Mix(settings) = self {
             let (user, servers) = mix::ends(server, settings);
             return Ends {
@@ -267,7 +267,7 @@ impl Traffic {
     }
 
     /// The server, and what makes openers for it.
-    fn pair<P: Realm>(&self, to: Endpoint) -> Pair<P> {
+    fn pair<P: World>(&self, to: Endpoint) -> Pair<P> {
         let orders = Orders::default();
         let responder = || Box::new(Responder::new(orders.clone()));
         let (make, server): (Make<P>, Box<dyn Application<P>>) = match self.clone() {

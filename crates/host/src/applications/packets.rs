@@ -9,7 +9,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::numbers::Numbers;
 use crate::report::Messages;
-use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
 
 /// What carries the packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let now = desk.now();
         self.ends = self.settings.lasts.map(|lasts| now + lasts);
         self.burst(now, desk);
@@ -79,14 +79,14 @@ impl Source {
         self.plan(now + wait, desk);
     }
 
-    fn burst<P: Realm>(&mut self, from: Time, desk: &mut Desk<'_, '_, P>) {
+    fn burst<D: Workplace>(&mut self, from: Time, desk: &mut D) {
         if let Some((on, _)) = self.settings.bursts {
             self.burst_ends = Some(from + on.span(desk.random()));
         }
     }
 
     /// The next packet is to go at `at`, or once the source is on again.
-    fn plan<P: Realm>(&mut self, mut at: Time, desk: &mut Desk<'_, '_, P>) {
+    fn plan<D: Workplace>(&mut self, mut at: Time, desk: &mut D) {
         while let (Some(end), Some((_, off))) = (self.burst_ends, self.settings.bursts)
             && at > end
         {
@@ -104,7 +104,7 @@ impl Source {
         }
     }
 
-    fn send<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn send<D: Workplace>(&mut self, desk: &mut D) {
         let size = self.settings.size.bytes(desk.random());
         let now = desk.now();
         match (self.settings.transport, self.socket) {
@@ -128,15 +128,15 @@ impl Source {
     }
 }
 
-impl<P: Realm> Application<P> for Source {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Source {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         match self.settings.transport {
             Transport::Udp => self.begin(desk),
             Transport::Tcp => self.socket = desk.connect(self.receiver).ok(),
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
             self.begin(desk);
         }
@@ -149,7 +149,7 @@ impl<P: Realm> Application<P> for Source {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         while let Some(at) = self.next
             && at <= now
@@ -222,8 +222,8 @@ impl Receiver {
     }
 }
 
-impl<P: Realm> Application<P> for Receiver {
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Receiver {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         self.read += desk.read(socket, u64::MAX);
         let written = Arc::clone(&self.written);
         if let Ok(mut written) = written.lock() {
@@ -240,7 +240,7 @@ impl<P: Realm> Application<P> for Receiver {
         }
     }
 
-    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
         // What the network doubles is one message.
         if self.numbers.note(datagram.number) {
             self.bytes += u64::from(datagram.length);

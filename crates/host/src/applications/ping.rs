@@ -5,7 +5,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::numbers::Numbers;
 use crate::report::Echoes;
-use crate::{Application, Datagram, Desk, Realm, Report, SocketId};
+use crate::{Application, Datagram, Report, SocketId, Workplace, World};
 
 /// What carries the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ impl Ping {
         self.settings.count == Some(self.echoes.sent)
     }
 
-    fn ask<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn ask<D: Workplace>(&mut self, desk: &mut D) {
         let now = desk.now();
         let datagram = Datagram {
             length: self.settings.size,
@@ -83,14 +83,14 @@ impl Ping {
     }
 }
 
-impl<P: Realm> Application<P> for Ping {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Ping {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.ask(desk);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
-    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut Desk<'_, '_, P>) {
+    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
         if datagram.number >= self.echoes.sent || !self.answered.note(datagram.number) {
             return;
         }
@@ -105,7 +105,7 @@ impl<P: Realm> Application<P> for Ping {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
             if self.all_sent() {
@@ -145,15 +145,15 @@ impl<P: Realm> Application<P> for Ping {
 #[derive(Debug)]
 pub(super) struct EchoServer;
 
-impl<P: Realm> Application<P> for EchoServer {
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+impl<P: World> Application<P> for EchoServer {
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
     fn on_datagram(
         &mut self,
         from: Endpoint,
         to: u16,
         datagram: Datagram,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut P::Desk<'_, '_>,
     ) {
         desk.send_from(to, from, datagram);
     }

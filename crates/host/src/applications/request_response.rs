@@ -5,7 +5,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Responses;
-use crate::{Application, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Distribution, Report, SocketId, Workplace, World};
 
 /// What is asked, and what comes back.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,7 +52,7 @@ impl RequestResponse {
         }
     }
 
-    fn ask<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn ask<D: Workplace>(&mut self, desk: &mut D) {
         let Some((socket, port)) = self.socket else {
             return;
         };
@@ -67,7 +67,7 @@ impl RequestResponse {
         desk.feed(socket, order.request, false);
     }
 
-    fn answered<P: Realm>(&mut self, asked: Time, desk: &mut Desk<'_, '_, P>) {
+    fn answered<D: Workplace>(&mut self, asked: Time, desk: &mut D) {
         self.waiting = None;
         let time = desk.now().since(asked);
         self.latest = Some(time);
@@ -88,16 +88,16 @@ impl RequestResponse {
     }
 }
 
-impl<P: Realm> Application<P> for RequestResponse {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for RequestResponse {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         if let Ok(socket) = desk.connect(self.server) {
             desk.no_delay(socket);
-            let port = desk.connection(socket).map(|c| c.local().port);
+            let port = desk.local(socket).map(|end| end.port);
             self.socket = port.map(|port| (socket, port));
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
             self.ask(desk);
         }
@@ -118,7 +118,7 @@ impl<P: Realm> Application<P> for RequestResponse {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
             self.ask(desk);

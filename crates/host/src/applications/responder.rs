@@ -6,7 +6,7 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Time;
 
 use super::orders::{Order, Orders};
-use crate::{Application, Desk, Realm, SocketId};
+use crate::{Application, SocketId, Workplace, World};
 
 /// Answers the requests of each connection in the order in which they came, each after it was thought
 /// about; thinking goes on side by side.
@@ -66,7 +66,7 @@ impl Conversation {
 }
 
 /// Writes the answers that are ready; closes once all are and no more can come.
-fn serve<P: Realm>(socket: SocketId, talk: &mut Conversation, desk: &mut Desk<'_, '_, P>) {
+fn serve<D: Workplace>(socket: SocketId, talk: &mut Conversation, desk: &mut D) {
     let now = desk.now();
     while let Some((at, bytes)) = talk.answers.front().copied()
         && at <= now
@@ -79,13 +79,13 @@ fn serve<P: Realm>(socket: SocketId, talk: &mut Conversation, desk: &mut Desk<'_
     }
 }
 
-impl<P: Realm> Application<P> for Responder {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
-        let Some(connection) = desk.connection(socket) else {
+impl<P: World> Application<P> for Responder {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
+        let Some(remote) = desk.remote(socket) else {
             return;
         };
         let conversation = Conversation {
-            port: connection.remote().port,
+            port: remote.port,
             reading: None,
             answers: VecDeque::new(),
             peer_closed: false,
@@ -94,7 +94,7 @@ impl<P: Realm> Application<P> for Responder {
         self.conversations.insert(socket, conversation);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         let Some(talk) = self.conversations.get_mut(&socket) else {
             return;
         };
@@ -114,7 +114,7 @@ impl<P: Realm> Application<P> for Responder {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         for (socket, talk) in &mut self.conversations {
             if talk.answers.front().is_some_and(|(at, _)| *at <= now) {

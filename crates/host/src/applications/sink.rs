@@ -2,18 +2,18 @@
 
 use bentpipe_tcp::Events;
 
-use crate::{Application, Desk, Realm, SocketId};
+use crate::{Application, SocketId, Workplace, World};
 
 /// Reads everything, and closes when the other side has.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink;
 
-impl<P: Realm> Application<P> for Sink {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Sink {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
         desk.sink(socket);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::PEER_CLOSED) {
             desk.close(socket);
         }

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Viewing;
-use crate::{Application, Desk, Realm, Report, SocketId};
+use crate::{Application, Report, SocketId, Workplace, World};
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]
@@ -95,7 +95,7 @@ impl Video {
         self.settings.lasts.is_some_and(|lasts| fetched >= lasts)
     }
 
-    fn fetch<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn fetch<D: Workplace>(&mut self, desk: &mut D) {
         let Some((socket, port)) = self.socket else {
             return;
         };
@@ -140,7 +140,7 @@ impl Video {
         self.stalled = Some(Time::from_nanos(now.as_nanos() - dry.as_nanos()));
     }
 
-    fn fetched<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn fetched<D: Workplace>(&mut self, desk: &mut D) {
         let Some((asked, rate, _)) = self.fetching.take() else {
             return;
         };
@@ -176,18 +176,18 @@ impl Video {
     }
 }
 
-impl<P: Realm> Application<P> for Video {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Video {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.start = desk.now();
         self.since = desk.now();
         if let Ok(socket) = desk.connect(self.server) {
             desk.no_delay(socket);
-            let port = desk.connection(socket).map(|c| c.local().port);
+            let port = desk.local(socket).map(|end| end.port);
             self.socket = port.map(|port| (socket, port));
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
             self.fetch(desk);
         }
@@ -212,7 +212,7 @@ impl<P: Realm> Application<P> for Video {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_none_or(|at| at > desk.now()) {
             return;
         }

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::emodel::{self, Impairment};
 use crate::report::{Call, Calls, Heard};
-use crate::{Application, Datagram, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
 
 /// How speech is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,7 +265,7 @@ impl Voice {
         calls.get(call as usize).copied()
     }
 
-    fn call<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn call<D: Workplace>(&mut self, desk: &mut D) {
         self.stop_listening(true);
         let packets = match self.settings.lasts {
             Some(lasts) => {
@@ -301,7 +301,7 @@ impl Voice {
         self.listening = Some(Listening::new(number, packets));
     }
 
-    fn say<P: Realm>(&mut self, at: Time, desk: &mut Desk<'_, '_, P>) {
+    fn say<D: Workplace>(&mut self, at: Time, desk: &mut D) {
         let Some(call) = self.listening.as_ref().map(|listening| listening.call) else {
             self.talk.next = None;
             return;
@@ -337,7 +337,7 @@ impl Voice {
     }
 
     /// The caller has said and heard all of a call: another, or no more.
-    fn hang_up<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn hang_up<D: Workplace>(&mut self, desk: &mut D) {
         let is_silent = self.talk.next.is_none() && !self.calls.is_empty();
         let hears = self.listening.as_ref().is_some_and(|l| l.ends.is_some());
         let waits = self.next_call.is_some() || self.finished.is_some();
@@ -354,19 +354,19 @@ impl Voice {
     }
 }
 
-impl<P: Realm> Application<P> for Voice {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Voice {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.call(desk);
     }
 
-    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
     fn on_datagram(
         &mut self,
         from: Endpoint,
         to: u16,
         datagram: Datagram,
-        desk: &mut Desk<'_, '_, P>,
+        desk: &mut P::Desk<'_, '_>,
     ) {
         let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
         let Some(packets) = self.packets_of(call).filter(|packets| index < *packets) else {
@@ -395,7 +395,7 @@ impl<P: Realm> Application<P> for Voice {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         while let Some(at) = self.talk.next
             && at <= now

@@ -8,7 +8,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 use super::orders::{Order, Orders};
 use super::pages::{Object, PageModel};
 use crate::report::{Page, Pages};
-use crate::{Application, Desk, Distribution, Realm, Report, SocketId};
+use crate::{Application, Distribution, Report, SocketId, Workplace, World};
 
 /// How objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,7 +147,7 @@ impl Web {
         }
     }
 
-    fn navigate<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn navigate<D: Workplace>(&mut self, desk: &mut D) {
         let objects = self.settings.page.draw(self.settings.levels, desk.random());
         self.pages.begun += 1;
         self.loading = Some(Loading {
@@ -162,7 +162,7 @@ impl Web {
     }
 
     /// Asks for what is wanted, as far as connections allow; opens those that are missing.
-    fn dispatch<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn dispatch<D: Workplace>(&mut self, desk: &mut D) {
         let one_at_a_time = self.settings.http == Http::One;
         while let Some(&object) = self.wanted.front() {
             // The oldest: the order of places in the host's table is other flows' doing, too.
@@ -184,7 +184,7 @@ impl Web {
         }
     }
 
-    fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn open<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
             // All ports are in TIME-WAIT, say: without any connection, it is tried again.
             self.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
@@ -192,7 +192,7 @@ impl Web {
         };
         self.next = None;
         desk.no_delay(socket);
-        let port = desk.connection(socket).map_or(0, |c| c.local().port);
+        let port = desk.local(socket).map_or(0, |end| end.port);
         let (exchanges, more) = handshake(self.settings.tls, self.visited);
         self.opened += 1;
         let line = Line {
@@ -206,7 +206,7 @@ impl Web {
         self.lines.insert(socket, line);
     }
 
-    fn request<P: Realm>(&mut self, socket: SocketId, object: usize, desk: &mut Desk<'_, '_, P>) {
+    fn request<D: Workplace>(&mut self, socket: SocketId, object: usize, desk: &mut D) {
         let (Some(line), Some(loading)) = (self.lines.get_mut(&socket), &self.loading) else {
             return;
         };
@@ -223,7 +223,7 @@ impl Web {
     }
 
     /// The handshake's next exchange, if there is one.
-    fn shake_hands<P: Realm>(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
+    fn shake_hands<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
         let Some(line) = self.lines.get_mut(&socket) else {
             return;
         };
@@ -244,7 +244,7 @@ impl Web {
     }
 
     /// So many bytes have come on a connection.
-    fn take<P: Realm>(&mut self, socket: SocketId, mut bytes: u64, desk: &mut Desk<'_, '_, P>) {
+    fn take<D: Workplace>(&mut self, socket: SocketId, mut bytes: u64, desk: &mut D) {
         while bytes > 0 {
             let Some(line) = self.lines.get_mut(&socket) else {
                 return;
@@ -272,7 +272,7 @@ impl Web {
     }
 
     /// An object is there: what it names is wanted now, and the page may be complete.
-    fn arrived<P: Realm>(&mut self, object: usize, desk: &mut Desk<'_, '_, P>) {
+    fn arrived<D: Workplace>(&mut self, object: usize, desk: &mut D) {
         let Some(loading) = &mut self.loading else {
             return;
         };
@@ -319,12 +319,12 @@ impl Web {
     }
 }
 
-impl<P: Realm> Application<P> for Web {
-    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+impl<P: World> Application<P> for Web {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.navigate(desk);
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if events.has(Events::ESTABLISHED) {
             if let Some(line) = self.lines.get_mut(&socket) {
                 line.established = true;
@@ -349,7 +349,7 @@ impl<P: Realm> Application<P> for Web {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.next.is_some_and(|at| at <= desk.now()) {
             self.next = None;
             if self.loading.is_some() {

@@ -41,7 +41,7 @@ pub(super) fn network(
     let mut ports = Vec::with_capacity(scenario.links.len());
     let around = direction::Surroundings {
         fragments: scenario.links.iter().any(|link| link.fragments),
-        classes: classes::classes(scenario, &nodes, outside),
+        classes: classes::classes(scenario, outside),
     };
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);

@@ -1,7 +1,7 @@
 //! Classes of traffic, as the engine's queues take them.
 
 use bentpipe_link::{FlowEnd, TrafficClass};
-use bentpipe_sim::{NodeId, Traffic, local_ports};
+use bentpipe_sim::{Traffic, local_ports};
 use bentpipe_types::Address;
 
 use super::build::traffic_of;
@@ -10,16 +10,12 @@ use crate::{PacketClass, Scenario};
 
 /// The scenario's classes. The hosts that are `outside` are real: from which ports they open connections,
 /// nobody knows.
-pub(super) fn classes(
-    scenario: &Scenario,
-    nodes: &[NodeId],
-    outside: &[usize],
-) -> Vec<TrafficClass> {
+pub(super) fn classes(scenario: &Scenario, outside: &[usize]) -> Vec<TrafficClass> {
     if scenario.classes.is_empty() {
         return Vec::new();
     }
     let traffic: Vec<Traffic> = scenario.flows.iter().map(traffic_of).collect();
-    let openers = scenario.flows.iter().map(|flow| nodes[flow.from]);
+    let openers = scenario.flows.iter().map(|flow| Address(flow.from as u16));
     let ports = local_ports(openers.zip(&traffic));
     let ends = |index: usize, class: &PacketClass| {
         let flow = &scenario.flows[index];

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bentpipe_sim::{End, Network, NodeId, Progress};
+use bentpipe_sim::{End, Network, NodeId, Outcome, Progress};
 use bentpipe_types::{Series, Time};
 
 use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
@@ -218,7 +218,12 @@ impl Run {
     /// # Errors
     ///
     /// A capture that could not be written.
-    pub fn finish(mut self) -> Result<RunOutput, RunError> {
+    pub fn finish(self) -> Result<RunOutput, RunError> {
+        self.finish_with(|_| ())
+    }
+
+    /// The same, with what else is known of the outcome.
+    fn finish_with(mut self, know: impl FnOnce(&mut Outcome)) -> Result<RunOutput, RunError> {
         // Dropping a tap closes its file.
         drop(self.network.take_taps());
         for (path, failure) in &self.captures {
@@ -227,7 +232,8 @@ impl Run {
                 return Err(RunError::unwritable(path, &error));
             }
         }
-        let outcome = self.network.outcome();
+        let mut outcome = self.network.outcome();
+        know(&mut outcome);
         let duration = self.end.since(Time::ZERO);
         let summary = Summary::new(
             self.scenario,

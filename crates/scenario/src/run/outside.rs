@@ -1,9 +1,12 @@
 //! A scenario's network whose hosts are outside: real ones, in real time.
 
-use bentpipe_sim::{Network, NodeId};
-use bentpipe_tcp::Config;
-use bentpipe_types::Agent;
+use std::sync::Arc;
 
+use bentpipe_sim::{FlowOutcome, FlowPlan, Network, NodeId, local_ports};
+use bentpipe_tcp::Config;
+use bentpipe_types::{Address, Agent, Time};
+
+use super::build::{starts, traffic_of};
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
 
@@ -13,6 +16,8 @@ pub struct Outside {
     pub network: Network,
     /// Its nodes, in the order of the scenario's.
     pub nodes: Vec<NodeId>,
+    /// The scenario's flows, in its order, with ports, starts and luck as in a simulation.
+    pub plans: Vec<FlowPlan>,
     /// What is needed besides to sum up.
     pub closing: Closing,
 }
@@ -22,7 +27,7 @@ pub struct Closing(Run);
 
 impl Outside {
     /// Builds the network. `outside` are the hosts that are attached, by index, or have the agent that
-    /// `put` makes for them, given their TCP; flows with one end inside are left out, too, and so are the
+    /// `put` makes for them, given their TCP and all flows; flows with one end inside are left out, too, and so are the
     /// probes of all flows.
     ///
     /// # Errors
@@ -32,7 +37,7 @@ impl Outside {
         scenario: &Scenario,
         options: &RunOptions,
         outside: &[usize],
-        mut put: impl FnMut(usize, Config) -> Option<Box<dyn Agent + Send>>,
+        mut put: impl FnMut(usize, Config, &[FlowPlan]) -> Option<Box<dyn Agent + Send>>,
     ) -> Result<Self, RunError> {
         let mut inside = scenario.clone();
         inside
@@ -40,24 +45,67 @@ impl Outside {
             .retain(|flow| !outside.contains(&flow.from) && !outside.contains(&flow.to));
         let probes = &mut inside.probes.series;
         probes.retain(|probe| matches!(probe.of, Series::Link(..)));
+        let plans = plans(scenario, options.seed.unwrap_or(scenario.seed))?;
+        let mut put = |index, config| put(index, config, &plans);
         let (mut run, nodes) = Run::build(&inside, options, outside, &mut put)?;
         let network = run.exchange(None);
         Ok(Self {
             network,
             nodes,
+            plans,
             closing: Closing(run),
         })
     }
 }
 
 impl Closing {
-    /// The results of a network that has finished.
+    /// The results of a network that has finished, and of the flows, which ended at `ended`.
     ///
     /// # Errors
     ///
     /// A capture that could not be written.
-    pub fn finish(mut self, network: Network) -> Result<RunOutput, RunError> {
+    pub fn finish(
+        mut self,
+        network: Network,
+        scenario: &Scenario,
+        flows: Vec<FlowOutcome>,
+        ended: Time,
+    ) -> Result<RunOutput, RunError> {
         self.0.exchange(Some(network));
-        self.0.finish()
+        self.0.tables = (flows.iter())
+            .zip(&scenario.flows)
+            .map(|(_, flow)| Arc::clone(&flow.table))
+            .collect();
+        self.0.finish_with(|outcome| {
+            outcome.flows = flows;
+            outcome.ended = ended;
+        })
     }
+}
+
+/// The flows of a scenario.
+fn plans(scenario: &Scenario, seed: u64) -> Result<Vec<FlowPlan>, RunError> {
+    let flows = &scenario.flows;
+    let traffic: Vec<_> = flows.iter().map(traffic_of).collect();
+    let openers = flows.iter().map(|flow| Address(flow.from as u16));
+    let ports = local_ports(openers.zip(&traffic));
+    let starts = starts(scenario, seed);
+    let each = flows.iter().zip(traffic).zip(ports).zip(starts);
+    each.map(|(((flow, traffic), ports), opens)| {
+        let ports = ports.ok_or_else(|| {
+            let (name, flow) = (&scenario.name, &flow.name);
+            let message = format!("{name}: flow {flow}: its host has no port left");
+            RunError::Request(message)
+        })?;
+        Ok(FlowPlan {
+            name: flow.name.clone(),
+            from: Address(flow.from as u16),
+            to: Address(flow.to as u16),
+            opens,
+            traffic,
+            ports,
+            seed,
+        })
+    })
+    .collect()
 }

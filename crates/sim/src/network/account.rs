@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_host::Report;
 use bentpipe_link::Direction;
-use bentpipe_tcp::{Failure, FailureKind, Statistics};
+use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
 use super::{FlowEnd, FlowSlot, Network};
 use crate::node::Node;
-use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, Outcome, Violation};
+use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowTold, Outcome, Violation};
 
 /// Flows by their opener's node and the first of its ports, with the last of them, and the server's
 /// node.
@@ -140,55 +139,17 @@ impl Network {
             let report = self.host(node).and_then(|host| host.report(end, self.now));
             report.unwrap_or_default()
         };
-        let report = Report::of_both(tells(flow.opener), tells(flow.server));
-        let mut sender = self.statistics(flow.sender);
-        let mut receiver = self.statistics(flow.receiver);
-        if flow.both
-            && let (Some(one), Some(other)) = (&mut sender, &mut receiver)
-        {
-            one.add(other);
-            other.clone_from(one);
-        }
         let datagrams = |(node, end)| self.host(node).map_or(0, |host| host.datagram_bytes(end));
-        let mut bytes = datagrams(flow.receiver);
-        if flow.both {
-            bytes += datagrams(flow.sender);
-        }
-        if bytes > 0 {
-            // There is no connection that counts them.
-            receiver.get_or_insert_default().bytes_delivered += bytes;
-        }
-        let finish = receiver
-            .as_ref()
-            .filter(|receiver| {
-                flow.size
-                    .is_some_and(|size| receiver.bytes_delivered >= size)
-            })
-            .and_then(|receiver| receiver.last_delivery_at.or(Some(flow.start)))
-            .or(report.finished);
-        let (state, ended) = match (finish, first_failure([&sender, &receiver])) {
-            (Some(finish), _) => (FlowState::Finished, Some(finish)),
-            (None, Some(failure)) => {
-                let state = match failure.why {
-                    FailureKind::TimedOut | FailureKind::Unreachable => FlowState::GaveUp,
-                    FailureKind::Refused => FlowState::Refused,
-                    FailureKind::Reset => FlowState::Reset,
-                };
-                (state, Some(failure.at))
-            }
-            (None, None) => (FlowState::Running, None),
-        };
-        FlowOutcome {
+        FlowOutcome::of(FlowTold {
             name: flow.name.clone(),
             start: flow.start,
             size: flow.size,
-            finish,
-            state,
-            ended,
-            sender,
-            receiver,
-            report,
-        }
+            both: flow.both,
+            sender: self.statistics(flow.sender),
+            receiver: self.statistics(flow.receiver),
+            datagram_bytes: [datagrams(flow.sender), datagrams(flow.receiver)],
+            reports: [tells(flow.opener), tells(flow.server)],
+        })
     }
 
     /// Packets that are not accounted for, and bytes out of place: none, unless the engine is wrong.
@@ -250,13 +211,6 @@ impl Network {
         }
         found
     }
-}
-
-/// What came first is why: one end gives up, and what it is then sent it answers with a RST.
-fn first_failure(ends: [&Option<Statistics>; 2]) -> Option<Failure> {
-    ends.into_iter()
-        .filter_map(|end| end.as_ref()?.failure)
-        .min_by_key(|failure| failure.at)
 }
 
 fn share(busy_s: f64, ended: Time) -> f64 {

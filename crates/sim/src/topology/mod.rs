@@ -1,17 +1,16 @@
 //! From a description of nodes, links and flows to a network that runs.
 
+mod flow;
 mod routes;
 mod trees;
 
 use std::collections::BTreeMap;
 
 use bentpipe_host::applications::Side;
-use bentpipe_host::{Host, Member, Ports};
+use bentpipe_host::{Host, Ports};
 use bentpipe_link::Settings;
 use bentpipe_tcp::{Config, Ranges};
-use bentpipe_types::{
-    Address, Agent, Endpoint, Port, Processing, RandomStream, Routes, Served, Span, Time,
-};
+use bentpipe_types::{Address, Agent, Port, Processing, RandomStream, Routes, Served, Span, Time};
 
 use crate::attached::Attached;
 use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
@@ -19,6 +18,7 @@ use crate::node::Node;
 use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 use crate::{Router, Traffic};
+pub use flow::FlowPlan;
 use routes::{Edge, Map, NoRoutes};
 
 /// A node of a network being built.
@@ -407,7 +407,7 @@ impl NetworkBuilder {
             .into_iter()
             .map(|draft| DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings))
             .collect();
-        let openers = self.flows.iter().map(|flow| (flow.from, &flow.application));
+        let openers = (self.flows.iter()).map(|flow| (flow.from.address(), &flow.application));
         let own_ports = local_ports(openers);
         let mut flows = Vec::with_capacity(self.flows.len());
         for (settings, ports) in self.flows.into_iter().zip(own_ports) {
@@ -456,14 +456,14 @@ impl LocalPorts {
 /// order; `None` from where on a host has none left. Where a host's flows would like more than there are,
 /// those that can do with fewer share what is left.
 #[must_use]
-pub fn local_ports<'a>(flows: impl Iterator<Item = (NodeId, &'a Traffic)>) -> Vec<Option<Ports>> {
-    let flows: Vec<(NodeId, &Traffic)> = flows.collect();
+pub fn local_ports<'a>(flows: impl Iterator<Item = (Address, &'a Traffic)>) -> Vec<Option<Ports>> {
+    let flows: Vec<(Address, &Traffic)> = flows.collect();
     let mut wishes: BTreeMap<u16, Wishes> = BTreeMap::new();
     for (from, traffic) in &flows {
         wishes.entry(from.0).or_default().add(traffic);
     }
     let mut hosts: BTreeMap<u16, LocalPorts> = BTreeMap::new();
-    let of = |(from, traffic): (NodeId, &Traffic)| {
+    let of = |(from, traffic): (Address, &Traffic)| {
         let count = wishes.entry(from.0).or_default().granted(traffic);
         let host = hosts.entry(from.0).or_insert_with(LocalPorts::new);
         host.take(count)
@@ -519,44 +519,29 @@ fn open_flow(
         sender,
         receiver,
     } = settings;
-    let server = Endpoint {
-        address: to.address(),
-        port: traffic.port(),
+    let plan = FlowPlan {
+        name,
+        from: from.address(),
+        to: to.address(),
+        opens: Time::ZERO + start,
+        traffic,
+        ports,
+        seed,
     };
-    let sequences = RandomStream::new(seed, &name, "initial sequence numbers");
-    let opens = Time::ZERO + start;
-    let ends = traffic.ends(server);
-    let member = |config, end, skip| {
-        let mut member = Member::new(config);
-        member.sequences = sequences.clone();
-        if skip {
-            // The opener has the first.
-            member.sequences.bits();
-        }
-        member.random = RandomStream::new(seed, &name, end);
-        member
+    let no_host = || BuildError::NotAHost {
+        flow: plan.name.clone(),
     };
-    let no_host = || BuildError::NotAHost { flow: name.clone() };
-    let mut opener = member(sender, "opener", false);
-    opener.ports = ports;
-    opener.starts = Some(opens);
-    let mut listener = member(receiver, "server", true);
-    listener.datagram_port = Some(server.port);
+    let ends = plan.ends();
     let host = host_mut(nodes, from).ok_or_else(no_host)?;
-    let opener = host.add(opener, ends.opener);
-    if let Some(port) = traffic.calls_back_from() {
-        let (first, last) = ports.bounds();
-        for own in first..=last {
-            host.expect(own, to.address(), Ports::range(port, port), opener);
-        }
-    }
-    let opener = (from.0, opener);
+    let opener = (from.0, plan.add_opener(host, sender, ends.opener));
     let host = host_mut(nodes, to).ok_or_else(no_host)?;
-    let listener = host.add(listener, ends.server);
-    for port in traffic.ports() {
-        host.expect(port, from.address(), ports, listener);
-    }
-    let server = (to.0, listener);
+    let server = (to.0, plan.add_server(host, receiver, ends.server));
+    let FlowPlan {
+        name,
+        opens,
+        traffic,
+        ..
+    } = plan;
     let [sender, receiver] = match traffic.sender() {
         Side::Opener => [opener, server],
         Side::Server => [server, opener],

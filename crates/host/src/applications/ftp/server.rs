@@ -7,7 +7,7 @@ use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Time};
 
 use super::{ACTIVE_DATA, AGAIN, COMPLETE, CONTROL, GREETING};
-use crate::{Application, Connect, Desk, Realm, SocketId};
+use crate::{Application, SocketId, Workplace, World};
 
 /// A command of the client's, as the server finds it once its bytes are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,18 +97,17 @@ impl FtpServer {
         }
     }
 
-    fn say<P: Realm>(&self, bytes: u64, desk: &mut Desk<'_, '_, P>) {
+    fn say<D: Workplace>(&self, bytes: u64, desk: &mut D) {
         if let Some(control) = self.control {
             desk.feed(control, bytes, false);
         }
     }
 
-    fn obey<P: Realm>(&mut self, what: What, desk: &mut Desk<'_, '_, P>) {
+    fn obey<D: Workplace>(&mut self, what: What, desk: &mut D) {
         match what {
             What::Say(reply) => self.say(reply, desk),
             What::Port(reply, port) => {
-                let remote = self.control.and_then(|control| desk.connection(control));
-                let remote = remote.map(bentpipe_tcp::Connection::remote);
+                let remote = self.control.and_then(|control| desk.remote(control));
                 self.client = remote.map(|remote| Endpoint { port, ..remote });
                 self.say(reply, desk);
             }
@@ -124,17 +123,13 @@ impl FtpServer {
     }
 
     /// Opens the data connection, if that is this end's to do.
-    fn open<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn open<D: Workplace>(&mut self, desk: &mut D) {
         let Some(client) = self.client else {
             self.begin(desk);
             return;
         };
-        let connect = Connect {
-            local_port: Some(ACTIVE_DATA),
-            ..Connect::to(client.into())
-        };
-        match desk.connect_with(&connect) {
-            Ok((socket, _)) => {
+        match desk.connect_from(ACTIVE_DATA, client) {
+            Ok(socket) => {
                 desk.sink(socket);
                 self.data = Some(socket);
                 self.data_stands = false;
@@ -144,7 +139,7 @@ impl FtpServer {
     }
 
     /// Begins the transfer that waits, once its connection stands.
-    fn begin<P: Realm>(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let Some(data) = self.data.filter(|_| self.data_stands) else {
             return;
         };
@@ -158,7 +153,7 @@ impl FtpServer {
         }
     }
 
-    fn on_control<P: Realm>(&mut self, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_control<D: Workplace>(&mut self, events: Events, desk: &mut D) {
         let Some(control) = self.control else {
             return;
         };
@@ -195,7 +190,7 @@ impl FtpServer {
         }
     }
 
-    fn on_data<P: Realm>(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_data<D: Workplace>(&mut self, socket: SocketId, events: Events, desk: &mut D) {
         if self.data != Some(socket) {
             if events.has(Events::PEER_CLOSED) {
                 desk.close(socket);
@@ -207,9 +202,7 @@ impl FtpServer {
             self.begin(desk);
         }
         // 226 once all is at the other end, as vsftpd has it, which lingers; or once all is here.
-        let is_all_there = desk.connection(socket).is_some_and(|connection| {
-            connection.acknowledged_offset() == connection.written_offset()
-        });
+        let is_all_there = desk.is_drained(socket);
         let is_done = match self.under_way {
             Some(Transfer::Send(_)) => events.has(Events::DRAINED) && is_all_there,
             Some(Transfer::Take) => events.has(Events::PEER_CLOSED),
@@ -232,9 +225,9 @@ impl FtpServer {
     }
 }
 
-impl<P: Realm> Application<P> for FtpServer {
-    fn on_accept(&mut self, socket: SocketId, desk: &mut Desk<'_, '_, P>) {
-        let port = desk.connection(socket).map(|c| c.local().port);
+impl<P: World> Application<P> for FtpServer {
+    fn on_accept(&mut self, socket: SocketId, desk: &mut P::Desk<'_, '_>) {
+        let port = desk.local(socket).map(|end| end.port);
         if port == Some(CONTROL) {
             desk.no_delay(socket);
             self.control = Some(socket);
@@ -249,7 +242,7 @@ impl<P: Realm> Application<P> for FtpServer {
         }
     }
 
-    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>) {
         if self.control == Some(socket) {
             self.on_control(events, desk);
         } else {
@@ -257,7 +250,7 @@ impl<P: Realm> Application<P> for FtpServer {
         }
     }
 
-    fn on_deadline(&mut self, desk: &mut Desk<'_, '_, P>) {
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         if self.again.is_some_and(|at| at <= desk.now()) {
             self.again = None;
             self.open(desk);
