@@ -25,6 +25,40 @@ pub(crate) const UDP: u8 = 17;
 const HEADER: usize = 16;
 
 impl Datagram {
+    /// Payload shorter than this cannot say the number and the time.
+    pub const LEAST: u16 = HEADER as u16;
+
+    /// Writes number and time to the beginning of a payload, if there is room.
+    pub fn label(&self, payload: &mut [u8]) {
+        if let Some((header, _)) = payload.split_first_chunk_mut::<HEADER>() {
+            header[..8].copy_from_slice(&self.number.to_be_bytes());
+            header[8..].copy_from_slice(&self.sent.as_nanos().to_be_bytes());
+        }
+    }
+
+    /// What a payload off a wire says; `None` of one that is too short.
+    #[must_use]
+    pub fn of_payload(payload: &[u8]) -> Option<Self> {
+        let (header, _) = payload.split_first_chunk::<HEADER>()?;
+        let mut datagram = Self {
+            length: u16::try_from(payload.len()).ok()?,
+            number: 0,
+            sent: Time::ZERO,
+        };
+        datagram.read_label(header);
+        Some(datagram)
+    }
+
+    fn read_label(&mut self, header: &[u8; HEADER]) {
+        let word = |from: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&header[from..from + 8]);
+            u64::from_be_bytes(bytes)
+        };
+        self.number = word(0);
+        self.sent = Time::from_nanos(word(8));
+    }
+
     /// Stored as a packet; with its payload, if that is wanted.
     pub(crate) fn insert(
         self,
@@ -37,15 +71,11 @@ impl Datagram {
         let mut record = Packet::datagram(source, destination, version, UDP);
         record.payload_length = self.length;
         self.write(&mut record);
-        let sent = self.sent.as_nanos();
         let packet = packets.insert(record);
         if with_bytes {
             packets.set_payload(packet, |payload| {
                 filler::fill(0, payload);
-                if let Some((header, _)) = payload.split_first_chunk_mut::<HEADER>() {
-                    header[..8].copy_from_slice(&self.number.to_be_bytes());
-                    header[8..].copy_from_slice(&sent.to_be_bytes());
-                }
+                self.label(payload);
             });
         }
         packet
@@ -90,13 +120,7 @@ impl Datagram {
                 .payload(packet)
                 .and_then(|payload| payload.split_first_chunk::<HEADER>())
         {
-            let word = |from: usize| {
-                let mut bytes = [0; 8];
-                bytes.copy_from_slice(&header[from..from + 8]);
-                u64::from_be_bytes(bytes)
-            };
-            datagram.number = word(0);
-            datagram.sent = Time::from_nanos(word(8));
+            datagram.read_label(header);
         }
         datagram
     }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 /// costs nothing here: the old entry stays, and when its time comes the connection says that there
 /// is nothing to do yet, and is armed anew.
 #[derive(Debug, Default)]
-pub(crate) struct Deadlines {
+pub struct Deadlines {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     /// The earliest of each one's entries; others of the same are stale.
     armed: SmallVec<[Option<Time>; 2]>,
@@ -24,7 +24,7 @@ const SPARE: usize = 64;
 
 impl Deadlines {
     /// There are numbers up to this one, not armed if they are new.
-    pub(crate) fn reserve(&mut self, number: u32) {
+    pub fn reserve(&mut self, number: u32) {
         let length = number as usize + 1;
         if self.armed.len() < length {
             self.armed.resize(length, None);
@@ -33,7 +33,7 @@ impl Deadlines {
 
     /// Somebody must look at this one at `at` or before.
     #[inline(always)]
-    pub(crate) fn arm(&mut self, number: u32, at: Time) {
+    pub fn arm(&mut self, number: u32, at: Time) {
         if self.armed[number as usize].is_none_or(|armed| at < armed) {
             self.enter(number, at);
         }
@@ -49,12 +49,12 @@ impl Deadlines {
     }
 
     /// It is gone.
-    pub(crate) fn disarm(&mut self, number: u32) {
+    pub fn disarm(&mut self, number: u32) {
         self.armed[number as usize] = None;
     }
 
     /// Takes one whose time has come.
-    pub(crate) fn due(&mut self, now: Time) -> Option<u32> {
+    pub fn due(&mut self, now: Time) -> Option<u32> {
         while let Some(&Reverse((at, number))) = self.heap.peek() {
             if at > now {
                 return None;
@@ -71,7 +71,7 @@ impl Deadlines {
 
     /// The earliest entry: a stale one, maybe.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Time> {
+    pub fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::account::Account;
 use crate::datagram::UDP;
 use crate::desk::{Desk, NONE};
-use crate::table::{Sockets, Timer};
+use crate::table::{AddressOf, Sockets, Timer};
 use crate::{
     Application, ApplicationId, Datagram, InitialSequences, Listener, Member, Ports, Realm, Remote,
     Report, SocketId, Taker,
@@ -147,6 +147,12 @@ impl<P: Realm> Host<P> {
             self.sockets.arm_at(timer, at);
         }
         id
+    }
+
+    /// Nodes have real addresses, and connections that are opened are told apart by them, as those that
+    /// come are.
+    pub fn set_addresses(&mut self, of: AddressOf) {
+        self.sockets.addresses = Some(of);
     }
 
     /// Takes connections to `port`.

@@ -37,7 +37,7 @@ impl Ports {
     }
 
     /// The next one that is free.
-    pub(crate) fn take(&mut self, is_free: impl Fn(u16) -> bool) -> Option<u16> {
+    pub fn take(&mut self, is_free: impl Fn(u16) -> bool) -> Option<u16> {
         for _ in self.first..=self.last {
             let port = self.next;
             self.next = if port >= self.last {

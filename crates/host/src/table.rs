@@ -1,7 +1,9 @@
 //! A host's connections, and whose they are.
 
+use std::net::IpAddr;
+
 use bentpipe_tcp::{Connection, Opening, Socket, Source, State};
-use bentpipe_types::{Ctx, Endpoint, Routes, Time};
+use bentpipe_types::{Address, Ctx, Endpoint, Routes, Time};
 use smallvec::SmallVec;
 
 use crate::account::Account;
@@ -9,12 +11,30 @@ use crate::deadlines::Deadlines;
 use crate::desk::{Connect, ConnectError, Remote};
 use crate::{ApplicationId, InitialSequences, Realm, Table};
 
+/// The real address of a node.
+pub type AddressOf = fn(Address) -> IpAddr;
+
 /// A connection of a host. Good until it is over and its application has been told; after that it
 /// names nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SocketId {
     pub(crate) place: u32,
     generation: u32,
+}
+
+impl SocketId {
+    /// The name of what is in this place, for whoever has connections of another kind: the next one there
+    /// is of another generation.
+    #[must_use]
+    pub fn new(place: u32, generation: u32) -> Self {
+        Self { place, generation }
+    }
+
+    /// The place and the generation.
+    #[must_use]
+    pub fn parts(self) -> (u32, u32) {
+        (self.place, self.generation)
+    }
 }
 
 /// A connection in its place.
@@ -62,6 +82,8 @@ impl Timer {
 pub(crate) struct Sockets<P: Realm> {
     pub(crate) routes: Routes,
     pub(crate) sequences: InitialSequences,
+    /// The real addresses of nodes, where they have any.
+    pub(crate) addresses: Option<AddressOf>,
     /// Most hosts of a large network have one connection, a step away.
     places: SmallVec<[Place<P>; 1]>,
     free: Vec<u32>,
@@ -84,6 +106,7 @@ impl<P: Realm> Sockets<P> {
         Self {
             routes: Routes::default(),
             sequences: InitialSequences::PerApplication,
+            addresses: None,
             places: SmallVec::new(),
             free: Vec::new(),
             by_key: P::Table::default(),
@@ -261,6 +284,8 @@ impl<P: Realm> Sockets<P> {
             return Err(ConnectError::TableFull);
         }
         let Remote { endpoint, ip } = connect.remote;
+        let here = self.routes.here();
+        let ip = ip.or_else(|| self.addresses.map(|of| (of(here), of(endpoint.address))));
         let egress = self
             .routes
             .port_towards(endpoint.address)

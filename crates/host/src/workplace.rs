@@ -28,6 +28,12 @@ pub trait Workplace {
     fn connect_from(&mut self, local_port: u16, remote: Endpoint)
     -> Result<SocketId, ConnectError>;
 
+    /// Connections to this port of its own will come. Ours takes those of whom a flow expects, anyway; the
+    /// kernel listens only where it is told to.
+    fn listen(&mut self, port: u16) {
+        let _ = port;
+    }
+
     /// Writes `bytes` bytes more of the stream's filler as the send buffer takes them, and then closes, if
     /// it is to.
     fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool);

@@ -1,6 +1,6 @@
 //! The wall clock.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bentpipe_types::{Span, Time};
 
@@ -20,6 +20,15 @@ impl Clock {
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
+        }
+    }
+
+    /// A clock that starts in a while, and says zero until then.
+    #[must_use]
+    pub fn starting_in(span: Span) -> Self {
+        let now = Self::start().start;
+        Self {
+            start: now + Duration::from_nanos(span.as_nanos()),
         }
     }
 

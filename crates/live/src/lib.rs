@@ -28,6 +28,8 @@ mod namespace;
 #[cfg(target_os = "linux")]
 mod poller;
 #[cfg(target_os = "linux")]
+mod punctual;
+#[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
 pub mod witness;

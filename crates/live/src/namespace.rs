@@ -59,6 +59,14 @@ impl Namespace {
         })
     }
 
+    /// The calling thread is inside from now on. Only for one that was started for that.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered.
+    pub fn join(&self) -> io::Result<()> {
+        Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
+    }
+
     /// Sets one of the kernel's network parameters (`net.ipv4.tcp_sack`), in this namespace alone.
     ///
     /// # Errors

@@ -33,13 +33,25 @@ impl Poller {
         self.add(descriptor, EpollFlags::EPOLLIN, number)
     }
 
-    /// This, too, while it can be written.
-    pub(crate) fn add_write(&self, descriptor: impl AsFd, number: u64) -> io::Result<()> {
-        self.add(descriptor, EpollFlags::EPOLLOUT, number)
+    /// This, too, when any of this can be said of it.
+    pub(crate) fn add(
+        &self,
+        descriptor: impl AsFd,
+        what: EpollFlags,
+        number: u64,
+    ) -> io::Result<()> {
+        Ok(self.epoll.add(descriptor, EpollEvent::new(what, number))?)
     }
 
-    fn add(&self, descriptor: impl AsFd, what: EpollFlags, number: u64) -> io::Result<()> {
-        Ok(self.epoll.add(descriptor, EpollEvent::new(what, number))?)
+    /// It is waited for something else.
+    pub(crate) fn modify(
+        &self,
+        descriptor: impl AsFd,
+        what: EpollFlags,
+        number: u64,
+    ) -> io::Result<()> {
+        let mut event = EpollEvent::new(what, number);
+        Ok(self.epoll.modify(descriptor, &mut event)?)
     }
 
     /// No longer this.
@@ -49,6 +61,15 @@ impl Poller {
 
     /// Waits until a descriptor is ready, or for `span`; tells `ready` of those that are. True if any is.
     pub(crate) fn wait(&mut self, span: Span, mut ready: impl FnMut(u64)) -> io::Result<bool> {
+        self.wait_for(span, |number, _| ready(number))
+    }
+
+    /// The same; `ready` is told, too, what can be said of them.
+    pub(crate) fn wait_for(
+        &mut self,
+        span: Span,
+        mut ready: impl FnMut(u64, EpollFlags),
+    ) -> io::Result<bool> {
         // epoll_wait() counts milliseconds, ppoll() nanoseconds; and epoll's own descriptor can be polled.
         let mut own = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
         let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
@@ -60,7 +81,7 @@ impl Poller {
         match self.epoll.wait(&mut self.events, PollTimeout::ZERO) {
             Ok(count) => {
                 for event in &self.events[..count] {
-                    ready(event.data());
+                    ready(event.data(), event.events());
                 }
                 Ok(count > 0)
             }

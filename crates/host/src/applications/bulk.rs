@@ -78,6 +78,9 @@ impl Bulk {
     fn transfer<D: Workplace>(&mut self, socket: SocketId, desk: &mut D) {
         self.begun += 1;
         let is_last = self.begun >= self.settings.transfers;
+        if self.settings.size.is_some() {
+            desk.watch_drained(socket);
+        }
         desk.feed(socket, self.settings.size.unwrap_or(u64::MAX), is_last);
     }
 }

@@ -157,6 +157,7 @@ impl Ftp {
                 if self.offered == self.own {
                     self.offered = self.port_after(self.offered);
                 }
+                desk.listen(self.offered);
                 let what = What::Port(PORT.1, self.offered);
                 self.command(Stage::Prepared, PORT, what, desk);
             }

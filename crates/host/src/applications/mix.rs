@@ -35,7 +35,10 @@ pub struct Share {
 type Whose = Arc<Mutex<BTreeMap<u16, usize>>>;
 
 /// Both ends.
-pub(super) fn ends<P: World>(server: Endpoint, settings: &MixSettings) -> (User<P>, Servers<P>) {
+pub(super) fn ends<P: World, Q: World>(
+    server: Endpoint,
+    settings: &MixSettings,
+) -> (User<P>, Servers<Q>) {
     let whose = Whose::default();
     let mut makers = Vec::new();
     let mut servers = Vec::new();

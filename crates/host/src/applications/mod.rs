@@ -78,19 +78,19 @@ pub enum Side {
     Both,
 }
 
-/// The two ends of a flow.
+/// The two ends of a flow. They may be in different worlds: the kernel's, and ours.
 #[derive(Debug)]
-pub struct Ends<P: World> {
+pub struct Ends<P: World, Q: World = P> {
     /// The one that opens.
     pub opener: Box<dyn Application<P>>,
     /// The one that is spoken to.
-    pub server: Box<dyn Application<P>>,
+    pub server: Box<dyn Application<Q>>,
 }
 
 /// A server, and what makes an opener for it, once or again and again.
-struct Pair<P: World> {
+struct Pair<P: World, Q: World> {
     make: Make<P>,
-    server: Box<dyn Application<P>>,
+    server: Box<dyn Application<Q>>,
 }
 
 /// The port on which receivers listen (commplex-link, the one that iperf made known).
@@ -251,7 +251,7 @@ impl Traffic {
 
     /// The applications at both ends, the server's at `server`.
     #[must_use]
-    pub fn ends<P: World>(&self, server: Endpoint) -> Ends<P> {
+    pub fn ends<P: World, Q: World>(&self, server: Endpoint) -> Ends<P, Q> {
         if let Self::Mix(settings) = self {
             let (user, servers) = mix::ends(server, settings);
             return Ends {
@@ -267,10 +267,10 @@ impl Traffic {
     }
 
     /// The server, and what makes openers for it.
-    fn pair<P: World>(&self, to: Endpoint) -> Pair<P> {
+    fn pair<P: World, Q: World>(&self, to: Endpoint) -> Pair<P, Q> {
         let orders = Orders::default();
         let responder = || Box::new(Responder::new(orders.clone()));
-        let (make, server): (Make<P>, Box<dyn Application<P>>) = match self.clone() {
+        let (make, server): (Make<P>, Box<dyn Application<Q>>) = match self.clone() {
             Self::Bulk(settings) => (
                 Box::new(move || Box::new(Bulk::opener(to, settings))),
                 Box::new(Bulk::server(settings)),
@@ -332,9 +332,10 @@ impl Traffic {
                 Box::new(EchoServer),
             ),
             Self::Mix(settings) => {
-                let (_, servers) = mix::ends(to, &settings);
-                let make =
-                    move || -> Box<dyn Application<P>> { Box::new(mix::ends(to, &settings).0) };
+                let (_, servers) = mix::ends::<P, Q>(to, &settings);
+                let make = move || -> Box<dyn Application<P>> {
+                    Box::new(mix::ends::<P, Q>(to, &settings).0)
+                };
                 debug_assert!(false, "a mix of mixes");
                 (Box::new(make), Box::new(servers))
             }

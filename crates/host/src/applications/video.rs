@@ -125,10 +125,10 @@ impl Video {
         if !self.plays {
             return;
         }
-        if passed < self.buffered || passed == self.buffered && self.is_whole() {
-            // To the very end of the last segment, that is no stall.
+        if passed < self.buffered || self.is_whole() {
+            // To the very end of the last segment, and a little late by a wall's clock, that is no stall.
+            self.viewing.played += passed.min(self.buffered);
             self.buffered = self.buffered.saturating_sub(passed);
-            self.viewing.played += passed;
             return;
         }
         // It ran dry on the way.

@@ -8,6 +8,7 @@ use bentpipe_tcp::{Config, EcnMode, RecoveryKind, memory_for};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use super::netlink::Netlink;
 use crate::{Namespace, Tun, TunSettings};
@@ -55,6 +56,9 @@ impl Host {
         let space = Namespace::new()?;
         // An interface that is taken down and up again has its addresses still, as with IPv4.
         let _ = space.set("net.ipv6.conf.default.keep_addr_on_down", "1");
+        // Whoever may be here may send echo requests.
+        let anybody = ["0 2147483647", "0 0"];
+        (anybody.iter()).any(|groups| space.set("net.ipv4.ping_group_range", groups).is_ok());
         for (parameter, value) in parameters(tcp, address.is_ipv6()) {
             // Of old kernels, some have not all.
             if let Err(error) = space.set(parameter, &value)
@@ -109,6 +113,12 @@ impl Host {
         }
         Ok(())
     }
+}
+
+/// Whether the kernel has this congestion control.
+pub(crate) fn offers(congestion_control: &str) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_tcp_congestion(congestion_control.as_bytes())
 }
 
 /// The longest packet of a host's device, in bytes: its segments are as long as the scenario says.
@@ -207,7 +217,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
 }
 
 /// Settings that the kernel is given, by their names in a resolved scenario.
-const POSSIBLE: [&str; 18] = [
+const POSSIBLE: [&str; 19] = [
     "congestion_control",
     "mss_bytes",
     "send_buffer_bytes",
@@ -225,6 +235,7 @@ const POSSIBLE: [&str; 18] = [
     "f_rto",
     "maximum_retransmissions",
     "maximum_syn_retransmissions",
+    "nagle",
     // Whose habits these are, the kernel is.
     "profile",
 ];

@@ -6,9 +6,10 @@
 //! is, however it ends; only a user's own command may outlive it, see [`command`].
 
 pub mod command;
-mod ends;
+mod flows;
 mod host;
 mod keeper;
+mod kernel;
 mod netlink;
 mod ours;
 mod outcome;
@@ -16,23 +17,22 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use bentpipe_scenario::{
-    App, Flow, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
-};
-use bentpipe_tcp::{Config, Statistics};
-use bentpipe_types::{Address, Agent, Bytes, Series, Span, Time};
+use bentpipe_scenario::{Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings};
+use bentpipe_sim::{FlowOutcome, FlowPlan};
+use bentpipe_tcp::Config;
+use bentpipe_types::{Address, Agent, Series, Span, Time};
 use bentpipe_wire::NodeAddresses;
 use nix::sys::eventfd::EventFd;
 
 use crate::engine::{Prefix, Refusals};
 use crate::{Clock, Engine};
-use ends::{Ending, Passed};
+use flows::Made;
 use host::Host;
-use watch::{Seen, Watched};
+use watch::Seen;
 
 /// What is to be emulated, and how.
 #[derive(Debug)]
@@ -94,16 +94,8 @@ impl From<bentpipe_scenario::RunError> for EmulateError {
 /// Hosts at most: each has a namespace, a device and two threads.
 const HOSTS: usize = 1000;
 
-/// The first port on which a receiver listens; as in a simulation.
-const FIRST_PORT: u16 = 5001;
-/// The first port from which a sender opens (RFC 6335 section 6).
-const FIRST_SENDER: u16 = 20_000;
-/// Flows at most: between those two.
-const FLOWS: usize = (FIRST_SENDER - FIRST_PORT) as usize;
-
-/// When the scenario begins, by the clock of its network: a little later than that, so that threads do
-/// not start late.
-const STARTS: Time = Time::from_nanos(5_000_000);
+/// How long after everything has been set up the scenario begins, so that threads do not start late.
+const STARTS: Span = Span::from_millis(5);
 
 /// How late packets may leave before the figures are not to be trusted, in shares of the propagation
 /// there and back on the scenario's longest link: one in a hundred, one in a thousand.
@@ -162,17 +154,19 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     let kernels: Vec<usize> = (outside.iter().copied())
         .filter(|index| !ours.contains(index))
         .collect();
-    let notes = check(scenario, &kernels, !request.commands.is_empty())?;
+    let flows = request.commands.is_empty();
+    let notes = check(scenario, &kernels, &ours, !flows)?;
     let mut options = request.options.clone();
     options.default_probes |= scenario.probes.series.is_empty();
-    let mut ends = ours::Ends::default();
+    let mut made: Option<Made> = None;
     let mut failed = None;
-    let put = |index: usize, config: Config| -> Option<Box<dyn Agent + Send>> {
+    let put = |index: usize, config: Config, plans: &[FlowPlan]| -> Option<Box<dyn Agent + Send>> {
         if !ours.contains(&index) {
             return None;
         }
-        let flows = request.commands.is_empty();
-        match ours::host(scenario, index, &config, flows, &mut ends) {
+        let plans = if flows { plans } else { &[] };
+        let made = made.get_or_insert_with(|| Made::new(plans, &ours));
+        match made.our_host(index, &config, plans, scenario.ip == IpName::V6) {
             Ok(host) => Some(Box::new(host)),
             Err(error) => {
                 failed = Some(error);
@@ -182,13 +176,16 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     };
     let built = Outside::new(scenario, &options, &outside, put)?;
     if let Some(error) = failed {
-        return Err(error);
+        return Err(error.into());
     }
     let Outside {
         network,
         nodes,
+        plans,
         closing,
     } = built;
+    let plans = if flows { plans } else { Vec::new() };
+    let made = made.unwrap_or_else(|| Made::new(&plans, &ours));
 
     let mut engine = Engine::new(network);
     engine.set_grain(grain(scenario));
@@ -213,12 +210,13 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     let end = EventFd::new().map_err(io::Error::from)?;
     let (clock, ran) = thread::scope(|scope| {
         let keeper = scope.spawn(|| keeper::keep(&hosts, &end));
-        let ran = if request.commands.is_empty() {
-            prepare(scenario, &hosts, &ends).and_then(|flows| {
-                let clock = Clock::start();
-                let ran = run_flows(scenario, &mut engine, &hosts, flows, &ends, clock, control)?;
-                Ok((clock, ran))
-            })
+        let ran = if flows {
+            let playing = flows::Playing {
+                scenario,
+                hosts: &hosts,
+                plans: &plans,
+            };
+            playing.run(&mut engine, made, control)
         } else {
             let clock = Clock::start();
             let commands = &request.commands;
@@ -232,7 +230,9 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
     })?;
     engine.network_mut().finish();
     let (late, refusals) = (engine.lateness().clone(), *engine.refusals());
-    let output = closing.finish(engine.into_network())?;
+    let mut ran = ran;
+    let outcomes = std::mem::take(&mut ran.outcomes);
+    let output = closing.finish(engine.into_network(), scenario, outcomes, ran.ended)?;
     Ok(outcome::emulated(outcome::Known {
         scenario,
         output,
@@ -247,32 +247,41 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
 /// What flows or commands did.
 #[derive(Debug, Default)]
 struct Ran {
+    /// By flow, as a simulation tells it.
+    outcomes: Vec<FlowOutcome>,
+    /// By flow, what besides.
     flows: Vec<FlowRan>,
     status: Option<i32>,
     ended: Time,
 }
 
-/// What a flow's two ends did.
-#[derive(Debug)]
+/// What is known of an emulated flow besides what a simulation tells.
+#[derive(Debug, Default)]
 struct FlowRan {
-    /// Its index in the scenario.
-    index: usize,
-    sent: Passed,
-    received: Passed,
+    /// Its sender's connections are the kernel's.
+    kernel_sends: bool,
     seen: Seen,
-    /// What a sender of ours has counted.
-    statistics: Option<Box<Statistics>>,
+    /// Times, and bytes that its receiver had read until then.
+    curve: Vec<(Time, u64)>,
     /// Retransmission timeouts and fast recoveries of its host, where no other flow sends there.
     timeouts: Option<u64>,
     recoveries: Option<u64>,
+    /// Where the bytes first were not those that were sent.
+    mismatch: Option<u64>,
+    /// Datagrams that were made longer, to say what they have to.
+    lengthened: u64,
 }
 
 /// The IP address that a node has.
 fn ip_of(scenario: &Scenario, node: usize) -> IpAddr {
-    let address = Address(node as u16);
-    match scenario.ip {
-        IpName::V4 => NodeAddresses::ipv4(address).into(),
-        IpName::V6 => NodeAddresses::ipv6(address).into(),
+    ip(scenario.ip == IpName::V6, Address(node as u16))
+}
+
+fn ip(is_v6: bool, node: Address) -> IpAddr {
+    if is_v6 {
+        NodeAddresses::ipv6(node).into()
+    } else {
+        NodeAddresses::ipv4(node).into()
     }
 }
 
@@ -311,15 +320,9 @@ fn ours_of(request: &Request) -> Result<Vec<usize>, EmulateError> {
 fn check(
     scenario: &Scenario,
     hosts: &[usize],
+    ours: &[usize],
     commands: bool,
 ) -> Result<Vec<String>, EmulateError> {
-    if scenario.flows.len() > FLOWS {
-        return Err(EmulateError::Request(format!(
-            "{}: {} flows; at most {FLOWS} can be emulated",
-            scenario.name,
-            scenario.flows.len()
-        )));
-    }
     let mut notes: Vec<String> = Vec::new();
     for &host in hosts {
         if let Some(line) = host::refusal(scenario, host) {
@@ -330,20 +333,31 @@ fn check(
     if commands {
         return Ok(notes);
     }
+    let mut offered: BTreeMap<String, bool> = BTreeMap::new();
     for flow in &scenario.flows {
-        if !hosts.contains(&flow.from) {
-            continue;
-        }
-        let name = control_of(scenario, flow.from);
-        // Somebody who is not root may have it in a namespace of their own.
-        if let Err(error) = ends::offers(&name)
-            && error.kind() != io::ErrorKind::PermissionDenied
-        {
+        if ours.contains(&flow.from) && flows::pings_by_icmp(&flow.app) {
             return Err(EmulateError::Request(format!(
-                "hosts.{}.tcp.congestion_control: the kernel has no \"{name}\" ({error}); it has {}",
-                scenario.nodes[flow.from].name,
-                available()
+                "flows.{}.app.protocol: a host of ours among real ones sends no ICMP echo requests; expected \"udp\"",
+                flow.name
             )));
+        }
+        for node in flows::senders(flow) {
+            if !hosts.contains(&node) {
+                continue;
+            }
+            let name = control_of(scenario, node);
+            // Somebody who is not root may have it in a namespace of their own.
+            let is_offered = offered.entry(name.clone()).or_insert_with(|| {
+                let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+                host::offers(&name).map_or_else(denied, |()| true)
+            });
+            if !*is_offered {
+                return Err(EmulateError::Request(format!(
+                    "hosts.{}.tcp.congestion_control: the kernel has no \"{name}\"; it has {}",
+                    scenario.nodes[node].name,
+                    available()
+                )));
+            }
         }
     }
     Ok(notes)
@@ -367,80 +381,6 @@ fn control_of(scenario: &Scenario, host: usize) -> String {
     }
 }
 
-/// The flows, with their ends there.
-#[derive(Default)]
-struct Prepared {
-    senders: Vec<ends::Sender>,
-    receivers: Vec<ends::Receiver>,
-    /// The kernel's senders, to be looked at, and of which flow each is.
-    watched: Vec<Watched>,
-    watched_flows: Vec<usize>,
-}
-
-/// The two ends of a flow: its sender's address and its receiver's.
-fn ends_of(scenario: &Scenario, flow: usize) -> (SocketAddr, SocketAddr) {
-    let Flow { from, to, .. } = &scenario.flows[flow];
-    let port = flow as u16; // there are FLOWS at most
-    (
-        SocketAddr::new(ip_of(scenario, *from), FIRST_SENDER + port),
-        SocketAddr::new(ip_of(scenario, *to), FIRST_PORT + port),
-    )
-}
-
-fn prepare(
-    scenario: &Scenario,
-    hosts: &[Host],
-    ours: &ours::Ends,
-) -> Result<Prepared, EmulateError> {
-    let mut flows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        if !matches!(flow.app, App::Bulk { .. }) {
-            let name = &flow.name;
-            return Err(EmulateError::Request(format!(
-                "flows.{name}.app: emulated flows are single bulk uploads as yet"
-            )));
-        }
-        for node in [flow.from, flow.to] {
-            flows_of.entry(node).or_default().push(index);
-        }
-    }
-    let mut prepared = Prepared::default();
-    for (place, host) in hosts.iter().enumerate() {
-        let flows = flows_of.remove(&host.node).unwrap_or_default();
-        let open = || -> io::Result<()> {
-            for index in flows {
-                let flow = &scenario.flows[index];
-                let (local, remote) = ends_of(scenario, index);
-                if flow.to == host.node && ours.receiver(index).is_none() {
-                    let listener = ends::listen(remote)?;
-                    let flow = index;
-                    prepared.receivers.push(ends::Receiver { flow, listener });
-                }
-                if flow.from == host.node && ours.sender(index).is_none() {
-                    let App::Bulk { size } = flow.app else {
-                        continue; // refused above
-                    };
-                    let control = control_of(scenario, flow.from);
-                    prepared.senders.push(ends::Sender {
-                        flow: index,
-                        socket: ends::sender_socket(local, &control)?,
-                        to: remote,
-                        start: STARTS + flow.start.since(Time::ZERO),
-                        size: size.map(Bytes::get),
-                    });
-                    let host = place;
-                    prepared.watched.push(Watched { host, local });
-                    prepared.watched_flows.push(index);
-                }
-            }
-            Ok(())
-        };
-        // One visit to each host: a visit is a thread.
-        host.space.enter(open)??;
-    }
-    Ok(prepared)
-}
-
 /// The interval of TCP_INFO: the scenario's, within reason.
 fn interval(scenario: &Scenario) -> Span {
     let asked = match scenario.probes.interval {
@@ -450,127 +390,9 @@ fn interval(scenario: &Scenario) -> Span {
     asked.max(Span::from_millis(10)).min(Span::from_secs(1))
 }
 
-fn run_flows(
-    scenario: &Scenario,
-    engine: &mut Engine,
-    hosts: &[Host],
-    prepared: Prepared,
-    ours: &ours::Ends,
-    clock: Clock,
-    control: &Control,
-) -> Result<Ran, EmulateError> {
-    let start = STARTS;
-    let duration = scenario.duration;
-    let ending = Ending {
-        clock,
-        end: start + duration,
-        stopped: &control.stop,
-    };
-    let Prepared {
-        senders,
-        receivers,
-        watched,
-        watched_flows,
-    } = prepared;
-    let over = AtomicBool::new(false);
-    let result = thread::scope(|scope| {
-        let receiving = scope.spawn(move || ends::receive(receivers, ending));
-        let sending = scope.spawn(move || ends::send(senders, ending));
-        let watcher = {
-            let (watched, over) = (&watched, &over);
-            let interval = interval(scenario);
-            scope.spawn(move || watch::watch(hosts, watched, clock, interval, over))
-        };
-        let elapsed = &control.elapsed_ms;
-        let limit = duration + Span::from_secs(30);
-        let mut ended = None;
-        let driven = engine.run(clock, limit, |_, now| {
-            elapsed.store(now.as_nanos() / 1_000_000, Ordering::Relaxed);
-            let stopped = control.stop.load(Ordering::Relaxed);
-            let kernels = receiving.is_finished() && sending.is_finished();
-            if ended.is_none() && kernels && (stopped || ours.are_over()) {
-                ended = Some(now);
-                over.store(true, Ordering::Release);
-            }
-            watcher.is_finished()
-        });
-        // Whatever happened to the engine, nobody waits for it.
-        if driven.is_err() {
-            control.stop.store(true, Ordering::Relaxed);
-        }
-        over.store(true, Ordering::Release);
-        let seen = joined(watcher)?;
-        let (mut sent, mut received) = (by_flow(joined(sending)?), by_flow(joined(receiving)?));
-        let mut seen: BTreeMap<usize, Seen> = watched_flows.into_iter().zip(seen).collect();
-        let mut ran = Ran {
-            ended: ended.unwrap_or(clock.now()).min(ending.end),
-            ..Ran::default()
-        };
-        for (index, flow) in scenario.flows.iter().enumerate() {
-            let sent = ours.take(ours.sender(index), sent.remove(&index));
-            let received = ours.take(ours.receiver(index), received.remove(&index));
-            let from = hosts.iter().position(|host| host.node == flow.from);
-            let alone = from.filter(|from| {
-                let mut flows = watched.iter().filter(|flow| flow.host == *from);
-                flows.next().is_some() && flows.next().is_none()
-            });
-            let count = |names: &[&str]| -> io::Result<Option<u64>> {
-                alone
-                    .map(|from| watch::counter(&hosts[from], names))
-                    .transpose()
-            };
-            ran.flows.push(FlowRan {
-                index,
-                timeouts: count(&["TCPTimeouts"])?,
-                recoveries: count(&["TCPSackRecovery", "TCPRenoRecovery"])?,
-                seen: seen.remove(&index).unwrap_or(sent.seen),
-                statistics: sent.statistics,
-                sent: sent.passed,
-                received: received.passed,
-            });
-        }
-        driven?;
-        Ok::<_, io::Error>(ran)
-    });
-    let mut ran = result?;
-    shift(&mut ran, start);
-    for flow in &ran.flows {
-        for stream in [&flow.sent.stream, &flow.received.stream]
-            .into_iter()
-            .flatten()
-        {
-            ends::cut(stream);
-        }
-    }
-    Ok(ran)
-}
-
 fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
     let panicked = |_| Err(io::Error::other("a thread of the emulation panicked"));
     thread.join().unwrap_or_else(panicked)
-}
-
-fn by_flow(ends: Vec<(usize, Passed)>) -> BTreeMap<usize, Passed> {
-    ends.into_iter().collect()
-}
-
-/// Time zero is when the scenario began.
-fn shift(ran: &mut Ran, start: Time) {
-    let since = |time: Time| Time::ZERO + time.since(start);
-    ran.ended = since(ran.ended);
-    for flow in &mut ran.flows {
-        for end in [&mut flow.sent, &mut flow.received] {
-            end.connected = end.connected.map(since);
-            end.finished = end.finished.map(since);
-            for (at, _) in &mut end.curve {
-                *at = since(*at);
-            }
-        }
-        flow.seen.shift(start);
-        if let Some(statistics) = &mut flow.statistics {
-            statistics.first_data_at = statistics.first_data_at.map(since);
-        }
-    }
 }
 
 fn run_commands(
@@ -607,9 +429,9 @@ fn run_commands(
     })?;
     drop(running);
     Ok(Ran {
-        flows: Vec::new(),
         status: Some(status.unwrap_or(130)),
         ended: clock.now(),
+        ..Ran::default()
     })
 }
 

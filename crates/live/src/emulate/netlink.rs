@@ -141,11 +141,11 @@ impl Netlink {
         self.ask(flags, RouteNetlinkMessage::NewRoute(message), |_| {})
     }
 
-    /// How the namespace's TCP connections are: local end, and what TCP_INFO says.
+    /// How the namespace's TCP connections are: both ends, and what TCP_INFO says.
     pub(crate) fn each_connection(
         &mut self,
         is_v6: bool,
-        mut each: impl FnMut(SocketAddr, &TcpInfo),
+        mut each: impl FnMut(SocketAddr, SocketAddr, &TcpInfo),
     ) -> io::Result<()> {
         let request = SockDiagMessage::InetRequest(InetRequest {
             family: if is_v6 { AF_INET6 } else { AF_INET },
@@ -165,10 +165,54 @@ impl Netlink {
             let id = &response.header.socket_id;
             for nla in &response.nlas {
                 if let Nla::TcpInfo(info) = nla {
-                    each(SocketAddr::new(id.source_address, id.source_port), info);
+                    let local = SocketAddr::new(id.source_address, id.source_port);
+                    let remote = SocketAddr::new(id.destination_address, id.destination_port);
+                    each(local, remote, info);
                 }
             }
         })
+    }
+
+    /// How one TCP connection is, and bytes of its that are not acknowledged, a FIN counted as one; none
+    /// where there is none.
+    pub(crate) fn connection(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> io::Result<Option<(TcpInfo, u32)>> {
+        let mut id = if local.is_ipv6() {
+            SocketId::new_v6()
+        } else {
+            SocketId::new_v4()
+        };
+        id.source_address = local.ip();
+        id.source_port = local.port();
+        id.destination_address = remote.ip();
+        id.destination_port = remote.port();
+        // INET_DIAG_NOCOOKIE: whichever it is.
+        id.cookie = [0xff; 8];
+        let request = SockDiagMessage::InetRequest(InetRequest {
+            family: if local.is_ipv6() { AF_INET6 } else { AF_INET },
+            protocol: IPPROTO_TCP,
+            extensions: ExtensionFlags::INFO,
+            states: StateFlags::all(),
+            socket_id: id,
+        });
+        let mut found = None;
+        let asked = self.ask(NLM_F_ACK, request, |answer| {
+            if let SockDiagMessage::InetResponse(response) = answer {
+                let waiting = response.header.send_queue;
+                found = response.nlas.into_iter().find_map(|nla| match nla {
+                    Nla::TcpInfo(info) => Some((info, waiting)),
+                    _ => None,
+                });
+            }
+        });
+        match asked {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) => Ok(found),
+        }
     }
 
     /// For news of interfaces, which [`came_up`](Self::came_up) reads.

@@ -1,6 +1,7 @@
 //! What came of an emulation: the object that `run --json` prints, of real flows.
 
-use bentpipe_scenario::{App, LimitedSummary, PathMtuSummary, RttSummary, RunOutput, Scenario};
+use bentpipe_host::Datagram;
+use bentpipe_scenario::{RunOutput, Scenario};
 use bentpipe_types::{Series, Span, Time};
 use serde_json::{Value, json};
 
@@ -31,10 +32,11 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
         clock,
     } = known;
     let mut summary = serde_json::to_value(&output.summary).unwrap_or_default();
-    let flows: Vec<Value> = (ran.flows.iter())
-        .map(|flow| flow_summary(scenario, flow, ran.ended))
-        .collect();
-    summary["flows"] = flows.into();
+    for (index, flow) in ran.flows.iter().enumerate() {
+        if flow.kernel_sends {
+            kernels(&mut summary["flows"][index], flow);
+        }
+    }
     summary["ended_s"] = ran.ended.as_secs_f64().into();
     summary["wall_s"] = clock.now().as_secs_f64().into();
     let late_ms = late.summary();
@@ -46,11 +48,18 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
             late_ms.p99, late_ms.p999
         ));
     }
-    for flow in &ran.flows {
-        if let Some(at) = flow.received.mismatch {
-            let name = &scenario.flows[flow.index].name;
+    for (flow, settings) in ran.flows.iter().zip(&scenario.flows) {
+        let name = &settings.name;
+        if let Some(at) = flow.mismatch {
             notes.push(format!(
                 "flows.{name}: byte {at} is not the one that was sent"
+            ));
+        }
+        if flow.lengthened > 0 {
+            notes.push(format!(
+                "flows.{name}.app: {} datagrams shorter than {} B were sent as long as that, since they carry their number and time",
+                flow.lengthened,
+                Datagram::LEAST
             ));
         }
     }
@@ -59,10 +68,9 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
     summary["refused"] = json!(refused(refusals));
     summary["notes"] = json!(notes);
     let mut series = output.series;
-    for flow in &ran.flows {
-        let name = &scenario.flows[flow.index].name;
-        series.extend(flow.seen.series(name));
-        series.push(delivered(name, flow));
+    for (flow, settings) in ran.flows.iter().zip(&scenario.flows) {
+        series.extend(flow.seen.series(&settings.name));
+        series.push(delivered(&settings.name, &flow.curve));
     }
     Emulated {
         summary,
@@ -71,63 +79,30 @@ pub(super) fn emulated(known: Known<'_>) -> Emulated {
     }
 }
 
-fn flow_summary(scenario: &Scenario, ran: &FlowRan, ended: Time) -> Value {
-    let flow = &scenario.flows[ran.index];
-    let size = match flow.app {
-        App::Bulk { size } => size,
-        App::Other(..) | App::Mix(..) => None,
-    };
-    let bytes = ran.received.bytes;
-    let finish = (ran.received.curve.last())
-        .filter(|(_, bytes)| size.is_some_and(|size| *bytes >= size.get()))
-        .map(|(at, _)| *at);
-    let failure = ran.sent.failure.or(ran.received.failure);
-    let outcome = match (finish, failure) {
-        (Some(_), _) => "finished",
-        (None, Some(failure)) => failure,
-        (None, None) => "running",
-    };
-    let elapsed = finish.unwrap_or(ended).since(flow.start).as_secs_f64();
-    let goodput = if elapsed > 0.0 {
-        8.0 * bytes as f64 / elapsed
-    } else {
-        0.0
-    };
-    let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
-    let segments = ran.seen.segments();
-    let [min, mean, p95, max] = ran.seen.rtt_ms();
-    let mut summary = json!({
-        "name": flow.name,
-        "outcome": outcome,
-        "bytes_delivered": bytes,
-        "start_s": flow.start.as_secs_f64(),
-        "first_data_s": seconds(ran.sent.connected),
-        "finish_s": seconds(finish),
-        "ended_s": seconds(finish),
-        "goodput_bps": goodput,
-        "segments_sent": segments.map(|(sent, _)| sent),
-        "segments_retransmitted": segments.map(|(_, again)| again),
-        "timeouts": ran.timeouts,
-        "fast_recoveries": ran.recoveries,
-        "rtt_ms": { "min": min, "mean": mean, "p95": p95, "max": max },
-    });
-    // Of our own TCP all is known.
-    if let Some(sender) = &ran.statistics {
-        summary["first_data_s"] = json!(seconds(sender.first_data_at));
-        summary["segments_sent"] = sender.segments_sent.into();
-        summary["segments_retransmitted"] = sender.segments_retransmitted.into();
-        summary["timeouts"] = sender.timeouts.into();
-        summary["fast_recoveries"] = sender.fast_recoveries.into();
-        summary["rtt_ms"] = json!(RttSummary::new(&sender.rtt));
-        summary["limited_s"] = json!(LimitedSummary::new(&sender.limited, ended));
-        summary["path_mtu"] = json!(PathMtuSummary::new(sender));
+/// What the kernel tells of a flow's sender in place of what ours does.
+fn kernels(summary: &mut Value, flow: &FlowRan) {
+    let segments = flow.seen.segments();
+    for (key, seen) in [
+        ("segments_sent", segments.map(|(sent, _)| sent)),
+        ("segments_retransmitted", segments.map(|(_, again)| again)),
+    ] {
+        // What a connection counted that broke off is known as far as it was looked at.
+        let counted = summary[key].as_u64();
+        summary[key] = counted.max(seen).into();
     }
-    summary
+    let [min, mean, p95, max] = flow.seen.rtt_ms();
+    summary["timeouts"] = flow.timeouts.into();
+    summary["fast_recoveries"] = flow.recoveries.into();
+    summary["rtt_ms"] = json!({ "min": min, "mean": mean, "p95": p95, "max": max });
+    if let Some(summary) = summary.as_object_mut() {
+        summary.remove("limited_s");
+        summary.remove("path_mtu");
+    }
 }
 
 /// What the receiver had read by when.
-fn delivered(name: &str, flow: &FlowRan) -> Series {
-    let points = flow.received.curve.iter();
+fn delivered(name: &str, curve: &[(Time, u64)]) -> Series {
+    let points = curve.iter();
     let (times_ns, values) = points
         .map(|(at, bytes)| (at.as_nanos(), *bytes as f64))
         .unzip();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,11 +14,15 @@ use super::host::Host;
 use super::netlink::Netlink;
 use crate::Clock;
 
-/// A flow's sender: its host's place in the list of hosts, and where it is there.
+/// A flow whose sender is the kernel's.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
+    /// Its place in the list of hosts.
     pub(crate) host: usize,
-    pub(crate) local: SocketAddr,
+    /// The opener's ports, first and last: the sender's own, or those of whom it serves.
+    pub(crate) ports: (u16, u16),
+    /// Of a server, the opener's address.
+    pub(crate) serves: Option<IpAddr>,
 }
 
 /// What was seen of one flow's sender.
@@ -89,13 +93,6 @@ impl Seen {
         self.samples.push((now, Sample::ours(now, connection)));
     }
 
-    /// Counts time from `start` on.
-    pub(crate) fn shift(&mut self, start: Time) {
-        for (at, _) in &mut self.samples {
-            *at = Time::ZERO + at.since(start);
-        }
-    }
-
     /// Segments with payload sent, and those of them that were sent again.
     pub(crate) fn segments(&self) -> Option<(u64, u64)> {
         let (_, last) = self.samples.last()?;
@@ -147,6 +144,24 @@ impl Seen {
     }
 }
 
+/// The senders of one host: by the first of their ports (of servers: by whom they serve and the first of its
+/// ports), the last of them, and which sender.
+#[derive(Debug, Default)]
+struct Senders(BTreeMap<(Option<IpAddr>, u16), (u16, usize)>);
+
+impl Senders {
+    fn of(&self, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
+        let find = |whose: Option<IpAddr>, port: u16| {
+            let (first, (last, index)) = self.0.range(..=(whose, port)).next_back()?;
+            (first.0 == whose && port <= *last).then_some(*index)
+        };
+        // A listener has no remote end.
+        let is_open = remote.port() != 0;
+        let serves = || find(Some(remote.ip()), remote.port());
+        find(None, local.port()).or_else(serves).filter(|_| is_open)
+    }
+}
+
 /// Looks at intervals until told to stop, and once more then.
 #[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
 pub(crate) fn watch(
@@ -157,41 +172,57 @@ pub(crate) fn watch(
     stop: &AtomicBool,
 ) -> io::Result<Vec<Seen>> {
     let mut seen = vec![Seen::default(); watched.len()];
-    // By host, and there by the sender's own end.
-    let mut flows: BTreeMap<usize, BTreeMap<SocketAddr, usize>> = BTreeMap::new();
+    let mut by_host: BTreeMap<usize, Senders> = BTreeMap::new();
     for (index, flow) in watched.iter().enumerate() {
-        let of_host = flows.entry(flow.host).or_default();
-        of_host.insert(flow.local, index);
+        let senders = by_host.entry(flow.host).or_default();
+        let (first, last) = flow.ports;
+        senders.0.insert((flow.serves, first), (last, index));
     }
     let mut sockets = Vec::new();
-    for (place, flows) in flows {
+    for (place, senders) in by_host {
         let host = &hosts[place];
         let netlink = host.space.enter(Netlink::connections)??;
-        sockets.push((netlink, host.address.is_ipv6(), flows));
+        sockets.push((netlink, host.address.is_ipv6(), senders));
     }
+    // Of several connections of a flow, the latest stands for it, as in a simulation.
+    let mut known: BTreeMap<(SocketAddr, SocketAddr), usize> = BTreeMap::new();
+    let mut latest: Vec<Option<(usize, Sample)>> = vec![None; watched.len()];
     loop {
         let last = stop.load(Ordering::Acquire);
         let now = clock.now();
-        for (netlink, is_v6, flows) in &mut sockets {
-            netlink.each_connection(*is_v6, |local, info| {
-                // A listener has the address of its host, too, but not a sender's port.
-                if let Some(index) = flows.get(&local) {
-                    seen[*index].samples.push((now, Sample::new(info)));
+        for (netlink, is_v6, senders) in &mut sockets {
+            netlink.each_connection(*is_v6, |local, remote, info| {
+                let Some(index) = senders.of(local, remote) else {
+                    return;
+                };
+                let number = known.len();
+                let number = *known.entry((local, remote)).or_insert(number);
+                if latest[index].is_none_or(|(before, _)| before <= number) {
+                    latest[index] = Some((number, Sample::new(info)));
                 }
             })?;
+        }
+        for (seen, latest) in seen.iter_mut().zip(&mut latest) {
+            if let Some((_, sample)) = latest.take() {
+                seen.samples.push((now, sample));
+            }
         }
         if last {
             return Ok(seen);
         }
-        // In steps, so that the end need not be waited for.
-        let next = now + interval;
-        loop {
-            let left = Duration::from_nanos(clock.until(next).as_nanos());
-            if left.is_zero() || stop.load(Ordering::Acquire) {
-                break;
-            }
-            std::thread::sleep(left.min(Duration::from_millis(20)));
+        rest(clock, now + interval, stop);
+    }
+}
+
+/// Waits until `next`, or the end: in steps, so that the end need not be waited for.
+#[allow(clippy::disallowed_methods, reason = "the world outside has a clock")]
+pub(crate) fn rest(clock: Clock, next: Time, stop: &AtomicBool) {
+    loop {
+        let left = Duration::from_nanos(clock.until(next).as_nanos());
+        if left.is_zero() || stop.load(Ordering::Acquire) {
+            return;
         }
+        std::thread::sleep(left.min(Duration::from_millis(20)));
     }
 }
 

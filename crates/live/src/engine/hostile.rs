@@ -72,7 +72,7 @@ impl Play {
         let scenario = Scenario::parse(SCENARIO, "hostile", &[]).expect("a scenario");
         let hosts = [0, 1];
         let options = RunOptions::default();
-        let outside = Outside::new(&scenario, &options, &hosts, |_, _| None).expect("a network");
+        let outside = Outside::new(&scenario, &options, &hosts, |_, _, _| None).expect("a network");
         let mut engine = Engine::new(outside.network);
         engine.network_mut().packets_mut().limit_bytes(MEMORY);
         let mut sides = Vec::new();

@@ -15,14 +15,11 @@ use std::io;
 use bentpipe_sim::{Departure, Network, NodeId};
 use bentpipe_types::{Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses};
-use thread_priority::{
-    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue,
-    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-};
 
 use crate::Clock;
 use crate::device::{Batch, Device, Sent};
 use crate::poller::{self, Poller};
+use crate::punctual::{Punctual, Rank};
 
 pub use lateness::{Lateness, LatenessSummary};
 pub use prefixes::{Prefix, Prefixes};
@@ -286,7 +283,7 @@ impl Engine {
         limit: Span,
         mut done: impl FnMut(&mut Network, Time) -> bool,
     ) -> io::Result<bool> {
-        let _punctual = Punctual::new();
+        let _punctual = Punctual::new(Rank::Network);
         let mut poller = self.poller()?;
         let mut next_look = clock.now();
         let end = next_look + limit;
@@ -337,57 +334,6 @@ impl Engine {
         }
         Ok(poller)
     }
-}
-
-/// While it lives, this thread is woken on time, as far as it may ask for that: the kernel otherwise
-/// lets a sleeper sleep 50 us longer than it asked for, and others have their turn first.
-struct Punctual {
-    /// What it is to be again, where it was made another.
-    before: Option<ThreadPriority>,
-}
-
-impl Punctual {
-    fn new() -> Self {
-        let _ = nix::sys::prctl::set_timerslack(1);
-        // The lowest of the real-time priorities is above all that have none.
-        let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-        let thread = thread_native_id();
-        let before = nice().and_then(priority_of);
-        let first = ThreadPriorityValue::try_from(1u8)
-            .map(ThreadPriority::Crossplatform)
-            .is_ok_and(|lowest| set_thread_priority_and_policy(thread, lowest, fifo).is_ok());
-        Self {
-            before: before.filter(|_| first),
-        }
-    }
-}
-
-impl Drop for Punctual {
-    fn drop(&mut self) {
-        if let Some(before) = self.before {
-            let _ = set_thread_priority_and_policy(thread_native_id(), before, ORDINARY);
-        }
-    }
-}
-
-const ORDINARY: ThreadSchedulePolicy =
-    ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
-
-/// How nice this thread is: the 19th field of its stat (proc(5)).
-fn nice() -> Option<i32> {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
-    // The name in parentheses may have anything in it; the rest is numbers.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(16)?.parse().ok()
-}
-
-/// What the crate calls being so nice. Its least priority is nice to everybody, 19, and a thread that
-/// was ordinary would go on as that, and all that it starts.
-fn priority_of(nice: i32) -> Option<ThreadPriority> {
-    let values = (0..100u8).filter_map(|value| ThreadPriorityValue::try_from(value).ok());
-    values
-        .map(ThreadPriority::Crossplatform)
-        .find(|priority| priority.to_posix(ORDINARY) == Ok(nice))
 }
 
 impl std::fmt::Debug for Engine {

@@ -128,19 +128,19 @@ fn packets_cross_the_network_on_time_one_hop_older() {
 fn a_thread_is_no_nicer_for_having_driven_a_network() {
     // In a thread of this test's own.
     let drive = || {
-        let before = super::nice();
+        let before = crate::punctual::nice();
         let (mut engine, _, _) = network();
         let clock = crate::Clock::start();
         let done = engine.run(clock, Span::from_millis(1), |_, _| false);
         assert_eq!(done.ok(), Some(false));
-        (before, super::nice())
+        (before, crate::punctual::nice())
     };
     let (before, after) = std::thread::spawn(drive).join().expect("no panic");
     assert!(before.is_some());
     assert_eq!(before, after);
     for nice in -20..=19 {
-        let priority = super::priority_of(nice).expect("every one has a name");
-        assert_eq!(priority.to_posix(super::ORDINARY), Ok(nice));
+        let priority = crate::punctual::priority_of(nice).expect("every one has a name");
+        assert_eq!(priority.to_posix(crate::punctual::ORDINARY), Ok(nice));
     }
 }
 

@@ -40,7 +40,7 @@ impl FlowPlan {
 
     /// The applications at both ends.
     #[must_use]
-    pub fn ends<W: World>(&self) -> Ends<W> {
+    pub fn ends<P: World, Q: World>(&self) -> Ends<P, Q> {
         self.traffic.ends(self.server())
     }
 

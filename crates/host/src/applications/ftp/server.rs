@@ -149,6 +149,7 @@ impl FtpServer {
         self.under_way = Some(transfer);
         self.say(reply, desk);
         if let Transfer::Send(size) = transfer {
+            desk.watch_drained(data);
             desk.feed(data, size, true);
         }
     }

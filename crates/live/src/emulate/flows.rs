@@ -1,0 +1,391 @@
+//! The scenario's flows: who plays their ends, and what came of them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use bentpipe_host::applications::{EchoBy, Ends, Side};
+use bentpipe_host::{Application, Limits, Ports};
+use bentpipe_scenario::{App, Flow, Scenario};
+use bentpipe_sim::{FlowOutcome, FlowPlan, FlowTold, Traffic};
+use bentpipe_tcp::{Config, Rings};
+use bentpipe_types::{Address, Span, Time};
+
+use super::host::Host;
+use super::kernel::{Activity, End, Ending, Kernel, Played, Player};
+use super::ours::{OurEnd, Shared};
+use super::watch::{self, Watched};
+use super::{Control, EmulateError, FlowRan, Ran, STARTS, control_of, interval, ip, joined};
+use crate::{Clock, Engine, LiveHost};
+
+/// How long nothing may have happened, besides two of the longest round trips, before all is over.
+const QUIET: Span = Span::from_millis(100);
+
+/// How long whatever still goes on may take to end once it is told to.
+const ENDING: Span = Span::from_secs(30);
+
+/// The nodes that send most of a flow.
+pub(super) fn senders(flow: &Flow) -> Vec<usize> {
+    let side = match &flow.app {
+        App::Bulk { .. } => Side::Opener,
+        App::Other(_, traffic) | App::Mix(_, traffic) => traffic.sender(),
+    };
+    match side {
+        Side::Opener => vec![flow.from],
+        Side::Server => vec![flow.to],
+        Side::Both => vec![flow.from, flow.to],
+    }
+}
+
+/// Does it ask for echoes by ICMP?
+pub(super) fn pings_by_icmp(app: &App) -> bool {
+    let of = |traffic: &Traffic| matches!(traffic, Traffic::Ping(ping) if ping.by == EchoBy::Icmp);
+    match app {
+        App::Bulk { .. } => false,
+        App::Other(_, traffic) => of(traffic),
+        App::Mix(_, Traffic::Mix(mix)) => mix.shares.iter().any(|share| of(&share.traffic)),
+        App::Mix(..) => false,
+    }
+}
+
+/// An application, in its world.
+enum Actor {
+    Kernels(Box<dyn Application<Kernel>>),
+    Ours(Box<dyn Application<Rings>>),
+}
+
+/// The applications of all flows: those at hosts of ours are in them, once these are made.
+pub(super) struct Made {
+    /// By flow: the opener's and the server's.
+    actors: Vec<[Option<Actor>; 2]>,
+    ours: Vec<OurEnd>,
+}
+
+impl Made {
+    pub(super) fn new(plans: &[FlowPlan], ours: &[usize]) -> Self {
+        let is_ours = |node: Address| ours.contains(&usize::from(node.0));
+        let actors = plans.iter().map(|plan| {
+            let [opener, server] = match (is_ours(plan.from), is_ours(plan.to)) {
+                (false, false) => {
+                    let Ends { opener, server } = plan.ends::<Kernel, Kernel>();
+                    [Actor::Kernels(opener), Actor::Kernels(server)]
+                }
+                (true, false) => {
+                    let Ends { opener, server } = plan.ends::<Rings, Kernel>();
+                    [Actor::Ours(opener), Actor::Kernels(server)]
+                }
+                (false, true) => {
+                    let Ends { opener, server } = plan.ends::<Kernel, Rings>();
+                    [Actor::Kernels(opener), Actor::Ours(server)]
+                }
+                (true, true) => {
+                    let Ends { opener, server } = plan.ends::<Rings, Rings>();
+                    [Actor::Ours(opener), Actor::Ours(server)]
+                }
+            };
+            [Some(opener), Some(server)]
+        });
+        Self {
+            actors: actors.collect(),
+            ours: Vec::new(),
+        }
+    }
+
+    /// A host of ours with its ends of the flows.
+    pub(super) fn our_host(
+        &mut self,
+        node: usize,
+        config: &Config,
+        plans: &[FlowPlan],
+        is_v6: bool,
+    ) -> io::Result<Shared> {
+        let mut live = LiveHost::new(Limits::default())?;
+        let host = live.host_mut();
+        host.set_addresses(if is_v6 {
+            |node| ip(true, node)
+        } else {
+            |node| ip(false, node)
+        });
+        let mut added = Vec::new();
+        for (flow, (plan, actors)) in plans.iter().zip(&mut self.actors).enumerate() {
+            for (side, at) in [plan.from, plan.to].into_iter().enumerate() {
+                if usize::from(at.0) != node {
+                    continue;
+                }
+                if let Some(Actor::Ours(actor)) = actors[side].take() {
+                    let config = config.clone();
+                    let id = if side == 0 {
+                        plan.add_opener(host, config, actor)
+                    } else {
+                        plan.add_server(host, config, actor)
+                    };
+                    added.push((flow, side == 0, id));
+                }
+            }
+        }
+        let shared = Shared::new(live);
+        let ends = added.into_iter().map(|(flow, is_opener, id)| {
+            let host = shared.clone();
+            OurEnd::new(flow, is_opener, host, id)
+        });
+        self.ours.extend(ends);
+        Ok(shared)
+    }
+}
+
+/// The flows that are played, and where.
+pub(super) struct Playing<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) hosts: &'a [Host],
+    pub(super) plans: &'a [FlowPlan],
+}
+
+/// A player's ends: of which flows they are.
+type Cast = Vec<(usize, End)>;
+
+impl Playing<'_> {
+    /// Plays them all to their ends, or for as long as the scenario says.
+    pub(super) fn run(
+        &self,
+        engine: &mut Engine,
+        made: Made,
+        control: &Control,
+    ) -> Result<(Clock, Ran), EmulateError> {
+        let Made { actors, mut ours } = made;
+        let [openers, servers] = self.casts(actors);
+        let (watched, watched_flows) = self.watched(&ours);
+        let addresses = 0..self.scenario.nodes.len();
+        let nodes: BTreeMap<IpAddr, Address> = addresses
+            .map(|index| (super::ip_of(self.scenario, index), Address(index as u16)))
+            .collect();
+        let (stopped, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let activities = [Activity::new(), Activity::new()];
+        let looks = interval(self.scenario);
+        let end = Time::ZERO + self.scenario.duration;
+        let mut ended = None;
+        let (clock, mut played, seen) = thread::scope(|scope| {
+            let (hosts, nodes, stopped, over) = (self.hosts, &nodes, &stopped, &over);
+            // Sockets are opened in a thread that goes from one namespace to another.
+            let opening = scope.spawn(move || {
+                let new = |cast: Cast| -> io::Result<_> {
+                    let (flows, ends): (Vec<usize>, Vec<End>) = cast.into_iter().unzip();
+                    Ok((flows, Player::new(hosts, nodes, ends)?))
+                };
+                Ok::<_, io::Error>([new(openers)?, new(servers)?])
+            });
+            let players = joined(opening)?;
+            let clock = Clock::starting_in(STARTS);
+            let ending = Ending {
+                clock,
+                end,
+                stopped,
+            };
+            let playing = players.into_iter().zip(&activities);
+            let playing = playing.map(|((flows, mut player), activity)| {
+                scope.spawn(move || {
+                    player.play(ending, activity)?;
+                    let played = flows.into_iter().zip(player.finish());
+                    Ok::<_, io::Error>(played.collect::<BTreeMap<usize, Played>>())
+                })
+            });
+            let playing: Vec<_> = playing.collect();
+            let watched = &watched;
+            let watcher = scope.spawn(move || watch::watch(hosts, watched, clock, looks, over));
+            let mut next_look = Time::ZERO;
+            let quiet = QUIET + super::outcome::longest_link(self.scenario) * 2;
+            let mut idle: Option<(Time, Time)> = None;
+            let driven = engine.run(clock, self.scenario.duration + ENDING, |_, now| {
+                let elapsed = now.as_nanos() / 1_000_000;
+                control.elapsed_ms.store(elapsed, Ordering::Relaxed);
+                if now >= next_look {
+                    next_look = now + looks;
+                    for end in &mut ours {
+                        end.look(now);
+                    }
+                }
+                // Idle since when, as they say, and since when they have said so. A host of ours does not
+                // say when.
+                idle = idle_since(&activities)
+                    .filter(|_| ours.iter().all(OurEnd::is_over))
+                    .map(|since| {
+                        let noticed = idle.map_or(now, |(_, noticed)| noticed);
+                        (if ours.is_empty() { since } else { noticed }, noticed)
+                    });
+                let is_quiet = idle.is_some_and(|(_, noticed)| now.since(noticed) > quiet);
+                let breaks = control.stop.load(Ordering::Relaxed);
+                if ended.is_none() && (is_quiet || breaks || now >= end) {
+                    let last = idle.map(|(since, _)| since).filter(|_| is_quiet);
+                    ended = Some(last.unwrap_or(now).min(end));
+                    stopped.store(true, Ordering::Relaxed);
+                    // While the connections are there still.
+                    over.store(true, Ordering::Release);
+                }
+                watcher.is_finished() && playing.iter().all(|player| player.is_finished())
+            });
+            // Whatever happened to the engine, nobody waits for it.
+            stopped.store(true, Ordering::Relaxed);
+            over.store(true, Ordering::Release);
+            let mut played = Vec::new();
+            for player in playing {
+                played.push(joined(player)?);
+            }
+            let seen = joined(watcher)?;
+            driven?;
+            Ok::<_, io::Error>((clock, played, seen))
+        })?;
+        let ended = ended.unwrap_or(end);
+        let (Some(mut servers), Some(mut openers)) = (played.pop(), played.pop()) else {
+            return Err(EmulateError::Failed("no players".to_owned()));
+        };
+        for end in &mut ours {
+            let side = if end.is_opener {
+                &mut openers
+            } else {
+                &mut servers
+            };
+            side.insert(end.flow, end.played(ended));
+        }
+        let mut seen: BTreeMap<usize, watch::Seen> = watched_flows.into_iter().zip(seen).collect();
+        for end in ours {
+            if end.is_opener == (self.plans[end.flow].traffic.sender() != Side::Server) {
+                seen.insert(end.flow, end.seen);
+            }
+        }
+        let mut ran = Ran {
+            ended,
+            ..Ran::default()
+        };
+        for (index, plan) in self.plans.iter().enumerate() {
+            let take = |of: &mut BTreeMap<usize, Played>| of.remove(&index).unwrap_or_default();
+            let ends = [take(&mut openers), take(&mut servers)];
+            let told = self.told(index, plan, ends, seen.remove(&index))?;
+            ran.outcomes.push(told.0);
+            ran.flows.push(told.1);
+        }
+        Ok((clock, ran))
+    }
+
+    /// Who plays what: openers and servers that are the kernel's.
+    fn casts(&self, actors: Vec<[Option<Actor>; 2]>) -> [Cast; 2] {
+        let mut casts = [Cast::new(), Cast::new()];
+        for (flow, (plan, actors)) in self.plans.iter().zip(actors).enumerate() {
+            for (side, actor) in actors.into_iter().enumerate() {
+                let Some(Actor::Kernels(application)) = actor else {
+                    continue;
+                };
+                let (at, other) = match side {
+                    0 => (plan.from, plan.to),
+                    _ => (plan.to, plan.from),
+                };
+                let Some(host) = self.place_of(at) else {
+                    continue;
+                };
+                let config = self.scenario.tcp_of(usize::from(at.0));
+                let config = config.map(|tcp| tcp.config.clone()).unwrap_or_default();
+                let no_delay = !config.nagle;
+                let (member, listens, ports) = match side {
+                    0 => {
+                        let back = plan.traffic.calls_back_from().unwrap_or_default();
+                        (plan.opener(config), Vec::new(), Ports::range(back, back))
+                    }
+                    _ => (plan.listener(config), plan.traffic.ports(), plan.ports),
+                };
+                let end = End {
+                    host,
+                    control: control_of(self.scenario, usize::from(at.0)),
+                    no_delay,
+                    member,
+                    application,
+                    listens,
+                    peers: (other, ports),
+                };
+                casts[side].push((flow, end));
+            }
+        }
+        casts
+    }
+
+    fn place_of(&self, node: Address) -> Option<usize> {
+        let mut hosts = self.hosts.iter();
+        hosts.position(|host| host.node == usize::from(node.0))
+    }
+
+    /// The kernel's senders, to be looked at, and of which flow each is.
+    fn watched(&self, ours: &[OurEnd]) -> (Vec<Watched>, Vec<usize>) {
+        let mut watched = Vec::new();
+        let mut flows = Vec::new();
+        for (index, plan) in self.plans.iter().enumerate() {
+            let is_server = plan.traffic.sender() == Side::Server;
+            let is_ours = |end: &OurEnd| end.flow == index && end.is_opener != is_server;
+            let at = if is_server { plan.to } else { plan.from };
+            let Some(host) = self.place_of(at).filter(|_| !ours.iter().any(is_ours)) else {
+                continue;
+            };
+            let opener = super::ip_of(self.scenario, usize::from(plan.from.0));
+            watched.push(Watched {
+                host,
+                ports: plan.ports.bounds(),
+                serves: is_server.then_some(opener),
+            });
+            flows.push(index);
+        }
+        (watched, flows)
+    }
+
+    /// What became of a flow.
+    fn told(
+        &self,
+        index: usize,
+        plan: &FlowPlan,
+        [opener, server]: [Played; 2],
+        seen: Option<watch::Seen>,
+    ) -> io::Result<(FlowOutcome, FlowRan)> {
+        let side = plan.traffic.sender();
+        let reports = [opener.report.clone(), server.report.clone()];
+        let (sends, node, receives) = match side {
+            Side::Opener | Side::Both => (opener, plan.from, server),
+            Side::Server => (server, plan.to, opener),
+        };
+        let host = self.place_of(node);
+        let kernel_sends = host.is_some() && sends.statistics.is_some();
+        let here = |plan: &&FlowPlan| plan.from == node || plan.to == node;
+        let is_alone = self.plans.iter().filter(here).count() == 1;
+        let count = |names: &[&str]| -> io::Result<Option<u64>> {
+            let host = host.filter(|_| kernel_sends && is_alone);
+            host.map(|host| watch::counter(&self.hosts[host], names))
+                .transpose()
+        };
+        let ran = FlowRan {
+            kernel_sends,
+            timeouts: count(&["TCPTimeouts"])?,
+            recoveries: count(&["TCPSackRecovery", "TCPRenoRecovery"])?,
+            seen: seen.unwrap_or_default(),
+            mismatch: receives.mismatch.or(sends.mismatch),
+            lengthened: sends.lengthened + receives.lengthened,
+            curve: receives.curve,
+        };
+        debug_assert_eq!(plan.name, self.scenario.flows[index].name, "in one order");
+        let outcome = FlowOutcome::of(FlowTold {
+            name: plan.name.clone(),
+            start: plan.opens,
+            size: plan.traffic.size(),
+            both: side == Side::Both,
+            sender: sends.statistics,
+            receiver: receives.statistics,
+            datagram_bytes: [sends.datagram_bytes, receives.datagram_bytes],
+            reports,
+        });
+        Ok((outcome, ran))
+    }
+}
+
+/// Since when nobody has had anything to do; none while somebody has.
+fn idle_since(activities: &[Activity]) -> Option<Time> {
+    let mut since = Time::ZERO;
+    for activity in activities {
+        since = since.max(activity.idle_since()?);
+    }
+    Some(since)
+}

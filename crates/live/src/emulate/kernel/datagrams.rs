@@ -1,0 +1,191 @@
+//! Datagrams of applications over the kernel's sockets: UDP, and ICMP echoes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use bentpipe_host::{Datagram, Ports};
+use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::table::{Table, Tag, Taker};
+
+/// Bytes that may wait to be read: calls of many users may come at once.
+const BUFFER: usize = 4 << 20;
+
+/// Types of ICMP echo requests: RFC 792, RFC 4443 section 4.1.
+const REQUEST_V4: u8 = 8;
+const REQUEST_V6: u8 = 128;
+
+/// Longest datagram there is.
+const LONGEST: usize = 1 << 16;
+
+/// A socket for datagrams.
+#[derive(Debug)]
+struct Wire {
+    socket: UdpSocket,
+    port: u16,
+    echoes: bool,
+    /// Whose what comes is, by its sender; or whose all is.
+    taker: Taker,
+    owner: Option<usize>,
+}
+
+/// The sockets for datagrams.
+#[derive(Debug, Default)]
+pub(super) struct Datagrams {
+    wires: Vec<Wire>,
+    /// By host, port, and whether it is for echoes.
+    by_port: BTreeMap<(usize, u16, bool), usize>,
+    buffer: Vec<u8>,
+}
+
+/// Whose a datagram is, where from, to which port, and what it says.
+pub(super) type Received = (usize, Endpoint, u16, Datagram);
+
+impl Table<'_> {
+    /// The socket of a host's port, which is opened if it is not yet.
+    fn wire(&mut self, host: usize, port: u16, echoes: bool) -> io::Result<usize> {
+        if let Some(known) = self.datagrams.by_port.get(&(host, port, echoes)) {
+            return Ok(*known);
+        }
+        self.enter(host)?;
+        let local = SocketAddr::new(self.hosts[host].address, port);
+        let domain = Domain::for_address(local);
+        let protocol = match (echoes, local.is_ipv6()) {
+            (false, _) => Protocol::UDP,
+            // A kernel's ping socket: its port is the identifier.
+            (true, false) => Protocol::ICMPV4,
+            (true, true) => Protocol::ICMPV6,
+        };
+        let socket = Socket::new(domain, Type::DGRAM, Some(protocol))?;
+        socket.bind(&local.into())?;
+        socket.set_nonblocking(true)?;
+        let _ = socket.set_recv_buffer_size(BUFFER);
+        let index = self.datagrams.wires.len();
+        let tag = Tag::Datagrams(index as u32).number();
+        self.poller.add_read(&socket, tag)?;
+        self.datagrams.wires.push(Wire {
+            socket: socket.into(),
+            port,
+            echoes,
+            taker: Taker::default(),
+            owner: None,
+        });
+        self.datagrams.by_port.insert((host, port, echoes), index);
+        Ok(index)
+    }
+
+    /// A server of datagrams, or the one end of a conversation.
+    pub(super) fn open_datagrams(
+        &mut self,
+        host: usize,
+        port: u16,
+        expects: Option<((Address, Ports), usize)>,
+    ) -> io::Result<()> {
+        let wire = self.wire(host, port, false)?;
+        if let Some((peers, owner)) = expects {
+            self.datagrams.wires[wire].taker.expect(peers, owner);
+        }
+        Ok(())
+    }
+
+    /// Sends a datagram. One for which the kernel has no room is lost, as on any host.
+    pub(super) fn send(
+        &mut self,
+        me: usize,
+        port: u16,
+        remote: Endpoint,
+        datagram: Datagram,
+    ) -> bool {
+        let host = self.accounts[me].host;
+        let Ok(wire) = self.wire(host, port, false) else {
+            return false;
+        };
+        self.transmit(me, wire, remote, 0, datagram)
+    }
+
+    /// Sends an ICMP echo request.
+    pub(super) fn ping(&mut self, me: usize, remote: Endpoint, datagram: Datagram) -> bool {
+        let account = &self.accounts[me];
+        let (host, port) = (account.host, account.member.ports.bounds().0);
+        let Ok(wire) = self.wire(host, port, true) else {
+            return false;
+        };
+        let remote = Endpoint { port: 0, ..remote };
+        self.transmit(me, wire, remote, usize::from(ECHO_HEADER), datagram)
+    }
+
+    fn transmit(
+        &mut self,
+        me: usize,
+        wire: usize,
+        remote: Endpoint,
+        header: usize,
+        datagram: Datagram,
+    ) -> bool {
+        let Some(ip) = self.ip_of(remote.address) else {
+            return false;
+        };
+        let Datagrams { wires, buffer, .. } = &mut self.datagrams;
+        let wire = &mut wires[wire];
+        if wire.taker.owner(remote).is_none() {
+            wire.owner.get_or_insert(me);
+        }
+        // What has to be said takes its room.
+        let length = usize::from(datagram.length.max(Datagram::LEAST));
+        if length > usize::from(datagram.length) {
+            self.accounts[me].played.lengthened += 1;
+        }
+        if buffer.len() < LONGEST {
+            *buffer = vec![0; LONGEST];
+        }
+        let message = &mut buffer[..header + length];
+        let (head, payload) = message.split_at_mut(header);
+        if let Some(kind) = head.first_mut() {
+            *kind = if ip.is_ipv6() { REQUEST_V6 } else { REQUEST_V4 };
+            head[1..6].fill(0);
+            // The identifier and checksum are the kernel's affair.
+            head[6..8].copy_from_slice(&(datagram.number as u16).to_be_bytes());
+        }
+        filler::fill(0, payload);
+        datagram.label(payload);
+        let to = SocketAddr::new(ip, remote.port);
+        let _ = wire.socket.send_to(message, to);
+        true
+    }
+
+    /// Takes what has come. None: nothing; none in it: something that is nobody's.
+    #[expect(
+        clippy::option_option,
+        reason = "whether there was any, and whether it is anybody's"
+    )]
+    pub(super) fn receive(&mut self, index: u32) -> Option<Option<Received>> {
+        let Datagrams { wires, buffer, .. } = &mut self.datagrams;
+        let wire = wires.get_mut(index as usize)?;
+        if buffer.len() < LONGEST {
+            *buffer = vec![0; LONGEST];
+        }
+        let (length, from) = match wire.socket.recv_from(buffer) {
+            Ok(received) => received,
+            // An ICMP error about what was sent: the next may be something else.
+            Err(error) if !super::sockets::is_pause(&error) => return Some(None),
+            Err(_) => return None,
+        };
+        let header = if wire.echoes {
+            usize::from(ECHO_HEADER)
+        } else {
+            0
+        };
+        let payload = buffer.get(header..length).unwrap_or_default();
+        let remote = Endpoint {
+            address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
+            port: from.port(),
+        };
+        let owner = wire.taker.owner(remote).or(wire.owner);
+        Some(owner.and_then(|owner| {
+            let datagram = Datagram::of_payload(payload)?;
+            Some((owner, remote, wire.port, datagram))
+        }))
+    }
+}

@@ -1,0 +1,118 @@
+//! Where an application works with the kernel's sockets.
+
+use bentpipe_host::{ConnectError, Datagram, SocketId, Workplace};
+use bentpipe_types::{Endpoint, RandomStream, Time};
+
+use super::table::Table;
+
+/// All that an application may touch while it runs.
+#[derive(Debug)]
+pub(crate) struct Desk<'a, 'h> {
+    table: &'a mut Table<'h>,
+    me: usize,
+}
+
+impl<'a, 'h> Desk<'a, 'h> {
+    pub(super) fn new(table: &'a mut Table<'h>, me: usize) -> Self {
+        Self { table, me }
+    }
+}
+
+impl Workplace for Desk<'_, '_> {
+    fn now(&self) -> Time {
+        self.table.now
+    }
+
+    fn random(&mut self) -> &mut RandomStream {
+        &mut self.table.account_mut(self.me).member.random
+    }
+
+    fn connect(&mut self, remote: Endpoint) -> Result<SocketId, ConnectError> {
+        self.table.connect(self.me, None, remote)
+    }
+
+    fn connect_from(
+        &mut self,
+        local_port: u16,
+        remote: Endpoint,
+    ) -> Result<SocketId, ConnectError> {
+        self.table.connect(self.me, Some(local_port), remote)
+    }
+
+    fn listen(&mut self, port: u16) {
+        self.table.listen_once(self.me, port);
+    }
+
+    fn feed(&mut self, socket: SocketId, bytes: u64, closes: bool) {
+        self.table.feed(socket, bytes, closes);
+    }
+
+    fn read(&mut self, socket: SocketId, maximum: u64) -> u64 {
+        self.table.with(socket, |slot| slot.read(maximum))
+    }
+
+    fn sink(&mut self, socket: SocketId) {
+        self.table.with(socket, |slot| slot.sinks = true);
+    }
+
+    fn no_delay(&mut self, socket: SocketId) {
+        self.table.with(socket, |slot| {
+            let _ = slot.stream.set_nodelay(true);
+        });
+    }
+
+    fn watch_drained(&mut self, socket: SocketId) {
+        self.table.with(socket, |slot| slot.watched = true);
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        self.table.feed(socket, 0, true);
+    }
+
+    fn abort(&mut self, socket: SocketId) {
+        self.table.abort(socket);
+    }
+
+    fn local(&self, socket: SocketId) -> Option<Endpoint> {
+        Some(self.table.named(socket)?.local)
+    }
+
+    fn remote(&self, socket: SocketId) -> Option<Endpoint> {
+        Some(self.table.named(socket)?.remote)
+    }
+
+    fn is_drained(&self, socket: SocketId) -> bool {
+        let slot = self.table.named(socket);
+        slot.is_some_and(|slot| slot.drained == slot.written && slot.to_write == 0)
+    }
+
+    fn delivered(&self, socket: SocketId) -> u64 {
+        self.table.named(socket).map_or(0, |slot| slot.received)
+    }
+
+    fn ports(&self) -> (u16, u16) {
+        self.table.account(self.me).member.ports.bounds()
+    }
+
+    fn connections(&self) -> usize {
+        self.table.account(self.me).sockets.len()
+    }
+
+    fn nth_connection(&self, index: usize) -> Option<SocketId> {
+        self.table.account(self.me).sockets.get(index).copied()
+    }
+
+    fn send(&mut self, remote: Endpoint, datagram: Datagram) -> bool {
+        let member = &self.table.account(self.me).member;
+        let port = member.datagram_port.unwrap_or(member.ports.bounds().0);
+        self.table.send(self.me, port, remote, datagram)
+    }
+
+    fn send_from(&mut self, port: u16, remote: Endpoint, datagram: Datagram) -> bool {
+        self.table.send(self.me, port, remote, datagram)
+    }
+
+    fn ping(&mut self, remote: Endpoint, datagram: Datagram) -> bool {
+        self.table.ping(self.me, remote, datagram)
+    }
+}

@@ -1,0 +1,693 @@
+//! All the sockets that a thread plays with, and whose they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use bentpipe_host::{ConnectError, Member, Ports, SocketId};
+use bentpipe_tcp::{Events, Failure, Statistics};
+use bentpipe_types::{Address, Endpoint, Span, Time};
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+use socket2::{Domain, SockRef, Socket, Type};
+
+use super::datagrams::Datagrams;
+use super::sockets::{CHUNK, Filled, Slot};
+use super::{BETWEEN_QUESTIONS, Played, QUESTION};
+use crate::emulate::host::Host;
+use crate::emulate::netlink::Netlink;
+use crate::poller::Poller;
+
+/// Points of a curve are at least this far apart: a bound on memory.
+const BETWEEN_POINTS: Span = Span::from_millis(1);
+
+/// Connections that may wait to be taken.
+const BACKLOG: i32 = 1024;
+
+/// What a poller tells of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tag {
+    Connection(u32),
+    Listener(u32),
+    Datagrams(u32),
+}
+
+impl Tag {
+    pub(super) fn of(number: u64) -> Self {
+        let index = number as u32;
+        match number >> 32 {
+            0 => Self::Connection(index),
+            1 => Self::Listener(index),
+            _ => Self::Datagrams(index),
+        }
+    }
+
+    pub(super) fn number(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Connection(index) => (0, index),
+            Self::Listener(index) => (1, index),
+            Self::Datagrams(index) => (2, index),
+        };
+        kind << 32 | u64::from(index)
+    }
+}
+
+/// The books of one application.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) host: usize,
+    control: String,
+    no_delay: bool,
+    pub(super) member: Member,
+    peers: (Address, Ports),
+    pub(super) sockets: Vec<SocketId>,
+    pub(super) played: Played,
+    delivered: u64,
+}
+
+impl Account {
+    fn note(&mut self, now: Time, bytes: u64) {
+        self.delivered += bytes;
+        let curve = &mut self.played.curve;
+        match curve.last_mut() {
+            Some((last, value)) if now.since(*last) < BETWEEN_POINTS => *value = self.delivered,
+            _ => curve.push((now, self.delivered)),
+        }
+        let statistics = self.played.statistics.get_or_insert_default();
+        statistics.bytes_delivered += bytes;
+        statistics.last_delivery_at = Some(now);
+    }
+}
+
+/// Whose a connection or a datagram is, by where it comes from: a node and the first of its ports, the last
+/// of them, and the application.
+#[derive(Debug, Default)]
+pub(super) struct Taker(BTreeMap<(Address, u16), (u16, usize)>);
+
+impl Taker {
+    pub(super) fn expect(&mut self, (from, ports): (Address, Ports), owner: usize) {
+        let (first, last) = ports.bounds();
+        self.0.insert((from, first), (last, owner));
+    }
+
+    pub(super) fn owner(&self, from: Endpoint) -> Option<usize> {
+        let end = (from.address, from.port);
+        let (first, (last, owner)) = self.0.range(..=end).next_back()?;
+        (first.0 == end.0 && end.1 <= *last).then_some(*owner)
+    }
+}
+
+struct Listening {
+    host: usize,
+    port: u16,
+    socket: TcpListener,
+    taker: Taker,
+    /// For one connection only.
+    once: bool,
+}
+
+struct Place {
+    generation: u32,
+    slot: Option<Box<Slot>>,
+}
+
+/// Everything but the applications.
+pub(crate) struct Table<'h> {
+    pub(super) hosts: &'h [Host],
+    pub(super) nodes: &'h BTreeMap<IpAddr, Address>,
+    pub(super) poller: Poller,
+    pub(super) now: Time,
+    /// The host in whose namespace this thread is.
+    inside: Option<usize>,
+    pub(super) accounts: Vec<Account>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    open: usize,
+    listeners: Vec<Option<Listening>>,
+    /// Which listener has a host's port.
+    listening: BTreeMap<(usize, u16), usize>,
+    pub(super) datagrams: Datagrams,
+    /// Connections with news.
+    touched: Vec<u32>,
+    /// Those of which the kernel is to be asked what was acknowledged, and when.
+    asked: BTreeSet<u32>,
+    pub(super) asks_at: Option<Time>,
+    /// By host: where it is asked how its connections are.
+    netlinks: BTreeMap<usize, Netlink>,
+    filled: Filled,
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for Table<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'h> Table<'h> {
+    pub(super) fn new(hosts: &'h [Host], nodes: &'h BTreeMap<IpAddr, Address>) -> io::Result<Self> {
+        Ok(Self {
+            hosts,
+            nodes,
+            poller: Poller::new()?,
+            now: Time::ZERO,
+            inside: None,
+            accounts: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            open: 0,
+            listeners: Vec::new(),
+            listening: BTreeMap::new(),
+            datagrams: Datagrams::default(),
+            touched: Vec::new(),
+            asked: BTreeSet::new(),
+            asks_at: None,
+            netlinks: BTreeMap::new(),
+            filled: Filled::new(),
+            buffer: vec![0; CHUNK],
+        })
+    }
+
+    /// Another thread goes on, which is in none of the namespaces.
+    pub(super) fn moved(&mut self) {
+        self.inside = None;
+    }
+
+    /// The calling thread is in the namespace of a host from now on.
+    pub(super) fn enter(&mut self, host: usize) -> io::Result<()> {
+        if self.inside != Some(host) {
+            self.hosts[host].space.join()?;
+            self.inside = Some(host);
+        }
+        Ok(())
+    }
+
+    /// An application more, in this host, spoken to at these ports.
+    pub(super) fn add(
+        &mut self,
+        host: usize,
+        control: String,
+        no_delay: bool,
+        member: Member,
+        listens: &[u16],
+        peers: (Address, Ports),
+    ) -> io::Result<()> {
+        let me = self.accounts.len();
+        self.accounts.push(Account {
+            host,
+            control,
+            no_delay,
+            member,
+            peers,
+            sockets: Vec::new(),
+            played: Played::default(),
+            delivered: 0,
+        });
+        for port in listens {
+            self.listen(me, *port, false)?;
+            self.open_datagrams(host, *port, Some((peers, me)))?;
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self, me: usize, port: u16, once: bool) -> io::Result<()> {
+        let account = &self.accounts[me];
+        let (host, peers) = (account.host, account.peers);
+        if let Some(known) = self.listening.get(&(host, port)) {
+            if let Some(listening) = &mut self.listeners[*known] {
+                listening.taker.expect(peers, me);
+            }
+            return Ok(());
+        }
+        let control = account.control.clone();
+        self.enter(host)?;
+        let local = SocketAddr::new(self.hosts[host].address, port);
+        let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
+        // Those that are taken have it, too. A receiver may have a rule that the kernel has not: it
+        // sends nothing.
+        let _ = socket.set_tcp_congestion(control.as_bytes());
+        socket.set_reuse_address(true)?;
+        socket.bind(&local.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        let index = self.listeners.len();
+        let tag = Tag::Listener(index as u32).number();
+        self.poller.add_read(&socket, tag)?;
+        let mut taker = Taker::default();
+        taker.expect(peers, me);
+        self.listening.insert((host, port), index);
+        self.listeners.push(Some(Listening {
+            host,
+            port,
+            socket: socket.into(),
+            taker,
+            once,
+        }));
+        Ok(())
+    }
+
+    /// A connection to a port of an application's own will come. Where that cannot be, nobody will be there
+    /// to take it, which its peer will find out.
+    pub(super) fn listen_once(&mut self, me: usize, port: u16) {
+        let _ = self.listen(me, port, true);
+    }
+
+    pub(super) fn account(&self, me: usize) -> &Account {
+        &self.accounts[me]
+    }
+
+    pub(super) fn account_mut(&mut self, me: usize) -> &mut Account {
+        &mut self.accounts[me]
+    }
+
+    /// When an application starts, if it has not.
+    pub(super) fn start_of(&self, me: usize) -> Option<Time> {
+        self.accounts[me].member.starts
+    }
+
+    pub(super) fn starts(&self, me: usize) -> bool {
+        self.start_of(me).is_some()
+    }
+
+    /// Its time to start has come.
+    pub(super) fn takes_start(&mut self, me: usize, now: Time) -> bool {
+        let starts = &mut self.accounts[me].member.starts;
+        starts.take_if(|at| *at <= now).is_some()
+    }
+
+    /// Are there connections?
+    pub(super) fn is_busy(&self) -> bool {
+        self.open > 0
+    }
+
+    pub(super) fn named(&self, id: SocketId) -> Option<&Slot> {
+        let slot = self.places.get(id.parts().0 as usize)?.slot.as_deref()?;
+        (slot.id == id).then_some(slot)
+    }
+
+    fn named_mut(&mut self, id: SocketId) -> Option<&mut Slot> {
+        let place = self.places.get_mut(id.parts().0 as usize)?;
+        let slot = place.slot.as_deref_mut()?;
+        (slot.id == id).then_some(slot)
+    }
+
+    /// Does something to a connection; nothing to one that is gone.
+    pub(super) fn with<R: Default>(&mut self, id: SocketId, act: impl FnOnce(&mut Slot) -> R) -> R {
+        self.named_mut(id).map_or_else(R::default, act)
+    }
+
+    /// Opens a connection.
+    pub(super) fn connect(
+        &mut self,
+        me: usize,
+        port: Option<u16>,
+        remote: Endpoint,
+    ) -> Result<SocketId, ConnectError> {
+        let host = self.accounts[me].host;
+        let ip = self.ip_of(remote.address).ok_or(ConnectError::NoRoute)?;
+        self.enter(host).map_err(|_| ConnectError::NoRoute)?;
+        let (first, last) = self.accounts[me].member.ports.bounds();
+        let attempts = port.map_or(u32::from(last - first) + 1, |_| 1);
+        for _ in 0..attempts {
+            let free = |_| true;
+            let local = port.or_else(|| self.accounts[me].member.ports.take(free));
+            let local = local.ok_or(ConnectError::PortInUse)?;
+            let account = &self.accounts[me];
+            let from = SocketAddr::new(self.hosts[host].address, local);
+            let to = SocketAddr::new(ip, remote.port);
+            match begin(from, to, &account.control, account.no_delay) {
+                Ok(stream) => {
+                    let local = Endpoint {
+                        address: self.nodes[&from.ip()],
+                        port: local,
+                    };
+                    let id = self.insert(me, stream, local, remote);
+                    if let Some(slot) = self.named_mut(id) {
+                        slot.opening = true;
+                    }
+                    self.poll(id);
+                    return Ok(id);
+                }
+                // Its last connection is in TIME-WAIT still, or open.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
+                    ) => {}
+                Err(_) => return Err(ConnectError::NoRoute),
+            }
+        }
+        Err(ConnectError::PortInUse)
+    }
+
+    pub(super) fn ip_of(&self, node: Address) -> Option<IpAddr> {
+        let mut nodes = self.nodes.iter();
+        // One host's is enough to know which kind of addresses there are.
+        let is_v6 = nodes.next()?.0.is_ipv6();
+        Some(crate::emulate::ip(is_v6, node))
+    }
+
+    fn insert(
+        &mut self,
+        owner: usize,
+        stream: TcpStream,
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> SocketId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place {
+                generation: 0,
+                slot: None,
+            });
+            (self.places.len() - 1) as u32
+        });
+        let generation = self.places[place as usize].generation;
+        let id = SocketId::new(place, generation);
+        let slot = Slot::new(id, owner, stream, local, remote);
+        self.places[place as usize].slot = Some(Box::new(slot));
+        self.open += 1;
+        let account = &mut self.accounts[owner];
+        account.sockets.push(id);
+        account.played.statistics.get_or_insert_default();
+        id
+    }
+
+    /// Has a connection polled for what it waits for.
+    fn poll(&mut self, id: SocketId) {
+        let place = id.parts().0;
+        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+            return;
+        };
+        let wanted = if slot.gone {
+            (false, false)
+        } else {
+            slot.interest()
+        };
+        if wanted == slot.polled {
+            return;
+        }
+        let flags = |(read, write): (bool, bool)| {
+            let mut flags = EpollFlags::empty();
+            flags.set(EpollFlags::EPOLLIN, read);
+            flags.set(EpollFlags::EPOLLOUT, write);
+            flags
+        };
+        let tag = Tag::Connection(place).number();
+        let _ = match (slot.polled, wanted) {
+            ((false, false), _) => self.poller.add(&slot.stream, flags(wanted), tag),
+            (_, (false, false)) => self.poller.remove(&slot.stream),
+            _ => self.poller.modify(&slot.stream, flags(wanted), tag),
+        };
+        slot.polled = wanted;
+    }
+
+    /// Bytes more to be written, and closing behind them.
+    pub(super) fn feed(&mut self, id: SocketId, bytes: u64, closes: bool) {
+        if let Some(slot) = self.named_mut(id) {
+            slot.to_write = slot.to_write.saturating_add(bytes);
+            slot.closes |= closes;
+            self.flush(id);
+        }
+    }
+
+    fn flush(&mut self, id: SocketId) {
+        let place = id.parts().0;
+        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+            return;
+        };
+        if slot.flush(&mut self.filled) {
+            let statistics = self.accounts[slot.owner].played.statistics.as_mut();
+            if let Some(statistics) = statistics {
+                statistics.first_data_at.get_or_insert(self.now);
+            }
+        }
+        if slot.is_asked() {
+            self.asked.insert(place);
+            self.asks_at.get_or_insert(self.now + BETWEEN_QUESTIONS);
+        }
+        self.looked_at(place);
+    }
+
+    /// Something may have happened to a connection.
+    fn looked_at(&mut self, place: u32) {
+        let Some(slot) = self.places[place as usize].slot.as_deref_mut() else {
+            return;
+        };
+        let id = slot.id;
+        if !slot.events.is_empty() && !slot.listed {
+            slot.listed = true;
+            self.touched.push(place);
+        }
+        self.poll(id);
+    }
+
+    /// Ends a connection at once.
+    pub(super) fn abort(&mut self, id: SocketId) {
+        if let Some(slot) = self.named_mut(id)
+            && !slot.gone
+        {
+            let _ = SockRef::from(&slot.stream).set_linger(Some(Duration::ZERO));
+            slot.gone = true;
+            slot.events |= Events::CLOSED;
+            self.looked_at(id.parts().0);
+        }
+    }
+
+    /// A connection can be read, written, or has failed.
+    pub(super) fn on_ready(&mut self, place: u32, what: EpollFlags) {
+        let known = self.places.get_mut(place as usize);
+        let Some(slot) = known.and_then(|place| place.slot.as_deref_mut()) else {
+            return;
+        };
+        let (id, owner) = (slot.id, slot.owner);
+        if slot.opening {
+            slot.opened();
+            let failed = slot.gone;
+            self.note_failure(id);
+            if !failed {
+                // What was fed meanwhile.
+                self.flush(id);
+            }
+            self.looked_at(place);
+            return;
+        }
+        let fails = EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP;
+        if what.intersects(EpollFlags::EPOLLIN | fails) {
+            let (bytes, mismatch) = slot.pull(&mut self.buffer);
+            let account = &mut self.accounts[owner];
+            if bytes > 0 {
+                account.note(self.now, bytes);
+            }
+            if mismatch.is_some() {
+                account.played.mismatch = account.played.mismatch.or(mismatch);
+                let statistics = account.played.statistics.get_or_insert_default();
+                statistics.payload_mismatches += 1;
+            }
+        }
+        if what.intersects(EpollFlags::EPOLLOUT | fails) {
+            self.flush(id);
+        }
+        self.note_failure(id);
+        self.looked_at(place);
+    }
+
+    fn note_failure(&mut self, id: SocketId) {
+        let now = self.now;
+        let failed = self
+            .named(id)
+            .and_then(|slot| Some((slot.owner, slot.failure?)));
+        if let Some((owner, why)) = failed {
+            let statistics = &mut self.accounts[owner].played.statistics;
+            let failure = &mut statistics.get_or_insert_default().failure;
+            failure.get_or_insert(Failure { why, at: now });
+        }
+    }
+
+    /// Takes a connection: whose it is, and which.
+    pub(super) fn accept(&mut self, index: u32) -> Option<(usize, SocketId)> {
+        loop {
+            let listening = self.listeners[index as usize].as_ref()?;
+            let (stream, from) = listening.socket.accept().ok()?;
+            let (host, port) = (listening.host, listening.port);
+            let remote = Endpoint {
+                address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
+                port: from.port(),
+            };
+            let owner = listening.taker.owner(remote);
+            let once = listening.once;
+            let Some(owner) = owner.filter(|_| stream.set_nonblocking(true).is_ok()) else {
+                // As a simulated host: nobody is there for it.
+                let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+                continue;
+            };
+            let local = Endpoint {
+                address: self.nodes[&self.hosts[host].address],
+                port,
+            };
+            if self.accounts[owner].no_delay {
+                let _ = stream.set_nodelay(true);
+            }
+            let id = self.insert(owner, stream, local, remote);
+            if let Some(slot) = self.named_mut(id) {
+                slot.events |= Events::ESTABLISHED;
+            }
+            self.looked_at(id.parts().0);
+            if once {
+                self.listening.remove(&(host, port));
+                if let Some(listening) = self.listeners[index as usize].take() {
+                    let _ = self.poller.remove(&listening.socket);
+                }
+            }
+            return Some((owner, id));
+        }
+    }
+
+    /// The next connection with news: whose, which, and what.
+    pub(super) fn news(&mut self) -> Option<(usize, SocketId, Events)> {
+        while let Some(place) = self.touched.pop() {
+            if let Some(slot) = self.places[place as usize].slot.as_deref_mut() {
+                slot.listed = false;
+                let events = std::mem::replace(&mut slot.events, Events::NONE);
+                if !events.is_empty() {
+                    return Some((slot.owner, slot.id, events));
+                }
+            }
+        }
+        None
+    }
+
+    /// An application has been told. A connection that is over goes.
+    pub(super) fn told(&mut self, id: SocketId, events: Events) {
+        if events.has(Events::CLOSED) {
+            self.retire(id);
+        }
+    }
+
+    fn retire(&mut self, id: SocketId) {
+        let place = id.parts().0 as usize;
+        self.count(id);
+        let Some(slot) = self.places[place].slot.take() else {
+            return;
+        };
+        if slot.polled != (false, false) {
+            let _ = self.poller.remove(&slot.stream);
+        }
+        self.places[place].generation += 1;
+        self.free.push(place as u32);
+        self.asked.remove(&(place as u32));
+        self.open -= 1;
+        let sockets = &mut self.accounts[slot.owner].sockets;
+        sockets.retain(|known| *known != id);
+    }
+
+    /// Adds up what the kernel has counted of a connection.
+    fn count(&mut self, id: SocketId) {
+        let counted = self.ask(id).map(|(counted, _)| counted);
+        let Some(slot) = self.named_mut(id) else {
+            return;
+        };
+        let (owner, counted) = (slot.owner, counted.or(slot.counted.take()));
+        if let Some(counted) = counted {
+            let statistics = &mut self.accounts[owner].played.statistics;
+            statistics.get_or_insert_default().add(&counted);
+        }
+    }
+
+    /// Asks the kernel of a connection: what it has counted, and bytes that are not acknowledged (a FIN is
+    /// one of them). None of one that is no more.
+    fn ask(&mut self, id: SocketId) -> Option<(Statistics, u64)> {
+        let slot = self.named(id)?;
+        let (owner, local, remote) = (slot.owner, slot.local, slot.remote);
+        let host = self.accounts[owner].host;
+        if !self.netlinks.contains_key(&host) {
+            self.enter(host).ok()?;
+            self.netlinks.insert(host, Netlink::connections().ok()?);
+        }
+        let local = SocketAddr::new(self.hosts[host].address, local.port);
+        let remote = SocketAddr::new(self.ip_of(remote.address)?, remote.port);
+        let netlink = self.netlinks.get_mut(&host)?;
+        let (info, waiting) = netlink.connection(local, remote).ok()??;
+        let statistics = Statistics {
+            segments_sent: u64::from(info.data_segs_out),
+            segments_retransmitted: u64::from(info.total_retrans),
+            bytes_acknowledged: info.bytes_acked,
+            ..Statistics::default()
+        };
+        Some((statistics, u64::from(waiting)))
+    }
+
+    /// Asks what has been acknowledged, of the connections of which somebody wants to know.
+    pub(super) fn ask_drained(&mut self) {
+        self.asks_at = None;
+        for place in self.asked.clone() {
+            let slot = self.places[place as usize].slot.as_deref();
+            let Some(id) = slot.filter(|slot| slot.is_asked()).map(|slot| slot.id) else {
+                self.asked.remove(&place);
+                continue;
+            };
+            let asked = self.ask(id);
+            let Some(slot) = self.named_mut(id) else {
+                continue;
+            };
+            let waiting = asked.map(|(counted, waiting)| {
+                slot.counted = Some(counted);
+                waiting
+            });
+            // Of one that is no more, all was.
+            if waiting.unwrap_or(0) <= u64::from(slot.shut) {
+                slot.is_drained();
+                self.asked.remove(&place);
+                self.note_failure(id);
+                self.looked_at(place);
+            }
+        }
+        if !self.asked.is_empty() {
+            // However many there are, most of the time is for other things.
+            let many = QUESTION * self.asked.len() as u64;
+            self.asks_at = Some(self.now + BETWEEN_QUESTIONS.max(many));
+        }
+    }
+
+    /// Cuts the connections that are left, and tells what became of each application.
+    pub(super) fn finish(&mut self) -> Vec<Played> {
+        for place in 0..self.places.len() {
+            let slot = self.places[place].slot.as_deref();
+            let Some(id) = slot.map(|slot| slot.id) else {
+                continue;
+            };
+            if let Some(slot) = self.named_mut(id) {
+                let _ = SockRef::from(&slot.stream).set_linger(Some(Duration::ZERO));
+                if slot.opening && slot.failure.is_none() {
+                    // As long as it lasted, nobody answered.
+                    slot.failure = Some(bentpipe_tcp::FailureKind::TimedOut);
+                }
+            }
+            self.note_failure(id);
+            self.retire(id);
+        }
+        let accounts = self.accounts.drain(..);
+        accounts.map(|account| account.played).collect()
+    }
+}
+
+/// Begins to open a connection. To be called inside its host.
+fn begin(from: SocketAddr, to: SocketAddr, control: &str, no_delay: bool) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(from), Type::STREAM, None)?;
+    // By the socket, not as the namespace's default: that the kernel only grants to those which its
+    // first namespace allows everybody. One that only receives may have a rule that the kernel has not.
+    let _ = socket.set_tcp_congestion(control.as_bytes());
+    if no_delay {
+        socket.set_tcp_nodelay(true)?;
+    }
+    // Of the connection before it, the port may be in TIME-WAIT.
+    socket.set_reuse_address(true)?;
+    socket.bind(&from.into())?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::EINPROGRESS as i32) => Err(error),
+        _ => Ok(socket.into()),
+    }
+}
