@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bentpipe import _native
+from bentpipe._native import ScenarioError
 from bentpipe.comparison import compare
 from bentpipe.emulation import emulate
-from bentpipe._native import ScenarioError
 from bentpipe.results import run
 from bentpipe.scenario import Scenario
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 PAGE = {"page": "fixed", "document": "30 kB", "objects": 12, "object_size": "15 kB", "levels": 2}
 
-# Each comes to an end within four seconds. Nothing is random about them but what both clocks draw alike.
+# Each comes to an end within four seconds; what is random, both clocks draw alike.
 APPLICATIONS: dict[str, dict[str, Any]] = {
     "download": {"kind": "bulk", "size": "500 kB", "direction": "download"},
     "both": {"kind": "bulk", "size": "300 kB", "direction": "both"},
