@@ -204,7 +204,7 @@ fn run(steps: &[Step]) {
         receive_buffer: BUFFER,
         ..Config::default()
     };
-    let taker = Taker::Each(Box::new(config.clone()), Box::new(|_| Box::new(Echo)));
+    let taker = Taker::Each(config.clone().into(), Box::new(|_| Box::new(Echo)));
     host.host_mut().listen(7000, Listener::new(taker));
     let opener = host.host_mut().add(Member::new(config), Box::new(Echo));
     let mut play = Play {

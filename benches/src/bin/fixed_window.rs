@@ -110,8 +110,8 @@ fn run(arguments: &[String]) -> Option<String> {
         to: client,
         start: Span::ZERO,
         application: Traffic::bulk(None),
-        sender,
-        receiver,
+        sender: sender.into(),
+        receiver: receiver.into(),
     });
     let mut network = builder.build().ok()?;
     network.run_until(Time::ZERO + Span::from_secs(seconds));

@@ -1,6 +1,8 @@
 //! What belongs to one application of a host: settings, ports, luck, and what its connections have
 //! come to.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::{Config, Connection, Statistics};
 use bentpipe_types::{RandomStream, StreamCheck, Time};
 
@@ -14,7 +16,7 @@ pub struct ApplicationId(pub(crate) u32);
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The TCP of its connections, unless it says otherwise for one.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// Local ports for those that it opens.
     pub ports: Ports,
     /// Where its datagrams come from; `None`: the first of those ports.
@@ -32,9 +34,9 @@ pub struct Member {
 impl Member {
     /// One that waits to be spoken to, and draws no luck of its own.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: impl Into<Arc<Config>>) -> Self {
         Self {
-            config,
+            config: config.into(),
             ports: Ports::default(),
             datagram_port: None,
             starts: None,

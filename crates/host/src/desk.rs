@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Source, relay};
 use bentpipe_types::{Address, Ctx, Echo, Endpoint, RandomStream, Time};
@@ -32,7 +33,7 @@ pub struct Connect<'a> {
     /// From this port; `None`: the application's next.
     pub local_port: Option<u16>,
     /// With this TCP; `None`: the application's.
-    pub config: Option<&'a Config>,
+    pub config: Option<&'a Arc<Config>>,
     /// What goes with the SYN (RFC 7413): `bytes` is of no account.
     pub fast_open: ActiveFastOpen,
     /// Data for it.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use bentpipe_tcp::{
-    Config, Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply,
-};
+use bentpipe_tcp::{Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply};
 use bentpipe_types::{
     Address, Agent, Ctx, DropReason, Echo, Endpoint, Flags, Gauge, Holdings, IcmpError, PacketRef,
     Port, Routes, Seq, Span, StreamCheck, Time,
@@ -351,7 +350,7 @@ impl<P: Realm> Host<P> {
                 let Taker::Each(config, make) = &mut self.listeners.get_mut(&port)?.taker else {
                     return None;
                 };
-                let (config, application) = (Config::clone(config), make(remote));
+                let (config, application) = (Arc::clone(config), make(remote));
                 self.insert(Member::new(config), application, true)
             }
         };
@@ -368,7 +367,7 @@ impl<P: Realm> Host<P> {
         let member = &mut sockets.accounts[owner.0 as usize].member;
         let mut config = std::borrow::Cow::Borrowed(&member.config);
         if config.ip_version != record.ip_version() {
-            config.to_mut().ip_version = record.ip_version();
+            Arc::make_mut(config.to_mut()).ip_version = record.ip_version();
         }
         let ends = [local, record.source];
         let initial_sequence = sockets

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use bentpipe_tcp::{Config, PassiveFastOpen};
 use bentpipe_types::{Address, FastOpen};
@@ -19,7 +20,7 @@ pub enum Taker<P: Realm> {
     /// One for all.
     One(ApplicationId),
     /// A new one for each, and with its TCP, made for its remote end.
-    Each(Box<Config>, Box<Make<P>>),
+    Each(Arc<Config>, Box<Make<P>>),
     /// Whose the remote end is: by its address and the first of a range of its ports, the last of the
     /// range and the application. Others are refused.
     Expected(BTreeMap<(Address, u16), (u16, ApplicationId)>),

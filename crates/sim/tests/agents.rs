@@ -168,8 +168,8 @@ fn network(box_: Middle, flows: usize, loss: f64) -> Network {
             to: client,
             start: Span::from_millis(index as u64),
             application: Traffic::bulk(Some(200_000)),
-            sender: Config::default(),
-            receiver: Config::default(),
+            sender: Config::default().into(),
+            receiver: Config::default().into(),
         });
     }
     builder.build().expect("it fits together")

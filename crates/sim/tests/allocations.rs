@@ -52,11 +52,13 @@ fn network_of(flows: &[Traffic], queue: impl Fn(usize) -> Queueing) -> Network {
             sender: Config {
                 send_buffer: 16_000_000,
                 ..Config::default()
-            },
+            }
+            .into(),
             receiver: Config {
                 receive_buffer: 8_000_000,
                 ..Config::default()
-            },
+            }
+            .into(),
         });
     }
     builder.build().expect("it fits together")

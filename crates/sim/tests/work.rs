@@ -46,12 +46,14 @@ fn chain(links: usize, recovery: RecoveryKind) -> Network {
             send_buffer: 16_000_000,
             recovery,
             ..Config::default()
-        },
+        }
+        .into(),
         receiver: Config {
             receive_buffer: 8_000_000,
             delayed_ack: None,
             ..Config::default()
-        },
+        }
+        .into(),
     });
     builder.build().expect("it fits together")
 }

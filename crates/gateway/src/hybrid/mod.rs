@@ -34,6 +34,8 @@ mod table;
 mod totals;
 mod tracked;
 
+use std::sync::Arc;
+
 use bentpipe_tcp::Config;
 use bentpipe_types::{
     Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Processor, Routes,
@@ -72,7 +74,7 @@ const fn gauge(name: &'static str, unit: &'static str) -> Gauge {
 #[derive(Debug)]
 pub struct Hybrid {
     settings: Settings,
-    sender: Config,
+    sender: Arc<Config>,
     routes: Routes,
     table: Table,
     totals: Totals,
@@ -85,7 +87,7 @@ impl Hybrid {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
-            sender: settings.sender(),
+            sender: settings.sender().into(),
             table: Table::new(settings.connections),
             processor: settings.processing.map(Processor::new),
             settings,

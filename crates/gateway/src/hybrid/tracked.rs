@@ -1,6 +1,7 @@
 //! One connection as the gateway knows it: how it opens (section 4.3), what became of it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bentpipe_types::{
     Ctx, Endpoint, Flags, FlowKey, IpVersion, Packet, PacketRef, Seq, Span, SynOptions, Time,
@@ -20,7 +21,7 @@ const OPENING: Span = Span::from_secs(180);
 /// All that a connection of the gateway touches besides itself.
 pub(super) struct Hall<'a, 'c> {
     pub(super) settings: &'a Settings,
-    pub(super) sender: &'a bentpipe_tcp::Config,
+    pub(super) sender: &'a Arc<bentpipe_tcp::Config>,
     pub(super) totals: &'a mut Totals,
     pub(super) cx: &'a mut Ctx<'c>,
 }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `pair` | a connection's two legs, and what goes from one to the other |
 //! | `budget` | memory: what may be promised, and to whom |
+//! | `legs` | the legs' TCP: most have the same |
 //! | `paths` | what a connection learns from earlier ones |
 //! | `icmp` | what routers and hosts say of a leg's segments |
 //! | `multiplex` | all connections of two gateways over few persistent ones |
@@ -25,12 +26,15 @@
 mod budget;
 mod counters;
 mod icmp;
+mod legs;
 mod multiplex;
 mod pair;
 mod paths;
 mod settings;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload, Ranges, reset_reply};
 use bentpipe_types::{
@@ -44,6 +48,7 @@ use crate::slab::Slab;
 use budget::Budget;
 use counters::Counters;
 use icmp::Complaint;
+use legs::{Kind, LegSettings};
 use multiplex::{Around, Multiplex};
 use pair::{OPENER, Opened, Pair, RESPONDER};
 use paths::PathMemory;
@@ -71,6 +76,7 @@ pub struct Split<P = Ranges> {
     budget: Budget,
     processor: Option<Processor>,
     paths: PathMemory,
+    leg_settings: LegSettings,
     /// Legs that go out at the facing link and aren't over.
     facing_legs: usize,
     multiplex: Option<Box<Multiplex<P>>>,
@@ -94,6 +100,7 @@ impl<P: Payload> Split<P> {
             passed: FxHashMap::default(),
             deadlines: Deadlines::default(),
             paths: PathMemory::default(),
+            leg_settings: LegSettings::default(),
             facing_legs: 0,
             counters: Counters::default(),
         }
@@ -233,6 +240,7 @@ impl<P: Payload> Split<P> {
         let mut around = Around {
             settings: &self.settings,
             routes: &self.routes,
+            leg_settings: &mut self.leg_settings,
             budget: &mut self.budget,
             counters: &mut self.counters,
             state: Multiplex::<P>::state_bytes() as u64,
@@ -427,9 +435,11 @@ impl<P: Payload> Split<P> {
     }
 
     /// The TCP of a new leg that goes out at `port` and offers `first` at first.
-    fn config(&self, port: Port, first: u64) -> Config {
-        let mut config = self.settings.leg(port, first);
-        if self.settings.warm_path && port == self.settings.facing {
+    fn config(&mut self, port: Port, first: u64) -> Arc<Config> {
+        let facing = port == self.settings.facing;
+        let kind = if facing { Kind::Facing } else { Kind::Host };
+        let mut config = self.leg_settings.of(kind, first, &self.settings);
+        if self.settings.warm_path && facing {
             self.paths.apply(&mut config, self.facing_legs);
         }
         config

@@ -1,5 +1,7 @@
 //! One connection that is split: two connections, back to back.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Opening, PassiveFastOpen, Payload, Socket, Source, State,
     relay, relay_more, reset_reply,
@@ -117,7 +119,7 @@ impl<P: Payload> Pair<P> {
         key: FlowKey,
         syn: PacketRef,
         ports: [Port; 2],
-        config: &Config,
+        config: &Arc<Config>,
         first: u64,
         cx: &mut Ctx<'_>,
     ) -> Self {
@@ -161,7 +163,7 @@ impl<P: Payload> Pair<P> {
     }
 
     /// Answers the SYN: with the sequence number of the other side's, if it has come.
-    pub(super) fn answer(&mut self, config: &Config, cx: &mut Ctx<'_>) {
+    pub(super) fn answer(&mut self, config: &Arc<Config>, cx: &mut Ctx<'_>) {
         let (Some(syn), Some(responder)) = (self.syn.take(), &mut self.legs[RESPONDER]) else {
             return;
         };
@@ -225,7 +227,7 @@ impl<P: Payload> Pair<P> {
     }
 
     /// What has become of opening it; the SYN is answered, or refused, accordingly.
-    pub(super) fn opened(&mut self, config: &Config, cx: &mut Ctx<'_>) -> Opened {
+    pub(super) fn opened(&mut self, config: &Arc<Config>, cx: &mut Ctx<'_>) -> Opened {
         let (Some(syn), Some(responder)) = (self.syn, &mut self.legs[RESPONDER]) else {
             return Opened::Answered;
         };

@@ -1,5 +1,7 @@
 //! What earlier connections have learnt of the path over the link that the gateway faces.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::{Config, Connection};
 
 /// RFC 9040: what earlier connections have found (temporal sharing, section 8), and what those that are
@@ -38,7 +40,11 @@ impl PathMemory {
 
     /// Lets a new connection begin where earlier ones have ended; `sharing` are there already, and
     /// have their share of the path.
-    pub(super) fn apply(&self, config: &mut Config, sharing: usize) {
+    pub(super) fn apply(&self, config: &mut Arc<Config>, sharing: usize) {
+        if self.window.is_none() && self.threshold.is_none() {
+            return;
+        }
+        let config = Arc::make_mut(config);
         let segment = f64::from(config.mss.max(1));
         if let Some(window) = self.window {
             let share = window / (sharing + 1) as f64 / segment;

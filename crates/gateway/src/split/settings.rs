@@ -3,6 +3,7 @@
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Port, Processing, Span};
 
+use super::legs::Kind;
 use crate::Class;
 
 /// The settings of a gateway that splits connections.
@@ -46,12 +47,11 @@ pub struct Multiplexing {
 }
 
 impl Settings {
-    /// The TCP of a new leg that goes out at `port` and offers `first` at first.
-    pub(super) fn leg(&self, port: Port, first: u64) -> Config {
-        let mut config = if port == self.facing {
-            self.facing_tcp.clone()
-        } else {
-            self.host_tcp.clone()
+    /// The TCP of a new leg of this kind that offers `first` at first.
+    pub(super) fn leg(&self, kind: Kind, first: u64) -> Config {
+        let mut config = match kind {
+            Kind::Facing => self.facing_tcp.clone(),
+            Kind::Host | Kind::Carried => self.host_tcp.clone(),
         };
         config.first_window = Some(first);
         // The gateway's memory says how far a window may grow, not a rule of the connection's own.
@@ -62,15 +62,11 @@ impl Settings {
         let widest_shift = (first / 2).max(1).ilog2().min(14);
         config.window_shift = config.window_shift.min(widest_shift as u8);
         config.receive_buffer = config.receive_buffer.min(65_535 << widest_shift);
-        config
-    }
-
-    /// The TCP of a leg to a host whose connection is carried over a persistent one: what was offered to
-    /// the other gateway must find room in its send buffer.
-    pub(super) fn carried(&self, first: u64) -> Config {
-        let mut config = self.leg(Port(self.facing.0.wrapping_add(1)), first);
-        config.send_buffer = self.most_to_host();
-        config.send_sizes = None;
+        if kind == Kind::Carried {
+            // What was offered to the other gateway must find room.
+            config.send_buffer = self.most_to_host();
+            config.send_sizes = None;
+        }
         config
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bentpipe_tcp::{Events, Ranges, Rings, Source};
+use bentpipe_tcp::{Config, Events, Ranges, Rings, Source};
 use bentpipe_types::{
     Address, Flags, IpVersion, Packet, PacketRef, RandomStream, Seq, Span, World, filler,
 };
@@ -181,7 +181,7 @@ fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
         };
         Box::new(echo) as Box<dyn Application<P>>
     };
-    let taker = Taker::Each(Box::new(config()), Box::new(make));
+    let taker = Taker::Each(config().into(), Box::new(make));
     net.hosts[1].listen(7, Listener::new(taker));
     let mut talkers = Vec::new();
     for (index, length) in lengths.iter().enumerate() {
@@ -331,7 +331,7 @@ fn a_flood_of_syns_takes_no_more_than_its_share() {
     };
     let mut net = Net::<Rings>::new(1, 0.0, limits);
     let make = |_| Box::new(crate::applications::Sink) as Box<dyn Application<Rings>>;
-    let taker = Taker::Each(Box::new(config()), Box::new(make));
+    let taker = Taker::Each(config().into(), Box::new(make));
     net.hosts[1].listen(80, Listener::new(taker));
     let mut answered = 0;
     for number in 0..100_000_u32 {

@@ -174,7 +174,7 @@ impl Pair {
         let mut server = host(Limits::default());
         let at_server = Arc::clone(&received[1]);
         let make = Box::new(move |_| Box::new(peer(bytes[1], &at_server)) as _);
-        let taker = Taker::Each(Box::new(config()), make);
+        let taker = Taker::Each(config().into(), make);
         server.host_mut().listen(PORT, Listener::new(taker));
         let (client, at_client) = alone(2, client, impairment);
         let (server, at_server) = alone(1, server, impairment);
@@ -290,7 +290,7 @@ fn hear(engine: &mut Engine, far: &mut Memory, now: &mut Time, packet: &[u8]) ->
 fn server(limits: Limits) -> (Engine, Memory) {
     let mut host = host(limits);
     let make = Box::new(|_| Box::new(peer(0, &Received::default())) as _);
-    let taker = Taker::Each(Box::new(config()), make);
+    let taker = Taker::Each(config().into(), make);
     host.host_mut().listen(PORT, Listener::new(taker));
     alone(1, host, Impairment::default())
 }

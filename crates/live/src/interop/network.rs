@@ -77,7 +77,7 @@ pub(super) fn engine(
         Role::Server => {
             let reports = Arc::clone(reports);
             let make = move |_| Box::new(Ours::server(plan, Arc::clone(&reports))) as _;
-            let taker = Taker::Each(Box::new(config), Box::new(make));
+            let taker = Taker::Each(config.into(), Box::new(make));
             host.host_mut().listen(PORT, Listener::new(taker));
         }
     }

@@ -1,5 +1,9 @@
 //! A scenario's network.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
 use bentpipe_sim::{
     FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId, Probe,
     ProbeTarget, Sampling, Traffic,
@@ -25,14 +29,17 @@ pub(super) fn network(
 ) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
     let mtus = mtus(scenario);
-    let tcp_of = |node: usize| tcp_of(scenario, node, mtus[node], custom);
+    let mut ends = Ends::default();
+    let mut tcp_of = |node: usize| ends.tcp_of(scenario, node, mtus[node], custom);
     let mut nodes = Vec::with_capacity(scenario.nodes.len());
     for (index, node) in scenario.nodes.iter().enumerate() {
         nodes.push(match &node.kind {
-            NodeKind::Host(_) if outside.contains(&index) => match put(index, tcp_of(index)?) {
-                Some(agent) => builder.custom(&node.name, agent),
-                None => builder.attached(&node.name),
-            },
+            NodeKind::Host(_) if outside.contains(&index) => {
+                match put(index, Config::clone(&*tcp_of(index)?)) {
+                    Some(agent) => builder.custom(&node.name, agent),
+                    None => builder.attached(&node.name),
+                }
+            }
             NodeKind::Host(_) => builder.host(&node.name),
             // What does more is put in its place once links have given it ports.
             NodeKind::Gateway(_) => builder.router(&node.name),
@@ -140,17 +147,31 @@ fn mtus(scenario: &Scenario) -> Vec<Option<u32>> {
     mtus
 }
 
-fn tcp_of(
-    scenario: &Scenario,
-    node: usize,
-    mtu: Option<u32>,
-    custom: &CustomControls,
-) -> Result<Config, RunError> {
-    let config = match scenario.tcp_of(node) {
-        Some(tcp) => config(tcp, custom)?,
-        None => Config::default(),
-    };
-    Ok(within(config, mtu))
+/// The TCP of flows' ends. Ten thousand hosts made by one `count` have the same, once.
+#[derive(Default)]
+struct Ends {
+    known: BTreeMap<(*const TcpSettings, Option<u32>), Arc<Config>>,
+}
+
+impl Ends {
+    fn tcp_of(
+        &mut self,
+        scenario: &Scenario,
+        node: usize,
+        mtu: Option<u32>,
+        custom: &CustomControls,
+    ) -> Result<Arc<Config>, RunError> {
+        let Some(tcp) = scenario.tcp_of(node) else {
+            return Ok(Arc::new(within(Config::default(), mtu)));
+        };
+        Ok(match self.known.entry((std::ptr::from_ref(tcp), mtu)) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(place) => {
+                let made = Arc::new(within(config(tcp, custom)?, mtu));
+                Arc::clone(place.insert(made))
+            }
+        })
+    }
 }
 
 /// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.

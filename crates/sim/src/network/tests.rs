@@ -1,4 +1,6 @@
 use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use std::sync::Arc;
+
 use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 use proptest::prelude::*;
@@ -39,8 +41,8 @@ fn bulk(name: &str, from: NodeId, to: NodeId, size: Option<u64>) -> FlowSettings
         to,
         start: Span::ZERO,
         application: Traffic::bulk(size),
-        sender: Config::default(),
-        receiver: Config::default(),
+        sender: Config::default().into(),
+        receiver: Config::default().into(),
     }
 }
 
@@ -125,8 +127,9 @@ fn the_windowed_transfer_agrees_with_the_closed_form() {
     );
     builder.link(server, client, link);
     let mut flow = bulk("download", server, client, Some(1448 * 1_000));
-    flow.receiver.receive_buffer = 14_480;
-    flow.receiver.delayed_ack = None;
+    let receiver = Arc::make_mut(&mut flow.receiver);
+    receiver.receive_buffer = 14_480;
+    receiver.delayed_ack = None;
     builder.flow(flow);
     let outcome = run(builder.build().expect("it fits together"), 1_000);
     let sender = outcome.flows[0].sender.as_ref().expect("begun");

@@ -1,5 +1,7 @@
 //! A flow's two ends, as whichever hosts they are at have to set them up.
 
+use std::sync::Arc;
+
 use bentpipe_host::applications::Ends;
 use bentpipe_host::{Application, ApplicationId, Host, Member, Ports, Realm, World};
 use bentpipe_tcp::Config;
@@ -46,7 +48,7 @@ impl FlowPlan {
 
     /// How the opener becomes a member of its host, with this TCP.
     #[must_use]
-    pub fn opener(&self, config: Config) -> Member {
+    pub fn opener(&self, config: impl Into<Arc<Config>>) -> Member {
         Member {
             ports: self.ports,
             starts: Some(self.opens),
@@ -58,7 +60,7 @@ impl FlowPlan {
 
     /// How the server becomes a member of its host, with this TCP.
     #[must_use]
-    pub fn listener(&self, config: Config) -> Member {
+    pub fn listener(&self, config: impl Into<Arc<Config>>) -> Member {
         let mut sequences = self.sequences();
         // The opener has the first.
         sequences.bits();
@@ -78,7 +80,7 @@ impl FlowPlan {
     pub fn add_opener<P: Realm>(
         &self,
         host: &mut Host<P>,
-        config: Config,
+        config: impl Into<Arc<Config>>,
         application: Box<dyn Application<P>>,
     ) -> ApplicationId {
         let opener = host.add(self.opener(config), application);
@@ -95,7 +97,7 @@ impl FlowPlan {
     pub fn add_server<P: Realm>(
         &self,
         host: &mut Host<P>,
-        config: Config,
+        config: impl Into<Arc<Config>>,
         application: Box<dyn Application<P>>,
     ) -> ApplicationId {
         let server = host.add(self.listener(config), application);

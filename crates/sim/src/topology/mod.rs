@@ -5,6 +5,7 @@ mod routes;
 mod trees;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Ports};
@@ -67,9 +68,9 @@ pub struct FlowSettings {
     /// What sends.
     pub application: Traffic,
     /// The sending host's TCP.
-    pub sender: Config,
+    pub sender: Arc<Config>,
     /// The receiving host's TCP.
-    pub receiver: Config,
+    pub receiver: Arc<Config>,
 }
 
 /// What is wrong with a network.

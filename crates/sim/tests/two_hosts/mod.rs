@@ -60,8 +60,8 @@ fn network(path: Path, flows: &[(&str, Traffic)]) -> Network {
             to: right,
             start: Span::ZERO,
             application: traffic.clone(),
-            sender: config.clone(),
-            receiver: config.clone(),
+            sender: config.clone().into(),
+            receiver: config.clone().into(),
         });
     }
     builder.build().expect("it fits together")

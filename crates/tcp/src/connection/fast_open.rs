@@ -3,6 +3,8 @@
 //! Cookies are the host's matter: it makes them, checks them and remembers the servers'. A connection
 //! carries them.
 
+use std::sync::Arc;
+
 use bentpipe_types::{Ctx, Endpoint, FastOpen, Packet, Port, Seq, Time};
 
 use super::{Connection, Events, State};
@@ -35,8 +37,8 @@ pub struct ActiveFastOpen {
 /// What every connection begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// Its settings.
-    pub config: &'a Config,
+    /// Its settings: many connections have the same.
+    pub config: &'a Arc<Config>,
     /// This end.
     pub local: Endpoint,
     /// The other.

@@ -9,7 +9,7 @@ use crate::config::KeepAlive;
 impl Connection {
     /// Keep-alive from now on, or none: the socket option SO_KEEPALIVE.
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
-        self.sender.config.keep_alive = keep_alive;
+        self.sender.config_mut().keep_alive = keep_alive;
         self.unanswered_probes = 0;
         if self.sender.timers.runs(Purpose::KeepAlive) {
             self.sender.timers.stop();

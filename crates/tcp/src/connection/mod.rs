@@ -178,7 +178,7 @@ impl Connection {
     /// Nagle's algorithm, from now on: `false` is the socket option TCP_NODELAY. What it held back
     /// goes out.
     pub fn set_nagle(&mut self, nagle: bool, cx: &mut Ctx<'_>) {
-        self.sender.config.nagle = nagle;
+        self.sender.config_mut().nagle = nagle;
         if !nagle {
             self.flush(cx);
         }
@@ -207,13 +207,13 @@ impl Connection {
 
     /// How often the SYN goes again before the connection is given up, from now on.
     pub fn set_maximum_syn_retransmissions(&mut self, times: u32) {
-        self.sender.config.maximum_syn_retransmissions = times;
+        self.sender.config_mut().maximum_syn_retransmissions = times;
     }
 
     /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:
     /// as many retransmissions as the configuration says.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.sender.config.user_timeout = timeout;
+        self.sender.config_mut().user_timeout = timeout;
     }
 
     /// Bytes that [`write`](Self::write) would take now.

@@ -1,5 +1,7 @@
 //! Opening a connection.
 
+use std::sync::Arc;
+
 use bentpipe_types::{
     Ctx, Endpoint, Flags, Packet, PacketRef, Port, SackBlocks, Seq, Span, SynOptions, Time,
 };
@@ -28,7 +30,7 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Self {
         let mut connection = Self::new(&Opening {
-            config,
+            config: &Arc::new(config.clone()),
             local,
             remote,
             egress,
@@ -53,7 +55,7 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Self {
         let opening = Opening {
-            config,
+            config: &Arc::new(config.clone()),
             local,
             remote,
             egress,

@@ -4,6 +4,8 @@
 //! It emits nothing. Who owns it, a [`Connection`](super::Connection) or a gateway that sends on
 //! behalf of another host, makes the packets and tells it what has left.
 
+use std::sync::Arc;
+
 use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 
 use super::ecn::Notification;
@@ -40,7 +42,8 @@ pub struct Sender {
     pub(super) path_mtu: PathMtu,
     // Of the whole connection: most of what there is to count, the sender counts.
     pub(super) statistics: Statistics,
-    pub(super) config: Config,
+    // Most connections have the same as others.
+    pub(super) config: Arc<Config>,
 }
 
 /// What the windows and the pacer say to a segment that was never sent.
@@ -72,7 +75,7 @@ pub struct Observed {
 }
 
 impl Sender {
-    pub(super) fn new(config: &Config, initial: Seq) -> Self {
+    pub(super) fn new(config: &Arc<Config>, initial: Seq) -> Self {
         let segment = u32::from(config.mss.max(1));
         Self {
             timers: Timers::new(),
@@ -94,14 +97,14 @@ impl Sender {
             ecn: Notification::default(),
             path_mtu: PathMtu::new(config.path_mtu),
             statistics: Statistics::default(),
-            config: config.clone(),
+            config: Arc::clone(config),
         }
     }
 
     /// The sender of a connection that somebody else has opened, from what was observed of it. It
     /// measures round trips by what it sends itself: the timestamps on the segments are another's.
     #[must_use]
-    pub fn observed(config: &Config, observed: &Observed, now: Time) -> Self {
+    pub fn observed(config: &Arc<Config>, observed: &Observed, now: Time) -> Self {
         let mut sender = Self::new(config, observed.initial);
         sender.agreed(Negotiated {
             segment: observed.segment.max(1),
@@ -123,6 +126,11 @@ impl Sender {
         sender.learn_path();
         sender.congestion.on_established(None, now);
         sender
+    }
+
+    /// Its settings, for a change of this connection's alone.
+    pub(super) fn config_mut(&mut self) -> &mut Config {
+        Arc::make_mut(&mut self.config)
     }
 
     /// Both SYNs have come: what follows from them for loss recovery.

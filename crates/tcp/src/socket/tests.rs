@@ -1,5 +1,7 @@
 //! Two sockets and a hostile network between them; and a gateway that relays between four.
 
+use std::sync::Arc;
+
 use bentpipe_types::{PacketRef, Port, RandomStream, Seq, Span, Time, World, filler};
 use proptest::prelude::*;
 
@@ -35,8 +37,9 @@ impl<P: Payload> Net<P> {
 
     /// Two more sockets, connected to each other once the network has run.
     fn pair(&mut self, config: &Config) -> (usize, usize) {
+        let config = Arc::new(config.clone());
         let opening = |side: usize, sequence| Opening {
-            config,
+            config: &config,
             local: endpoint(side),
             remote: endpoint(1 - side),
             egress: Port(0),
@@ -261,7 +264,7 @@ fn a_sink_keeps_nothing() {
 
 #[test]
 fn data_on_the_syn_is_there_at_once() {
-    let config = small();
+    let config = small().into();
     let mut world = world(1);
     let opening = |side: usize| Opening {
         config: &config,

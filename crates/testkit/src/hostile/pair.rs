@@ -77,7 +77,7 @@ impl<'a> Pair<'a> {
     }
 
     fn connect(&mut self, side: usize) {
-        let config = self.case.configs[side].clone();
+        let config = self.case.configs[side].clone().into();
         let initial = self.initial[side];
         let (local, remote) = (endpoint(side), endpoint(1 - side));
         let opening = Opening {
@@ -159,7 +159,7 @@ impl<'a> Pair<'a> {
             self.carry(to);
             return;
         }
-        let config = self.case.configs[to].clone();
+        let config = self.case.configs[to].clone().into();
         let (local, remote) = (endpoint(to), endpoint(1 - to));
         let initial = self.initial[to];
         let opening = Opening {

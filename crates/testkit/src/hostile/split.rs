@@ -1,5 +1,7 @@
 //! Two endpoints, and gateways between them that split what they see.
 
+use std::sync::Arc;
+
 use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, Ranges, State,
@@ -211,7 +213,7 @@ impl<'a> Chain<'a> {
     }
 
     fn connect(&mut self, side: usize) {
-        let config = self.case.configs[side].clone();
+        let config = self.case.configs[side].clone().into();
         let mut fast = ActiveFastOpen::default();
         if let Some((asks, _)) = self.case.fast_open.filter(|_| side == A) {
             fast = asks;
@@ -223,7 +225,7 @@ impl<'a> Chain<'a> {
         self.add(side, tcp);
     }
 
-    fn opening<'c>(&self, side: usize, config: &'c Config) -> Opening<'c> {
+    fn opening<'c>(&self, side: usize, config: &'c Arc<Config>) -> Opening<'c> {
         Opening {
             config,
             local: endpoint(side),
@@ -308,7 +310,7 @@ impl<'a> Chain<'a> {
             self.host_sends(side);
             return;
         }
-        let config = self.case.configs[side].clone();
+        let config = self.case.configs[side].clone().into();
         let opening = self.opening(side, &config);
         let fast = (self.case.fast_open).map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
         let tcp = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());

@@ -185,7 +185,7 @@ impl Host {
         let fast = fast_open.unwrap_or_default();
         let connect = Connect {
             local_port: Some(local),
-            config: Some(config),
+            config: Some(&Arc::new(config.clone())),
             fast_open: fast,
             data: Source::Filler(fast.bytes),
             ..Connect::to(remote.into())

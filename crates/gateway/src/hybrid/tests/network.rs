@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use bentpipe_tcp::{
     ActiveFastOpen, Config, CongestionControlKind, Connection, Events, Opening, PassiveFastOpen,
@@ -173,7 +174,7 @@ impl Net {
 
     /// This end opens the connection.
     pub(super) fn connect(&mut self, side: usize) {
-        let config = self.configs[side].clone();
+        let config = self.configs[side].clone().into();
         let opening = self.opening(side, &config);
         let mut fast = self
             .fast_open
@@ -187,7 +188,7 @@ impl Net {
         self.after(side);
     }
 
-    fn opening<'c>(&self, side: usize, config: &'c Config) -> Opening<'c> {
+    fn opening<'c>(&self, side: usize, config: &'c Arc<Config>) -> Opening<'c> {
         Opening {
             config,
             local: endpoint(side),
@@ -474,7 +475,7 @@ impl Net {
             self.after(to);
             return;
         }
-        let config = self.configs[to].clone();
+        let config = self.configs[to].clone().into();
         let opening = self.opening(to, &config);
         let fast = (self.fast_open).map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
         let mut connection = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());

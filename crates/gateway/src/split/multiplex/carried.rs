@@ -4,6 +4,8 @@
 //! memory. So whatever arrives on a persistent connection finds room, it is read at once, and a host that
 //! reads slowly, or not at all, holds up nobody but its own peer.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::{
     ActiveFastOpen, Config, Events, Opening, PassiveFastOpen, Payload, Socket, Source, State,
 };
@@ -174,7 +176,7 @@ impl<P: Payload> Carried<P> {
         open: &Open<'_>,
         port: Port,
         stream: (usize, u32),
-        (config, first): (&Config, u64),
+        (config, first): (&Arc<Config>, u64),
         cx: &mut Ctx<'_>,
     ) -> Self {
         let opening = Opening {
@@ -212,7 +214,7 @@ impl<P: Payload> Carried<P> {
     /// Answers the SYN, with the other host's sequence number if it has come.
     pub(super) fn answer(
         &mut self,
-        config: &Config,
+        config: &Arc<Config>,
         answered: Option<&Answered>,
         cx: &mut Ctx<'_>,
     ) {
@@ -239,7 +241,12 @@ impl<P: Payload> Carried<P> {
     }
 
     /// The other side has an answer.
-    pub(super) fn on_answer(&mut self, config: &Config, answered: &Answered, cx: &mut Ctx<'_>) {
+    pub(super) fn on_answer(
+        &mut self,
+        config: &Arc<Config>,
+        answered: &Answered,
+        cx: &mut Ctx<'_>,
+    ) {
         self.awaits = false;
         self.credit = self.credit.max(answered.credit);
         if self.syn.is_some() {

@@ -22,15 +22,17 @@ mod opening;
 mod trunk;
 
 use std::mem::take;
+use std::sync::Arc;
 
-use bentpipe_tcp::{Events, Opening, PassiveFastOpen, Payload, Rings, Socket, State, reset_reply};
-use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Seq, Span, Time};
+use bentpipe_tcp::{Config, Events, PassiveFastOpen, Payload, Rings, Socket, State, reset_reply};
+use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Span, Time};
 use rustc_hash::FxHashMap;
 
 use super::Settings;
 use super::budget::Budget;
 use super::counters::Counters;
 use super::icmp::Complaint;
+use super::legs::{Kind, LegSettings};
 use super::pair::OPENER;
 use crate::deadlines::Deadlines;
 use crate::slab::Slab;
@@ -50,10 +52,18 @@ const CHUNK: usize = 64 << 10;
 pub(super) struct Around<'a> {
     pub(super) settings: &'a Settings,
     pub(super) routes: &'a Routes,
+    pub(super) leg_settings: &'a mut LegSettings,
     pub(super) budget: &'a mut Budget,
     pub(super) counters: &'a mut Counters,
     /// Bytes of state that a connection takes.
     pub(super) state: u64,
+}
+
+impl Around<'_> {
+    /// The TCP of a new leg to a host that offers `first` at first.
+    fn carried(&mut self, first: u64) -> Arc<Config> {
+        (self.leg_settings).of(Kind::Carried, first, self.settings)
+    }
 }
 
 /// A host's SYN that can't be carried, after all.
@@ -214,14 +224,7 @@ impl<P: Payload> Multiplex<P> {
             reset_reply(packet, around.settings.facing, cx);
             return;
         };
-        let [local, remote] = self.ends(slot, around);
-        let opening = Opening {
-            config: &config,
-            local,
-            remote,
-            egress: around.settings.facing,
-            initial_sequence: Seq::new(cx.random.bits() as u32),
-        };
+        let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::accept(&opening, packet, PassiveFastOpen::Ignore, cx);
         self.put(slot, socket, reserved, around);
         self.look(slot, around, cx);

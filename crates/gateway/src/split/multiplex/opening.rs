@@ -1,5 +1,7 @@
 //! Connections begin: persistent ones, and those that they carry.
 
+use std::sync::Arc;
+
 use bentpipe_tcp::{Config, IdleRestart, Opening, Payload, Rings, Socket};
 use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq};
 
@@ -40,7 +42,7 @@ impl<P: Payload> Multiplex<P> {
         let there = self.trunks[slot].as_ref();
         let there = there.is_some_and(|trunk| trunk.socket.state().is_synchronized());
         if around.settings.set_up == Answer::Early && !fast_open && there {
-            carried.answer(&around.settings.carried(first), None, cx);
+            carried.answer(&around.carried(first), None, cx);
         }
         self.add(carried, around, cx);
         self.pump(slot, around, cx);
@@ -83,7 +85,7 @@ impl<P: Payload> Multiplex<P> {
     }
 
     /// The TCP of a persistent connection, and the memory to set aside for it, if there is enough.
-    pub(super) fn config(&self, around: &Around<'_>) -> Option<(Config, u64)> {
+    pub(super) fn config(&self, around: &Around<'_>) -> Option<(Arc<Config>, u64)> {
         let mut config = around.settings.facing_tcp.clone();
         let part = around.settings.memory / (PART_OF_MEMORY * self.trunks.len() as u64);
         let most = part.max(LEAST_BUFFER);
@@ -99,7 +101,7 @@ impl<P: Payload> Multiplex<P> {
         }
         // Besides, the beginning of a frame.
         let reserved = config.send_buffer + config.receive_buffer + frame::LONGEST as u64;
-        (around.budget.left() / 2 >= reserved).then_some((config, reserved))
+        (around.budget.left() / 2 >= reserved).then_some((Arc::new(config), reserved))
     }
 
     pub(super) fn ends(&self, slot: usize, around: &Around<'_>) -> [Endpoint; 2] {
@@ -109,18 +111,29 @@ impl<P: Payload> Multiplex<P> {
         })
     }
 
-    fn connect(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let Some((config, reserved)) = self.config(around) else {
-            return;
-        };
+    /// How the gateway's end of a persistent connection begins, whichever end opens it.
+    pub(super) fn opening<'c>(
+        &self,
+        slot: usize,
+        config: &'c Arc<Config>,
+        around: &Around<'_>,
+        cx: &mut Ctx<'_>,
+    ) -> Opening<'c> {
         let [local, remote] = self.ends(slot, around);
-        let opening = Opening {
-            config: &config,
+        Opening {
+            config,
             local,
             remote,
             egress: around.settings.facing,
             initial_sequence: Seq::new(cx.random.bits() as u32),
+        }
+    }
+
+    fn connect(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
+        let Some((config, reserved)) = self.config(around) else {
+            return;
         };
+        let opening = self.opening(slot, &config, around, cx);
         let socket = Socket::connect(&opening, None, cx);
         self.put(slot, socket, reserved, around);
     }
@@ -164,7 +177,7 @@ impl<P: Payload> Multiplex<P> {
             }
             return;
         };
-        let config = around.settings.carried(first);
+        let config = around.carried(first);
         let carried = Carried::opened(key, open, port, (slot, stream), (&config, first), cx);
         self.add(carried, around, cx);
     }
@@ -214,7 +227,7 @@ impl<P: Payload> Multiplex<P> {
     ) {
         self.prepare(index, around, cx);
         if let Some(carried) = self.carried.get_mut(index) {
-            let config = around.settings.carried(carried.first);
+            let config = around.carried(carried.first);
             carried.on_answer(&config, answered, cx);
             carried.hold_close(around.settings.close, cx);
         }

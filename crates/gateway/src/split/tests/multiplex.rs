@@ -189,7 +189,7 @@ fn fast_open_passes() {
         let mut net = warm(multiplexed(1, |s| s.set_up = Answer::Early));
         net.fast_open = answer;
         let begin = net.world.now;
-        let config = net.configs[CLIENT].clone();
+        let config = net.configs[CLIENT].clone().into();
         let opening = Opening {
             config: &config,
             local: net.endpoint(CLIENT),

@@ -133,7 +133,7 @@ impl<P: Payload> Net<P> {
 
     /// One side opens.
     pub(super) fn connect(&mut self, side: usize, initial: u32) {
-        let config = self.configs[side].clone();
+        let config = self.configs[side].clone().into();
         let opening = Opening {
             config: &config,
             local: self.endpoint(side),
@@ -233,7 +233,7 @@ impl<P: Payload> Net<P> {
         } else if open && !other {
             self.at(side, |socket, cx| socket.on_packet(packet, cx));
         } else if opens && side == SERVER && self.listens {
-            let config = self.configs[side].clone();
+            let config = self.configs[side].clone().into();
             let opening = Opening {
                 config: &config,
                 local: self.endpoint(side),

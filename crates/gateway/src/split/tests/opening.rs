@@ -152,7 +152,7 @@ fn fast_open_passes() {
     ] {
         let mut net = Net::new(two(|s| s.set_up = Answer::Early), &[1, 250, 1]);
         net.fast_open = answer;
-        let config = net.configs[CLIENT].clone();
+        let config = net.configs[CLIENT].clone().into();
         let opening = Opening {
             config: &config,
             local: net.endpoint(CLIENT),

@@ -28,7 +28,7 @@ fn narrow(discovery: PathMtuDiscovery, silent: bool, loss: f64, mtu: u32) -> Net
         builder.silence(terminal);
     }
     let mut flow = bulk("download", server, client, Some(1_000_000));
-    flow.sender.path_mtu_discovery = discovery;
+    Arc::make_mut(&mut flow.sender).path_mtu_discovery = discovery;
     builder.flow(flow);
     builder.build().expect("it fits together")
 }

@@ -1,5 +1,7 @@
 //! TCP Fast Open (RFC 7413).
 
+use std::sync::Arc;
+
 use bentpipe_types::{FastOpen, Flags, Packet, Port, Span, SynOptions, World};
 
 use super::super::{ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen};
@@ -16,7 +18,7 @@ fn plain() -> Config {
     }
 }
 
-fn opening(config: &Config) -> Opening<'_> {
+fn opening(config: &Arc<Config>) -> Opening<'_> {
     Opening {
         config,
         local: endpoint(A),
@@ -44,7 +46,7 @@ fn active(bytes: u64) -> Single {
         bytes,
         room: 1000,
     };
-    let (tcp, taken) = Connection::connect_fast(&opening(&plain()), fast, &mut world.cx());
+    let (tcp, taken) = Connection::connect_fast(&opening(&plain().into()), fast, &mut world.cx());
     assert_eq!(taken, bytes.min(1000));
     single(world, tcp)
 }
@@ -58,7 +60,7 @@ fn passive(length: u16, fast_open: PassiveFastOpen) -> Single {
     syn.window = 65_535;
     syn.payload_length = length;
     let syn = world.packets.insert(syn);
-    let tcp = Connection::accept_fast(&opening(&plain()), syn, fast_open, &mut world.cx());
+    let tcp = Connection::accept_fast(&opening(&plain().into()), syn, fast_open, &mut world.cx());
     single(world, tcp)
 }
 
