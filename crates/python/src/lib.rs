@@ -235,8 +235,21 @@ fn key_lines<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Bound<'py, PyD
     output::key_lines(py, text)
 }
 
+/// A Parquet file's table as text: pyarrow reads it.
+fn parquet_as_csv(content: &[u8]) -> Result<String, String> {
+    Python::attach(|py| {
+        let read = || -> PyResult<String> {
+            let reader = py.import("bentpipe.parquet_table")?;
+            let content = pyo3::types::PyBytes::new(py, content);
+            reader.call_method1("parquet_as_csv", (content,))?.extract()
+        };
+        read().map_err(|error| error.value(py).to_string())
+    })
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    bentpipe_scenario::read_parquet_with(parquet_as_csv);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("__commit__", env!("BENTPIPE_COMMIT"))?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;

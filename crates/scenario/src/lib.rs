@@ -74,3 +74,6 @@ pub use schema::{
     AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
     QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };
+#[doc(hidden)]
+pub use traces::check_trace;
+pub use traces::{ParquetReader, read_parquet_with};

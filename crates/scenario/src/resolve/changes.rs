@@ -255,6 +255,7 @@ fn reading(file: &TraceFile) -> Result<Reading, (&'static str, String)> {
     let guess = match (file.column, extension) {
         (Some(_), _) => Some(TraceFormat::Irtt),
         (None, Some("csv" | "CSV")) => Some(TraceFormat::Csv),
+        (None, Some("parquet" | "pq")) => Some(TraceFormat::Parquet),
         _ => None,
     };
     let Some(format) = file.format.or(guess) else {
@@ -270,7 +271,7 @@ fn reading(file: &TraceFile) -> Result<Reading, (&'static str, String)> {
         return Err(("column", message));
     }
     let every = file.every.map(|Length(every)| every);
-    if every.is_some() && format != TraceFormat::Csv {
+    if every.is_some() && !matches!(format, TraceFormat::Csv | TraceFormat::Parquet) {
         let message = format!("has no effect: \"{format}\" begins again at its end");
         return Err(("every", message));
     }

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Reading, Trace, Wrong, parse};
+use super::{Reading, Trace, Wrong, parquet, parse};
 use crate::limits::{MAX_TRACE_BYTES, MAX_TRACES_BYTES};
+use crate::schema::TraceFormat;
 
 /// The trace files of a scenario.
 #[derive(Debug)]
@@ -48,12 +49,17 @@ impl Files {
             return Ok(known.trace.clone());
         }
         let wrong = |wrong| (path.display().to_string(), wrong);
-        let text = text_of(&path).map_err(|message| wrong(Wrong::file(message)))?;
-        read.bytes += text.len() as u64;
+        let content = bytes_of(&path).map_err(|message| wrong(Wrong::file(message)))?;
+        read.bytes += content.len() as u64;
         if read.bytes > MAX_TRACES_BYTES {
             let message = "expected at most 256 MiB of trace files in all";
             return Err(wrong(Wrong::file(message)));
         }
+        let text = match reading.format {
+            TraceFormat::Parquet => parquet::text_of(&content),
+            _ => utf8(content),
+        };
+        let text = text.map_err(|message| wrong(Wrong::file(message)))?;
         let trace = parse(&text, reading).map_err(wrong)?;
         read.known.push(Known {
             path: path.clone(),
@@ -64,7 +70,7 @@ impl Files {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => format!("cannot be read: {error}"),
@@ -83,6 +89,10 @@ fn text_of(path: &Path) -> Result<String, String> {
     if content.len() as u64 > MAX_TRACE_BYTES {
         return Err("longer than 64 MiB".to_owned());
     }
+    Ok(content)
+}
+
+fn utf8(content: Vec<u8>) -> Result<String, String> {
     String::from_utf8(content).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -9,10 +9,12 @@ mod irtt;
 mod leoreplayer;
 mod mahimahi;
 mod opensand;
+mod parquet;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use files::Files;
+pub use parquet::{ParquetReader, read_parquet_with};
 
 use bentpipe_link::{LossRates, Profile, RateCourse};
 use bentpipe_types::Span;
@@ -69,11 +71,30 @@ pub(crate) fn parse(text: &str, reading: Reading) -> Result<Trace, Wrong> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match reading.format {
         TraceFormat::Csv => csv::parse(text, reading.every),
+        TraceFormat::Parquet => parquet::parse(text, reading.every),
         TraceFormat::Mahimahi => mahimahi::parse(text),
         TraceFormat::LeoReplayer => leoreplayer::parse(text),
         TraceFormat::OpenSand => opensand::parse(text),
         TraceFormat::Irtt => irtt::parse(text, reading.column),
     }
+}
+
+/// Reads a text as a file of this format would be read (Parquet's as what its reader makes of it). For fuzzing.
+///
+/// # Errors
+/// What is wrong, in a line.
+#[doc(hidden)]
+pub fn check_trace(format: TraceFormat, text: &str) -> Result<(), String> {
+    let reading = Reading {
+        format,
+        column: (format == TraceFormat::Irtt).then_some(IrttColumn::Uplink),
+        every: None,
+    };
+    let read = parse(text, reading);
+    read.map(drop).map_err(|wrong| match wrong.line {
+        Some(line) => format!("{line}: {}", wrong.message),
+        None => wrong.message,
+    })
 }
 
 /// The lines, counted from 1, without what ends them.
