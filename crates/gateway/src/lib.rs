@@ -12,6 +12,7 @@
 mod class;
 mod deadlines;
 pub mod hybrid;
+mod packed;
 mod slab;
 pub mod split;
 

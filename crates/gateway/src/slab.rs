@@ -1,9 +1,9 @@
 //! Things with an index that stays theirs until they are taken out.
 
-/// Places are used again; each thing is in a box of its own, so that growing moves none of them.
+/// Places are used again. Growing moves all things: large ones are better in boxes.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    places: Vec<Option<Box<T>>>,
+    places: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
@@ -19,23 +19,22 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// Puts a thing in, and returns its index.
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
-        let thing = Some(Box::new(thing));
         if let Some(index) = self.free.pop() {
-            self.places[index as usize] = thing;
+            self.places[index as usize] = Some(thing);
             return index;
         }
-        self.places.push(thing);
+        self.places.push(Some(thing));
         (self.places.len() - 1) as u32
     }
 
     /// The thing.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.places.get_mut(index as usize)?.as_deref_mut()
+        self.places.get_mut(index as usize)?.as_mut()
     }
 
     /// Takes the thing out.
-    pub(crate) fn remove(&mut self, index: u32) -> Option<Box<T>> {
+    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
         let thing = self.places.get_mut(index as usize)?.take()?;
         self.free.push(index);
         Some(thing)
@@ -43,7 +42,7 @@ impl<T> Slab<T> {
 
     /// Those that are there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.places.iter().filter_map(Option::as_deref)
+        self.places.iter().filter_map(Option::as_ref)
     }
 
     /// Places, used or free.
@@ -66,7 +65,7 @@ mod tests {
     fn places_are_used_again() {
         let mut slab = Slab::default();
         assert_eq!((slab.insert('a'), slab.insert('b')), (0, 1));
-        assert_eq!(slab.remove(0).as_deref(), Some(&'a'));
+        assert_eq!(slab.remove(0), Some('a'));
         assert_eq!(slab.remove(0), None);
         assert_eq!(slab.insert('c'), 0);
         assert_eq!(slab.len(), 2);

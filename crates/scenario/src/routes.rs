@@ -27,19 +27,12 @@ impl Scenario {
             .collect();
         for link in &self.links {
             let [first, second] = link.between.map(|end| nodes[end]);
-            if link.broadcast {
-                let hearers = link.far_ends().map(|end| (nodes[end], Vec::new()));
-                builder.broadcast(first, hearers.collect(), "", settings(&link.forward));
-            } else {
-                builder.link(first, second, bare(link));
-            }
+            builder.link(first, second, bare(link));
         }
         let mut of_pair = BTreeMap::new();
         for flow in &self.flows {
-            of_pair.insert((flow.from, flow.to), Vec::new());
-            // From a group nothing comes back.
-            if flow.channel.is_none() {
-                of_pair.insert((flow.to, flow.from), Vec::new());
+            for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+                of_pair.insert((from, to), Vec::new());
             }
         }
         let pairs: Vec<_> = of_pair
@@ -54,21 +47,15 @@ impl Scenario {
         let flows = self.flows.iter();
         Some(
             flows
-                .map(|flow| {
-                    let back = match flow.channel {
-                        None => route(flow.to, flow.from),
-                        Some(_) => Vec::new(),
-                    };
-                    [route(flow.from, flow.to), back]
-                })
+                .map(|flow| [route(flow.from, flow.to), route(flow.to, flow.from)])
                 .collect(),
         )
     }
 }
 
-/// A direction that does nothing but lead somewhere.
-fn settings(direction: &Direction) -> Settings {
-    Settings {
+/// A link that does nothing but lead somewhere.
+fn bare(link: &Link) -> LinkSettings {
+    let settings = |direction: &Direction| Settings {
         rate: direction.rate,
         delay: direction.delay,
         queue: DropTail {
@@ -79,11 +66,7 @@ fn settings(direction: &Direction) -> Settings {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
-    }
-}
-
-/// A link that does nothing but lead somewhere.
-fn bare(link: &Link) -> LinkSettings {
+    };
     LinkSettings {
         name: String::new(),
         forward: Some(settings(&link.forward)),

@@ -2,6 +2,8 @@
 
 mod words;
 
+use std::sync::{Arc, LazyLock};
+
 use bentpipe_types::{BitRate, IpVersion, Span};
 
 pub use words::{
@@ -201,6 +203,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The default, which all share.
+    pub(crate) fn usual() -> Arc<Self> {
+        static USUAL: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
+        Arc::clone(&USUAL)
+    }
+
     /// The most bytes that wait to be read, or are out of order, at once.
     #[must_use]
     pub fn most_received(&self) -> u64 {

@@ -1,11 +1,13 @@
 //! How much has reached the peer.
 
+use serde::{Deserialize, Serialize};
+
 /// Counts delivered bytes where only cumulative acknowledgments and their duplicates tell: Westwood's
 /// AckedCount (Grieco and Mascolo 2004; Linux's westwood_acked_count).
 ///
 /// Each duplicate tells of one segment that has arrived out of order. The acknowledgment that later
 /// covers it must not count it again.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Delivered {
     total: u64,
     // Counted by duplicates, and not yet acknowledged.

@@ -2,9 +2,10 @@
 //! `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// What a sender waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Limit {
     /// Nothing: all that was written is acknowledged.
     #[default]
@@ -39,7 +40,7 @@ impl Limit {
 }
 
 /// How long each limit has held.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LimitedTimes {
     now: Limit,
     since: Time,

@@ -1,6 +1,7 @@
 //! What the two SYNs agree on.
 
 use bentpipe_types::{IpVersion, SynOptions, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::Config;
 
@@ -21,7 +22,7 @@ pub(crate) fn timestamp(now: Time) -> u32 {
 }
 
 /// What a connection has agreed on with its peer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Negotiated {
     /// Payload of a full segment.
     pub(crate) segment: u32,

@@ -4,6 +4,7 @@
 //! pays one predictable branch per call of `output`.
 
 use bentpipe_types::{BitRate, Bytes, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::congestion::Window;
 
@@ -77,7 +78,7 @@ pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Op
 }
 
 /// When the next segment may leave.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Pacer {
     on: bool,
     most: Option<BitRate>,

@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// Segments remembered at most. Beyond that (a flood of tiny segments), some give no sample.
 const CAPACITY: usize = 1 << 17;
 
 /// Where loss recovery stands after an acknowledgment.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum RecoveryPhase {
     /// Nothing is being repaired.
     Open,
@@ -98,7 +99,7 @@ impl RateSample {
 }
 
 /// What was true when a segment last left: section 4.1.2.1.2's P.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Departure {
     at: Time,
     first_sent_at: Time,
@@ -109,7 +110,7 @@ struct Departure {
     app_limited: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Segment {
     // The position after its last.
     end: u64,
@@ -133,7 +134,7 @@ pub(crate) struct Surroundings {
 }
 
 /// The estimator of one connection: section 4.1.2.1.1's C.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct DeliveryRate {
     segments: VecDeque<Segment>,
     delivered: u64,

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use bentpipe_types::{SackBlock, Seq};
+use serde::{Deserialize, Serialize};
 
 /// A half-open range of positions (see [`connection`](crate::connection)).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Range {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -18,7 +19,7 @@ const REPORTED: usize = 4;
 ///
 /// Bounded twice: the receive window limits how far ahead a range may be, and `limit` how many
 /// there are, so that a peer that sends every other byte costs no more memory than an honest one.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Reassembly {
     ranges: VecDeque<Range>,
     // In all of them.

@@ -8,6 +8,7 @@
 //! numbers of the allocator included, is its true size.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
 
@@ -74,7 +75,7 @@ pub(crate) struct Stream {
 }
 
 /// A receive buffer that Linux would have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RightSizing {
     // tcp_rmem[2]
     most: u64,

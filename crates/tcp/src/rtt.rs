@@ -1,6 +1,7 @@
 //! Round-trip estimation and the retransmission timeout (RFC 6298).
 
 use bentpipe_types::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, RtoRule};
 
@@ -18,7 +19,7 @@ const LONGEST: u64 = 1 << 47;
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
 /// Estimates the round-trip time and the timeout of one connection.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RttEstimator {
     rule: RtoRule,
     minimum: u64,

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_types::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
 
@@ -31,7 +32,7 @@ const RTT_SHIFT: u32 = 9;
 const INITIAL_WINDOW: u64 = 10;
 
 /// A send buffer that Linux would have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SendSizing {
     // tcp_wmem[2]
     most: u64,

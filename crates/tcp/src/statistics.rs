@@ -1,11 +1,12 @@
 //! What a connection counts.
 
 use bentpipe_types::{SpanStatistics, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::limited::LimitedTimes;
 
 /// Counters of one connection, both directions. Plain integers, always on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// Segments with payload sent, retransmissions included.
     pub segments_sent: u64,
@@ -136,7 +137,7 @@ impl Statistics {
 }
 
 /// The end of a connection that was not closed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// When this end learned, or decided, that the connection is no more.
     pub at: Time,
@@ -145,7 +146,7 @@ pub struct Failure {
 }
 
 /// Why a connection ended that was not closed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FailureKind {
     /// The peer no longer answered (RFC 9293 section 3.8.3: R2).
     TimedOut,

@@ -1,9 +1,13 @@
 //! What a host, a router or a middlebox is, and all that it may touch.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{PacketRef, PacketStore, RandomStream, Routes, Time};
 
 /// One of a node's attachments to a link, in the order the links were attached.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct Port(pub u16);
 
 /// Why a packet went no further.

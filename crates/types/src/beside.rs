@@ -7,6 +7,8 @@
 
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::pool::BufferRef;
 use crate::{Address, Packet, PacketRef, PacketStore, PoolFull};
 
@@ -226,7 +228,7 @@ fn hop_limit(bytes: &[u8]) -> u8 {
 /// One end of a flow: a node of the network, or, of a real flow, an IP address; and the port.
 ///
 /// One attached node can stand for many addresses, and they all keep their own flows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Party {
     /// Who.
     pub host: HostAddress,
@@ -235,7 +237,7 @@ pub struct Party {
 }
 
 /// Who is at one end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum HostAddress {
     /// A node of the network.
     Node(Address),
@@ -244,7 +246,7 @@ pub enum HostAddress {
 }
 
 /// What tells one flow from another: who sends, who is to get it, the protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct FlowKey {
     /// Who sends.
     pub source: Party,

@@ -1,5 +1,7 @@
 //! How often what was measured.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Span;
 
 // 1 us to 2^28 us (268 s), 32 buckets an octave: within 1.6% of the true value.
@@ -12,7 +14,7 @@ const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
 ///
 /// It has buckets for the octaves that it has seen and those between: the round trips of a connection are in
 /// one or two, and a network has many connections.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Histogram {
     /// The number of the first bucket.
     first: usize,

@@ -1,5 +1,7 @@
 //! What an ICMP error says of a packet that did not arrive.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Address, Endpoint, IpVersion, Packet, Seq};
 
 /// IANA protocol numbers.
@@ -7,7 +9,7 @@ const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
 /// An ICMP error (RFC 792, RFC 4443) about a packet that was sent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum IcmpError {
     /// No route to the destination's network.
     NetworkUnreachable,

@@ -2,48 +2,24 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Bytes, Seq};
 
 /// A node's address inside one network. At the edge, `wire` maps it to an IP address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Address(pub u16);
-
-/// The first address that is a channel's.
-const FIRST_CHANNEL: u16 = u16::MAX - Address::CHANNELS + 1;
-
-impl Address {
-    /// How many channels a network may have. They have the last of all addresses, which no node has.
-    pub const CHANNELS: u16 = 1024;
-
-    /// The address of a network's channel of this number: what a source sends there, each of the channel's
-    /// members gets (RFC 4607 section 1: a destination that belongs to one source). `None` beyond the last.
-    #[must_use]
-    pub const fn of_channel(number: usize) -> Option<Self> {
-        if number < Self::CHANNELS as usize {
-            Some(Self(FIRST_CHANNEL + number as u16))
-        } else {
-            None
-        }
-    }
-
-    /// The number of the channel whose address it is; `None` of a node's.
-    #[must_use]
-    pub const fn channel(self) -> Option<u16> {
-        self.0.checked_sub(FIRST_CHANNEL)
-    }
-}
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.channel() {
-            Some(number) => write!(f, "channel {number}"),
-            None => write!(f, "node {}", self.0),
-        }
+        write!(f, "node {}", self.0)
     }
 }
 
 /// One end of a TCP connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
+)]
 pub struct Endpoint {
     /// The node.
     pub address: Address,
@@ -52,7 +28,7 @@ pub struct Endpoint {
 }
 
 /// The control bits of the TCP header, as they stand in its 14th byte (RFC 9293 section 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flags(pub u8);
 
 impl Flags {
@@ -145,7 +121,7 @@ pub enum Ecn {
 }
 
 /// One block of a SACK option: `[start, end)` has arrived (RFC 2018 section 3).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub start: Seq,
@@ -191,7 +167,7 @@ impl fmt::Debug for SackBlocks {
 }
 
 /// A TCP Fast Open option (RFC 7413 section 4.1.1): a cookie, or, empty, the wish for one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FastOpen {
     cookie: [u8; 16],
     length: u8,
@@ -233,7 +209,7 @@ impl FastOpen {
 }
 
 /// The options that only a SYN may carry.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SynOptions {
     /// Maximum segment size the sender of this SYN accepts (RFC 9293 section 3.7.1).
     pub maximum_segment_size: Option<u16>,
@@ -252,7 +228,7 @@ pub struct SynOptions {
 /// block) is in an [`Extension`](crate::Extension) of the [`PacketStore`](crate::PacketStore). The
 /// payload is not bytes but a range of the sender's stream: `payload_offset` is where it starts, an
 /// independent witness that what `sequence` says is what was sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Packet {
     /// Who sent it.

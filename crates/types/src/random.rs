@@ -1,5 +1,7 @@
 //! Random streams keyed by (seed, component, purpose).
 
+use serde::{Deserialize, Serialize};
+
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -7,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 ///
 /// Each component draws from its own streams, so that adding a link to a scenario changes no other
 /// link's draws, and two variants of one scenario meet the same luck (common random numbers).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RandomStream(Xoshiro256PlusPlus);
 
 impl RandomStream {

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// A TCP sequence number, compared modulo 2^32 (RFC 9293 section 3.4).
 ///
 /// No `Ord`: the comparison is not transitive, so a sequence number must not be sorted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Seq(u32);
 
 impl Seq {

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Span;
 use crate::histogram::Histogram;
 
 /// How lengths of time are distributed: exact extremes and mean, and quantiles from a
 /// log-linear histogram.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SpanStatistics {
     count: u64,
     sum: u64,

@@ -38,9 +38,16 @@ pub(super) struct Counters {
     pub(super) packets_split: u64,
     pub(super) packets_passed: u64,
     pub(super) packets_dropped: u64,
-    pub(super) check: StreamCheck,
+    /// Of legs that are no more.
+    pub(super) past: Sums,
+}
+
+/// What legs have come to, and have now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
     facing: LegTotals,
     hosts: LegTotals,
+    pub(super) check: StreamCheck,
 }
 
 /// What legs have done.
@@ -50,15 +57,103 @@ struct LegTotals {
     segments_sent: u64,
     segments_retransmitted: u64,
     timeouts: u64,
+    /// Congestion windows, and what is offered to the other ends, in bytes: of connections that aren't
+    /// over.
+    windows: u64,
+    offered: u64,
 }
 
 impl LegTotals {
-    fn add<P: Payload>(&mut self, leg: &Socket<P>) {
-        let statistics = leg.connection().statistics();
-        self.bytes_delivered += leg.connection().acknowledged_offset();
-        self.segments_sent += statistics.segments_sent;
-        self.segments_retransmitted += statistics.segments_retransmitted;
-        self.timeouts += statistics.timeouts;
+    fn of(connection: &Connection) -> Self {
+        let statistics = connection.statistics();
+        Self {
+            bytes_delivered: connection.acknowledged_offset(),
+            segments_sent: statistics.segments_sent,
+            segments_retransmitted: statistics.segments_retransmitted,
+            timeouts: statistics.timeouts,
+            windows: connection.congestion_window(),
+            offered: connection.advertised_window(),
+        }
+    }
+
+    fn each(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
+        change(&mut self.bytes_delivered, other.bytes_delivered);
+        change(&mut self.segments_sent, other.segments_sent);
+        change(
+            &mut self.segments_retransmitted,
+            other.segments_retransmitted,
+        );
+        change(&mut self.timeouts, other.timeouts);
+        change(&mut self.windows, other.windows);
+        change(&mut self.offered, other.offered);
+    }
+
+    /// It has no windows any more.
+    fn close(&mut self) {
+        (self.windows, self.offered) = (0, 0);
+    }
+}
+
+impl Sums {
+    /// Of one connection.
+    pub(super) fn of<P: Payload>(pair: &Pair<P>, facing: Port) -> Self {
+        let mut sums = Self::default();
+        for (leg, port) in pair.legs.iter().zip(pair.ports) {
+            if let Some(leg) = leg {
+                sums.add_leg(leg, port == facing, pair.over);
+            }
+        }
+        sums
+    }
+
+    fn add_leg<P: Payload>(&mut self, leg: &Socket<P>, facing: bool, over: bool) {
+        let mut totals = LegTotals::of(leg.connection());
+        if over {
+            totals.close();
+        }
+        let of = if facing {
+            &mut self.facing
+        } else {
+            &mut self.hosts
+        };
+        of.each(&totals, |sum, one| *sum += one);
+        let found = leg.stream_check();
+        self.check.ranges += found.ranges;
+        self.check.mismatches += found.mismatches;
+    }
+
+    fn each(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
+        self.facing.each(&other.facing, &change);
+        self.hosts.each(&other.hosts, &change);
+        change(&mut self.check.ranges, other.check.ranges);
+        change(&mut self.check.mismatches, other.check.mismatches);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.each(other, |sum, one| *sum += one);
+    }
+
+    pub(super) fn subtract(&mut self, other: &Self) {
+        self.each(other, |sum, one| *sum -= one);
+    }
+
+    /// Of all the connections of a gateway, and what carries them.
+    fn of_all<P: Payload>(split: &Split<P>) -> Self {
+        let mut sums = *split.pairs.resting();
+        for pair in split.pairs.awake() {
+            sums.add(&Self::of(pair, split.settings.facing));
+        }
+        if let Some(multiplex) = &split.multiplex {
+            for trunk in multiplex.trunks() {
+                sums.add_leg(trunk, true, false);
+            }
+            for one in multiplex.carried() {
+                if let Some(leg) = &one.leg {
+                    sums.add_leg(leg, false, one.over);
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -76,50 +171,40 @@ impl Counters {
 
     /// A persistent connection is no more.
     pub(super) fn trunk_ended(&mut self, trunk: &Socket<Rings>) {
-        self.facing.add(trunk);
-        let found = trunk.stream_check();
-        self.check.ranges += found.ranges;
-        self.check.mismatches += found.mismatches;
+        self.past.add_leg(trunk, true, true);
     }
 
     /// Nor is a connection that one has carried.
     pub(super) fn carried_ended<P: Payload>(&mut self, carried: &Carried<P>) {
-        self.check.ranges += carried.checked;
-        self.check.mismatches += carried.mismatches;
+        self.past.check.ranges += carried.checked;
+        self.past.check.mismatches += carried.mismatches;
         if let Some(leg) = &carried.leg {
-            self.hosts.add(leg);
-            let found = leg.stream_check();
-            self.check.ranges += found.ranges;
-            self.check.mismatches += found.mismatches;
+            self.past.add_leg(leg, false, true);
         }
     }
 
     pub(super) fn removed<P: Payload>(&mut self, pair: &Pair<P>, facing: Port) {
-        let Self {
-            facing: f,
-            hosts,
-            check,
-            ..
-        } = self;
-        add(pair, facing, f, hosts);
-        for leg in pair.legs.iter().flatten() {
-            let leg = leg.stream_check();
-            check.ranges += leg.ranges;
-            check.mismatches += leg.mismatches;
+        debug_assert!(pair.over, "it has windows");
+        self.past.add(&Sums::of(pair, facing));
+    }
+
+    /// What all streams have come to.
+    pub(super) fn check<P: Payload>(&self, split: &Split<P>) -> StreamCheck {
+        let mut sums = Sums::of_all(split);
+        sums.add(&self.past);
+        if let Some(multiplex) = &split.multiplex {
+            for carried in multiplex.carried() {
+                sums.check.ranges += carried.checked;
+                sums.check.mismatches += carried.mismatches;
+            }
         }
+        sums.check
     }
 
     pub(super) fn tell<P: Payload>(&self, split: &Split<P>, visit: &mut dyn FnMut(&str, u64)) {
         let budget = &split.budget;
-        let (mut facing, mut hosts) = (self.facing, self.hosts);
-        for pair in split.pairs.iter() {
-            add(pair, split.settings.facing, &mut facing, &mut hosts);
-        }
-        if let Some(multiplex) = &split.multiplex {
-            multiplex.trunks().for_each(|trunk| facing.add(trunk));
-            let legs = multiplex.carried().filter_map(|one| one.leg.as_ref());
-            legs.for_each(|leg| hosts.add(leg));
-        }
+        let mut sums = Sums::of_all(split);
+        sums.add(&self.past);
         for (name, value) in [
             ("connections.split", self.split),
             ("connections.passed", self.passed),
@@ -143,8 +228,8 @@ impl Counters {
         ] {
             visit(name, value);
         }
-        facing.tell("facing", visit);
-        hosts.tell("hosts", visit);
+        sums.facing.tell("facing", visit);
+        sums.hosts.tell("hosts", visit);
         if let Some(multiplex) = &split.multiplex {
             visit("multiplex.connections", multiplex.trunks().count() as u64);
             visit("multiplex.opened", self.trunks_opened);
@@ -162,18 +247,6 @@ impl LegTotals {
             ("timeouts", self.timeouts),
         ] {
             visit(&format!("{part}.{name}"), value);
-        }
-    }
-}
-
-fn add<P: Payload>(pair: &Pair<P>, at: Port, facing: &mut LegTotals, hosts: &mut LegTotals) {
-    for (leg, port) in pair.legs.iter().zip(pair.ports) {
-        if let Some(leg) = leg {
-            if port == at {
-                facing.add(leg);
-            } else {
-                hosts.add(leg);
-            }
         }
     }
 }
@@ -217,41 +290,15 @@ pub const GAUGES: &[Gauge] = &[
 /// One of [`GAUGES`]. Windows are the sums over all connections: congestion windows, and what is
 /// offered to the other end.
 pub(super) fn gauge<P: Payload>(split: &Split<P>, index: usize) -> f64 {
-    let sum = |facing: bool, of: fn(&Connection) -> u64| {
-        let legs = split
-            .pairs
-            .iter()
-            .filter(|pair| !pair.over)
-            .flat_map(|pair| {
-                let ports = pair.ports;
-                (pair.legs.iter().zip(ports)).filter_map(|(leg, port)| Some((leg.as_ref()?, port)))
-            });
-        let own: u64 = legs
-            .filter(|(_, port)| (*port == split.settings.facing) == facing)
-            .map(|(leg, _)| of(leg.connection()))
-            .sum();
-        let Some(multiplex) = &split.multiplex else {
-            return own as f64;
-        };
-        let carried = multiplex.carried().filter(|one| !one.over);
-        let carried = carried.filter_map(|one| one.leg.as_ref());
-        let more: u64 = if facing {
-            multiplex.trunks().map(|trunk| of(trunk.connection())).sum()
-        } else {
-            carried.map(|leg| of(leg.connection())).sum()
-        };
-        (own + more) as f64
-    };
-    let congestion = Connection::congestion_window;
-    let offered = Connection::advertised_window;
+    let sums = || Sums::of_all(split);
     match GAUGES.get(index).map(|gauge| gauge.name) {
         Some("buffered") => split.budget.held as f64,
         Some("promised") => split.budget.used() as f64,
         Some("connections") => split.counters.open as f64,
-        Some("facing_window") => sum(true, congestion),
-        Some("host_window") => sum(false, congestion),
-        Some("facing_offered") => sum(true, offered),
-        Some("host_offered") => sum(false, offered),
+        Some("facing_window") => sums().facing.windows as f64,
+        Some("host_window") => sums().hosts.windows as f64,
+        Some("facing_offered") => sums().facing.offered as f64,
+        Some("host_offered") => sums().hosts.offered as f64,
         Some("processing") => split
             .processor
             .as_ref()

@@ -8,6 +8,7 @@
 //! | file | what |
 //! |---|---|
 //! | `pair` | a connection's two legs, and what goes from one to the other |
+//! | `pairs` | all of them: those at which something happens, and those at rest |
 //! | `budget` | memory: what may be promised, and to whom |
 //! | `legs` | the legs' TCP: most have the same |
 //! | `paths` | what a connection learns from earlier ones |
@@ -29,6 +30,7 @@ mod icmp;
 mod legs;
 mod multiplex;
 mod pair;
+mod pairs;
 mod paths;
 mod settings;
 #[cfg(test)]
@@ -44,18 +46,18 @@ use bentpipe_types::{
 use rustc_hash::FxHashMap;
 
 use crate::deadlines::Deadlines;
-use crate::slab::Slab;
 use budget::Budget;
 use counters::Counters;
 use icmp::Complaint;
 use legs::{Kind, LegSettings};
 use multiplex::{Around, Multiplex};
 use pair::{OPENER, Opened, Pair, RESPONDER};
+use pairs::Pairs;
 use paths::PathMemory;
 
 pub use bentpipe_types::Processing;
 pub use counters::GAUGES;
-pub use settings::{Answer, Multiplexing, Settings};
+pub use settings::{Answer, Multiplexing, REST_AFTER, Settings};
 
 /// Flows that are known to pass, at most: more, and all are forgotten.
 const MOST_PASSED: usize = 1 << 16;
@@ -65,7 +67,7 @@ const MOST_PASSED: usize = 1 << 16;
 pub struct Split<P = Ranges> {
     settings: Settings,
     routes: Routes,
-    pairs: Slab<Pair<P>>,
+    pairs: Pairs<P>,
     /// By the key of arriving packets: the pair, and at which of its legs they arrive.
     flows: FxHashMap<FlowKey, (u32, usize)>,
     /// The last packet's: with one flow, or in a burst, the next one's too.
@@ -92,9 +94,9 @@ impl<P: Payload> Split<P> {
             processor: settings.processing.map(Processor::new),
             multiplex: (settings.multiplex)
                 .map(|with| Box::new(Multiplex::new(with.peer, with.connections))),
+            pairs: Pairs::new(settings.facing, settings.rest_after),
             settings,
             routes: Routes::default(),
-            pairs: Slab::default(),
             flows: FxHashMap::default(),
             last: None,
             passed: FxHashMap::default(),
@@ -133,6 +135,7 @@ impl<P: Payload> Split<P> {
 
     /// A packet that the processor is done with.
     fn handle(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        self.pairs.now = cx.now;
         if !cx.packets.get(packet).is_tcp() {
             self.not_tcp(packet, cx);
             return;
@@ -600,6 +603,7 @@ impl<P: Payload> Agent for Split<P> {
         {
             self.handle(from, packet, cx);
         }
+        self.pairs.now = cx.now;
         while let Some(index) = self.deadlines.due(cx.now) {
             let idle_timeout = self.settings.idle_timeout;
             let Some(pair) = self.pairs.get_mut(index) else {
@@ -619,17 +623,22 @@ impl<P: Payload> Agent for Split<P> {
         if self.multiplex.is_some() {
             self.streams(cx, Multiplex::on_deadline);
         }
+        self.pairs.put_to_rest();
     }
 
     fn next_deadline(&self) -> Option<Time> {
         let processed = self.processor.as_ref().and_then(Processor::next);
         let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());
         let pairs = self.deadlines.next();
-        [processed, pairs, streams].into_iter().flatten().min()
+        let rest = self.pairs.next_look();
+        [processed, pairs, streams, rest]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn holdings(&self) -> Holdings {
-        let syns = self.pairs.iter().filter(|pair| pair.syn.is_some()).count() as u64;
+        let syns = self.pairs.awake().filter(|pair| pair.syn.is_some()).count() as u64;
         let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
         Holdings {
             packets: syns + carried + self.processor.as_ref().map_or(0, Processor::packets),
@@ -650,23 +659,7 @@ impl<P: Payload> Agent for Split<P> {
     }
 
     fn stream_check(&self) -> StreamCheck {
-        let mut check = self.counters.check;
-        for leg in self
-            .pairs
-            .iter()
-            .flat_map(|pair| pair.legs.iter().flatten())
-        {
-            let leg = leg.stream_check();
-            check.ranges += leg.ranges;
-            check.mismatches += leg.mismatches;
-        }
-        if let Some(multiplex) = &self.multiplex {
-            multiplex.check(&mut |ranges, mismatches| {
-                check.ranges += ranges;
-                check.mismatches += mismatches;
-            });
-        }
-        check
+        self.counters.check(self)
     }
 
     fn is_quiet(&self) -> bool {

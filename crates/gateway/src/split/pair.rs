@@ -7,6 +7,7 @@ use bentpipe_tcp::{
     relay, relay_more, reset_reply,
 };
 use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::Answer;
 use super::icmp::Complaint;
@@ -26,7 +27,7 @@ const ROUNDS: usize = 8;
 pub(super) const LONGEST_HOLD: Span = Span::from_secs(60);
 
 /// A stream through the gateway, from one leg to the other.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stream {
     /// Where the sender said that what it had sent is to be delivered at once (PSH).
     pushed: u64,
@@ -39,7 +40,7 @@ pub(super) struct Stream {
 }
 
 /// A connection that is split.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Pair<P> {
     /// Of the packets of the side that opened it.
     pub(super) key: FlowKey,
@@ -47,6 +48,7 @@ pub(super) struct Pair<P> {
     /// Where each leg's packets go.
     pub(super) ports: [Port; 2],
     /// The SYN that opened it, until it is answered.
+    #[serde(skip)]
     pub(super) syn: Option<PacketRef>,
     pub(super) syn_sequence: Seq,
     /// The widest that the congestion window over the link was, where that is wanted.
@@ -418,6 +420,13 @@ impl<P: Payload> Pair<P> {
         self.syn.is_none()
             && (self.legs.iter().flatten())
                 .all(|leg| matches!(leg.state(), State::Closed | State::TimeWait))
+    }
+
+    /// Is nothing under way at either leg, and nothing held for either?
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.syn.is_none()
+            && (self.legs.iter().flatten()).all(|leg| leg.connection().is_at_rest())
+            && self.streams.iter().all(|stream| stream.held == 0)
     }
 
     /// Is this SYN one of a new connection, between the ends of one that is over? RFC 6191 section

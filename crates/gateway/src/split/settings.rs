@@ -6,6 +6,10 @@ use bentpipe_types::{Address, Port, Processing, Span};
 use super::legs::Kind;
 use crate::Class;
 
+/// After ten seconds nearly all connections that say something have said more; and to pack and unpack one
+/// takes some microseconds.
+pub const REST_AFTER: Span = Span::from_secs(10);
+
 /// The settings of a gateway that splits connections.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -32,6 +36,9 @@ pub struct Settings {
     pub warm_path: bool,
     /// After so long without a packet, a connection is reset.
     pub idle_timeout: Span,
+    /// After so long without a packet, twice that at most, what is kept of a connection is packed; see
+    /// [`REST_AFTER`].
+    pub rest_after: Span,
     /// Carry what goes out at `facing` over persistent connections to another gateway; `None`: each
     /// connection has a part of its own.
     pub multiplex: Option<Multiplexing>,

@@ -1,6 +1,7 @@
 //! The path's bandwidth, from how far apart the first acknowledgments arrive.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::AckSample;
 
@@ -13,7 +14,7 @@ const POINTS: usize = 4;
 ///
 /// It measures the slowest of the whole circle: a return link on which acknowledgments queue looks
 /// like a slow forward link, and a paced sender measures its own pace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AckSpacing {
     // Seconds since the first of them, and bytes acknowledged since.
     points: [(f64, f64); POINTS],

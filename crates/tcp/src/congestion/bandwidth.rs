@@ -1,6 +1,7 @@
 //! The bandwidth that a connection uses: delivered bytes over time, once a round trip.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::AckSample;
 
@@ -10,7 +11,7 @@ const SHORTEST_PERIOD: Span = Span::from_millis(50);
 /// Westwood+'s samples: b_k = d_k / delta_k, the bytes delivered in one round trip over how long it
 /// took (L. Grieco and S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and
 /// Vegas TCP congestion control", ACM CCR 34(2) 2004).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BandwidthSamples {
     started: Time,
     delivered_at_start: u64,
@@ -44,7 +45,7 @@ impl BandwidthSamples {
 
 /// Linux's filter of those samples: two low-pass filters in a row, each of which keeps 7/8. (The
 /// authors' own, of 2004, is one that keeps 0.9.)
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BandwidthFilter {
     once: f64,
     twice: f64,

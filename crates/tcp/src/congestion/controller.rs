@@ -1,6 +1,7 @@
 //! A connection's window, and the rules that move it.
 
 use bentpipe_types::{BitRate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::rules::{Rule, dispatch};
 use super::{AckSample, Congestion, CongestionControl, Window};
@@ -9,7 +10,7 @@ use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
 
 /// A connection's window, and the rules that move it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Controller {
     window: Window,
     // Before the last congestion event.

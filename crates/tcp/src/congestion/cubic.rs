@@ -1,6 +1,7 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::{AvoidanceKind, Config};
@@ -16,7 +17,7 @@ const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// RFC 9438's window rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cubic {
     avoidance: AvoidanceKind,
     state: State,
@@ -32,7 +33,7 @@ pub struct Cubic {
 }
 
 /// What outlasts a stage of congestion avoidance. Windows are in segments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct State {
     // W_max: the window before the last reduction, or less by fast convergence. None before the
     // first reduction, and after a timeout.
@@ -42,7 +43,7 @@ struct State {
 }
 
 /// A stage of congestion avoidance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stage {
     // t_epoch
     epoch: Time,

@@ -8,6 +8,7 @@
 //! (section 4.3), and taking a reduction back entirely (section 4.9).
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::{AvoidanceKind, Config};
@@ -40,7 +41,7 @@ const MOST: u64 = 2;
 const LOOK_AGAIN: u64 = HZ / 32;
 
 /// Linux's CUBIC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinuxCubic {
     avoidance: AvoidanceKind,
     // last_max_cwnd, in segments: the window before the last reduction, or less by fast convergence.
@@ -61,7 +62,7 @@ pub struct LinuxCubic {
 }
 
 /// Congestion avoidance since the last reduction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Epoch {
     // epoch_start, in ticks
     start: u64,

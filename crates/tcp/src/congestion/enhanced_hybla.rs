@@ -4,6 +4,7 @@
 //! IJARET 5(4) 2014: `vanzara2014`.
 
 use bentpipe_types::{BitRate, Span, Time, words};
+use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
 use super::hybla::HyblaGrowth;
@@ -21,7 +22,7 @@ words! {
 }
 
 /// Enhanced Hybla.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnhancedHybla {
     /// CC in bytes per second.
     channel_capacity: f64,

@@ -4,13 +4,14 @@
 //! Satellite Communications and Networking 22(5) 2004, below "Hybla"; and Linux's tcp_hybla.c.
 
 use bentpipe_types::{Span, Time, words};
+use serde::{Deserialize, Serialize};
 
 use super::ack_spacing::AckSpacing;
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::{AvoidanceKind, Config};
 
 /// How Hybla is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HyblaSettings {
     /// RTT0: the round-trip time of the connection whose rate it follows. 25 ms in the paper and in
     /// Linux.
@@ -67,7 +68,7 @@ words! {
 }
 
 /// Hybla.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hybla {
     settings: HyblaSettings,
     growth: HyblaGrowth,
@@ -137,7 +138,7 @@ impl CongestionControl for Hybla {
 }
 
 /// How the window grows: Hybla's, and Enhanced Hybla's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct HyblaGrowth {
     // Nanoseconds.
     reference_rtt: f64,

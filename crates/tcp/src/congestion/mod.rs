@@ -17,6 +17,7 @@ mod rules;
 mod westwood;
 
 use bentpipe_types::{BitRate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::rate_sample::{LossSample, RateSample};
 
@@ -33,7 +34,7 @@ pub use rules::{CongestionControlKind, WindowRule};
 pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
 
 /// The two variables that every rule moves (RFC 5681 section 3.1), in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Window {
     /// `cwnd`: what may be in flight. Never below one segment.
     pub congestion_window: u64,

@@ -1,12 +1,13 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681).
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::{AvoidanceKind, Config};
 
 /// RFC 5681's window rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reno {
     avoidance: AvoidanceKind,
     // Bytes that count towards the next segment of growth.

@@ -2,6 +2,8 @@
 //! tries them all (scenario files and their schema, results, the fuzz target, hostile networks, what
 //! Python offers) goes by this table.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Bbr1, Bbr3, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic, Reno,
     Westwood,
@@ -72,9 +74,11 @@ macro_rules! rules {
         }
 
         /// The window rule of one connection.
-        #[derive(Debug)]
+        #[derive(Debug, Serialize, Deserialize)]
         pub(super) enum Rule {
             $($state($type), $($other($other_type),)?)+
+            // Nobody knows what is in it.
+            #[serde(skip)]
             Custom(Box<dyn CongestionControl>),
         }
 

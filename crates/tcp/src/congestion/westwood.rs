@@ -5,6 +5,7 @@
 //! tcp_westwood.c.
 
 use bentpipe_types::{Span, Time, words};
+use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{BandwidthFilter, BandwidthSamples};
 use super::{AckSample, BuiltIn, Congestion, CongestionControl, Reno, Window};
@@ -25,14 +26,14 @@ words! {
 }
 
 /// How Westwood+ is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WestwoodSettings {
     /// What a loss leaves of the window.
     pub after_loss: WestwoodAfterLoss,
 }
 
 /// Westwood+.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Westwood {
     settings: WestwoodSettings,
     reno: Reno,

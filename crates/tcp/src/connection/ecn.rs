@@ -1,6 +1,7 @@
 //! Explicit congestion notification (RFC 3168): queues mark instead of dropping.
 
 use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Connection, Sender};
 use crate::EcnMode;
@@ -12,7 +13,7 @@ use crate::recovery::LossRecovery;
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
 /// Where one end stands.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Notification {
     /// Both ends have agreed on it.
     on: bool,

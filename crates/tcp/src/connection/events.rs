@@ -3,8 +3,10 @@
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
+use serde::{Deserialize, Serialize};
+
 /// A set of events.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Events(u16);
 
 impl Events {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bentpipe_types::{Ctx, Endpoint, FastOpen, Packet, Port, Seq, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Connection, Events, State};
 use crate::Config;
@@ -50,7 +51,7 @@ pub struct Opening<'a> {
 }
 
 /// What the connection knows of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FastOpening {
     /// Bytes of our stream on our SYN, until it is answered.
     pub(super) on_syn: u32,

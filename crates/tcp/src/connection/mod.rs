@@ -21,6 +21,7 @@
 //! | `icmp` | 3.9.2.2: what the path says of a segment that did not arrive |
 //! | `path_mtu` | how long packets may be (RFC 1191, RFC 4821) |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
+//! | `rest` | a connection of which nothing is under way |
 //! | `middle` | what a gateway asks for that has a connection with each of two hosts |
 
 mod ack;
@@ -39,6 +40,7 @@ mod path;
 mod path_mtu;
 mod prediction;
 mod receive;
+mod rest;
 mod retransmit;
 mod room;
 mod send;
@@ -50,6 +52,8 @@ use bentpipe_types::{
     BitRate, Ctx, Endpoint, FastOpen, IcmpError, Packet, PacketRef, Port, Seq, Span, SynOptions,
     Time,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
@@ -77,7 +81,7 @@ pub struct Accepted {
 }
 
 /// One end of a TCP connection.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Connection {
     state: State,
     events: Events,

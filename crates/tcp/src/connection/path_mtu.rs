@@ -6,6 +6,7 @@
 //! anyway. That it is lost says nothing of congestion.
 
 use bentpipe_types::{Ctx, IpVersion, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::timers::Purpose;
 use super::{Connection, Sender, State};
@@ -36,7 +37,7 @@ const LEAST_WINDOW: u64 = 11;
 const PATIENCE: u64 = 15;
 
 /// What is known of the path's MTU. Lengths are of IP packets, in bytes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PathMtu {
     /// The longest that passes, as far as routers have said.
     mtu: u32,
@@ -47,7 +48,7 @@ pub(super) struct PathMtu {
     search: Option<Search>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Search {
     /// Surely passes.
     low: u32,
@@ -59,7 +60,7 @@ struct Search {
 }
 
 /// A longer segment is under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Probe {
     start: u64,
     end: u64,

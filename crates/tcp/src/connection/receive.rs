@@ -1,6 +1,7 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
 use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Connection};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
@@ -15,7 +16,7 @@ const HEADERS: u32 = 40;
 pub(super) const NOWHERE: u64 = u64::MAX;
 
 /// RFC 9293 section 3.3.1's receive sequence variables, and the rest of the receiving half.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Receive {
     /// RCV.NXT
     pub(super) next: u64,

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use bentpipe_types::{Seq, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
 use crate::recovery::SendSequence;
 use crate::send_sizing::{Held, SendSizing};
 
 /// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Send {
     /// SND.UNA, SND.NXT and the highest ever sent.
     pub(super) sequence: SendSequence,

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::ecn::Notification;
 use super::path_mtu::PathMtu;
@@ -25,7 +26,7 @@ use crate::statistics::Statistics;
 /// The sender's half of a connection.
 ///
 /// Sequence numbers are positions: unwrapped to 64 bits and counted from the SYN, which is 0.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Sender {
     pub(super) timers: Timers,
     pub(super) send: Send,
@@ -43,6 +44,7 @@ pub struct Sender {
     // Of the whole connection: most of what there is to count, the sender counts.
     pub(super) statistics: Statistics,
     // Most connections have the same as others.
+    #[serde(skip, default = "Config::usual")]
     pub(super) config: Arc<Config>,
 }
 

@@ -1,8 +1,10 @@
 //! The states of a connection.
 
+use serde::{Deserialize, Serialize};
+
 /// RFC 9293 section 3.3.2. LISTEN is not here: it is the host that listens, and
 /// [`Connection::accept`](super::Connection::accept) makes a connection of a SYN.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum State {
     /// SYN sent, none received.
     SynSent,

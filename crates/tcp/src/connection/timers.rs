@@ -3,6 +3,7 @@
 //! A timer is a field. Setting it costs a store; the driver asks for the earliest after each call.
 
 use bentpipe_types::{Ctx, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Connection, Events, Sender, State};
 use crate::congestion::Congestion;
@@ -16,7 +17,7 @@ const NEVER: Time = Time::from_nanos(u64::MAX);
 const OVERRIDE: Span = Span::from_millis(500);
 
 /// What the main timer is for: these exclude one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Purpose {
     Retransmit,
     /// RFC 9293 section 3.8.6.1
@@ -28,7 +29,7 @@ pub(super) enum Purpose {
 
 /// What the early timer is for. It expires before the main one, or with it, and takes nothing from
 /// it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Early {
     /// RFC 8985 section 6.2 step 5: something may be lost by now.
     Reordering,
@@ -37,7 +38,7 @@ enum Early {
 }
 
 /// The timers of one connection.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Timers {
     at: Time,
     delayed_acknowledgment: Time,

@@ -1,6 +1,7 @@
 //! What is lost: three ways to tell.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::rack::{Rack, Surroundings};
 use super::scoreboard::Scoreboard;
@@ -10,7 +11,7 @@ use super::{Acknowledgment, SendSequence};
 const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// How losses are found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Detection {
     /// RFC 6675: by what is SACKed above. With DupAcks.
     Sacked(u32),

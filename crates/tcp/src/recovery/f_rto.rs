@@ -1,7 +1,9 @@
 //! F-RTO: was the timeout needless? (RFC 5682 section 3.1, the version with SACK)
 
+use serde::{Deserialize, Serialize};
+
 /// Where the algorithm stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) enum ForwardRto {
     /// Not at work.
     #[default]

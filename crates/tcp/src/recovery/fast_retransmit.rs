@@ -1,5 +1,7 @@
 //! What Reno and NewReno share: counting duplicate acknowledgments, and inferring from them.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Retransmission, SendSequence};
 
 /// RFC 5681 section 3.2
@@ -9,7 +11,7 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 const LIMITED_TRANSMIT: u32 = 2;
 
 /// Fast retransmit, and the bookkeeping of fast recovery.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct FastRetransmit {
     limited_transmit: bool,
     recovering: bool,

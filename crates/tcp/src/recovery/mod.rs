@@ -17,6 +17,7 @@ mod tail_loss_probe;
 mod undo;
 
 use bentpipe_types::{Span, Time, words};
+use serde::{Deserialize, Serialize};
 
 use crate::{Config, RecoveryPhase};
 
@@ -48,7 +49,7 @@ words! {
 
 /// The sender's sequence variables (RFC 9293 section 3.3.1), as positions: sequence numbers
 /// unwrapped to 64 bits and counted from our SYN, which is 0. Byte n of the stream is 1 + n.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SendSequence {
     /// SND.UNA: the first position not acknowledged.
     pub unacknowledged: u64,
@@ -287,7 +288,7 @@ pub enum Again {
 
 /// The loss recovery of one connection.
 // A tag of its own: one hidden among an algorithm's fields would cost every look at it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Recovery {
     Reno(Reno),

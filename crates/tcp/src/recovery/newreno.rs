@@ -1,6 +1,7 @@
 //! NewReno: fast recovery that outlasts partial acknowledgments (RFC 6582).
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::fast_retransmit::FastRetransmit;
 use super::{
@@ -10,7 +11,7 @@ use super::{
 
 /// Recovery that sends one lost segment again per round trip, until all that was outstanding when it
 /// began is acknowledged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewReno {
     fast: FastRetransmit,
     impatient: bool,

@@ -1,6 +1,8 @@
 //! Proportional rate reduction: how much each acknowledgment of fast recovery sends (RFC 9937, and
 //! before it RFC 6937).
 
+use serde::{Deserialize, Serialize};
+
 /// What one acknowledgment of recovery tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecoveryAck {
@@ -13,7 +15,7 @@ pub struct RecoveryAck {
 }
 
 /// The algorithm's state for one recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProportionalRateReduction {
     // RecoverFS: what was in flight when recovery began.
     flight_size: u64,

@@ -2,6 +2,7 @@
 //! section 6).
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 use super::scoreboard::{Overdue, Transmission};
@@ -17,7 +18,7 @@ const PERSISTENCE: u32 = 16;
 const MINIMUM_RTT_WINDOW: Span = Span::from_secs(300);
 
 /// The shortest round trip of the last five to ten minutes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     this: Span,
     last: Span,
@@ -53,7 +54,7 @@ impl MinimumRtt {
 }
 
 /// RFC 8985 section 5.2's variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
     // RACK.xmit_ts and RACK.end_seq
     newest: Option<Transmission>,

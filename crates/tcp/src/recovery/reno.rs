@@ -1,6 +1,7 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681 section 3.2).
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::fast_retransmit::FastRetransmit;
 use super::{
@@ -10,7 +11,7 @@ use super::{
 
 /// Recovery that ends with the first acknowledgment of new data, however much is still missing. Of
 /// two segments lost in a window, the second costs a second halving, or a timeout.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reno {
     fast: FastRetransmit,
     // Duplicates up to here come of what the timer had sent again. Unlike RFC 6582's `recover` it

@@ -11,6 +11,7 @@
 mod timers;
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::detection::Detection;
 use super::f_rto::{Evidence, ForwardRto};
@@ -25,7 +26,7 @@ use super::{
 use crate::{Config, RecoveryPhase};
 
 /// Where recovery stands, and the position that ends it: RFC 6675's RecoveryPoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum State {
     Open,
     Fast { point: u64 },
@@ -33,7 +34,7 @@ enum State {
 }
 
 /// Recovery by selective acknowledgments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Selective {
     detection: Detection,
     state: State,

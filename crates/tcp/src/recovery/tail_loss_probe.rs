@@ -2,6 +2,7 @@
 //! (RFC 8985 section 7).
 
 use bentpipe_types::Span;
+use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 
@@ -13,7 +14,7 @@ const MAXIMUM_ACK_DELAY: Span = Span::from_millis(200);
 const WITHOUT_RTT: Span = Span::from_secs(1);
 
 /// A probe that is not acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Probe {
     // TLP.end_seq
     end: u64,
@@ -22,7 +23,7 @@ struct Probe {
 }
 
 /// The state of one connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TailLossProbe {
     probe: Option<Probe>,
 }

@@ -2,11 +2,12 @@
 //! 3708). What to do then is RFC 4015's: the window rule takes its reduction back.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::timestamp;
 
 /// The retransmissions since the window was last reduced.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Undo {
     // Linux's undo_marker: SND.UNA when recovery began, while there is something to take back.
     marker: Option<u64>,

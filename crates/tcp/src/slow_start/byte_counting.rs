@@ -1,10 +1,12 @@
 //! Slow start by acknowledged bytes.
 
+use serde::{Deserialize, Serialize};
+
 use super::SlowStart;
 use crate::congestion::{AckSample, Window};
 
 /// RFC 3465 section 2.2: as much as was acknowledged, at most L segments per acknowledgment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AppropriateByteCounting {
     limit_segments: u32,
 }

@@ -1,6 +1,7 @@
 //! HyStart++ (RFC 9406): slow start that ends when the round trips get longer.
 
 use bentpipe_types::Span;
+use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
 use crate::congestion::{AckSample, Congestion, Window};
@@ -18,7 +19,7 @@ const INFINITY: Span = Span::from_nanos(u64::MAX);
 
 /// HyStart++. Linux's CUBIC has the older HyStart, whose other half looks at how closely
 /// acknowledgments follow one another; this is the RFC's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HyStart {
     limit_segments: u32,
     phase: Phase,
@@ -29,7 +30,7 @@ pub struct HyStart {
     samples: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Phase {
     SlowStart,
     /// RFC 9406: Conservative Slow Start

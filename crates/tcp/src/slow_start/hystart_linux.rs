@@ -3,6 +3,7 @@
 //! half of it.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::SlowStart;
 use crate::congestion::{AckSample, Congestion, Window};
@@ -19,7 +20,7 @@ const TRAIN_ALLOWANCE: Span = Span::from_millis(1);
 const INFINITY: Span = Span::from_nanos(u64::MAX);
 
 /// Linux's HyStart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinuxHyStart {
     // The shortest round trip: delay_min
     shortest: Span,

@@ -1,5 +1,7 @@
 //! How the congestion window grows below the slow-start threshold.
 
+use serde::{Deserialize, Serialize};
+
 mod byte_counting;
 mod hystart;
 mod hystart_linux;
@@ -60,7 +62,7 @@ pub trait SlowStart {
 }
 
 /// The slow start of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum SlowStartRule {
     /// RFC 5681.
     Standard(Standard),

@@ -1,10 +1,12 @@
 //! Slow start by acknowledgments.
 
+use serde::{Deserialize, Serialize};
+
 use super::SlowStart;
 use crate::congestion::{AckSample, Window};
 
 /// RFC 5681 section 3.1: at most one SMSS per acknowledgment of new data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Standard;
 
 impl SlowStart for Standard {

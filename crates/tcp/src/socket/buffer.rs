@@ -4,10 +4,12 @@
 //! offsets stand for: what the application wrote and the peer has not acknowledged, and what the
 //! peer sent and the application has not read.
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes addressed by their offset in a stream: offset `n` lies in slot `n` modulo the length, a
 /// power of two. It doubles when the range that it holds outgrows it, and never exceeds what its
 /// owner asks for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Ring {
     slots: Vec<u8>,
 }
@@ -69,7 +71,7 @@ impl Ring {
 ///
 /// The connection's send buffer bounds it: nobody writes more than
 /// [`Connection::writable`](crate::Connection::writable) takes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SendBuffer {
     ring: Ring,
     start: u64,
@@ -107,6 +109,14 @@ impl SendBuffer {
         held
     }
 
+    /// Drops what is before `acknowledged`, and with the last byte the memory.
+    pub(super) fn shrink(&mut self, acknowledged: u64) {
+        self.start = acknowledged.clamp(self.start, self.end);
+        if self.start == self.end {
+            self.ring = Ring::default();
+        }
+    }
+
     /// Bytes of memory it takes.
     pub fn memory(&self) -> usize {
         self.ring.slots.len()
@@ -117,7 +127,7 @@ impl SendBuffer {
 ///
 /// The connection says which bytes are in order; this only keeps them. The receive window bounds it:
 /// what lies further ahead of what was read than `limit` is refused.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ReceiveBuffer {
     ring: Ring,
     limit: u64,
@@ -172,6 +182,13 @@ impl ReceiveBuffer {
             done += bytes.len() as u64;
         }
         self.start += length;
+    }
+
+    /// Gives the memory back, if nothing is in it.
+    pub(super) fn shrink(&mut self) {
+        if self.highest <= self.start {
+            self.ring = Ring::default();
+        }
     }
 
     /// Takes the next `out.len()` bytes, all of them in order.

@@ -4,10 +4,12 @@ mod buffer;
 mod payload;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
+use serde::{Deserialize, Serialize};
 
-use crate::{ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, State};
+use crate::{ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, State};
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use payload::{Payload, Ranges, Rings, Source};
@@ -18,7 +20,7 @@ pub use payload::{Payload, Ranges, Rings, Source};
 /// until it is acknowledged, and what has arrived until it is read, and every packet that it emits
 /// has its payload, and its real addresses, beside its record in the store. What is written against
 /// it runs on both clocks.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Socket<P> {
     connection: Connection,
     payload: P,
@@ -27,7 +29,7 @@ pub struct Socket<P> {
 }
 
 /// Bytes to be written as the send buffer takes them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Feed {
     left: u64,
     closes: bool,
@@ -214,6 +216,16 @@ impl<P: Payload> Socket<P> {
     #[inline]
     pub fn has_events(&self) -> bool {
         self.connection.has_events()
+    }
+
+    /// Gives back what memory its streams don't need for now.
+    pub fn shrink(&mut self) {
+        self.payload.shrink(self.connection.acknowledged_offset());
+    }
+
+    /// See [`Connection::put_settings`].
+    pub fn put_settings(&mut self, settings: Arc<Config>) {
+        self.connection.put_settings(settings);
     }
 
     /// The connection alone: whatever its payload still held is let go.

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::net::IpAddr;
 
 use bentpipe_types::{Ctx, PacketRef, PacketStore, filler};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::buffer::{ReceiveBuffer, SendBuffer};
 use crate::Accepted;
@@ -31,7 +33,7 @@ impl Source<'_> {
 /// What a [`Socket`](super::Socket) does about the bytes of its streams.
 ///
 /// Offsets are those of a stream: byte 0 is the first that its application writes.
-pub trait Payload: Debug + Send {
+pub trait Payload: Debug + Send + Serialize + DeserializeOwned {
     /// Does it keep anything? If not, none of what follows is called for a packet.
     const KEEPS_BYTES: bool;
 
@@ -68,12 +70,16 @@ pub trait Payload: Debug + Send {
     /// Gives a packet that the connection has just emitted what belongs beside it.
     fn attach(&self, packet: PacketRef, cx: &mut Ctx<'_>);
 
+    /// Gives back what memory it doesn't need for now; bytes of our stream before `acknowledged` are done
+    /// with.
+    fn shrink(&mut self, acknowledged: u64);
+
     /// Bytes of memory it takes.
     fn memory(&self) -> usize;
 }
 
 /// A simulated stream: ranges alone. What is written is not kept, and what is read is [`filler`].
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Ranges;
 
 impl Payload for Ranges {
@@ -113,6 +119,9 @@ impl Payload for Ranges {
     #[inline]
     fn attach(&self, _packet: PacketRef, _cx: &mut Ctx<'_>) {}
 
+    #[inline]
+    fn shrink(&mut self, _acknowledged: u64) {}
+
     fn memory(&self) -> usize {
         0
     }
@@ -120,7 +129,7 @@ impl Payload for Ranges {
 
 /// A real stream: what was written and is not acknowledged, and what has arrived and was not read,
 /// each in a ring that grows to what it holds. The connection's buffers bound both.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Rings {
     ip: Option<(IpAddr, IpAddr)>,
     sink: bool,
@@ -218,6 +227,11 @@ impl Payload for Rings {
             });
             debug_assert!(complete, "sent what was never written");
         }
+    }
+
+    fn shrink(&mut self, acknowledged: u64) {
+        self.send.shrink(acknowledged);
+        self.receive.shrink();
     }
 
     fn memory(&self) -> usize {

@@ -89,6 +89,8 @@ fn gateway(
         }),
         warm_path: dice.coin(),
         idle_timeout: Span::from_secs(7_440),
+        // The first gateway puts connections to rest whenever it may.
+        rest_after: Span::from_millis([5, 10_000][here.min(1)]),
         multiplex: multiplex.map(|connections| Multiplexing {
             peer: Address(11 - here as u16),
             connections,

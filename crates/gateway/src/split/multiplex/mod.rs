@@ -83,7 +83,7 @@ pub(super) struct Returned {
 pub(super) struct Multiplex<P> {
     peer: Address,
     trunks: Vec<Option<Trunk>>,
-    carried: Slab<Carried<P>>,
+    carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
     flows: FxHashMap<FlowKey, u32>,
     deadlines: Deadlines,
@@ -141,27 +141,12 @@ impl<P: Payload> Multiplex<P> {
 
     /// The connections that it carries,
     pub(super) fn carried(&self) -> impl Iterator<Item = &Carried<P>> {
-        self.carried.iter()
+        self.carried.iter().map(Box::as_ref)
     }
 
     /// and those that carry them.
     pub(super) fn trunks(&self) -> impl Iterator<Item = &Socket<Rings>> {
         self.trunks.iter().flatten().map(|trunk| &trunk.socket)
-    }
-
-    /// What the streams that end here have come to.
-    pub(super) fn check(&self, visit: &mut dyn FnMut(u64, u64)) {
-        for trunk in self.trunks.iter().flatten() {
-            let check = trunk.stream_check();
-            visit(check.ranges, check.mismatches);
-        }
-        for carried in self.carried.iter() {
-            visit(carried.checked, carried.mismatches);
-            if let Some(leg) = &carried.leg {
-                let check = leg.stream_check();
-                visit(check.ranges, check.mismatches);
-            }
-        }
     }
 
     /// SYNs that it keeps.

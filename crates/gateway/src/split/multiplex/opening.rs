@@ -57,7 +57,7 @@ impl<P: Payload> Multiplex<P> {
     ) {
         carried.hold_close(around.settings.close, cx);
         let (key, slot, stream) = (carried.key, carried.trunk, carried.stream);
-        let index = self.carried.insert(carried);
+        let index = self.carried.insert(Box::new(carried));
         self.flows.insert(key, index);
         if let Some(trunk) = &mut self.trunks[slot] {
             trunk.streams.insert(stream, index);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_tcp::{Rings, Socket, Source};
-use bentpipe_types::{Ctx, StreamCheck};
+use bentpipe_types::Ctx;
 use rustc_hash::FxHashMap;
 
 use super::frame::{self, Frame, MOST_CONTROL, MOST_ON_SYN, Reason};
@@ -114,9 +114,5 @@ impl Trunk {
     /// Bytes of streams that it holds, as far as memory is set aside for them.
     pub(super) fn holds(&self) -> u64 {
         (self.socket.buffered() + self.inbox.len() as u64).min(self.reserved)
-    }
-
-    pub(super) fn stream_check(&self) -> StreamCheck {
-        self.socket.stream_check()
     }
 }

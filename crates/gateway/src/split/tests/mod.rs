@@ -4,6 +4,7 @@ mod bytes;
 mod multiplex;
 mod net;
 mod opening;
+mod rest;
 mod streams;
 
 use bentpipe_tcp::Ranges;

@@ -57,6 +57,7 @@ pub(super) fn settings(facing: u16) -> Settings {
         processing: None,
         warm_path: false,
         idle_timeout: Span::from_secs(7_440),
+        rest_after: crate::split::REST_AFTER,
         multiplex: None,
     }
 }

@@ -1,10 +1,13 @@
 //! The maximum of what was seen lately.
 
+use serde::{Deserialize, Serialize};
+
 /// The maximum over the last `N` ticks of a virtual clock, the present one included. Exact, unlike
 /// Linux's win_minmax, which keeps three candidates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowedMaximum<const N: usize> {
     // The maximum of each tick, at the tick modulo N.
+    #[serde(with = "ticks")]
     ticks: [u64; N],
     now: u64,
     maximum: u64,
@@ -67,5 +70,27 @@ mod tests {
                 prop_assert_eq!(Some(filter.get()), expected);
             }
         }
+    }
+}
+
+/// An array of any length, which serde has none of.
+mod ticks {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer, const N: usize>(
+        ticks: &[u64; N],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        ticks.as_slice().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>, const N: usize>(
+        deserializer: D,
+    ) -> Result<[u64; N], D::Error> {
+        let ticks = Vec::deserialize(deserializer)?;
+        ticks
+            .try_into()
+            .map_err(|ticks: Vec<u64>| Error::invalid_length(ticks.len(), &"another length"))
     }
 }

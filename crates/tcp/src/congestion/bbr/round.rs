@@ -1,10 +1,12 @@
 //! Round trips counted by packets.
 
+use serde::{Deserialize, Serialize};
+
 use crate::rate_sample::RateSample;
 
 /// A round ends when a segment is acknowledged that left after it had begun: draft-ietf-ccwg-bbr
 /// section 5.5.1, Linux's next_rtt_delivered. Unlike a time, it can't end without feedback.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Rounds {
     /// How many have ended.
     pub(super) count: u64,

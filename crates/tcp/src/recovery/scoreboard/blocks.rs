@@ -1,12 +1,13 @@
 //! SACK blocks come in (RFC 2018, RFC 2883).
 
 use bentpipe_types::{SackBlock, SackBlocks, Seq};
+use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
 
 /// A block as positions, and where it ended in the ring: the number of the first segment after it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Known {
     block: SackBlock,
     start: u64,
@@ -15,7 +16,7 @@ struct Known {
 }
 
 /// The blocks of the last acknowledgment.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Previous {
     blocks: [Known; 4],
     count: usize,

@@ -1,11 +1,12 @@
 //! What one acknowledgment says has arrived.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::segment::Order;
 
 /// When the acknowledgment came, and what it takes to tell which transmission it acknowledges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arrival {
     /// The time.
     pub now: Time,
@@ -26,7 +27,7 @@ impl Default for Arrival {
 }
 
 /// The transmission that left last among those an acknowledgment says have arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transmission {
     /// When it left.
     pub sent_at: Time,
@@ -56,7 +57,7 @@ impl Transmission {
 ///
 /// Plain fields, of which those count that `known` names: an ordinary acknowledgment is to cost few
 /// stores.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered {
     now: Time,
     bytes: u64,

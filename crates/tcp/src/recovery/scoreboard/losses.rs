@@ -1,12 +1,13 @@
 //! Which segments were newly taken for lost.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::segment::Segment;
 use super::{LostSegment, Scoreboard};
 
 /// The segments newly taken for lost, for those who want to know which.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Losses {
     watched: bool,
     segments: Vec<LostSegment>,

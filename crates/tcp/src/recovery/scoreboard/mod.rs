@@ -22,6 +22,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
 
@@ -33,7 +34,7 @@ pub use segment::Order;
 const CAPACITY: usize = 1 << 20;
 
 /// A segment that is lost and to be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LostSegment {
     /// Its first position.
     pub position: u64,
@@ -42,7 +43,7 @@ pub struct LostSegment {
 }
 
 /// The segments outstanding, and what is known of them. Amounts are bytes (positions).
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Scoreboard {
     ring: Ring,
     /// In segments that are SACKed.

@@ -1,6 +1,7 @@
 //! What is known of one segment that was sent and is not acknowledged.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::Transmission;
 
@@ -14,7 +15,7 @@ pub(super) const RETRANSMITTED: u8 = 1 << 2;
 pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
 
 /// One segment: 32 bytes, two to a cache line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Segment {
     /// First position; moves up when a part is acknowledged.
     pub(super) start: u64,
@@ -30,7 +31,7 @@ pub(super) struct Segment {
 }
 
 /// A transmission's place among all, modulo 2^32.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Order(pub(super) u32);
 
 impl Order {
@@ -82,7 +83,8 @@ impl Segment {
 ///
 /// A segment's number counts from the first ever sent, and is its name: it stays good while the
 /// ring grows, and tells when the segment is gone.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Outstanding", from = "Outstanding")]
 pub(super) struct Ring {
     // A power of two of them.
     slots: Vec<Segment>,
@@ -90,6 +92,32 @@ pub(super) struct Ring {
     pub(super) first: u64,
     /// Number of the next to be sent.
     pub(super) next: u64,
+}
+
+/// What a [`Ring`] holds.
+#[derive(Serialize, Deserialize)]
+struct Outstanding {
+    first: u64,
+    segments: Vec<Segment>,
+}
+
+impl From<Ring> for Outstanding {
+    fn from(ring: Ring) -> Self {
+        Self {
+            first: ring.first,
+            segments: (ring.first..ring.next).map(|n| *ring.get(n)).collect(),
+        }
+    }
+}
+
+impl From<Outstanding> for Ring {
+    fn from(outstanding: Outstanding) -> Self {
+        let mut ring = Self::starting_at(outstanding.first);
+        for segment in outstanding.segments {
+            ring.push(segment);
+        }
+        ring
+    }
 }
 
 /// Slots of an idle connection's ring: a window of few segments needs no more.

@@ -1,6 +1,7 @@
 //! Acknowledgments that come in lumps: how much more at once than the bandwidth explains.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Bbr1, product};
 use crate::congestion::Window;
@@ -14,7 +15,7 @@ const LONGEST: Span = Span::from_millis(100);
 const EPOCH_SEGMENTS: u64 = 1 << 20;
 
 /// The excess, and what it is measured by.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Aggregation {
     epoch: Time,
     acknowledged: u64,

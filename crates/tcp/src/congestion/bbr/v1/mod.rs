@@ -14,6 +14,7 @@ mod startup;
 mod window;
 
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
 use crate::Config;
@@ -29,7 +30,7 @@ use startup::FullPipe;
 const BANDWIDTH_ROUNDS: usize = 10 + 1;
 
 /// One file each.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 enum State {
     /// Doubles the rate every round trip, until the pipe is full.
     Startup,
@@ -42,7 +43,7 @@ enum State {
 }
 
 /// BBR version 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr1 {
     state: State,
     rounds: Rounds,

@@ -2,6 +2,7 @@
 //! full of holes. Two intervals in a row with much loss and like throughput give it away.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Bandwidth, Bbr1, State};
 use crate::rate_sample::RateSample;
@@ -18,7 +19,7 @@ const ALIKE_AT_LEAST: Bandwidth = 500;
 const BELIEVED: u32 = 48;
 
 /// What is known of a policer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Policer {
     sampling: bool,
     believed: bool,

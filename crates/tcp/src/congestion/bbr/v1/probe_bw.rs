@@ -2,6 +2,7 @@
 //! cruise.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::{Bbr1, State};
 use crate::congestion::Window;
@@ -15,7 +16,7 @@ pub(super) const WINDOW_GAIN: f64 = 2.0;
 const BEGINNINGS: u64 = 7;
 
 /// Where in the cycle.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Cycle {
     phase: usize,
     pub(super) since: Time,

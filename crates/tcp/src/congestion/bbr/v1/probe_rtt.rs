@@ -2,6 +2,7 @@
 //! and shows the path's own round-trip time.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::window::MINIMUM_SEGMENTS;
 use super::{Bbr1, State};
@@ -14,7 +15,7 @@ const WINDOW: Span = Span::from_secs(10);
 const DURATION: Span = Span::from_millis(200);
 
 /// The least round-trip time of the last ten seconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     value: Option<Span>,
     at: Time,
@@ -32,7 +33,7 @@ impl MinimumRtt {
 }
 
 /// A stay in ProbeRTT.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stay {
     // Once so little is in flight: until then at least.
     until: Option<Time>,

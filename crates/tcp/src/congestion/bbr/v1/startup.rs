@@ -1,5 +1,7 @@
 //! Startup: the rate doubles every round trip until the pipe is full.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Bandwidth, Bbr1};
 use crate::rate_sample::RateSample;
 
@@ -13,7 +15,7 @@ const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
 
 /// Whether the bandwidth still grows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FullPipe {
     baseline: Bandwidth,
     rounds_without_growth: u32,

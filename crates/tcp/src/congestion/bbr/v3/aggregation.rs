@@ -1,6 +1,7 @@
 //! Acknowledgments that come in lumps: section 5.5.9.
 
 use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
 
 use super::{Bbr3, WindowedMaximum, product};
 use crate::congestion::Window;
@@ -10,7 +11,7 @@ use crate::rate_sample::RateSample;
 const ROUNDS: usize = 10;
 
 /// How much more was acknowledged than the bandwidth explains.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Aggregation {
     start: Time,
     delivered: u64,

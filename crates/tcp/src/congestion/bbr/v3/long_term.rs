@@ -1,5 +1,7 @@
 //! What the path has shown that it holds: inflight_longterm, sections 5.3.3.9 and 5.5.10.2.
 
+use serde::{Deserialize, Serialize};
+
 use super::probe_bw::{Feedback, Phase};
 use super::window::minimum;
 use super::{BETA, Bbr3, LOSS_THRESHOLD, State};
@@ -19,7 +21,7 @@ pub(super) fn is_too_much(lost: u64, in_flight: u64, selective: bool) -> bool {
 }
 
 /// The bound, and how it grows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LongTerm {
     /// BBR.inflight_longterm, `inflight_hi`
     pub(super) inflight: Option<u64>,

@@ -16,6 +16,7 @@ mod undo;
 mod window;
 
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
 use crate::Config;
@@ -39,7 +40,7 @@ const BETA: f64 = 0.7;
 const WINDOW_GAIN: f64 = 2.0;
 
 /// Section 5.1. One file each.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 enum State {
     /// Doubles the rate every round trip, until the pipe is full or loses too much.
     Startup,
@@ -52,7 +53,7 @@ enum State {
 }
 
 /// BBR version 3.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
     state: State,
     rounds: Rounds,

@@ -2,6 +2,7 @@
 //! round trips as Reno would take to grow as much.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::{Bbr3, State, WINDOW_GAIN};
 use crate::congestion::Window;
@@ -13,7 +14,7 @@ const MOST_ROUNDS: u64 = 63;
 const SHORTEST_WAIT: Span = Span::from_secs(2);
 
 /// The phases of the cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Sends less than is delivered, until the queue is gone and there is headroom.
     Down,
@@ -43,7 +44,7 @@ impl Phase {
 }
 
 /// BBR.ack_phase: what the acknowledgments that come in now are of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) enum Feedback {
     /// Of no probe: ACKS_INIT.
     #[default]
@@ -55,7 +56,7 @@ pub(super) enum Feedback {
 }
 
 /// Where in the cycle, beside the phase.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cycle {
     pub(super) feedback: Feedback,
     /// BBR.is_bw_probe_sample: losses are of segments that probed, and not answered yet.

@@ -2,6 +2,7 @@
 //! there is one, shrinks and shows the path's own round-trip time.
 
 use bentpipe_types::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::probe_bw::Feedback;
 use super::window::minimum;
@@ -19,7 +20,7 @@ const INTERVAL: Span = Span::from_secs(5);
 const DURATION: Span = Span::from_millis(200);
 
 /// The least round-trip times of the last ten seconds, and of the last five.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MinimumRtt {
     value: Option<Span>,
     at: Time,
@@ -42,7 +43,7 @@ impl MinimumRtt {
 }
 
 /// A stay in ProbeRTT.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stay {
     // Once so little is in flight: until then at least.
     until: Option<Time>,

@@ -1,12 +1,14 @@
 //! What the path delivers while nothing probes: bw_shortterm and inflight_shortterm, section 5.5.10.3.
 
+use serde::{Deserialize, Serialize};
+
 use super::probe_bw::Phase;
 use super::{BETA, Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 use crate::rate_sample::{LossSample, RateSample};
 
 /// The bounds, and the signals that they follow from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ShortTerm {
     /// BBR.bw_shortterm, `bw_lo`
     pub(super) bandwidth: Option<Bandwidth>,

@@ -1,5 +1,7 @@
 //! Startup, and how a full pipe shows: section 5.3.1.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Bandwidth, Bbr3, State};
 use crate::rate_sample::{RateSample, RecoveryPhase};
 
@@ -13,7 +15,7 @@ const ROUNDS: u32 = 3;
 const LOSSES: u32 = 6;
 
 /// Whether the bandwidth still grows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FullPipe {
     baseline: Bandwidth,
     rounds_without_growth: u32,

@@ -1,11 +1,13 @@
 //! A loss recovery that was for nothing: section 5.5.11.
 
+use serde::{Deserialize, Serialize};
+
 use super::probe_bw::Phase;
 use super::{Bandwidth, Bbr3, State};
 use crate::congestion::Window;
 
 /// What to go back to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Undo {
     // BBR.undo_state
     state: Option<State>,

@@ -1,0 +1,143 @@
+//! Connections of which nothing is under way.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use allocation_counter::measure;
+use bentpipe_tcp::congestion::WindowRule;
+use bentpipe_tcp::{Config, PacingKind, Payload, Ranges, RecoveryKind, Rings, Source, State};
+use bentpipe_types::{Agent, Packet, RandomStream, Span, Time};
+
+use super::net::{CLIENT, Net, SERVER, settings, two};
+use crate::split::{Settings, Split};
+
+/// The client asks, the server answers, and both are silent for a while; and again.
+fn dialogue<P: Payload>(net: &mut Net<P>, asks: u64, answers: u64, silence: Span) {
+    let here = |net: &mut Net<P>, side: usize, bytes: u64| {
+        let end = net.world.now + Span::from_secs(300);
+        let there = |net: &Net<P>| net.hosts[side].as_ref().expect("a host").readable() == bytes;
+        assert!(net.run_until(end, there), "{bytes} bytes don't come");
+        net.at(side, |socket, cx| socket.read(u64::MAX, cx));
+    };
+    net.at(CLIENT, |socket, cx| socket.write(Source::Filler(asks), cx));
+    here(net, SERVER, asks);
+    net.at(SERVER, |socket, cx| {
+        socket.write(Source::Filler(answers), cx)
+    });
+    here(net, CLIENT, answers);
+    net.run(silence);
+}
+
+fn open<P: Payload>(net: &mut Net<P>, initial: u32) {
+    net.connect(CLIENT, initial);
+    let end = net.world.now + Span::from_secs(60);
+    assert!(net.run_until(end, |net| net.state(CLIENT) == State::Established));
+}
+
+/// All that crosses the link between two gateways, and is lost on it, with and without rests in between.
+fn packets(tcp: &Config, rest_after: Span) -> (Vec<(Time, Packet)>, usize) {
+    let mut net: Net<Ranges> = Net::new(
+        two(|settings| {
+            settings.facing_tcp = tcp.clone();
+            settings.rest_after = rest_after;
+            settings.warm_path = true;
+        }),
+        &[1, 30, 1],
+    );
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let note = Rc::clone(&seen);
+    let mut luck = RandomStream::new(5, "rest", "loss");
+    net.hook(
+        1,
+        Box::new(move |now, packet, packets| {
+            note.borrow_mut().push((now, *packets.get(packet)));
+            (!luck.bits().is_multiple_of(50)).then_some(())
+        }),
+    );
+    open(&mut net, 7);
+    let mut most = 0;
+    for turn in 0..12 {
+        dialogue(&mut net, 500, 3_000 << turn, Span::from_secs(2));
+        most = most.max(net.gateways[0].pairs.at_rest());
+    }
+    net.at(CLIENT, |socket, cx| socket.close(cx));
+    net.at(SERVER, |socket, cx| socket.close(cx));
+    net.expect_nothing_left();
+    (seen.take(), most)
+}
+
+/// A connection that was at rest goes on as one that wasn't: to the packet, and the nanosecond.
+#[test]
+fn a_rest_changes_nothing() {
+    let mut settings: Vec<Config> = WindowRule::ALL
+        .iter()
+        .map(|rule| Config {
+            congestion_control: (*rule).into(),
+            ..Config::default()
+        })
+        .collect();
+    settings.push(Config::linux());
+    for recovery in [
+        RecoveryKind::Reno,
+        RecoveryKind::NewReno,
+        RecoveryKind::Fack,
+    ] {
+        settings.push(Config {
+            recovery,
+            pacing: PacingKind::On,
+            timestamps: false,
+            ..Config::default()
+        });
+    }
+    for tcp in settings {
+        let (without, never) = packets(&tcp, Span::from_secs(100_000));
+        let (with, rested) = packets(&tcp, Span::from_millis(400));
+        assert_eq!((never, rested), (0, 1), "{tcp:?}");
+        assert!(without.len() > 10_000, "{}", without.len());
+        let differs = without.iter().zip(&with).find(|(a, b)| a != b);
+        assert!(
+            without.len() == with.len() && differs.is_none(),
+            "{differs:?}\n{tcp:?}"
+        );
+    }
+}
+
+/// What a gateway keeps of each of a thousand connections over which 500 and 20,000 bytes have gone, and
+/// that say nothing now.
+fn idle<P: Payload>(settings: &Settings) -> (i64, usize) {
+    const CONNECTIONS: u16 = 1_000;
+    let mut gateway: Option<Split<P>> = None;
+    let mut at_rest = 0;
+    let kept = measure(|| {
+        let mut net: Net<P> = Net::new(vec![settings.clone()], &[1, 20]);
+        for count in 0..CONNECTIONS {
+            net.client_port = 10_000 + count;
+            net.hosts = [None, None];
+            open(&mut net, u32::from(count) * 100_000);
+            dialogue(&mut net, 500, 20_000, Span::from_millis(300));
+        }
+        net.hosts = [None, None];
+        net.run(Span::from_secs(25));
+        at_rest = net.gateways[0].pairs.at_rest();
+        assert_eq!(net.count(0, "connections.open"), u64::from(CONNECTIONS));
+        gateway = net.gateways.pop();
+    });
+    let holds = gateway.map(|gateway| gateway.holdings());
+    assert_eq!(holds.expect("it is there").bytes, 0);
+    (kept.bytes_current / i64::from(CONNECTIONS), at_rest)
+}
+
+#[test]
+fn an_idle_connection_takes_less_than_two_kibibytes() {
+    let settings = Settings {
+        memory: 1 << 30,
+        ..settings(1)
+    };
+    let (simulated, resting) = idle::<Ranges>(&settings);
+    assert_eq!(resting, 1_000);
+    let (live, resting) = idle::<Rings>(&settings);
+    assert_eq!(resting, 1_000);
+    println!("bytes of an idle connection: {simulated} simulated, {live} live");
+    assert!((200..2_048).contains(&simulated), "{simulated}");
+    assert!((200..2_048).contains(&live), "{live}");
+}
