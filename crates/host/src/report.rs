@@ -267,6 +267,14 @@ impl Report {
             }),
             (one, other) => one.or(other),
         };
+        // The one end has begun them, the other got them.
+        let files = match (opener.files, server.files) {
+            (Some(sender), Some(receiver)) => Some(Transfers {
+                begun: sender.begun.max(receiver.begun),
+                ..receiver
+            }),
+            (one, other) => one.or(other),
+        };
         let calls = opener.calls.map(|mut calls| {
             calls.calls.sort_by_key(|call| call.number);
             let heard = server.calls.unwrap_or_default().calls;
@@ -282,7 +290,7 @@ impl Report {
             responses: opener.responses.or(server.responses),
             pages: opener.pages.or(server.pages),
             messages,
-            files: opener.files.or(server.files),
+            files,
             mails: opener.mails.or(server.mails),
             calls,
             viewing: opener.viewing.or(server.viewing),

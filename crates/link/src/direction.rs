@@ -79,7 +79,7 @@ impl Ends {
 
 /// What a direction has done so far.
 ///
-/// Every packet is somewhere: `offered + duplicated = delivered + lost + dropped + removed +
+/// Every packet is somewhere: `offered + duplicated + copied = delivered + lost + dropped + removed +
 /// undecodable` and what is in the queue and on the link; `delivered + made = passed_on + released` and what the far end
 /// holds back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,6 +96,8 @@ pub struct Counters {
     pub undecodable: u64,
     /// Packets that arrived a second time.
     pub duplicated: u64,
+    /// Copies beyond the first that were made for all who are to hear a packet.
+    pub copied: u64,
     /// Packets that arrived.
     pub delivered: u64,
     /// Bytes that arrived, as they were on the link: IP headers included, or what a framing makes of
@@ -132,12 +134,21 @@ impl Direction {
     /// An empty, idle direction.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        match settings.queue {
+            Queueing::DropTail(queue) if settings.ends.is_empty() && settings.changes.is_none() => {
+                let transmitter = Transmitter::new(settings.rate, settings.redundancy);
+                let fifo = Fifo::new(transmitter, settings.delay, queue, settings.errors);
+                Self::Fifo(fifo)
+            }
+            _ => Self::managed(settings),
+        }
+    }
+
+    /// An empty, idle direction of which each arrival is an event, whatever its queue.
+    #[must_use]
+    pub fn managed(settings: Settings) -> Self {
         let transmitter = Transmitter::new(settings.rate, settings.redundancy);
         let (queue, random): (Box<dyn QueueDiscipline>, _) = match settings.queue {
-            Queueing::DropTail(queue) if settings.ends.is_empty() && settings.changes.is_none() => {
-                let fifo = Fifo::new(transmitter, settings.delay, queue, settings.errors);
-                return Self::Fifo(fifo);
-            }
             // It draws nothing.
             Queueing::DropTail(queue) => (
                 Box::new(DropTailQueue::new(queue.limit)),

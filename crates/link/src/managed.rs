@@ -233,6 +233,20 @@ impl Managed {
         }
     }
 
+    /// A packet of `length` that went on was for this many far ends, and so many of them have got it.
+    pub fn spread(&mut self, ends: u64, heard: u64, length: Bytes) {
+        let counters = &mut self.counters;
+        // It was counted as one.
+        counters.delivered = counters.delivered + heard - 1;
+        counters.passed_on = counters.passed_on + heard - 1;
+        counters.delivered_bytes = counters.delivered_bytes + heard * length.get() - length.get();
+        match ends {
+            0 => counters.undecodable += 1,
+            _ => counters.copied += ends - 1,
+        }
+        counters.lost += ends - heard;
+    }
+
     /// Lets the far end run, and counts what it makes and ends.
     fn at_far_end(
         &mut self,

@@ -7,6 +7,7 @@ mod classes;
 mod directory;
 mod flows;
 mod gateways;
+mod groups;
 mod hybrid;
 pub mod limits;
 mod links;
@@ -37,7 +38,8 @@ pub(crate) fn resolve(
     let node_names = nodes::directory(file)?;
     let link_counts = links::count(&file.links, &node_names)?;
     let link_names = Directory::of("link", "links", &link_counts)?;
-    let flow_counts = flows::count(&file.flows, &node_names)?;
+    let groups = groups::resolve(&file.groups, &node_names)?;
+    let flow_counts = flows::count(&file.flows, &node_names, &groups)?;
     let flow_names = Directory::of("flow", "flows", &flow_counts)?;
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
@@ -52,8 +54,8 @@ pub(crate) fn resolve(
     };
     let nodes = nodes::resolve(file, &around)?;
     let mixes = mixes::resolve(&file.mixes)?;
-    let flows = flows::resolve(&file.flows, &node_names, &mixes, duration)?;
-    flows::check_routes(&file.flows, &node_names, &nodes, &links)?;
+    let flows = flows::resolve(&file.flows, &node_names, &groups, &mixes, duration)?;
+    flows::check_routes(&file.flows, &node_names, &groups, &nodes, &links)?;
     let probes = probes::resolve(
         &file.probes,
         &probes::Owners {

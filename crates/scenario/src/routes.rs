@@ -27,12 +27,19 @@ impl Scenario {
             .collect();
         for link in &self.links {
             let [first, second] = link.between.map(|end| nodes[end]);
-            builder.link(first, second, bare(link));
+            if link.broadcast {
+                let hearers = link.far_ends().map(|end| (nodes[end], Vec::new()));
+                builder.broadcast(first, hearers.collect(), "", settings(&link.forward));
+            } else {
+                builder.link(first, second, bare(link));
+            }
         }
         let mut of_pair = BTreeMap::new();
         for flow in &self.flows {
-            for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-                of_pair.insert((from, to), Vec::new());
+            of_pair.insert((flow.from, flow.to), Vec::new());
+            // From a group nothing comes back.
+            if flow.channel.is_none() {
+                of_pair.insert((flow.to, flow.from), Vec::new());
             }
         }
         let pairs: Vec<_> = of_pair
@@ -47,15 +54,21 @@ impl Scenario {
         let flows = self.flows.iter();
         Some(
             flows
-                .map(|flow| [route(flow.from, flow.to), route(flow.to, flow.from)])
+                .map(|flow| {
+                    let back = match flow.channel {
+                        None => route(flow.to, flow.from),
+                        Some(_) => Vec::new(),
+                    };
+                    [route(flow.from, flow.to), back]
+                })
                 .collect(),
         )
     }
 }
 
-/// A link that does nothing but lead somewhere.
-fn bare(link: &Link) -> LinkSettings {
-    let settings = |direction: &Direction| Settings {
+/// A direction that does nothing but lead somewhere.
+fn settings(direction: &Direction) -> Settings {
+    Settings {
         rate: direction.rate,
         delay: direction.delay,
         queue: DropTail {
@@ -66,7 +79,11 @@ fn bare(link: &Link) -> LinkSettings {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
-    };
+    }
+}
+
+/// A link that does nothing but lead somewhere.
+fn bare(link: &Link) -> LinkSettings {
     LinkSettings {
         name: String::new(),
         forward: Some(settings(&link.forward)),

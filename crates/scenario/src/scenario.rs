@@ -107,6 +107,10 @@ pub struct Link {
     pub name: String,
     /// The two nodes, by index; not the same one.
     pub between: [usize; 2],
+    /// It is a channel that all of these hear too, besides the second node. Empty of any other link.
+    pub others: Vec<usize>,
+    /// It has as many far ends as hear it: one, maybe.
+    pub broadcast: bool,
     /// The longest IP packet that it takes, in bytes; none: any.
     pub mtu: Option<u32>,
     /// It cuts what is longer.
@@ -120,6 +124,16 @@ pub struct Link {
 }
 
 impl Link {
+    /// All nodes that it leads to, going forward.
+    pub fn far_ends(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.between[1]).chain(self.others.iter().copied())
+    }
+
+    /// All nodes that it joins.
+    pub fn ends(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.between[0]).chain(self.far_ends())
+    }
+
     /// The longest packet that goes over it in one piece, if longer ones don't go at all.
     #[must_use]
     pub fn whole_mtu(&self) -> Option<u32> {
@@ -215,6 +229,9 @@ pub struct Flow {
     pub from: usize,
     /// The host that it speaks to, by index; another one.
     pub to: usize,
+    /// It is what one member of a group gets, of what the first flow of its table sends to that group: by the
+    /// number of such a table among all.
+    pub channel: Option<usize>,
     /// When it begins; before the end. Where `wait` says so, later.
     pub start: Time,
     /// How long after the one before it of the same table, or the first of them after `start`, it begins:

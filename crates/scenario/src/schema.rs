@@ -35,8 +35,8 @@ pub use changes::{
 pub use class::TrafficClassFile;
 pub use congestion::{CongestionControlName, HyblaFile, WestwoodFile};
 pub use flow::{
-    AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, HttpName,
-    PageName, TlsName, TransportName,
+    AppFile, AppKind, CodecName, DirectionName, EchoName, FlowFile, FtpModeName, GroupFile,
+    HttpName, PageName, TlsName, TransportName,
 };
 pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
@@ -77,6 +77,9 @@ pub struct ScenarioFile {
     pub links: Named<LinkFile>,
     /// Who sends what to whom.
     pub flows: Named<FlowFile>,
+    /// Hosts that are sent to together, by name: a flow may lead to a group.
+    #[serde(default)]
+    pub groups: Named<GroupFile>,
     /// What users do who do not one thing all the time, by name.
     #[serde(default)]
     pub mixes: Named<MixFile>,

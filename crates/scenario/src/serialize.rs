@@ -162,7 +162,8 @@ fn tcp(tcp: &TcpSettings) -> Value {
 fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> Value {
     json!({
         "name": link.name,
-        "between": link.between.map(name_of),
+        "between": link.between.map(&name_of),
+        "far_ends": link.broadcast.then(|| link.far_ends().map(&name_of).collect::<Vec<_>>()),
         "mtu_bytes": link.mtu,
         "fragment": link.fragments,
         "framing": link.framing,
@@ -252,6 +253,7 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
         "name": flow.name,
         "from": name_of(flow.from),
         "to": name_of(flow.to),
+        "channel": flow.channel,
         "start_s": flow.start.as_secs_f64(),
         "wait": flow.wait.map(|wait| RandomLength(wait).to_string()),
         "table": flow.table.as_ref(),
@@ -305,6 +307,7 @@ fn kind_of(traffic: &Traffic) -> Option<AppKind> {
         Traffic::RequestResponse(_) => AppKind::RequestResponse,
         Traffic::Web(_) => AppKind::Web,
         Traffic::Packets(_) => AppKind::Packets,
+        Traffic::Carousel(_) => AppKind::Carousel,
         Traffic::Ftp(_) => AppKind::Ftp,
         Traffic::Mail(_) => AppKind::Mail,
         Traffic::Voice(_) => AppKind::Voice,
@@ -370,6 +373,14 @@ fn of_kind(kind: Value, traffic: &Traffic) -> Value {
             "on": packets.bursts.map(|(on, _)| RandomLength(on).to_string()),
             "off": packets.bursts.map(|(_, off)| RandomLength(off).to_string()),
             "lasts_s": packets.lasts.map(bentpipe_types::Span::as_secs_f64),
+        }),
+        Traffic::Carousel(carousel) => json!({
+            "size_bytes": carousel.size,
+            "datagram_bytes": carousel.datagram,
+            "rate_bps": carousel.rate.bits_per_second(),
+            "turns": carousel.turns,
+            "interval_s": carousel.interval.as_secs_f64(),
+            "files": carousel.count,
         }),
         Traffic::Ftp(ftp) => json!({
             "mode": match ftp.mode {

@@ -335,6 +335,18 @@ in_order = false
 between = ["hub", "client"]
 forward = { rate = "1 Mbit/s", traces = [{ file = "tests/data/irtt.csv", format = "irtt", column = "downlink" }] }
 return = { delay = "30 ms", traces = [{ file = "tests/data/rain.csv", every = "3 min" }] }
+[links.seven]
+between = ["hub", "client"]
+one_way = true
+broadcast = true
+rate = "1 Mbit/s"
+delay = "30 ms"
+[groups.all]
+members = ["client"]
+[flows.bulletin]
+from = "server"
+to = "all"
+app = { kind = "carousel", size = "10 kB", datagram = "1 kB", rate = "1 Mbit/s", turns = 2, interval = "10 s", files = 2 }
 [flows.down]
 from = "server"
 to = "client"

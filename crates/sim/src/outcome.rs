@@ -40,6 +40,8 @@ impl FlowState {
 /// What became of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
+    /// It is what one member of a group gets.
+    pub multicast: bool,
     /// Its name.
     pub name: String,
     /// When it was to start.
@@ -64,6 +66,8 @@ pub struct FlowOutcome {
 /// What the two ends of a flow have to tell, whoever's connections they had.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTold {
+    /// It is what one member of a group gets.
+    pub multicast: bool,
     /// The flow's name.
     pub name: String,
     /// When it was to start.
@@ -87,6 +91,7 @@ impl FlowOutcome {
     #[must_use]
     pub fn of(told: FlowTold) -> Self {
         let FlowTold {
+            multicast,
             name,
             start,
             size,
@@ -127,6 +132,7 @@ impl FlowOutcome {
             (None, None) => (FlowState::Running, None),
         };
         Self {
+            multicast,
             name,
             start,
             size,
@@ -166,6 +172,8 @@ pub struct DirectionOutcome {
     pub utilization: f64,
     /// Packets still waiting, being transmitted or propagating.
     pub in_transit: u64,
+    /// Many hear it.
+    pub broadcast: bool,
     /// What its parts have counted by name, all flows together; nothing behind a drop-tail queue.
     pub counts: Counts,
     /// The same by flow: the name of the flow whose packets, of either end, they are.

@@ -18,8 +18,9 @@ enum Table {
     Default(Port),
     /// Some by address, sorted, and one way out for everything else.
     Upwards(Port, Vec<(Address, Port)>),
-    /// By address; `Port(u16::MAX)` where nothing leads.
-    ByAddress(Box<[Port]>),
+    /// By address; `Port(u16::MAX)` where nothing leads. Channels, whose addresses are above all nodes', are
+    /// apart, sorted.
+    ByAddress(Box<[Port]>, Vec<(Address, Port)>),
 }
 
 const NOWHERE: Port = Port(u16::MAX);
@@ -44,12 +45,20 @@ fn search(destination: Address, below: &[(Address, Port)]) -> Option<Port> {
     found.ok().map(|place| below[place].1)
 }
 
+/// Enters a destination in a list sorted by address.
+fn insert(into: &mut Vec<(Address, Port)>, destination: Address, port: Port) {
+    match into.binary_search_by_key(&destination, |(address, _)| *address) {
+        Ok(place) => into[place].1 = port,
+        Err(place) => into.insert(place, (destination, port)),
+    }
+}
+
 impl Routes {
     /// Routes of the node `here` among `nodes`, with this many ports: empty as yet.
     #[must_use]
     pub fn new(here: Address, ports: usize, nodes: usize) -> Self {
         let table = if ports > 1 {
-            Table::ByAddress(vec![NOWHERE; nodes].into())
+            Table::ByAddress(vec![NOWHERE; nodes].into(), Vec::new())
         } else {
             Table::None
         };
@@ -80,17 +89,15 @@ impl Routes {
     /// `port` leads to `destination`.
     pub fn add(&mut self, destination: Address, port: Port) {
         match &mut self.table {
-            Table::ByAddress(ports) => {
+            Table::ByAddress(_, channels) if destination.channel().is_some() => {
+                insert(channels, destination, port);
+            }
+            Table::ByAddress(ports, _) => {
                 if let Some(entry) = ports.get_mut(usize::from(destination.0)) {
                     *entry = port;
                 }
             }
-            Table::Upwards(_, below) => {
-                match below.binary_search_by_key(&destination, |(address, _)| *address) {
-                    Ok(place) => below[place].1 = port,
-                    Err(place) => below.insert(place, (destination, port)),
-                }
-            }
+            Table::Upwards(_, below) => insert(below, destination, port),
             // With one port there is one way, whatever the destination.
             table => *table = Table::Default(port),
         }
@@ -104,10 +111,10 @@ impl Routes {
             Table::None => None,
             Table::Default(port) => Some(*port),
             Table::Upwards(up, below) => Some(port_below(destination, below).unwrap_or(*up)),
-            Table::ByAddress(ports) => ports
-                .get(usize::from(destination.0))
-                .copied()
-                .filter(|port| *port != NOWHERE),
+            Table::ByAddress(ports, channels) => match ports.get(usize::from(destination.0)) {
+                Some(port) => Some(*port).filter(|port| *port != NOWHERE),
+                None => search(destination, channels),
+            },
         }
     }
 }

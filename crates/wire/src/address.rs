@@ -13,7 +13,7 @@ pub trait Addressing {
 }
 
 /// The addresses of simulated nodes: counted from 10.0.0.1 and fd00::1, so that node 0 has a host's
-/// address, too.
+/// address, too. Channels' are counted from 232.0.1.0 and ff3e::8000:1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeAddresses;
 
@@ -22,27 +22,43 @@ const FIRST_V4: u32 = 0x0a00_0001;
 /// fd00::1: unique local (RFC 4193 section 3.1).
 const FIRST_V6: u128 = (0xfd00 << 112) + 1;
 
+/// 232.0.1.0: source-specific multicast, beyond what is reserved (RFC 4607 section 1).
+const FIRST_CHANNEL_V4: u32 = 0xe800_0100;
+/// ff3e::8000:1: the same of IPv6, of global scope, to be given out by hosts (RFC 4607 section 1, RFC 3307
+/// section 4.3).
+const FIRST_CHANNEL_V6: u128 = (0xff3e << 112) + 0x8000_0001;
+
 impl NodeAddresses {
     /// The node's IPv4 address.
     #[must_use]
     pub const fn ipv4(address: Address) -> Ipv4Addr {
-        Ipv4Addr::from_bits(FIRST_V4 + address.0 as u32)
+        Ipv4Addr::from_bits(match address.channel() {
+            Some(number) => FIRST_CHANNEL_V4 + number as u32,
+            None => FIRST_V4 + address.0 as u32,
+        })
     }
 
     /// The node's IPv6 address.
     #[must_use]
     pub const fn ipv6(address: Address) -> Ipv6Addr {
-        Ipv6Addr::from_bits(FIRST_V6 + address.0 as u128)
+        Ipv6Addr::from_bits(match address.channel() {
+            Some(number) => FIRST_CHANNEL_V6 + number as u128,
+            None => FIRST_V6 + address.0 as u128,
+        })
     }
 
     /// The node that has this IP address.
     #[must_use]
     pub fn node(ip: IpAddr) -> Option<Address> {
-        let number = match ip {
-            IpAddr::V4(ip) => u128::from(ip.to_bits().checked_sub(FIRST_V4)?),
-            IpAddr::V6(ip) => ip.to_bits().checked_sub(FIRST_V6)?,
+        let from = |first_v4: u32, first_v6: u128| match ip {
+            IpAddr::V4(ip) => ip.to_bits().checked_sub(first_v4).map(u128::from),
+            IpAddr::V6(ip) => ip.to_bits().checked_sub(first_v6),
         };
-        u16::try_from(number).ok().map(Address)
+        if let Some(number) = from(FIRST_CHANNEL_V4, FIRST_CHANNEL_V6) {
+            return usize::try_from(number).ok().and_then(Address::of_channel);
+        }
+        let number = u16::try_from(from(FIRST_V4, FIRST_V6)?).ok()?;
+        Some(Address(number)).filter(|address| address.channel().is_none())
     }
 }
 
@@ -164,6 +180,17 @@ mod tests {
         }
         assert_eq!(NodeAddresses::ipv4(Address(257)).to_string(), "10.0.1.2");
         assert_eq!(NodeAddresses::ipv6(Address(9)).to_string(), "fd00::a");
+        let channel = |number| Address::of_channel(number).unwrap();
+        assert_eq!(NodeAddresses::ipv4(channel(0)).to_string(), "232.0.1.0");
+        assert_eq!(NodeAddresses::ipv6(channel(9)).to_string(), "ff3e::8000:a");
+        let ips = [0, 1023].map(|number| NodeAddresses::ipv4(channel(number)));
+        assert!(ips.iter().all(Ipv4Addr::is_multicast));
+        assert!(NodeAddresses::ipv6(channel(1023)).is_multicast());
+        assert_eq!(Address::of_channel(1024), None);
+        assert_eq!(
+            NodeAddresses::node(Ipv4Addr::new(10, 0, 255, 255).into()),
+            None
+        );
         assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 1, 0, 1).into()), None);
         assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 0, 0, 0).into()), None);
     }

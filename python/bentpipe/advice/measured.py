@@ -184,13 +184,16 @@ def advise(
             together.append(better)
             best = better
     summary = base.summary
+    paths = {path.flow: path for path in network.paths}
     return Advice(
         scenario=summary.scenario,
         seed=summary.seed,
         goodput_bps=goodput_of(base),
         flows=tuple(
-            _flow_limits(flow, path, base)
-            for flow, path in zip(summary.flows, network.paths, strict=True)
+            _flow_limits(flow, paths[flow.name], base)
+            for flow in summary.flows
+            # What is sent to a group nothing but its source limits.
+            if flow.name in paths
         ),
         limits=limits_of(base),
         # What changes less comes first among equals: a combination is no better than its part.

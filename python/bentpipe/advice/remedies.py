@@ -128,6 +128,9 @@ def _tables(written: Mapping[str, Any]) -> set[str]:
 
 def remedies(network: Network) -> list[Remedy]:
     """Return the changes that may help, each kind's after each other."""
+    if not network.paths:
+        # Of what is sent to groups, nothing here is about.
+        return []
     made: list[Remedy] = []
     for kind in _KINDS:
         for remedy in kind(network):

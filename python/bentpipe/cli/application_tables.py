@@ -23,7 +23,7 @@ def application_tables(
     """Return tables of what these flows' and groups' applications tell, as many as there are."""
     told: list[_Told] = [(each.name, each.extra) for each in groups]
     told += [(each.name, each.extra) for each in flows]
-    tables = (_times(told), _calls(told), _video(told), _activities(told))
+    tables = (_times(told), _receptions(told), _calls(told), _video(told), _activities(told))
     return [table for table in tables if table is not None]
 
 
@@ -69,6 +69,18 @@ def times_of(
     if (video := told.get("video")) is not None:
         started = video.get("started", 1)
         yield "start-up", (started, started), video["start_up_ms"]
+
+
+def _receptions(told: Sequence[_Told]) -> Table | None:
+    table = Table(headings=("group's flow", "each got: least", "median", "mean", "most"))
+    found = False
+    for name, each in told:
+        shares = each.get("received_percent")
+        if shares is None or shares["mean"] is None:
+            continue
+        found = True
+        table.add(name, *(f"{shares[key]:.4g}%" for key in ("min", "p50", "mean", "max")))
+    return table if found else None
 
 
 def _calls(told: Sequence[_Told]) -> Table | None:

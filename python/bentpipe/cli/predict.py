@@ -34,12 +34,7 @@ def _lowest_bps(flow: FlowPrediction) -> float:
     return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
 
 
-def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
-    size = "until the end" if flow.transfer_bytes is None else format_bytes(flow.transfer_bytes)
-    others = "" if alike == 1 else f" and {alike - 1:,} alike"
-    print(f"{scenario}, flow {flow.name}{others}: {size}")
-    facts = Table(headings=("", "", ""), left=frozenset({1}), prose=True)
-    facts.add("data", " → ".join(flow.downlink), f"bottleneck {flow.downlink_bottleneck}")
+def _add_way_back(facts: Table, flow: FlowPrediction) -> None:
     facts.add("ACKs", " → ".join(flow.uplink), f"bottleneck {flow.uplink_bottleneck}")
     facts.add("round trip", format_seconds(flow.round_trip_s), "unloaded")
     facts.add("window", format_bytes(flow.window_bytes), f"{flow.window_segments} segments")
@@ -48,8 +43,21 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         facts.add("saturation", "never", "the uplink's ACKs are slower than the downlink")
     else:
         facts.add("saturation", format_bytes(saturation), "the window that fills the downlink")
+
+
+def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
+    size = "until the end" if flow.transfer_bytes is None else format_bytes(flow.transfer_bytes)
+    others = "" if alike == 1 else f" and {alike - 1:,} alike"
+    print(f"{scenario}, flow {flow.name}{others}: {size}")
+    facts = Table(headings=("", "", ""), left=frozenset({1}), prose=True)
+    facts.add("data", " → ".join(flow.downlink), f"bottleneck {flow.downlink_bottleneck}")
+    if flow.uplink:
+        _add_way_back(facts, flow)
+    else:
+        facts.add("delay", format_seconds(flow.round_trip_s), "to a group, unloaded")
     if flow.loss_rate:
-        facts.add("loss", f"{flow.loss_rate:.3g}", "of the data segments")
+        what = "of the data segments" if flow.uplink else "of the datagrams, to each by itself"
+        facts.add("loss", f"{flow.loss_rate:.3g}", what)
     for part in flow.parts:
         rate = {**part.limits_bps, **part.estimates_bps}[part.lowest]
         governs = part.name == min(flow.parts, key=_lowest_bps).name
@@ -69,6 +77,8 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
             kind += ": likely binds" if estimate else ": binds"
         limits.add(name, format_rate(rate), kind)
     limits.print()
+    if not flow.models:
+        return
     print()
 
     models = Table(headings=("model", "goodput", "transfer time", "applies"), prose=True)

@@ -34,7 +34,10 @@ _Curves = dict[str, Sequence[float]]
 
 
 def write_application_plots(summary: Summary, folder: Path) -> list[Path]:
-    """Write a figure of times, and one of calls, as far as there are any; return the files."""
+    """Write a figure of times, one of calls, and one of what groups got, as far as there are any.
+
+    Returns the files.
+    """
     files = []
     times = _curves(summary, _TIMES)
     if times:
@@ -45,7 +48,25 @@ def write_application_plots(summary: Summary, folder: Path) -> list[Path]:
         files.append(folder / "calls.svg")
         draw = partial(_draw, curves=calls, title=f"{summary.scenario}: how calls sound", mos=True)
         write_svg(draw, files[-1])
+    received = _curves(summary, {"of what was sent": ("received_percent",)})
+    if received:
+        files.append(folder / "received.svg")
+        write_svg(partial(_draw_received, curves=received, scenario=summary.scenario), files[-1])
     return files
+
+
+def _draw_received(figure: Figure, *, curves: _Curves, scenario: str) -> None:
+    (axes,) = new_axes(figure)
+    for index, (label, percentiles) in enumerate(curves.items()):
+        colour = COLOURS[index % len(COLOURS)]
+        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        shares = np.linspace(0.0, 100.0, len(percentiles))
+        axes.plot(percentiles, shares, style, color=colour, label=label)
+    axes.set_ylim(0.0, 100.0)
+    axes.set_xlabel("share of the datagrams that came (%)")
+    axes.set_ylabel("share of the members that got no more (%)")
+    axes.set_title(f"{scenario}: what the members of groups got")
+    legend_below(figure, axes)
 
 
 def _curves(summary: Summary, of: Mapping[str, Sequence[str]]) -> _Curves:

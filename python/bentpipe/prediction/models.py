@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import _native, model
+from bentpipe.prediction.multicast import HEADER_BYTES, carousel
+from bentpipe.prediction.network import Direction, directions
 from bentpipe.prediction.paths import FlowPath, flow_paths
 from bentpipe.scenario import Scenario
 
@@ -40,6 +42,9 @@ class FlowPrediction:
 
     Times run from the first data segment's departure to the last byte's arrival: the handshake,
     one round trip more, isn't in them. Rates are application bits per second.
+
+    Of a flow to a group, on which nothing comes back, `uplink` is empty, its bottleneck has no
+    name, the round trip is the way there, and windows are zero.
     """
 
     name: str
@@ -106,24 +111,97 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
     """Evaluate the closed forms on a scenario whose defaults are filled in."""
     # A hundred users have a hundred flows, and one prediction but for the names.
     alike: dict[Hashable, FlowPrediction] = {}
-    flows = []
+    found = _to_groups(resolved)
     for path in flow_paths(resolved):
         known = alike.get(path.likeness)
         if known is None:
             known = alike[path.likeness] = _predict_flow(path)
-        flows.append(
-            replace(
-                known,
-                name=path.flow,
-                downlink=tuple(each.name for each in path.downlink),
-                uplink=tuple(each.name for each in path.uplink),
-                downlink_bottleneck=path.down_bottleneck.name,
-                uplink_bottleneck=path.up_bottleneck.name,
-                ignored=_ignored(path),
-                like=known.like,
-            )
+        found[path.flow] = replace(
+            known,
+            name=path.flow,
+            downlink=tuple(each.name for each in path.downlink),
+            uplink=tuple(each.name for each in path.uplink),
+            downlink_bottleneck=path.down_bottleneck.name,
+            uplink_bottleneck=path.up_bottleneck.name,
+            ignored=_ignored(path),
+            like=known.like,
         )
-    return Prediction(scenario=name, flows=tuple(flows))
+    flows = tuple(found[flow["name"]] for flow in resolved["flows"])
+    return Prediction(scenario=name, flows=flows)
+
+
+def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:
+    """Return what can be said of flows to groups, by their names."""
+    alike: dict[Hashable, FlowPrediction] = {}
+    found = {}
+    known = directions(resolved["links"])
+    header_bytes = HEADER_BYTES[resolved["ip"]]
+    for flow in resolved["flows"]:
+        if flow["channel"] is None:
+            continue
+        route = [known[name] for name in flow["route"]["forward"]]
+        likeness = (flow["channel"], tuple(replace(each, name="", to="") for each in route))
+        if likeness not in alike:
+            alike[likeness] = _to_group(flow, route, header_bytes)
+        found[flow["name"]] = replace(alike[likeness], name=flow["name"])
+    return found
+
+
+def _to_group(
+    flow: Mapping[str, Any], route: Sequence[Direction], header_bytes: int
+) -> FlowPrediction:
+    app = flow["app"]
+    name, kind = flow["name"], app["kind"]
+    part_bytes = app.get("datagram_bytes", 1_472)
+    packet_bytes = part_bytes + header_bytes
+    slowest = max(route, key=lambda each: each.packet_time_s(packet_bytes))
+    limits = {"downlink": 8.0 * part_bytes / slowest.packet_time_s(packet_bytes)}
+    estimates: dict[str, float] = {}
+    answers: tuple[ModelAnswer, ...] = ()
+    if kind == "carousel":
+        # While it sends, and so at any time.
+        limits["offered"] = app["rate_bps"]
+        of = carousel(app, route=route, header_bytes=header_bytes)
+        estimates["carousel"] = of.goodput_bps
+        fits = app["rate_bps"] <= limits["downlink"]
+        answer = ModelAnswer(
+            name="carousel",
+            applies=fits,
+            reason=(
+                f"{100.0 * of.whole:.3g}% of the files become whole, if losses are independent "
+                "and nothing else waits before the link"
+                if fits
+                else "it is of files that pass every link as fast as they are sent"
+            ),
+            throughput_bps=of.goodput_bps if fits else None,
+            transfer_time_s=of.time_s if fits else None,
+        )
+        answers = (answer,)
+        if not fits:
+            del estimates["carousel"]
+    together = limits | estimates
+    lost = 1.0 - math.prod(1.0 - each.loss_rate(packet_bytes) for each in route)
+    return FlowPrediction(
+        name=name,
+        downlink=tuple(each.name for each in route),
+        uplink=(),
+        downlink_bottleneck=slowest.name,
+        uplink_bottleneck="",
+        round_trip_s=sum(each.delay_s + each.packet_time_s(packet_bytes) for each in route),
+        capacity_bps=limits["downlink"],
+        loss_rate=lost,
+        window_segments=0,
+        window_bytes=0,
+        saturation_window_bytes=None,
+        transfer_bytes=app.get("size_bytes"),
+        limits_bps=limits,
+        binding=min(limits, key=limits.__getitem__),
+        estimates_bps=estimates,
+        lowest=min(together, key=together.__getitem__),
+        models=answers,
+        ignored=tuple(f"{each.name}: {what}" for each in route for what in each.ignored),
+        like=name,
+    )
 
 
 def _ignored(path: FlowPath) -> tuple[str, ...]:

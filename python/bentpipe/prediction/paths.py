@@ -152,13 +152,18 @@ class FlowPath:
 
 
 def flow_paths(resolved: Table) -> list[FlowPath]:
-    """Return the path of every flow of a resolved scenario (`Scenario.resolved`)."""
+    """Return the path of every flow of a resolved scenario (`Scenario.resolved`) with two ends."""
     nodes = {node["name"]: node for node in resolved["nodes"]}
     known = directions(resolved["links"])
     ends: dict[tuple[str, str], list[str]] = {}
     routes: dict[tuple[str, str], tuple[list[Direction], list[Direction]]] = {}
     for flow in resolved["flows"]:
         pair = (flow["from"], flow["to"])
+        if flow["channel"] is not None:
+            # What is sent to a group is one flow, of whoever it leads to.
+            pair = (flow["from"], f"channel {flow['channel']}")
+            if pair in ends:
+                continue
         ends.setdefault(pair, []).append(flow["name"])
         if pair not in routes:
             there, back = flow["route"]["forward"], flow["route"]["return"]
@@ -166,6 +171,8 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
     sharing = sharing_flows(ends, routes)
     paths = []
     for flow in resolved["flows"]:
+        if flow["channel"] is not None:
+            continue
         pair = (flow["from"], flow["to"])
         count, other = sharing[pair]
         if other == flow["name"]:

@@ -1,6 +1,7 @@
 //! What runs on top of connections, one file each, and which two ends a flow has.
 
 mod bulk;
+mod carousel;
 mod ftp;
 mod mail;
 mod mix;
@@ -16,6 +17,7 @@ mod voice;
 mod web;
 
 pub use bulk::{BulkSettings, Direction};
+pub use carousel::CarouselSettings;
 pub use ftp::{FtpMode, FtpSettings};
 pub use mail::MailSettings;
 pub use mix::{MixSettings, Share};
@@ -53,6 +55,8 @@ pub enum Traffic {
     Web(WebSettings),
     /// Packets of random sizes at random times.
     Packets(PacketsSettings),
+    /// Files sent to whoever listens.
+    Carousel(CarouselSettings),
     /// Files.
     Ftp(FtpSettings),
     /// Mails.
@@ -99,6 +103,8 @@ const COMMPLEX_LINK: u16 = 5001;
 const RFE: u16 = 5002;
 /// RFC 863: whatever is sent there is read, and no more.
 const DISCARD: u16 = 9;
+/// What IANA has for files by multicast (mcftp).
+const MCAST_FILE: u16 = 6622;
 /// RFC 862: whatever is sent there comes back.
 const ECHO: u16 = 7;
 /// RFC 5321.
@@ -127,6 +133,7 @@ impl Traffic {
             Self::Web(web) if web.tls == Tls::Off => 80,
             Self::Web(_) => 443,
             Self::Packets(_) => DISCARD,
+            Self::Carousel(_) => MCAST_FILE,
             Self::Ftp(_) => ftp::CONTROL,
             Self::Mail(_) => SMTP,
             Self::Voice(_) => RTP,
@@ -170,8 +177,18 @@ impl Traffic {
     pub fn has_datagrams(&self) -> bool {
         match self {
             Self::Packets(packets) => packets.transport == Transport::Udp,
-            Self::Voice(_) | Self::Ping(_) => true,
+            Self::Carousel(_) | Self::Voice(_) | Self::Ping(_) => true,
             Self::Mix(mix) => mix.shares.iter().any(|share| share.traffic.has_datagrams()),
+            _ => false,
+        }
+    }
+
+    /// Are there only datagrams, of the one who opens, to which nobody answers? Then many may get them.
+    #[must_use]
+    pub fn is_one_way(&self) -> bool {
+        match self {
+            Self::Packets(packets) => packets.transport == Transport::Udp,
+            Self::Carousel(_) => true,
             _ => false,
         }
     }
@@ -184,6 +201,7 @@ impl Traffic {
             Self::RequestResponse(ask) => ask.count.is_some(),
             Self::Web(web) => web.count.is_some(),
             Self::Packets(packets) => packets.lasts.is_some(),
+            Self::Carousel(carousel) => carousel.count.is_some(),
             Self::Ftp(ftp) => ftp.count.is_some(),
             Self::Mail(mail) => mail.count.is_some(),
             Self::Voice(voice) => voice.count.is_some() && voice.lasts.is_some(),
@@ -204,7 +222,7 @@ impl Traffic {
         match self {
             Self::Bulk(bulk) => of(bulk.direction),
             Self::Ftp(ftp) => of(ftp.direction),
-            Self::Packets(_) | Self::Mail(_) => Side::Opener,
+            Self::Packets(_) | Self::Carousel(_) | Self::Mail(_) => Side::Opener,
             Self::RequestResponse(_) | Self::Web(_) | Self::Video(_) => Side::Server,
             Self::Voice(_) | Self::Ping(_) | Self::Mix(_) => Side::Both,
         }
@@ -214,7 +232,7 @@ impl Traffic {
     #[must_use]
     pub fn measured_at(&self) -> Side {
         match self {
-            Self::Packets(_) => Side::Server,
+            Self::Packets(_) | Self::Carousel(_) => Side::Server,
             _ => Side::Opener,
         }
     }
@@ -226,6 +244,7 @@ impl Traffic {
             Self::Bulk(_)
             | Self::RequestResponse(_)
             | Self::Packets(_)
+            | Self::Carousel(_)
             | Self::Voice(_)
             | Self::Video(_)
             | Self::Ping(_) => 1,
@@ -311,6 +330,10 @@ impl Traffic {
                 };
                 (Box::new(make), Box::new(server))
             }
+            Self::Carousel(settings) => (
+                Box::new(move || Box::new(carousel::Station::new(to, settings))),
+                Box::new(carousel::Listener::new(settings)),
+            ),
             Self::Ftp(settings) => {
                 let commands = ftp::Commands::default();
                 let server = FtpServer::new(commands.clone());

@@ -368,6 +368,7 @@ impl Playing<'_> {
         };
         debug_assert_eq!(plan.name, self.scenario.flows[index].name, "in one order");
         let outcome = FlowOutcome::of(FlowTold {
+            multicast: false,
             name: plan.name.clone(),
             start: plan.opens,
             size: plan.traffic.size(),

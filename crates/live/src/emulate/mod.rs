@@ -333,6 +333,12 @@ fn check(
     if commands {
         return Ok(notes);
     }
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.channel.is_some()) {
+        return Err(EmulateError::Request(format!(
+            "flows.{}.to: nothing is sent to groups in emulation as yet (`bentpipe run` simulates it)",
+            flow.table
+        )));
+    }
     let mut offered: BTreeMap<String, bool> = BTreeMap::new();
     for flow in &scenario.flows {
         if ours.contains(&flow.from) && flows::pings_by_icmp(&flow.app) {

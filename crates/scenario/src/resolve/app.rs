@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bentpipe_sim::applications::{
-    BulkSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings,
-    PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Tls, Transport,
-    VideoSettings, VoiceSettings, WebSettings,
+    BulkSettings, CarouselSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http,
+    MailSettings, PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Tls,
+    Transport, VideoSettings, VoiceSettings, WebSettings,
 };
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
@@ -41,6 +41,7 @@ pub(super) fn resolve(file: &AppFile) -> Result<App, Wrong> {
         }
         AppKind::Web => App::Other(file.kind, Traffic::Web(web(file)?)),
         AppKind::Packets => App::Other(file.kind, Traffic::Packets(packets(file)?)),
+        AppKind::Carousel => App::Other(file.kind, Traffic::Carousel(carousel(file)?)),
         AppKind::Ftp => App::Other(file.kind, Traffic::Ftp(ftp(file)?)),
         AppKind::Mail => App::Other(file.kind, Traffic::Mail(mail(file)?)),
         AppKind::Voice => App::Other(file.kind, Traffic::Voice(voice(file)?)),
@@ -64,6 +65,7 @@ pub(super) fn activity(file: &AppFile) -> Result<Traffic, Wrong> {
             let call = RandomLength(Distribution::Exponential(180.0));
             file.lasts = file.lasts.or(Some(call));
         }
+        AppKind::Carousel => file.files = file.files.or(Some(1)),
         AppKind::Bulk | AppKind::Packets => {}
     }
     let traffic = match resolve(&file)? {
@@ -311,6 +313,60 @@ fn packets(file: &AppFile) -> Result<PacketsSettings, Wrong> {
         bursts,
         lasts: lasts.map(|lasts| lasts.0),
     })
+}
+
+/// A receiver keeps a bit for each.
+const MOST_DATAGRAMS: u64 = 100_000;
+
+fn carousel(file: &AppFile) -> Result<CarouselSettings, Wrong> {
+    let Some(size) = one_size("size", file.size, "a carousel's")? else {
+        return Err(missing("size", r#"a size such as "500 kB""#));
+    };
+    let Some(rate) = file.rate else {
+        return Err(missing("rate", r#"a rate such as "1 Mbit/s""#));
+    };
+    let datagram = some_bytes("datagram", file.datagram)?.map_or(1_400, |size| size.0.get());
+    let Some(datagram) = u16::try_from(datagram).ok().filter(|size| *size <= 65_507) else {
+        let message = format!(r#"expected at most "65507 B", got "{datagram} B""#);
+        return Err(("datagram", message));
+    };
+    let mut settings = CarouselSettings {
+        size: size.0.get(),
+        datagram,
+        rate: rate.0,
+        turns: at_least_one("turns", file.turns)?.unwrap_or(1),
+        interval: Span::ZERO,
+        count: at_least_one("files", file.files)?,
+    };
+    let shortest = Bytes::new(settings.size.min(u64::from(datagram)));
+    if rate.0.transmission_time(shortest).as_secs_f64() < SHORTEST_INTERVAL {
+        let message = format!(r#"expected less: a datagram every "1 us" at most, got "{rate}""#);
+        return Err(("rate", message));
+    }
+    if settings.datagrams() > MOST_DATAGRAMS {
+        let message = format!(
+            r#"expected at most {MOST_DATAGRAMS} datagrams in a file, got {} of "{datagram} B" (or let a datagram be longer)"#,
+            settings.datagrams()
+        );
+        return Err(("size", message));
+    }
+    let most = Length(crate::quantity::LONGEST);
+    let length = settings.length();
+    if length > most.0 {
+        let message = format!(r#"expected fewer: a file's turns take longer than "{most}""#);
+        return Err(("turns", message));
+    }
+    let interval = one_length("interval", file.interval, "a carousel's")?;
+    settings.interval = interval.map_or(length, |interval| interval.0);
+    if settings.interval < length {
+        let message = format!(
+            r#"expected at least "{}", what the turns of a file take, got "{}""#,
+            Length(length),
+            Length(settings.interval)
+        );
+        return Err(("interval", message));
+    }
+    Ok(settings)
 }
 
 fn ftp(file: &AppFile) -> Result<FtpSettings, Wrong> {

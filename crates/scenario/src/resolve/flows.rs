@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bentpipe_types::{Span, Time};
 
 use super::directory::{Directory, Members, member_name, pairs};
+use super::groups::Groups;
 use super::limits::{self, MAX_FLOWS};
 use super::mixes::{self, Mixes};
 use super::{app, fault};
@@ -13,35 +14,75 @@ use crate::document::Fault;
 use crate::error::quoted;
 use crate::quantity::Length;
 use crate::schema::hints;
-use crate::schema::{FlowFile, Named};
+use crate::schema::{AppKind, FlowFile, Named};
 use crate::{App, Flow, Link, Node, NodeKind};
 
 /// How many flows each table makes.
 pub(super) fn count<'a>(
     flows: &'a Named<FlowFile>,
     nodes: &Directory<'_>,
+    groups: &Groups<'_>,
 ) -> Result<Vec<(&'a str, Option<usize>)>, Fault> {
     if flows.0.is_empty() {
         return Err(fault(&["flows"], "expected at least one flow"));
     }
     flows
         .iter()
-        .map(|(name, flow)| Ok((name, ends_of(name, flow, nodes)?.2)))
+        .map(|(name, flow)| Ok((name, ends_of(name, flow, nodes, groups)?.count)))
         .collect()
 }
 
+/// Whom a table's flows lead to.
+enum To<'a> {
+    /// The one host, or each of the counted ones.
+    Hosts(Members),
+    /// All of a group.
+    Group(&'a [usize]),
+}
+
 /// Both ends of a table's flows, and how many flows that makes.
-fn ends_of(
+struct Joined<'a> {
+    from: Members,
+    to: To<'a>,
+    count: Option<usize>,
+}
+
+impl Joined<'_> {
+    /// The ends of the n-th.
+    fn nth(&self, n: usize) -> (usize, usize) {
+        let to = match &self.to {
+            To::Hosts(members) => members.nth(n),
+            To::Group(members) => members[n],
+        };
+        (self.from.nth(n), to)
+    }
+
+    fn made(&self) -> usize {
+        self.count.unwrap_or(1)
+    }
+}
+
+fn ends_of<'a>(
     name: &str,
     flow: &FlowFile,
     nodes: &Directory<'_>,
-) -> Result<(Members, Members, Option<usize>), Fault> {
+    groups: &'a Groups<'_>,
+) -> Result<Joined<'a>, Fault> {
     let find = |key: &str, end: &str| {
-        nodes
-            .find(end)
-            .ok_or_else(|| fault(&["flows", name, key], nodes.missing(end)))
+        let missing = || match groups.keys().next() {
+            Some(group) if key == "to" => {
+                format!("{}; or a group, such as {group}", nodes.missing(end))
+            }
+            _ => nodes.missing(end),
+        };
+        let found = nodes.find(end);
+        found.ok_or_else(|| fault(&["flows", name, key], missing()))
     };
-    let (from, to) = (find("from", &flow.from)?, find("to", &flow.to)?);
+    let from = find("from", &flow.from)?;
+    if let Some(members) = groups.get(flow.to.as_str()) {
+        return to_group(name, flow, from, members);
+    }
+    let to = find("to", &flow.to)?;
     let Some(count) = pairs(from, to) else {
         let message = format!(
             "expected the same count at both ends, got {} {} and {} {}",
@@ -70,20 +111,65 @@ fn ends_of(
         let message = format!("expected another host than from, got {}", quoted(&flow.to));
         return Err(fault(&["flows", name, "to"], message));
     }
-    Ok((from, to, count))
+    let to = To::Hosts(to);
+    Ok(Joined { from, to, count })
+}
+
+/// A flow to a group: one host sends, and each member is told of as a flow.
+fn to_group<'a>(
+    name: &str,
+    flow: &FlowFile,
+    from: Members,
+    members: &'a [usize],
+) -> Result<Joined<'a>, Fault> {
+    let refuse = |key: &str, message: String| Err(fault(&["flows", name, key], message));
+    let group = quoted(&flow.to);
+    if from.count.is_some() {
+        let message = format!(
+            "expected one host, such as {}-1: {group} is a group",
+            flow.from
+        );
+        return refuse("from", message);
+    }
+    if members.contains(&from.first) {
+        let message = format!(
+            "expected a group of other hosts: {} is in {group}",
+            flow.from
+        );
+        return refuse("to", message);
+    }
+    if flow.count.is_some() {
+        return refuse("count", format!("expected none: {group} is a group"));
+    }
+    if flow
+        .spacing
+        .constant()
+        .is_none_or(|Length(spacing)| spacing > Span::ZERO)
+    {
+        let message = format!("has no effect: what is sent to {group}, all of it get at once");
+        return refuse("spacing", message);
+    }
+    Ok(Joined {
+        from,
+        to: To::Group(members),
+        count: Some(members.len()),
+    })
 }
 
 /// The flows in the order of the file.
 pub(super) fn resolve(
     flows: &Named<FlowFile>,
     nodes: &Directory<'_>,
+    groups: &Groups<'_>,
     mixes: &Mixes,
     duration: Span,
 ) -> Result<Vec<Flow>, Fault> {
     let mut resolved = Vec::new();
+    let mut channels = 0..;
     for (name, flow) in flows.iter() {
         let table: Arc<str> = Arc::from(name);
-        let (from, to, count) = ends_of(name, flow, nodes)?;
+        let ends = ends_of(name, flow, nodes, groups)?;
+        let count = ends.count;
         let Length(start) = flow.start;
         let (spacing, wait) = match flow.spacing.constant() {
             Some(Length(spacing)) => (spacing, None),
@@ -130,10 +216,18 @@ pub(super) fn resolve(
                 return Err(fault(&["flows", name, "app"], message));
             }
         };
-        resolved.extend((0..count.unwrap_or(1)).map(|n| Flow {
+        let channel = match &ends.to {
+            To::Hosts(_) => None,
+            To::Group(_) => {
+                check_multicast(name, flow, &app)?;
+                channels.next()
+            }
+        };
+        resolved.extend((0..ends.made()).map(|n| Flow {
             name: member_name(name, count, n),
-            from: from.nth(n),
-            to: to.nth(n),
+            from: ends.nth(n).0,
+            to: ends.nth(n).1,
+            channel,
             start: Time::ZERO + after(n),
             wait,
             table: Arc::clone(&table),
@@ -143,10 +237,34 @@ pub(super) fn resolve(
     Ok(resolved)
 }
 
+/// What many are to get at once are datagrams: a connection has two ends.
+fn check_multicast(name: &str, flow: &FlowFile, app: &App) -> Result<(), Fault> {
+    let message = match app {
+        App::Other(_, traffic) if traffic.is_one_way() => return Ok(()),
+        App::Other(AppKind::Packets, _) => {
+            let message = format!(
+                "expected \"udp\": {} is a group, and a TCP connection has two ends",
+                quoted(&flow.to)
+            );
+            return Err(fault(&["flows", name, "app", "transport"], message));
+        }
+        App::Mix(..) => {
+            let message = format!("expected one host: {} is a group", quoted(&flow.to));
+            return Err(fault(&["flows", name, "to"], message));
+        }
+        App::Bulk { .. } | App::Other(..) => format!(
+            "expected \"carousel\" or \"packets\": {} is a group, to which only datagrams can be sent",
+            quoted(&flow.to)
+        ),
+    };
+    Err(fault(&["flows", name, "app", "kind"], message))
+}
+
 /// Every flow joins two hosts that a route joins. Only gateways forward.
 pub(super) fn check_routes(
     flows: &Named<FlowFile>,
     names: &Directory<'_>,
+    groups: &Groups<'_>,
     nodes: &[Node],
     links: &[Link],
 ) -> Result<(), Fault> {
@@ -155,18 +273,27 @@ pub(super) fn check_routes(
         (links.iter().any(|link| link.backward.is_none())).then(|| Directed::of(nodes, links));
     let mut checked = BTreeSet::new();
     for (name, flow) in flows.iter() {
-        let (from, to, count) = ends_of(name, flow, names)?;
-        for (key, end, members) in [("from", &flow.from, from), ("to", &flow.to, to)] {
-            if reach.forwards(members.first) {
-                let message = format!(
-                    "expected a host, got {}, a gateway: flows begin and end at hosts",
-                    quoted(end)
-                );
+        let joined = ends_of(name, flow, names, groups)?;
+        let to_group = matches!(joined.to, To::Group(_));
+        let to_gateway = (0..joined.made())
+            .map(|n| joined.nth(n).1)
+            .find(|to| reach.forwards(*to));
+        for (key, end, gateway) in [
+            ("from", &flow.from, reach.forwards(joined.from.first)),
+            ("to", &flow.to, to_gateway.is_some()),
+        ] {
+            if gateway {
+                let got = match to_gateway.filter(|_| to_group && key == "to") {
+                    Some(member) => format!("{} in {}", quoted(&nodes[member].name), quoted(end)),
+                    None => quoted(end),
+                };
+                let message =
+                    format!("expected a host, got {got}, a gateway: flows begin and end at hosts");
                 return Err(fault(&["flows", name, key], message));
             }
         }
-        for n in 0..count.unwrap_or(1) {
-            let ends = (from.nth(n), to.nth(n));
+        for n in 0..joined.made() {
+            let ends = joined.nth(n);
             if !checked.insert(ends) {
                 continue;
             }
@@ -174,7 +301,9 @@ pub(super) fn check_routes(
                 Some(ends)
             } else {
                 // What flows there is acknowledged on the way back.
+                // From a group nothing comes back.
                 let ways = [ends, (ends.1, ends.0)];
+                let ways = ways.into_iter().take(if to_group { 1 } else { 2 });
                 directed.as_mut().and_then(|directed| {
                     ways.into_iter()
                         .find(|(from, to)| !directed.leads(*from, *to))
@@ -207,7 +336,7 @@ impl Reach {
     fn of(nodes: &[Node], links: &[Link]) -> Self {
         let is_gateway = |node: usize| matches!(nodes[node].kind, NodeKind::Gateway(_));
         let mut parents: Vec<usize> = (0..nodes.len()).collect();
-        for [a, b] in links.iter().map(|link| link.between) {
+        for [a, b] in pairs_of(links) {
             if is_gateway(a) && is_gateway(b) {
                 let (a, b) = (root(&mut parents, a), root(&mut parents, b));
                 parents[a] = b;
@@ -221,7 +350,7 @@ impl Reach {
             groups: BTreeMap::new(),
             hosts: BTreeSet::new(),
         };
-        for [a, b] in links.iter().map(|link| link.between) {
+        for [a, b] in pairs_of(links) {
             for (host, other) in [(a, b), (b, a)] {
                 if is_gateway(host) {
                     continue;
@@ -255,6 +384,14 @@ impl Reach {
     }
 }
 
+/// Every two nodes that a link joins.
+fn pairs_of(links: &[Link]) -> impl Iterator<Item = [usize; 2]> {
+    let pairs = |link: &'_ Link| -> Vec<[usize; 2]> {
+        link.far_ends().map(|end| [link.between[0], end]).collect()
+    };
+    links.iter().flat_map(pairs)
+}
+
 /// Which node leads to which, where links are one-way.
 struct Directed {
     forwards: Vec<bool>,
@@ -273,7 +410,7 @@ impl Directed {
         let mut next = vec![Vec::new(); nodes.len()];
         for link in links {
             let [a, b] = link.between;
-            next[a].push(b);
+            next[a].extend(link.far_ends());
             if link.backward.is_some() {
                 next[b].push(a);
             }

@@ -71,6 +71,13 @@ fn split(
     around: &Surroundings<'_>,
 ) -> Result<SplitGateway, Fault> {
     let facing = facing(name, file, node, around)?;
+    if around.links[facing].broadcast {
+        let message = format!(
+            "expected a link with one far end: {} has many, and a split connection ends at the gateway across",
+            quoted(&around.links[facing].name)
+        );
+        return Err(fault(&["gateways", name, "facing"], message));
+    }
     let buffer = buffer(&around.links[facing]);
     let defaults = Defaults {
         send_buffer: Buffer::Of(Size(buffer)),

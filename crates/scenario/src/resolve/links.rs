@@ -30,17 +30,32 @@ pub(super) fn count<'a>(
     }
     links
         .iter()
-        .map(|(name, link)| Ok((name, ends_of(name, link, nodes)?.2)))
+        .map(|(name, link)| Ok((name, ends_of(name, link, nodes)?.count)))
         .collect()
 }
 
-/// Both ends of a table's links, and how many links that makes.
-fn ends_of(
-    name: &str,
-    link: &LinkFile,
-    nodes: &Directory<'_>,
-) -> Result<(Members, Members, Option<usize>), Fault> {
-    let [first, second] = &link.between.0;
+/// The ends of a table's links, and how many links that makes.
+struct Joined {
+    first: Members,
+    second: Members,
+    count: Option<usize>,
+    /// Who hears a channel besides the first of `second`.
+    others: Vec<usize>,
+}
+
+fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined, Fault> {
+    let between = ["links", name, "between"];
+    let names = &link.between.0;
+    let (first, second) = match names.as_slice() {
+        [first, second, rest @ ..] if rest.is_empty() || link.broadcast => (first, second),
+        _ => {
+            let message = format!(
+                r#"expected two nodes such as ["server", "client"], got {} (one that several hear has broadcast = true)"#,
+                names.len()
+            );
+            return Err(fault(&between, message));
+        }
+    };
     let find = |index: usize, end: &str| {
         let mut keys = path(&["links", name, "between"]);
         keys.push(Segment::Index(index));
@@ -49,7 +64,44 @@ fn ends_of(
             .ok_or_else(|| Fault::new(keys, nodes.missing(end)))
     };
     let (a, b) = (find(0, first)?, find(1, second)?);
-    let between = ["links", name, "between"];
+    if link.broadcast {
+        if a.count.is_some() {
+            let message = format!(
+                "expected one node as the first, which sends: there are {} {first}",
+                a.len()
+            );
+            return Err(fault(&between, message));
+        }
+        let mut hearers = Vec::new();
+        for (index, end) in names.iter().enumerate().skip(1) {
+            let members = find(index, end)?;
+            let all = members.first..members.first + members.len();
+            if let Some(twice) = all
+                .clone()
+                .find(|one| *one == a.first || hearers.contains(one))
+            {
+                let what = if twice == a.first {
+                    "it sends"
+                } else {
+                    "it is there already"
+                };
+                let mut keys = path(&between);
+                keys.push(Segment::Index(index));
+                let message = format!("expected another node than {}: {what}", quoted(end));
+                return Err(Fault::new(keys, message));
+            }
+            hearers.extend(all);
+        }
+        return Ok(Joined {
+            first: a,
+            second: Members {
+                first: b.first,
+                count: None,
+            },
+            count: None,
+            others: hearers.split_off(1),
+        });
+    }
     let Some(count) = pairs(a, b) else {
         let message = format!(
             "expected the same count at both ends, got {} {first} and {} {second}",
@@ -62,7 +114,12 @@ fn ends_of(
         let message = format!("expected two different nodes, got {} twice", quoted(first));
         return Err(fault(&between, message));
     }
-    Ok((a, b, count))
+    Ok(Joined {
+        first: a,
+        second: b,
+        count,
+        others: Vec::new(),
+    })
 }
 
 /// The links in the order of the file.
@@ -76,7 +133,12 @@ pub(super) fn resolve(
     let mut resolved = Vec::new();
     let mut lost_packets = 0_usize;
     for (name, link) in links.iter() {
-        let (a, b, count) = ends_of(name, link, nodes)?;
+        let Joined {
+            first,
+            second,
+            count,
+            others,
+        } = ends_of(name, link, nodes)?;
         let made = count.unwrap_or(1);
         let framing = link.framing.unwrap_or(LinkFraming::None);
         let mtu = mtu_of(name, link)?;
@@ -93,6 +155,7 @@ pub(super) fn resolve(
             duration,
         };
         table.refuse_what_has_no_effect()?;
+        table.check_broadcast()?;
         let (forward, backward) = table.directions()?;
         for direction in std::iter::once(&forward).chain(&backward) {
             let listed = direction.errors.lost_packets.len().saturating_mul(made);
@@ -104,7 +167,9 @@ pub(super) fn resolve(
         }
         resolved.extend((0..made).map(|n| Link {
             name: member_name(name, count, n),
-            between: [a.nth(n), b.nth(n)],
+            between: [first.nth(n), second.nth(n)],
+            others: others.clone(),
+            broadcast: link.broadcast,
             mtu,
             fragments,
             framing,
@@ -157,6 +222,49 @@ impl<'a> LinkTable<'a> {
         }
         full.extend(keys);
         path(&full)
+    }
+
+    /// A channel that many hear has one direction, and nothing at its far end that would have to be there
+    /// once for each.
+    fn check_broadcast(&self) -> Result<(), Fault> {
+        let link = self.link;
+        if !link.broadcast {
+            return Ok(());
+        }
+        if !link.one_way {
+            let message = "expected true beside broadcast: what goes back takes links of its own, such as one-way ones from each that hears it";
+            return Err(fault(&["links", self.name, "one_way"], message));
+        }
+        let own = link.forward.as_ref();
+        macro_rules! given {
+            ($($key:ident),*) => {
+                [$((
+                    stringify!($key),
+                    own.is_some_and(|own| own.$key.is_some()),
+                    link.$key.is_some(),
+                )),*]
+            };
+        }
+        let of_link = [
+            ("fragment", false, link.fragment == Some(true)),
+            (
+                "framing",
+                false,
+                link.framing.is_some_and(|of| of != LinkFraming::None),
+            ),
+        ];
+        let ends = given![acks, compression, tunnel];
+        let given = ends
+            .into_iter()
+            .chain(of_link)
+            .find(|(_, own, shared)| *own || *shared);
+        match given {
+            Some((key, own, _)) => Err(Fault::new(
+                self.path(Way::Forward, own, &[key]),
+                "a channel that many hear has none: it would take a far end of its own at each of them",
+            )),
+            None => Ok(()),
+        }
     }
 
     fn directions(&self) -> Result<(Direction, Option<Direction>), Fault> {

@@ -31,7 +31,7 @@ pub struct ApplicationSummary {
     /// packets: sent and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesSummary>,
-    /// ftp: files.
+    /// ftp, carousel: files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<TransfersSummary>,
     /// mail: messages.
@@ -279,6 +279,11 @@ fn hundredths() -> impl Iterator<Item = f64> {
 }
 
 impl Quantiles {
+    /// Of values of many.
+    pub(super) fn of_group(values: Vec<f64>) -> Self {
+        Self::of_values(values, Scope::Group)
+    }
+
     fn of(times: impl Iterator<Item = Span>, scope: Scope) -> Self {
         Self::of_values(times.map(Span::as_millis_f64).collect(), scope)
     }

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use bentpipe_link::Settings;
 use bentpipe_sim::{
     FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId, Probe,
     ProbeTarget, Sampling, Traffic,
 };
 use bentpipe_tcp::Config;
-use bentpipe_types::{Agent, Bytes, RandomStream, Span, Time};
+use bentpipe_types::{Agent, Bytes, Port, RandomStream, Span, Time};
 
 use super::{RunError, classes, congestion, direction, gateway};
 use crate::quantity::Interval;
-use crate::{App, CustomControls, Flow, Gateway, NodeKind, Scenario, Series, TcpSettings, Way};
+use crate::{
+    App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series, TcpSettings, Way,
+};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
@@ -53,6 +56,17 @@ pub(super) fn network(
     for link in &scenario.links {
         let [first, second] = link.between.map(|end| nodes[end]);
         let way = |way: Way| direction::settings(scenario, link, way, &around, seed);
+        if link.broadcast {
+            ports.push(broadcast(
+                scenario,
+                link,
+                &nodes,
+                way(Way::Forward),
+                seed,
+                &mut builder,
+            ));
+            continue;
+        }
         let (forward, backward) = (way(Way::Forward), way(Way::Return));
         let [first_port, second_port] = builder.link(
             first,
@@ -71,7 +85,7 @@ pub(super) fn network(
                 builder.divides(second, second_port);
             }
         }
-        ports.push([first_port, second_port]);
+        ports.push([vec![first_port], vec![second_port]]);
     }
     for (node, id) in scenario.nodes.iter().zip(&nodes) {
         if let NodeKind::Gateway(Gateway::Router { icmp, processing }) = &node.kind {
@@ -87,8 +101,13 @@ pub(super) fn network(
     let bytes = !outside.is_empty();
     gateway::put(scenario, &nodes, &ports, custom, bytes, &mut builder)?;
     let starts = starts(scenario, seed);
+    let mut channel = (None, Vec::new());
     for (flow, start) in scenario.flows.iter().zip(starts) {
-        builder.flow(FlowSettings {
+        if flow.channel != channel.0 && !channel.1.is_empty() {
+            builder.channel(std::mem::take(&mut channel.1));
+        }
+        channel.0 = flow.channel;
+        let settings = FlowSettings {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
@@ -96,12 +115,50 @@ pub(super) fn network(
             application: traffic_of(flow),
             sender: tcp_of(flow.from)?,
             receiver: tcp_of(flow.to)?,
-        });
+        };
+        match flow.channel {
+            Some(_) => channel.1.push(settings),
+            None => builder.flow(settings),
+        }
+    }
+    if !channel.1.is_empty() {
+        builder.channel(channel.1);
     }
     let network = builder
         .build()
         .map_err(|error| RunError::Request(format!("{}: {error}", scenario.name)))?;
     Ok((network, nodes))
+}
+
+/// Adds a link that many hear. Returns the ports that lead to each, and their own.
+fn broadcast(
+    scenario: &Scenario,
+    link: &Link,
+    nodes: &[NodeId],
+    settings: Option<Settings>,
+    seed: u64,
+    builder: &mut NetworkBuilder,
+) -> [Vec<Port>; 2] {
+    let Some(settings) = settings else {
+        debug_assert!(false, "a link has a forward direction");
+        return Default::default();
+    };
+    let hearers = link.far_ends().map(|end| {
+        // Keyed by who hears: one more changes nobody else's luck.
+        let component = format!("{}.{}", link.name, scenario.nodes[end].name);
+        let errors = direction::random_errors(&link.forward, &component, seed);
+        (nodes[end], errors.into_iter().collect())
+    });
+    let hearers: Vec<_> = hearers.collect();
+    let first = nodes[link.between[0]];
+    let ports = builder.broadcast(first, hearers, &link.name, settings);
+    let (own, theirs): (Vec<Port>, Vec<Port>) = ports.iter().map(|[own, its]| (*own, *its)).unzip();
+    if let Some(mtu) = link.mtu {
+        for port in &own {
+            builder.limit(first, *port, mtu);
+        }
+    }
+    [own, theirs]
 }
 
 /// What a flow does, as the engine takes it.
@@ -140,7 +197,7 @@ fn mtus(scenario: &Scenario) -> Vec<Option<u32>> {
         let Some(mtu) = link.whole_mtu() else {
             continue;
         };
-        for end in link.between {
+        for end in link.ends() {
             mtus[end] = Some(mtus[end].map_or(mtu, |least| least.min(mtu)));
         }
     }

@@ -25,7 +25,10 @@ pub(super) fn classes(scenario: &Scenario, outside: &[usize]) -> Vec<TrafficClas
         Some(FlowEnd {
             opener: of(flow.from),
             opener_ports: known.filter(|_| !is_real),
-            server: of(flow.to),
+            server: flow
+                .channel
+                .and_then(Address::of_channel)
+                .unwrap_or(of(flow.to)),
             server_ports: server_ports(&traffic[index], class, is_real)?,
         })
     };
@@ -86,6 +89,7 @@ fn is(traffic: &Traffic, kind: AppKind) -> bool {
         Traffic::RequestResponse(_) => kind == AppKind::RequestResponse,
         Traffic::Web(_) => kind == AppKind::Web,
         Traffic::Packets(_) => kind == AppKind::Packets,
+        Traffic::Carousel(_) => kind == AppKind::Carousel,
         Traffic::Ftp(_) => kind == AppKind::Ftp,
         Traffic::Mail(_) => kind == AppKind::Mail,
         Traffic::Voice(_) => kind == AppKind::Voice,

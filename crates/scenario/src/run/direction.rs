@@ -50,7 +50,7 @@ pub(super) fn settings(
         rate: direction.rate,
         delay: direction.delay,
         queue: queueing(direction, &around.classes, &name, seed),
-        errors: errors(direction, &name, seed),
+        errors: errors(link, direction, &name, seed),
         redundancy: direction.redundancy.get(),
         ends: ends(scenario, link, direction, [from, to], around.fragments),
         changes: direction.changes.as_ref().map(|changes| {
@@ -192,15 +192,25 @@ fn ack_queue(direction: &Direction, limit: Limit) -> Option<Box<dyn QueueDiscipl
     Some(method.queue(limit, FLOWS))
 }
 
-fn errors(direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
-    let random = || RandomStream::new(seed, name, "errors");
-    let mut errors = Vec::new();
+/// What loses packets at random, drawn from streams of this component.
+pub(super) fn random_errors(
+    direction: &Direction,
+    component: &str,
+    seed: u64,
+) -> Option<ErrorModel> {
+    let random = || RandomStream::new(seed, component, "errors");
     match direction.errors.random {
-        RandomErrors::None => {}
-        RandomErrors::Bursts(settings) => errors.push(ErrorModel::bursts(settings, random())),
-        RandomErrors::BitErrorRate(rate) => errors.push(ErrorModel::bit_errors(rate, random())),
-        RandomErrors::PacketLossRate(rate) => errors.push(ErrorModel::packet_loss(rate, random())),
+        RandomErrors::None => None,
+        RandomErrors::Bursts(settings) => Some(ErrorModel::bursts(settings, random())),
+        RandomErrors::BitErrorRate(rate) => Some(ErrorModel::bit_errors(rate, random())),
+        RandomErrors::PacketLossRate(rate) => Some(ErrorModel::packet_loss(rate, random())),
     }
+}
+
+fn errors(link: &Link, direction: &Direction, name: &str, seed: u64) -> Vec<ErrorModel> {
+    let random = random_errors(direction, name, seed);
+    // Of a channel, each that hears it has its own.
+    let mut errors: Vec<ErrorModel> = random.into_iter().filter(|_| !link.broadcast).collect();
     if !direction.errors.lost_packets.is_empty() {
         errors.push(ErrorModel::listed(
             direction.errors.lost_packets.iter().copied(),

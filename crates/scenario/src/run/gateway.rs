@@ -30,7 +30,7 @@ pub(super) fn kinds(scenario: &Scenario) -> BTreeMap<String, GatewayKind> {
 pub(super) fn put(
     scenario: &Scenario,
     nodes: &[NodeId],
-    ports: &[[Port; 2]],
+    ports: &[[Vec<Port>; 2]],
     custom: &CustomControls,
     bytes: bool,
     builder: &mut NetworkBuilder,
@@ -40,7 +40,10 @@ pub(super) fn put(
             NodeKind::Host(_) | NodeKind::Gateway(Gateway::Router { .. }) => {}
             NodeKind::Gateway(Gateway::Split(split)) => {
                 let end = usize::from(scenario.links[split.facing].between[1] == index);
-                let facing = ports[split.facing][end];
+                let Some(facing) = ports[split.facing][end].first().copied() else {
+                    debug_assert!(false, "a link has two ends");
+                    continue;
+                };
                 let mut settings = settings(split, facing, nodes, custom)?;
                 let mtu = |faces| mtu(scenario, index, split.facing, faces);
                 settings.facing_tcp = build::within(settings.facing_tcp, mtu(true));
@@ -54,7 +57,7 @@ pub(super) fn put(
             }
             NodeKind::Gateway(Gateway::Hybrid(gateway)) => {
                 let end = usize::from(scenario.links[gateway.facing].between[1] == index);
-                let facing = ports[gateway.facing][end];
+                let facing = ports[gateway.facing][end].clone();
                 let settings = hybrid_settings(gateway, facing, custom)?;
                 builder.replace(nodes[index], Box::new(Hybrid::new(settings)));
             }
@@ -66,7 +69,8 @@ pub(super) fn put(
 /// The longest packet that all links of a node take, of those that are `facing`, or are not.
 fn mtu(scenario: &Scenario, node: usize, facing: usize, faces: bool) -> Option<u32> {
     let links = scenario.links.iter().enumerate();
-    let own = links.filter(|(at, link)| link.between.contains(&node) && (*at == facing) == faces);
+    let own =
+        links.filter(|(at, link)| link.ends().any(|end| end == node) && (*at == facing) == faces);
     own.filter_map(|(_, link)| link.whole_mtu()).min()
 }
 
@@ -106,11 +110,11 @@ fn settings(
 
 fn hybrid_settings(
     gateway: &HybridGateway,
-    facing: Port,
+    facing: Vec<Port>,
     custom: &CustomControls,
 ) -> Result<hybrid::Settings, RunError> {
     Ok(hybrid::Settings {
-        facing: vec![facing],
+        facing,
         receive_buffer: gateway.receive_buffer.get(),
         store: Some(gateway.store.get()),
         memory: gateway.memory.get(),

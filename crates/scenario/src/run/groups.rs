@@ -8,7 +8,7 @@ use bentpipe_types::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::applications::ApplicationSummary;
+use super::applications::{ApplicationSummary, Quantiles};
 
 /// The flows of one table of the scenario together.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -23,6 +23,9 @@ pub struct GroupSummary {
     pub bytes_delivered: u64,
     /// Bits delivered over the time from the first start to the last end.
     pub goodput_bps: f64,
+    /// Of flows to a group: which share of what was sent the members got, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received_percent: Option<Quantiles>,
     /// What their applications tell, all together: with `percentiles`, and without each page and call.
     #[serde(flatten)]
     pub application: ApplicationSummary,
@@ -38,6 +41,16 @@ pub(super) fn groups(flows: &[FlowOutcome], tables: &[Arc<str>], ended: Time) ->
         groups.push(GroupSummary::new(&tables[0], members, ended));
     }
     groups
+}
+
+/// Of each of these flows, how much of what was sent came, in percent.
+fn received(flows: &[FlowOutcome]) -> Quantiles {
+    let messages = flows
+        .iter()
+        .filter_map(|flow| flow.report.messages.as_ref());
+    let sent = messages.filter(|messages| messages.sent > 0);
+    let shares = sent.map(|messages| 100.0 * messages.received as f64 / messages.sent as f64);
+    Quantiles::of_group(shares.collect())
 }
 
 impl GroupSummary {
@@ -78,6 +91,7 @@ impl GroupSummary {
             } else {
                 0.0
             },
+            received_percent: (flows.iter().any(|flow| flow.multicast)).then(|| received(flows)),
             application: ApplicationSummary::of_group(&told),
         }
     }

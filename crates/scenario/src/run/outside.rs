@@ -101,6 +101,7 @@ fn plans(scenario: &Scenario, seed: u64) -> Result<Vec<FlowPlan>, RunError> {
             name: flow.name.clone(),
             from: Address(flow.from as u16),
             to: Address(flow.to as u16),
+            channel: flow.channel.and_then(Address::of_channel),
             opens,
             traffic,
             ports,

@@ -144,8 +144,11 @@ pub struct LinkSummary {
     pub name: String,
     /// Share of the run during which it transmitted.
     pub utilization: f64,
-    /// Packets that arrived.
+    /// Packets that arrived; of one that many hear, at each of them.
     pub packets_delivered: u64,
+    /// Copies beyond the first that were made for all who were to hear a packet: of a link with `broadcast`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets_copied: Option<u64>,
     /// Packets lost to errors.
     pub packets_lost: u64,
     /// Packets that the queue dropped.
@@ -429,6 +432,7 @@ impl LinkSummary {
             name: direction.name.clone(),
             utilization: direction.utilization,
             packets_delivered: counters.delivered,
+            packets_copied: direction.broadcast.then_some(counters.copied),
             packets_lost: counters.lost,
             packets_dropped: counters.dropped,
             queue_max_packets: counters.queue_max_packets,

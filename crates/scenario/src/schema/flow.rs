@@ -14,7 +14,8 @@ use bentpipe_types::words;
 pub struct FlowFile {
     /// The host that begins: it opens connections, and sends, where only one does.
     pub from: String,
-    /// The host that it speaks to.
+    /// The host that it speaks to; or a group, whose members all get what is sent, by multicast: NAME-1 is
+    /// what the first gets. Only datagrams can be sent so: those of `carousel`, and of `packets` over UDP.
     pub to: String,
     /// When it begins. Default: "0 s".
     #[serde(default = "at_once")]
@@ -33,6 +34,14 @@ pub struct FlowFile {
     pub mix: Option<String>,
 }
 
+/// Hosts that are sent to together.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupFile {
+    /// The hosts: all of a counted one, by its name, or one of them, as in "terminal-7".
+    pub members: Vec<String>,
+}
+
 fn none_between() -> RandomLength {
     RandomLength(Distribution::Constant(0.0))
 }
@@ -49,8 +58,8 @@ pub struct AppFile {
     pub kind: AppKind,
     /// bulk: bytes to transfer, headers not counted; default: until the scenario ends. packets: bytes of a
     /// packet, headers not counted. ftp, mail: bytes of a file (default: "1 MB"), of a message (default:
-    /// "exponential(75 kB)"). Those three may be random, as in "exponential(1000 B)". ping: bytes of data.
-    /// Default: "56 B".
+    /// "exponential(75 kB)"). Those three may be random, as in "exponential(1000 B)". carousel: bytes of a
+    /// file. ping: bytes of data. Default: "56 B".
     pub size: Option<RandomSize>,
     /// bulk, ftp: which way the bytes go, seen from the host that opens the connection. Default: "upload",
     /// and "download" for ftp.
@@ -93,8 +102,9 @@ pub struct AppFile {
     pub pages: Option<u64>,
     /// packets: each a datagram, or each written to a connection as it comes. Default: "udp".
     pub transport: Option<TransportName>,
-    /// packets: from one to the next; may be random, as in "exponential(20 ms)". ping: from one request to
-    /// the next. Default: "1 s".
+    /// packets: from one to the next; may be random, as in "exponential(20 ms)". carousel: from a file's
+    /// start to the next one's; default: one follows the other. ping: from one request to the next. Default:
+    /// "1 s".
     pub interval: Option<RandomLength>,
     /// packets: how long the source is on, by turns with `off`; may be random. Default: all the time.
     pub on: Option<RandomLength>,
@@ -106,8 +116,15 @@ pub struct AppFile {
     /// ftp: who opens the connections for data: the client ("passive") or the server ("active"). Default:
     /// "passive".
     pub mode: Option<FtpModeName>,
-    /// ftp: files in all. Default: until the scenario ends.
+    /// ftp, carousel: files in all. Default: until the scenario ends.
     pub files: Option<u64>,
+    /// carousel: bits of files per second while one is being sent, headers not counted.
+    pub rate: Option<Rate>,
+    /// carousel: times that each file is sent, one right after the other: what is missed the first time may
+    /// come the next. Default: 1.
+    pub turns: Option<u64>,
+    /// carousel: bytes of a file in a datagram. Default: "1400 B".
+    pub datagram: Option<Size>,
     /// mail: messages in all. Default: until the scenario ends.
     pub mails: Option<u64>,
     /// mail: MAIL, RCPT and DATA go together (RFC 2920). Default: false.
@@ -144,6 +161,9 @@ words! {
         Web = "web",
         /// Sends packets of random sizes at random times.
         Packets = "packets",
+        /// Sends files in datagrams to whoever listens, each a number of times, and again and again: what
+        /// reaches a group at once. Says how much each has got, and how long whole files took.
+        Carousel = "carousel",
         /// Transfers files by FTP, with a connection for commands and one for each file.
         Ftp = "ftp",
         /// Sends mail by SMTP, step by step.
@@ -265,6 +285,7 @@ impl AppKind {
                 "pages",
             ],
             Self::Packets => &["transport", "size", "interval", "on", "off", "lasts"],
+            Self::Carousel => &["size", "datagram", "rate", "turns", "interval", "files"],
             Self::Ftp => &["mode", "direction", "size", "pause", "files"],
             Self::Mail => &["size", "pause", "mails", "pipelining"],
             Self::Voice => &[
@@ -311,6 +332,9 @@ impl AppFile {
             lasts: None,
             mode: None,
             files: None,
+            rate: None,
+            turns: None,
+            datagram: None,
             mails: None,
             pipelining: None,
             codec: None,
@@ -353,6 +377,9 @@ impl AppFile {
             ("lasts", self.lasts.is_some()),
             ("mode", self.mode.is_some()),
             ("files", self.files.is_some()),
+            ("rate", self.rate.is_some()),
+            ("turns", self.turns.is_some()),
+            ("datagram", self.datagram.is_some()),
             ("mails", self.mails.is_some()),
             ("pipelining", self.pipelining.is_some()),
             ("codec", self.codec.is_some()),

@@ -17,8 +17,16 @@ use bentpipe_types::words;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFile {
-    /// The two nodes it joins. Forward is from the first to the second.
+    /// The two nodes it joins. Forward is from the first to the second. With `broadcast`, there may be more
+    /// than one behind the first.
     pub between: Between,
+    /// One channel that all behind the first node of `between` hear, each host of a counted one too: what
+    /// the first sends is transmitted once. A packet for one of them is that one's; of one for a group,
+    /// each that leads to members gets a copy. Random `errors` are of each that hears, on its own; queue,
+    /// changes and `lost_packets` are the channel's, and so the same for all. Needs `one_way = true`: what
+    /// goes back takes links of its own. Default: false.
+    #[serde(default)]
+    pub broadcast: bool,
     /// There is only the forward direction: what goes back takes another way. Default: false.
     #[serde(default)]
     pub one_way: bool,
@@ -161,7 +169,7 @@ pub struct ErrorsFile {
 
 /// The two nodes that a link joins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Between(pub [String; 2]);
+pub struct Between(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for Between {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -178,11 +186,11 @@ impl<'de> Deserialize<'de> for Between {
                 while let Some(end) = seq.next_element()? {
                     ends.push(end);
                 }
-                let count = ends.len();
-                <[String; 2]>::try_from(ends).map(Between).map_err(|_| {
-                    let got = format!("an array of {count}");
-                    de::Error::invalid_value(Unexpected::Other(&got), &self)
-                })
+                if ends.len() < 2 {
+                    let got = format!("an array of {}", ends.len());
+                    return Err(de::Error::invalid_value(Unexpected::Other(&got), &self));
+                }
+                Ok(Between(ends))
             }
         }
         deserializer.deserialize_seq(Ends)
@@ -203,7 +211,6 @@ impl JsonSchema for Between {
             "type": "array",
             "items": { "type": "string" },
             "minItems": 2,
-            "maxItems": 2,
             "examples": [["server", "client"]],
         })
     }

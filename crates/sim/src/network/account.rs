@@ -47,6 +47,7 @@ impl Network {
                     counters: slot.direction.counters(),
                     utilization: share(slot.direction.busy(ended).as_secs_f64(), ended),
                     in_transit: slot.direction.in_transit() as u64,
+                    broadcast: slot.audience.is_some(),
                     counts,
                     flow_counts,
                     classes: slot.direction.classes().to_vec(),
@@ -124,7 +125,7 @@ impl Network {
         let flows = self.flows.iter().enumerate();
         let ends = flows.map(|(index, flow)| {
             let (first, last) = flow.ports.bounds();
-            let ends = (last, Address(flow.server.0), index);
+            let ends = (last, flow.destination, index);
             ((Address(flow.opener.0), first), ends)
         });
         FlowsByEnds(ends.collect())
@@ -141,6 +142,7 @@ impl Network {
         };
         let datagrams = |(node, end)| self.host(node).map_or(0, |host| host.datagram_bytes(end));
         FlowOutcome::of(FlowTold {
+            multicast: flow.destination.channel().is_some(),
             name: flow.name.clone(),
             start: flow.start,
             size: flow.size,
@@ -167,7 +169,7 @@ impl Network {
                 + counters.dropped
                 + counters.removed
                 + counters.undecodable;
-            if counters.offered + counters.duplicated != left + in_transit
+            if counters.offered + counters.duplicated + counters.copied != left + in_transit
                 || counters.delivered + counters.made
                     != counters.passed_on + counters.released + held_back
             {

@@ -1,6 +1,7 @@
 //! The engine: takes the next event, and does what it says.
 
 mod account;
+mod audience;
 mod managed;
 mod outside;
 mod probing;
@@ -9,7 +10,8 @@ use bentpipe_host::{ApplicationId, Host, Ports};
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
 use bentpipe_tcp::{Connection, Ranges};
 use bentpipe_types::{
-    Agent, Ctx, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream, Time, Trace,
+    Address, Agent, Ctx, Discards, Gauge, Outbox, PacketRef, PacketStore, Port, RandomStream, Time,
+    Trace,
 };
 
 use crate::node::Node;
@@ -19,9 +21,11 @@ use crate::topology::End;
 use crate::{NodeId, Tap};
 use probing::Probes;
 
+pub(crate) use audience::{Audience, Hearer, MANY};
 pub use outside::Departure;
 
-/// The direction behind each port of a node; `u16::MAX` behind one that only receives.
+/// The direction behind each port of a node; `u16::MAX` behind one that only receives. Numbers beyond all
+/// directions are of branches: what goes there goes to several directions.
 ///
 /// Most nodes of a large network have one port: theirs is beside what else a packet needs of its node, not
 /// behind a pointer.
@@ -98,6 +102,8 @@ pub(crate) struct DirectionSlot {
     to_port: Port,
     /// The tap at its sending end and the one at its receiving end.
     taps: [Option<u16>; 2],
+    /// Who hears what arrives; `None`: the one node that it leads to.
+    audience: Option<Box<Audience>>,
     /// A probe wants every change of its queue.
     watched: bool,
     /// A probe or a tap looks: one byte to test for the many at which nobody does.
@@ -119,6 +125,22 @@ impl DirectionSlot {
             to,
             to_port,
             taps: [None; 2],
+            audience: None,
+            watched: false,
+            attended: false,
+            scheduled: None,
+        }
+    }
+
+    /// A direction that many hear.
+    pub(crate) fn broadcast(name: String, audience: Audience, settings: Settings) -> Self {
+        Self {
+            name,
+            direction: Direction::managed(settings),
+            to: MANY,
+            to_port: Port::default(),
+            taps: [None; 2],
+            audience: Some(Box::new(audience)),
             watched: false,
             attended: false,
             scheduled: None,
@@ -150,6 +172,8 @@ pub(crate) struct FlowSlot {
     /// The one that opens connections, and the one that is spoken to.
     pub(crate) opener: FlowEnd,
     pub(crate) server: FlowEnd,
+    /// Where the opener's packets go: to the server's node, or a channel.
+    pub(crate) destination: Address,
     /// Local ports of the opener's: nobody else's there.
     pub(crate) ports: Ports,
     /// The node of the end that measures how long things take.
@@ -178,6 +202,10 @@ pub struct Network {
     nodes: Vec<NodeSlot>,
     directions: Vec<DirectionSlot>,
     flows: Vec<FlowSlot>,
+    /// Where the ways of packets part that are for several: the directions that each goes to.
+    branches: Vec<Box<[u16]>>,
+    /// Used again for every packet that many hear.
+    hearers: Vec<(u16, Port)>,
     outbox: Outbox,
     /// What a managed direction has let out and nobody has been given yet, the first last; empty
     /// between events.
@@ -197,7 +225,7 @@ pub struct Network {
 impl Default for Network {
     /// A network of nothing.
     fn default() -> Self {
-        Self::new(Vec::new(), Vec::new(), Vec::new())
+        Self::new(Vec::new(), Vec::new(), Vec::new(), Vec::new())
     }
 }
 
@@ -206,6 +234,7 @@ impl Network {
         nodes: Vec<NodeSlot>,
         directions: Vec<DirectionSlot>,
         flows: Vec<FlowSlot>,
+        branches: Vec<Box<[u16]>>,
     ) -> Self {
         let mut network = Self {
             now: Time::ZERO,
@@ -214,6 +243,8 @@ impl Network {
             nodes,
             directions,
             flows,
+            branches,
+            hearers: Vec::new(),
             outbox: Outbox::new(),
             arrived: Vec::new(),
             trace: Trace::default(),
@@ -432,7 +463,11 @@ impl Network {
     fn on_managed_arrival(&mut self, index: u16, to: u16, port: Port) {
         let mut arrived = self.on_managed(index);
         while let Some(packet) = arrived {
-            self.deliver(to, port, packet);
+            if to == MANY {
+                self.spread(index, packet);
+            } else {
+                self.deliver(to, port, packet);
+            }
             arrived = self.arrived.pop();
         }
     }
@@ -532,7 +567,7 @@ impl Network {
     #[inline(always)]
     fn transmit(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
         let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
-            self.leave(from, packet);
+            self.leave(from, behind, packet);
             return;
         };
         let slot = &self.directions[usize::from(index)];

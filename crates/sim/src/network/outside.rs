@@ -87,10 +87,13 @@ impl Network {
         std::mem::swap(&mut self.departed, into);
     }
 
-    /// What was emitted at a port with no direction behind it.
+    /// What was emitted at a port with no direction behind it: `behind` is what there is instead.
     #[cold]
     #[inline(never)]
-    pub(super) fn leave(&mut self, from: u16, packet: PacketRef) {
+    pub(super) fn leave(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
+        if self.branch(from, behind, packet) {
+            return;
+        }
         if matches!(self.nodes[usize::from(from)].node, Node::Attached(_)) {
             self.departed.push(Departure {
                 node: NodeId(from),

@@ -20,6 +20,8 @@ pub struct FlowPlan {
     pub from: Address,
     /// The node that is spoken to.
     pub to: Address,
+    /// The channel that the opener sends to: that node is one of its members. `None`: to the node itself.
+    pub channel: Option<Address>,
     /// When it begins.
     pub opens: Time,
     /// What it does.
@@ -35,7 +37,7 @@ impl FlowPlan {
     #[must_use]
     pub fn server(&self) -> Endpoint {
         Endpoint {
-            address: self.to,
+            address: self.channel.unwrap_or(self.to),
             port: self.traffic.port(),
         }
     }

@@ -1,24 +1,27 @@
 //! From a description of nodes, links and flows to a network that runs.
 
+mod channels;
 mod flow;
 mod routes;
 mod trees;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bentpipe_host::applications::Side;
 use bentpipe_host::{Host, Ports};
-use bentpipe_link::Settings;
+use bentpipe_link::{ErrorModel, Settings};
 use bentpipe_tcp::{Config, Ranges};
 use bentpipe_types::{Address, Agent, Port, Processing, RandomStream, Routes, Served, Span, Time};
 
 use crate::attached::Attached;
-use crate::network::{DirectionSlot, FlowSlot, Network, NodeSlot};
+use crate::network::{Audience, DirectionSlot, FlowEnd, FlowSlot, Hearer, Network, NodeSlot};
 use crate::node::Node;
 use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 use crate::{Router, Traffic};
+use channels::ChannelTrees;
 pub use flow::FlowPlan;
 use routes::{Edge, Map, NoRoutes};
 
@@ -93,6 +96,8 @@ pub enum BuildError {
         /// The flow.
         flow: String,
     },
+    /// More channels than there are addresses for.
+    TooManyChannels,
 }
 
 impl std::fmt::Display for BuildError {
@@ -102,6 +107,7 @@ impl std::fmt::Display for BuildError {
             Self::NoRoute { flow } => write!(f, "flow {flow}: no path between its ends"),
             Self::TooManyFlows { flow } => write!(f, "flow {flow}: its host has no port left"),
             Self::NotAHost { flow } => write!(f, "flow {flow}: both of its ends must be hosts"),
+            Self::TooManyChannels => write!(f, "more than {} channels", Address::CHANNELS),
         }
     }
 }
@@ -133,6 +139,9 @@ struct DirectionDraft {
     to: u16,
     to_port: Port,
     settings: Settings,
+    /// Of a direction that many hear: the sending node's port towards the first of them, which is `to`, and
+    /// all of them. Their ports follow one another.
+    broadcast: Option<(Port, Vec<Hearer>)>,
 }
 
 /// Describes a network, part by part.
@@ -141,6 +150,8 @@ pub struct NetworkBuilder {
     nodes: Vec<NodeDraft>,
     directions: Vec<DirectionDraft>,
     flows: Vec<FlowSettings>,
+    /// The flows of each channel, by number.
+    channels: Vec<Range<usize>>,
 }
 
 /// The port on which receivers of bulk transfers listen: local ports lie above it.
@@ -157,6 +168,7 @@ impl NetworkBuilder {
             nodes: Vec::new(),
             directions: Vec::new(),
             flows: Vec::new(),
+            channels: Vec::new(),
         }
     }
 
@@ -264,12 +276,64 @@ impl NetworkBuilder {
             to: to.0,
             to_port,
             settings,
+            broadcast: None,
         });
+    }
+
+    /// Adds a one-way link with many far ends: what is sent is transmitted once, and all of them hear it.
+    /// Each is given with what loses packets where it stands; the errors of `settings` lose them to all.
+    /// A packet goes on to the one that leads to its destination; one of a channel, to all that lead to
+    /// members of it, a copy each. Returns the port of the sending node that leads to each, and its own.
+    pub fn broadcast(
+        &mut self,
+        from: NodeId,
+        to: Vec<(NodeId, Vec<ErrorModel>)>,
+        link: &str,
+        settings: Settings,
+    ) -> Vec<[Port; 2]> {
+        let direction = self.directions.len() as u16;
+        let mut port_of = |node: NodeId, behind| {
+            let ports = &mut self.nodes[usize::from(node.0)].ports;
+            ports.push(behind);
+            Port((ports.len() - 1) as u16)
+        };
+        let mut ports = Vec::with_capacity(to.len());
+        let mut hearers = Vec::with_capacity(to.len());
+        for (node, errors) in to {
+            let own = port_of(from, direction);
+            let port = port_of(node, u16::MAX);
+            ports.push([own, port]);
+            let node = node.0;
+            hearers.push(Hearer { node, port, errors });
+        }
+        // Without a far end it would be no link.
+        let Some((to, to_port)) = hearers.first().map(|hearer| (hearer.node, hearer.port)) else {
+            return ports;
+        };
+        let first = ports[0][0];
+        self.directions.push(DirectionDraft {
+            name: format!("{link}.forward"),
+            from: from.0,
+            to,
+            to_port,
+            settings,
+            broadcast: Some((first, hearers)),
+        });
+        ports
     }
 
     /// Adds a flow.
     pub fn flow(&mut self, flow: FlowSettings) {
         self.flows.push(flow);
+    }
+
+    /// Adds a channel: what one host sends as datagrams to several, once (source-specific multicast,
+    /// RFC 4607). Each flow is what one member gets: they differ in their names, in whom they lead to and in
+    /// that one's TCP; everything else is the first's.
+    pub fn channel(&mut self, flows: Vec<FlowSettings>) {
+        let first = self.flows.len();
+        self.flows.extend(flows);
+        self.channels.push(first..self.flows.len());
     }
 
     /// The directions over which packets go from the one node of each pair to the other, by their numbers
@@ -279,7 +343,12 @@ impl NetworkBuilder {
     ///
     /// [`BuildError`], where a pair is not joined, or the network is too large.
     pub fn paths(&self, pairs: &[(NodeId, NodeId)]) -> Result<Vec<Vec<usize>>, BuildError> {
-        let (ports, edges) = (self.ports(), self.edges());
+        let Plan {
+            ports,
+            edges,
+            directions,
+            ..
+        } = self.plan()?;
         let ends: Vec<(u16, u16)> = pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
         let tables = self.routes(&ports, &edges, ends.iter().copied())?;
         let path = |&(from, to): &(u16, u16)| {
@@ -288,35 +357,55 @@ impl NetworkBuilder {
             // A route that goes in circles is longer than there are directions.
             while node != to && path.len() < edges.len() {
                 let port = tables[usize::from(node)].port_towards(Address(to));
-                let direction = port.map_or(u16::MAX, |port| {
+                let edge = port.map_or(u16::MAX, |port| {
                     ports[usize::from(node)][usize::from(port.0)]
                 });
-                let Some(edge) = edges.get(usize::from(direction)) else {
+                let Some(direction) = directions.get(usize::from(edge)) else {
                     break;
                 };
-                path.push(usize::from(direction));
-                node = edge.to;
+                path.push(usize::from(*direction));
+                node = edges[usize::from(edge)].to;
             }
             path
         };
         Ok(ends.iter().map(path).collect())
     }
 
-    /// Every direction's ends and delay.
-    fn edges(&self) -> Vec<Edge> {
-        let directions = self.directions.iter();
-        directions
-            .map(|direction| Edge {
-                from: direction.from,
-                to: direction.to,
-                delay: direction.settings.delay,
-            })
-            .collect()
-    }
-
-    /// Of every node, the directions behind its ports.
-    fn ports(&self) -> Vec<Vec<u16>> {
-        self.nodes.iter().map(|node| node.ports.clone()).collect()
+    /// What routes are found in: a step from node to node for each direction, and for each further far end
+    /// of one that has many.
+    fn plan(&self) -> Result<Plan, BuildError> {
+        let mut ports: Vec<Vec<u16>> = self.nodes.iter().map(|node| node.ports.clone()).collect();
+        let step = |direction: &DirectionDraft, to: u16| Edge {
+            from: direction.from,
+            to,
+            delay: direction.settings.delay,
+        };
+        let mut edges: Vec<Edge> = (self.directions.iter())
+            .map(|direction| step(direction, direction.to))
+            .collect();
+        let mut directions: Vec<u16> = (0..edges.len()).map(|index| index as u16).collect();
+        let mut ends = vec![0; edges.len()];
+        for (index, direction) in self.directions.iter().enumerate() {
+            let Some((first, hearers)) = &direction.broadcast else {
+                continue;
+            };
+            for (number, hearer) in hearers.iter().enumerate().skip(1) {
+                let port = usize::from(first.0) + number;
+                ports[usize::from(direction.from)][port] = edges.len() as u16;
+                edges.push(step(direction, hearer.node));
+                directions.push(index as u16);
+                ends.push(number as u16);
+            }
+        }
+        if edges.len() >= COMPONENTS {
+            return Err(BuildError::TooLarge);
+        }
+        Ok(Plan {
+            ports,
+            edges,
+            directions,
+            ends,
+        })
     }
 
     /// Every node's routes to the nodes that are sent to, and to those whose kind may send anywhere. `ends`
@@ -351,6 +440,16 @@ impl NetworkBuilder {
         })
     }
 
+    /// The channel that a flow is of: its address, and its first flow.
+    fn channel_of(&self, flow: usize) -> Option<(Address, usize)> {
+        let number = self.channels.partition_point(|flows| flows.end <= flow);
+        let flows = self
+            .channels
+            .get(number)
+            .filter(|flows| flows.contains(&flow))?;
+        Some((Address::of_channel(number)?, flows.start))
+    }
+
     /// The first flow between two nodes, either way.
     fn flow_between(&self, one: u16, other: u16) -> String {
         let ends = [(one, other), (other, one)];
@@ -364,16 +463,63 @@ impl NetworkBuilder {
     /// # Errors
     ///
     /// [`BuildError`], where the parts don't fit together.
-    pub fn build(self) -> Result<Network, BuildError> {
+    pub fn build(mut self) -> Result<Network, BuildError> {
         // One more for the sampler of the probes.
         if self.nodes.len() + self.directions.len() + 1 > COMPONENTS {
             return Err(BuildError::TooLarge);
         }
-        let (ports, edges) = (self.ports(), self.edges());
+        // The last addresses are channels'.
+        let last = self.nodes.len().saturating_sub(1) as u16;
+        if Address(last).channel().is_some() {
+            return Err(BuildError::TooLarge);
+        }
+        let plan = self.plan()?;
         let seed = self.seed;
-        let ends = self.flows.iter().map(|flow| (flow.from.0, flow.to.0));
-        let ends = ends.flat_map(|(from, to)| [(from, to), (to, from)]);
-        let tables = self.routes(&ports, &edges, ends)?;
+        let ends = self.flows.iter().enumerate().flat_map(|(index, flow)| {
+            let ends = (flow.from.0, flow.to.0);
+            // From a channel's members nothing comes back.
+            let back = (ends.1, ends.0);
+            [
+                Some(ends),
+                Some(back).filter(|_| self.channel_of(index).is_none()),
+            ]
+        });
+        let mut tables = self.routes(&plan.ports, &plan.edges, ends.flatten())?;
+        let mut trees = ChannelTrees::default();
+        for (number, members) in self.channels.iter().enumerate() {
+            let address = Address::of_channel(number).ok_or(BuildError::TooManyChannels)?;
+            let members: Vec<u16> = self.flows[members.clone()]
+                .iter()
+                .map(|flow| flow.to.0)
+                .collect();
+            let Some(source) = self.flows.get(self.channels[number].start) else {
+                continue;
+            };
+            trees.grow(&plan, &mut tables, address, source.from.0, &members);
+        }
+        let mut audiences: Vec<Option<Audience>> = (self.directions.iter_mut())
+            .map(|draft| {
+                let (first, hearers) = draft.broadcast.take()?;
+                let mut audience = Audience::new(hearers, first);
+                audience.routes(tables[usize::from(draft.from)].clone());
+                Some(audience)
+            })
+            .collect();
+        for (direction, channel, hearer) in trees.takers() {
+            if let Some(audience) = &mut audiences[direction] {
+                audience.takes(channel, hearer);
+            }
+        }
+        let roles: Vec<_> = (0..self.flows.len())
+            .map(|flow| self.channel_of(flow))
+            .collect();
+        let branches = trees.branches(self.directions.len());
+        if self.directions.len() + branches.ports.len() >= COMPONENTS {
+            return Err(BuildError::TooLarge);
+        }
+        for (node, behind) in branches.ports {
+            self.nodes[usize::from(node)].ports.push(behind);
+        }
         let mut nodes: Vec<NodeSlot> = self
             .nodes
             .into_iter()
@@ -406,20 +552,52 @@ impl NetworkBuilder {
         let directions = self
             .directions
             .into_iter()
-            .map(|draft| DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings))
+            .zip(audiences)
+            .map(|(draft, audience)| match audience {
+                Some(audience) => DirectionSlot::broadcast(draft.name, audience, draft.settings),
+                None => DirectionSlot::new(draft.name, draft.to, draft.to_port, draft.settings),
+            })
             .collect();
         let openers = (self.flows.iter()).map(|flow| (flow.from.address(), &flow.application));
         let own_ports = local_ports(openers);
-        let mut flows = Vec::with_capacity(self.flows.len());
-        for (settings, ports) in self.flows.into_iter().zip(own_ports) {
+        let mut flows: Vec<FlowSlot> = Vec::with_capacity(self.flows.len());
+        for ((settings, ports), channel) in self.flows.into_iter().zip(own_ports).zip(roles) {
             let Some(ports) = ports else {
                 let flow = settings.name;
                 return Err(BuildError::TooManyFlows { flow });
             };
-            flows.push(open_flow(settings, ports, &mut nodes, seed)?);
+            let role = match channel {
+                None => Role::Alone,
+                Some((address, first)) => match flows.get(first) {
+                    None => Role::Source(address),
+                    Some(first) => Role::Member(address, first.opener, first.ports),
+                },
+            };
+            flows.push(open_flow(settings, ports, role, &mut nodes, seed)?);
         }
-        Ok(Network::new(nodes, directions, flows))
+        Ok(Network::new(nodes, directions, flows, branches.directions))
     }
+}
+
+/// What routes are found in.
+struct Plan {
+    /// Of every node, what is behind its ports: a number of `edges`, or `u16::MAX`.
+    ports: Vec<Vec<u16>>,
+    /// Steps from node to node.
+    edges: Vec<Edge>,
+    /// The direction that each step is over, and to which of its far ends, by number.
+    directions: Vec<u16>,
+    ends: Vec<u16>,
+}
+
+/// What a flow is among others.
+enum Role {
+    /// It has two ends.
+    Alone,
+    /// Its opener sends to a channel.
+    Source(Address),
+    /// Its server is one more to get what that opener sends, from those ports.
+    Member(Address, FlowEnd, Ports),
 }
 
 /// Local ports of one host, handed out to its flows.
@@ -508,6 +686,7 @@ impl Wishes {
 fn open_flow(
     settings: FlowSettings,
     ports: Ports,
+    role: Role,
     nodes: &mut [NodeSlot],
     seed: u64,
 ) -> Result<FlowSlot, BuildError> {
@@ -520,10 +699,16 @@ fn open_flow(
         sender,
         receiver,
     } = settings;
+    let (channel, first, ports) = match role {
+        Role::Alone => (None, None, ports),
+        Role::Source(channel) => (Some(channel), None, ports),
+        Role::Member(channel, opener, ports) => (Some(channel), Some(opener), ports),
+    };
     let plan = FlowPlan {
         name,
         from: from.address(),
         to: to.address(),
+        channel,
         opens: Time::ZERO + start,
         traffic,
         ports,
@@ -534,9 +719,13 @@ fn open_flow(
     };
     let ends = plan.ends();
     let host = host_mut(nodes, from).ok_or_else(no_host)?;
-    let opener = (from.0, plan.add_opener(host, sender, ends.opener));
+    let opener = match first {
+        Some(opener) => opener,
+        None => (from.0, plan.add_opener(host, sender, ends.opener)),
+    };
     let host = host_mut(nodes, to).ok_or_else(no_host)?;
     let server = (to.0, plan.add_server(host, receiver, ends.server));
+    let destination = plan.server().address;
     let FlowPlan {
         name,
         opens,
@@ -554,6 +743,7 @@ fn open_flow(
         size: traffic.size(),
         opener,
         server,
+        destination,
         ports,
         measures: match traffic.measured_at() {
             Side::Server => server.0,

@@ -1,0 +1,274 @@
+//! A carousel: files sent to whoever listens, over and over, in datagrams, as DVB's data carousels (ETSI EN
+//! 301 192) and FLUTE (RFC 6726) send them. Nobody answers; what a receiver misses, the next turn brings.
+
+use std::collections::BTreeMap;
+
+use bentpipe_tcp::Events;
+use bentpipe_types::{BitRate, Bytes, Endpoint, Span, Time};
+
+use crate::numbers::Numbers;
+use crate::report::{Messages, Transfers};
+use crate::{Application, Datagram, Report, SocketId, Workplace, World};
+
+/// What is sent, and when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CarouselSettings {
+    /// Bytes of a file, above zero.
+    pub size: u64,
+    /// Bytes of it in a datagram, above zero; the last has what is left.
+    pub datagram: u16,
+    /// Bits of files per second while one is being sent, headers not counted.
+    pub rate: BitRate,
+    /// Times that each file is sent, one right after the other; at least one.
+    pub turns: u64,
+    /// From a file's start to the next one's: at least what its turns take.
+    pub interval: Span,
+    /// Files in all; `None`: until the end of the run.
+    pub count: Option<u64>,
+}
+
+impl CarouselSettings {
+    /// Datagrams of a file.
+    #[must_use]
+    pub fn datagrams(&self) -> u64 {
+        self.size.div_ceil(u64::from(self.datagram)).max(1)
+    }
+
+    /// How long all turns of a file take.
+    #[must_use]
+    pub fn length(&self) -> Span {
+        self.rate
+            .transmission_time(Bytes::new(self.size.saturating_mul(self.turns)))
+    }
+
+    /// Datagrams of a file in all of its turns.
+    fn sent_for_each(&self) -> u64 {
+        self.datagrams() * self.turns
+    }
+
+    /// How long after its file's start a datagram is sent, by its number among all of that file.
+    fn after(&self, number: u64) -> Span {
+        let (turn, part) = (number / self.datagrams(), number % self.datagrams());
+        let before = turn * self.size + part * u64::from(self.datagram);
+        self.rate.transmission_time(Bytes::new(before))
+    }
+
+    /// Bytes in the datagram that has this part of a file.
+    fn length_of(&self, part: u64) -> u16 {
+        let left = self.size - part * u64::from(self.datagram);
+        u16::try_from(left).map_or(self.datagram, |left| left.min(self.datagram))
+    }
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Station {
+    to: Endpoint,
+    settings: CarouselSettings,
+    /// When the file of now began.
+    began: Time,
+    /// The datagram that is next, by its number among all of all files.
+    number: u64,
+    next: Option<Time>,
+    finished: Option<Time>,
+}
+
+impl Station {
+    pub(super) fn new(to: Endpoint, settings: CarouselSettings) -> Self {
+        Self {
+            to,
+            settings,
+            began: Time::ZERO,
+            number: 0,
+            next: None,
+            finished: None,
+        }
+    }
+
+    /// Which file the next datagram is of, and which of that file's it is.
+    fn place(&self) -> (u64, u64) {
+        let each = self.settings.sent_for_each();
+        (self.number / each, self.number % each)
+    }
+}
+
+impl<P: World> Application<P> for Station {
+    fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
+        self.began = desk.now();
+        self.next = Some(self.began);
+    }
+
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+
+    fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
+        let now = desk.now();
+        while let Some(at) = self.next
+            && at <= now
+        {
+            let (_, place) = self.place();
+            let part = place % self.settings.datagrams();
+            let datagram = Datagram {
+                length: self.settings.length_of(part),
+                number: self.number,
+                sent: now,
+            };
+            desk.send(self.to, datagram);
+            self.number += 1;
+            let (file, place) = self.place();
+            if place == 0 {
+                if self.settings.count.is_some_and(|count| file >= count) {
+                    self.next = None;
+                    self.finished = Some(now);
+                    return;
+                }
+                self.began += self.settings.interval;
+            }
+            // No more than one every nanosecond: the clock has to go on.
+            let next = self.began + self.settings.after(place);
+            self.next = Some(next.max(at + Span::from_nanos(1)));
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    fn report(&self, _: Time) -> Report {
+        let each = self.settings.sent_for_each();
+        Report {
+            finished: self.finished,
+            messages: Some(Messages {
+                sent: self.number,
+                ..Messages::default()
+            }),
+            files: Some(Transfers {
+                begun: self.number.div_ceil(each),
+                ..Transfers::default()
+            }),
+            ..Report::default()
+        }
+    }
+}
+
+/// Files of which a receiver keeps count at once: that of now, and the one before it, of which something may
+/// still be under way.
+const FILES: usize = 2;
+
+/// What has come of a file: a bit for each of its datagrams.
+#[derive(Debug)]
+struct Parts {
+    there: Box<[u64]>,
+    missing: u64,
+}
+
+impl Parts {
+    fn none(of: u64) -> Self {
+        let words = usize::try_from(of.div_ceil(64)).unwrap_or(usize::MAX);
+        Self {
+            there: vec![0; words].into(),
+            missing: of,
+        }
+    }
+
+    /// Notes a part; false, if it was there.
+    fn note(&mut self, part: u64) -> bool {
+        let bit = 1 << (part % 64);
+        let Some(word) = self.there.get_mut((part / 64) as usize) else {
+            return false;
+        };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        self.missing -= u64::from(is_new);
+        is_new
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(super) struct Listener {
+    settings: CarouselSettings,
+    numbers: Numbers,
+    messages: Messages,
+    files: BTreeMap<u64, Parts>,
+    /// Files before this are no longer kept count of.
+    first: u64,
+    done: Transfers,
+    /// Bytes of files, each once.
+    bytes: u64,
+    latest: Option<Span>,
+}
+
+impl Listener {
+    pub(super) fn new(settings: CarouselSettings) -> Self {
+        Self {
+            settings,
+            numbers: Numbers::default(),
+            messages: Messages::default(),
+            files: BTreeMap::new(),
+            first: 0,
+            done: Transfers::default(),
+            bytes: 0,
+            latest: None,
+        }
+    }
+
+    fn take(&mut self, datagram: Datagram, now: Time) {
+        let each = self.settings.sent_for_each();
+        let (file, place) = (datagram.number / each, datagram.number % each);
+        if file < self.first {
+            return;
+        }
+        let parts = self.settings.datagrams();
+        let of_file = self.files.entry(file).or_insert_with(|| Parts::none(parts));
+        if of_file.note(place % parts) {
+            self.bytes += u64::from(datagram.length);
+            if of_file.missing == 0 {
+                // It began so long before this datagram was sent.
+                let time = now.since(datagram.sent) + self.settings.after(place);
+                self.done.times.push(time);
+                self.done.bytes += self.settings.size;
+                self.latest = Some(time);
+            }
+        }
+        while self.files.len() > FILES
+            && let Some((oldest, _)) = self.files.pop_first()
+        {
+            self.first = oldest + 1;
+        }
+    }
+}
+
+impl<P: World> Application<P> for Listener {
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
+
+    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
+        // What the network doubles is one.
+        if self.numbers.note(datagram.number) {
+            let now = desk.now();
+            self.messages.received += 1;
+            self.messages.bytes += u64::from(datagram.length);
+            self.messages.delays.record(now.since(datagram.sent));
+            self.take(datagram, now);
+        }
+    }
+
+    fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    fn datagram_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn report(&self, _: Time) -> Report {
+        Report {
+            messages: Some(self.messages.clone()),
+            files: Some(self.done.clone()),
+            ..Report::default()
+        }
+    }
+}

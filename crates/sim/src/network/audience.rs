@@ -1,0 +1,135 @@
+//! Packets for many: directions that many hear, and places where the ways of a packet part.
+
+use std::collections::BTreeMap;
+
+use bentpipe_link::{Direction, ErrorModel};
+use bentpipe_types::{Address, Bytes, PacketRef, Port, Routes};
+
+use super::Network;
+
+/// In the place of the node that a direction leads to: it leads to many.
+pub(crate) const MANY: u16 = u16::MAX;
+
+/// One of those who hear a direction.
+#[derive(Debug)]
+pub(crate) struct Hearer {
+    /// The node.
+    pub(crate) node: u16,
+    /// Its port.
+    pub(crate) port: Port,
+    /// What loses packets where it stands: they are lost to nobody else.
+    pub(crate) errors: Vec<ErrorModel>,
+}
+
+/// Those who hear a direction, and who of them takes what.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    hearers: Vec<Hearer>,
+    /// The sending node's routes, and its port towards the first of them; those of the others follow.
+    routes: Routes,
+    first: Port,
+    /// Of each channel that comes this way: who takes it, by number.
+    channels: BTreeMap<Address, Vec<u16>>,
+}
+
+impl Audience {
+    pub(crate) fn new(hearers: Vec<Hearer>, first: Port) -> Self {
+        Self {
+            hearers,
+            routes: Routes::default(),
+            first,
+            channels: BTreeMap::new(),
+        }
+    }
+
+    /// The sending node has these routes, by which it chooses among the hearers.
+    pub(crate) fn routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    /// One of the hearers takes what is sent to this channel.
+    pub(crate) fn takes(&mut self, channel: Address, hearer: u16) {
+        self.channels.entry(channel).or_default().push(hearer);
+    }
+
+    /// Who gets a packet, added to `into`; and for how many it was.
+    fn hear(&mut self, to: Address, length: Bytes, into: &mut Vec<(u16, Port)>) -> u64 {
+        let one = self.routes.port_towards(to);
+        let one = one.and_then(|port| port.0.checked_sub(self.first.0));
+        let takers = match (self.channels.get(&to), &one) {
+            (Some(takers), _) => takers.as_slice(),
+            (None, Some(one)) if to.channel().is_none() => std::slice::from_ref(one),
+            (None, _) => &[],
+        };
+        let mut ends = 0;
+        for taker in takers {
+            let Some(hearer) = self.hearers.get_mut(usize::from(*taker)) else {
+                continue;
+            };
+            ends += 1;
+            let mut lost = false;
+            for model in &mut hearer.errors {
+                lost |= model.loses(length);
+            }
+            if !lost {
+                into.push((hearer.node, hearer.port));
+            }
+        }
+        ends
+    }
+}
+
+impl Network {
+    /// A packet has arrived from a direction that many hear: each whom it is for gets a copy, unless it is
+    /// lost there.
+    pub(super) fn spread(&mut self, index: u16, packet: PacketRef) {
+        let mut hearers = std::mem::take(&mut self.hearers);
+        let record = self.packets.get(packet);
+        let (to, length) = (record.destination.address, record.length());
+        let slot = &mut self.directions[usize::from(index)];
+        if let (Some(audience), Direction::Managed(managed)) =
+            (&mut slot.audience, &mut slot.direction)
+        {
+            let ends = audience.hear(to, length, &mut hearers);
+            managed.spread(ends, hearers.len() as u64, length);
+        }
+        let watched = slot.watched;
+        self.last_activity = self.now;
+        let last = hearers.pop();
+        for (node, port) in hearers.drain(..) {
+            let copy = self.packets.duplicate(packet);
+            self.deliver(node, port, copy);
+        }
+        match last {
+            Some((node, port)) => self.deliver(node, port, packet),
+            None => self.packets.release(packet),
+        }
+        self.hearers = hearers;
+        if watched {
+            self.probe_queue(index);
+        }
+    }
+
+    /// Sends a packet on to each direction of a branch. False, if that is not what is behind the port.
+    pub(super) fn branch(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) -> bool {
+        let number = behind.and_then(|number| {
+            let number = usize::from(number).checked_sub(self.directions.len())?;
+            (number < self.branches.len()).then_some(number)
+        });
+        let Some(number) = number else {
+            return false;
+        };
+        let directions = self.branches[number].len();
+        for place in 0..directions {
+            let direction = Some(self.branches[number][place]);
+            let is_last = place + 1 == directions;
+            let copy = if is_last {
+                packet
+            } else {
+                self.packets.duplicate(packet)
+            };
+            self.transmit(from, direction, copy);
+        }
+        true
+    }
+}

@@ -1,0 +1,348 @@
+//! Channels: what one sends to many is transmitted once where it can be, reaches each member once, and every
+//! copy is accounted for.
+
+use bentpipe_host::Distribution;
+use bentpipe_host::applications::{CarouselSettings, PacketsSettings, Transport};
+use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
+use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, NodeId, Outcome, Traffic};
+use bentpipe_tcp::Config;
+use bentpipe_types::{BitRate, RandomStream, Span, Time};
+use proptest::prelude::*;
+
+fn direction(rate: u64, queue: u64) -> Settings {
+    Settings {
+        rate: BitRate::new(rate).expect("it is a rate"),
+        delay: Span::from_millis(20),
+        queue: DropTail {
+            limit: Limit::Packets(queue),
+        }
+        .into(),
+        ends: Ends::default(),
+        changes: None,
+        errors: Vec::new(),
+        redundancy: 1.0,
+    }
+}
+
+fn link(name: &str) -> LinkSettings {
+    LinkSettings {
+        name: name.to_owned(),
+        forward: Some(direction(100_000_000, 1_000)),
+        backward: Some(direction(100_000_000, 1_000)),
+    }
+}
+
+fn loss(rate: f64, who: usize) -> Vec<ErrorModel> {
+    let random = RandomStream::new(7, &format!("hearer {who}"), "errors");
+    vec![ErrorModel::packet_loss(rate, random)]
+}
+
+fn datagrams() -> Traffic {
+    Traffic::Packets(PacketsSettings {
+        transport: Transport::Udp,
+        size: Distribution::Constant(1_000.0),
+        interval: Distribution::Constant(0.01),
+        bursts: None,
+        lasts: Some(Span::from_secs(5)),
+    })
+}
+
+fn channel(from: NodeId, to: &[NodeId], application: &Traffic) -> Vec<FlowSettings> {
+    let flow = |(index, to): (usize, &NodeId)| FlowSettings {
+        name: format!("to-{index}"),
+        from,
+        to: *to,
+        start: Span::from_millis(1),
+        application: application.clone(),
+        sender: Config::default().into(),
+        receiver: Config::default().into(),
+    };
+    to.iter().enumerate().map(flow).collect()
+}
+
+fn run(mut network: Network) -> Outcome {
+    network.run_until(Time::ZERO + Span::from_secs(100));
+    assert_eq!(network.violations(), []);
+    network.outcome()
+}
+
+fn messages(outcome: &Outcome, flow: usize) -> (u64, u64) {
+    let messages = outcome.flows[flow].report.messages.as_ref();
+    messages.map_or((0, 0), |messages| (messages.sent, messages.received))
+}
+
+/// What a direction was offered, and what came out of it.
+fn passed(outcome: &Outcome, name: &str) -> (u64, u64) {
+    let found = outcome.directions.iter().find(|slot| slot.name == name);
+    let counters = &found.expect("there is such a direction").counters;
+    (counters.offered, counters.delivered)
+}
+
+#[test]
+fn one_packet_on_the_channel_serves_all_who_hear_it() {
+    let mut builder = NetworkBuilder::new(1);
+    let station = builder.host("station");
+    let hub = builder.router("hub");
+    builder.link(station, hub, link("studio"));
+    let terminals: Vec<NodeId> = (0..100).map(|n| builder.host(&format!("t-{n}"))).collect();
+    let hearers = terminals.iter().map(|node| (*node, Vec::new())).collect();
+    builder.broadcast(hub, hearers, "satellite", direction(10_000_000, 1_000));
+    // Those of even numbers only.
+    let members: Vec<NodeId> = terminals.iter().copied().step_by(2).collect();
+    builder.channel(channel(station, &members, &datagrams()));
+    let outcome = run(builder.build().expect("it fits together"));
+    assert_eq!(passed(&outcome, "studio.forward"), (499, 499));
+    assert_eq!(passed(&outcome, "satellite.forward"), (499, 499 * 50));
+    for flow in 0..50 {
+        assert_eq!(messages(&outcome, flow), (499, 499));
+    }
+    // A packet of 1028 bytes over both links, and nothing waits.
+    let delays = &outcome.flows[0]
+        .report
+        .messages
+        .as_ref()
+        .expect("it receives")
+        .delays;
+    let expected = 8.0 * 1_028.0 * (1e-8 + 1e-7) + 0.04;
+    assert!((delays.mean().expect("some came").as_secs_f64() - expected).abs() < 1e-9);
+}
+
+#[test]
+fn each_member_loses_by_itself_as_often_as_it_should() {
+    let mut builder = NetworkBuilder::new(1);
+    let station = builder.host("station");
+    let terminals: Vec<NodeId> = (0..50).map(|n| builder.host(&format!("t-{n}"))).collect();
+    let hearers = terminals.iter().enumerate();
+    let hearers = hearers.map(|(n, node)| (*node, loss(0.1, n))).collect();
+    builder.broadcast(station, hearers, "satellite", direction(10_000_000, 1_000));
+    // Files of 50 datagrams, each sent twice, one right after the other.
+    let carousel = CarouselSettings {
+        size: 50_000,
+        datagram: 1_000,
+        rate: BitRate::new(1_000_000).expect("it is a rate"),
+        turns: 2,
+        interval: Span::from_millis(800),
+        count: Some(100),
+    };
+    builder.channel(channel(station, &terminals, &Traffic::Carousel(carousel)));
+    let outcome = run(builder.build().expect("it fits together"));
+    let (sent, received) = (0..50)
+        .map(|flow| messages(&outcome, flow))
+        .fold((0, 0), |(sent, received), more| {
+            (sent + more.0, received + more.1)
+        });
+    assert_eq!(sent, 50 * 100 * 100);
+    let share = received as f64 / sent as f64;
+    assert!(
+        (share - 0.9).abs() < 5.0 * (0.09 / sent as f64).sqrt(),
+        "{share}"
+    );
+    // A file is whole with (1 - p^2)^50.
+    let whole: usize = (outcome.flows.iter())
+        .map(|flow| {
+            flow.report
+                .files
+                .as_ref()
+                .map_or(0, |files| files.times.len())
+        })
+        .sum();
+    let (files, expected) = (50.0 * 100.0, 0.99_f64.powi(50));
+    let share = whole as f64 / files;
+    let deviation = (expected * (1.0 - expected) / files).sqrt();
+    assert!(
+        (share - expected).abs() < 5.0 * deviation,
+        "{share}, {expected}"
+    );
+    let counters = &outcome.directions[0].counters;
+    assert_eq!(
+        counters.offered + counters.copied,
+        counters.delivered + counters.lost
+    );
+    assert_eq!(counters.copied, 49 * counters.offered);
+}
+
+#[test]
+fn ways_that_part_and_meet_again_bring_one_copy() {
+    // station - a, a - b, a - c, b - d, c - d: d is reached over one of the two, whichever members want it.
+    let mut builder = NetworkBuilder::new(1);
+    let station = builder.host("station");
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| builder.router(name));
+    let mut members = Vec::new();
+    for (name, near) in [("at-b", b), ("at-d", d), ("at-c", c), ("also-d", d)] {
+        let host = builder.host(name);
+        builder.link(near, host, link(name));
+        members.push(host);
+    }
+    for (name, one, other) in [
+        ("studio", station, a),
+        ("ab", a, b),
+        ("ac", a, c),
+        ("bd", b, d),
+        ("cd", c, d),
+    ] {
+        builder.link(one, other, link(name));
+    }
+    builder.channel(channel(station, &members, &datagrams()));
+    let outcome = run(builder.build().expect("it fits together"));
+    for name in ["studio", "ab", "ac", "bd", "at-b", "at-c", "at-d", "also-d"] {
+        assert_eq!(
+            passed(&outcome, &format!("{name}.forward")),
+            (499, 499),
+            "{name}"
+        );
+    }
+    assert_eq!(passed(&outcome, "cd.forward"), (0, 0));
+}
+
+#[test]
+fn a_channel_is_of_hosts_that_can_be_reached() {
+    let mut builder = NetworkBuilder::new(1);
+    let station = builder.host("station");
+    let terminal = builder.host("terminal");
+    let elsewhere = builder.host("elsewhere");
+    builder.broadcast(
+        station,
+        vec![(terminal, Vec::new())],
+        "channel",
+        direction(1_000_000, 10),
+    );
+    builder.channel(channel(station, &[terminal, elsewhere], &datagrams()));
+    assert!(builder.build().is_err());
+}
+
+/// A network with a station, routers in a mesh, a channel that hosts and routers hear, and members anywhere.
+#[derive(Clone, Debug)]
+struct Mesh {
+    routers: usize,
+    links: Vec<(usize, usize)>,
+    homes: Vec<usize>,
+    hearers: usize,
+    members: Vec<bool>,
+    loss: f64,
+    queue: u64,
+    transfers: usize,
+}
+
+fn meshes() -> impl Strategy<Value = Mesh> {
+    (2..6_usize, 1..8_usize, 0..6_usize).prop_flat_map(|(routers, homes, hearers)| {
+        (
+            prop::collection::vec((0..routers, 0..routers), 0..8),
+            prop::collection::vec(0..routers, homes),
+            prop::collection::vec(any::<bool>(), homes + 2 * hearers),
+            prop_oneof![Just(0.0), 0.0..0.5],
+            prop_oneof![Just(2_u64), Just(1_000)],
+            0..3_usize,
+        )
+            .prop_map(
+                move |(links, homes, members, loss, queue, transfers)| Mesh {
+                    routers,
+                    links,
+                    homes,
+                    hearers,
+                    members,
+                    loss,
+                    queue,
+                    transfers,
+                },
+            )
+    })
+}
+
+impl Mesh {
+    /// The network, and how many members its channel has.
+    fn build(&self) -> (Network, usize) {
+        let mut builder = NetworkBuilder::new(3);
+        let station = builder.host("station");
+        let routers: Vec<NodeId> = (0..self.routers)
+            .map(|n| builder.router(&format!("r-{n}")))
+            .collect();
+        builder.link(station, routers[0], link("studio"));
+        for n in 1..self.routers {
+            builder.link(routers[n - 1], routers[n], link(&format!("chain-{n}")));
+        }
+        for (n, (one, other)) in self.links.iter().enumerate() {
+            if one != other {
+                builder.link(routers[*one], routers[*other], link(&format!("more-{n}")));
+            }
+        }
+        let mut hosts = Vec::new();
+        for (n, near) in self.homes.iter().enumerate() {
+            let host = builder.host(&format!("home-{n}"));
+            builder.link(routers[*near], host, link(&format!("home-{n}")));
+            hosts.push(host);
+        }
+        // Behind the last router: a channel heard by hosts, and by routers with a host behind each.
+        let last = routers[self.routers - 1];
+        let mut hearers = Vec::new();
+        for n in 0..self.hearers {
+            let host = builder.host(&format!("dish-{n}"));
+            hearers.push((host, loss(self.loss, 2 * n)));
+            hosts.push(host);
+            let site = builder.router(&format!("site-{n}"));
+            hearers.push((site, loss(self.loss, 2 * n + 1)));
+            let host = builder.host(&format!("behind-{n}"));
+            builder.link(site, host, link(&format!("lan-{n}")));
+            hosts.push(host);
+            for (name, node) in [("dish", hosts[hosts.len() - 2]), ("site", site)] {
+                let back = LinkSettings {
+                    name: format!("{name}-{n}-back"),
+                    forward: Some(direction(1_000_000, 100)),
+                    backward: None,
+                };
+                builder.link(node, last, back);
+            }
+        }
+        builder.broadcast(last, hearers, "channel", direction(5_000_000, self.queue));
+        let chosen = hosts
+            .iter()
+            .zip(&self.members)
+            .filter(|(_, chosen)| **chosen);
+        let members: Vec<NodeId> = chosen.map(|(host, _)| *host).collect();
+        if !members.is_empty() {
+            builder.channel(channel(station, &members, &datagrams()));
+        }
+        for (n, host) in hosts.iter().rev().take(self.transfers).enumerate() {
+            builder.flow(FlowSettings {
+                name: format!("transfer-{n}"),
+                from: station,
+                to: *host,
+                start: Span::from_millis(3),
+                application: Traffic::bulk(Some(20_000)),
+                sender: Config::default().into(),
+                receiver: Config::default().into(),
+            });
+        }
+        (builder.build().expect("it fits together"), members.len())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_gets_more_than_was_sent_and_all_copies_are_accounted_for(mesh in meshes()) {
+        let (mut network, members) = mesh.build();
+        for second in 1..30 {
+            network.run_until(Time::ZERO + Span::from_millis(777 * second));
+            prop_assert_eq!(network.violations(), []);
+        }
+        network.run_until(Time::ZERO + Span::from_secs(60));
+        let outcome = network.outcome();
+        let certain = mesh.loss == 0.0 && mesh.queue > 2;
+        for flow in &outcome.flows[..members] {
+            let messages = flow.report.messages.as_ref().expect("it is a source's");
+            prop_assert!(messages.received <= messages.sent);
+            prop_assert!(!certain || messages.received == messages.sent, "{:?}", messages);
+        }
+        if members > 0 {
+            // Nothing is sent twice over any link: there is at most one transfer's data besides.
+            for direction in outcome.directions.iter().filter(|_| mesh.transfers == 0) {
+                prop_assert!(direction.counters.offered <= 499, "{}", direction.name);
+            }
+        }
+        let (mut again, _) = mesh.build();
+        again.run_until(Time::ZERO + Span::from_secs(60));
+        let again = again.outcome();
+        prop_assert_eq!(again.packet_hops, outcome.packet_hops);
+    }
+}
