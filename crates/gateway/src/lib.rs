@@ -12,7 +12,6 @@
 mod class;
 mod deadlines;
 pub mod hybrid;
-mod packed;
 mod slab;
 pub mod split;
 

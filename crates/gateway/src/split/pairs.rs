@@ -4,6 +4,7 @@
 //! that they are fits into a few hundred bytes, and costs a microsecond or two to have back.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload};
@@ -11,7 +12,6 @@ use bentpipe_types::{Port, Span, Time};
 
 use super::counters::Sums;
 use super::pair::Pair;
-use crate::packed::{pack, unpack};
 use crate::slab::Slab;
 
 /// A gateway's connections, by index.
@@ -88,7 +88,7 @@ impl<P: Payload> Pairs<P> {
         let Place::Resting { bytes, settings } = place else {
             return;
         };
-        let Ok(mut pair) = unpack::<Box<Pair<P>>>(bytes) else {
+        let Ok(mut pair) = postcard::from_bytes::<Box<Pair<P>>>(bytes) else {
             debug_assert!(false, "what was written can't be read");
             return;
         };
@@ -155,17 +155,19 @@ impl<P: Payload> Pairs<P> {
         for leg in pair.legs.iter_mut().flatten() {
             leg.shrink();
         }
-        self.scratch.clear();
-        if pack(pair, &mut self.scratch).is_err() {
+        let mut scratch = mem::take(&mut self.scratch);
+        scratch.clear();
+        let Ok(scratch) = postcard::to_extend(pair, scratch) else {
             // A window rule that somebody has brought along: nobody knows what it keeps.
             return false;
-        }
+        };
         self.sums.add(&Sums::of(pair, self.facing));
         let legs = pair.legs.each_ref();
         *place = Place::Resting {
             settings: legs.map(|leg| Some(Arc::clone(leg.as_ref()?.connection().settings()))),
-            bytes: self.scratch.as_slice().into(),
+            bytes: scratch.as_slice().into(),
         };
+        self.scratch = scratch;
         true
     }
 
