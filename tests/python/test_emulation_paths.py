@@ -63,3 +63,36 @@ def test_the_kernel_over_a_path_that_changes_does_what_the_simulation_says() -> 
     assert counters["held.forward"]["held_by_outages"] > 0
     assert counters["lost.forward"]["lost_to_outages"] > 0
     assert counters["corruption.forward"]["corrupted"] > 0
+
+
+@pytest.mark.parametrize("version", ["v4", "v6"])
+@pytest.mark.parametrize("icmp", [True, False])
+def test_the_kernel_hears_that_its_packets_are_too_long(version: str, icmp: bool) -> None:
+    """RFC 1191, RFC 8201: by ICMP alone; where a router says nothing, nothing comes."""
+    fast = {"rate": "20 Mbit/s", "delay": "5 ms"}
+    scenario = {
+        "name": "narrow",
+        "duration": "2 s",
+        "ip": version,
+        "hosts": {"server": {}, "client": {}},
+        "gateways": {
+            "hub": {"kind": "router", "icmp": icmp},
+            "edge": {"kind": "router", "icmp": icmp},
+        },
+        "links": {
+            "wide": {"between": ["server", "hub"], **fast},
+            "narrow": {"between": ["hub", "edge"], **fast, "mtu": "1300 B"},
+            "lan": {"between": ["edge", "client"], **fast},
+        },
+        "flows": {
+            "f": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "200 kB"}}
+        },
+    }
+    result = emulate(scenario)
+    flow = result.summary.flows[0]
+    if icmp:
+        assert (flow.outcome, flow.bytes_delivered) == ("finished", 200_000)
+        # No segment but those that were too long was lost.
+        assert 0 < flow.segments_retransmitted <= 30
+    else:
+        assert (flow.outcome, flow.bytes_delivered) == ("running", 0)
