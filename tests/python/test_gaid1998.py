@@ -11,7 +11,7 @@ import pytest
 from bentpipe.studies import get
 from bentpipe.studies.gaid1998.cells import EVERY_OPEN, FITTED, every_cell, standard
 
-FIGURES = ("12", *(str(number) for number in range(16, 45)), "A1", "A2", "A3")
+FIGURES = ("12", *(str(number) for number in range(16, 45)), "A1", "A2", "A3", "A4", "A5")
 
 
 STUDY = "gaid1998"

@@ -439,10 +439,13 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     if longest.delay_s < _LONG_DELAY_S:
         return
     link = longest.name.rpartition(".")[0]
-    between = next(each["between"] for each in network.resolved["links"] if each["name"] == link)
-    ends = [name for name in map(network.table_of, between) if name in plain]
+    made = next(each for each in network.resolved["links"] if each["name"] == link)
+    ends = [name for name in map(network.table_of, made["between"]) if name in plain]
     facing = network.table_of(link)
     for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
+        if kind == "split" and made["far_ends"] is not None:
+            # A split connection has one gateway across.
+            continue
         if kind in network.names["gateways"] and at:
             yield Remedy(
                 kind="gateway",

@@ -67,8 +67,6 @@ pub struct ClassCounts {
     pub dropped: u64,
     /// How long those that were sent had waited.
     pub waits: SpanStatistics,
-    /// How long the last of them had waited, in seconds; NaN before the first.
-    pub last_wait_s: f64,
 }
 
 /// A packet that waits.
@@ -114,7 +112,6 @@ impl Classes {
         let others = settings.classes.iter().position(|c| c.packets.is_none());
         let counts = settings.classes.iter().map(|class| ClassCounts {
             name: class.name.clone(),
-            last_wait_s: f64::NAN,
             ..ClassCounts::default()
         });
         Self {
@@ -147,10 +144,7 @@ impl Classes {
     }
 
     fn is_too_long(&self) -> bool {
-        match self.limit {
-            Limit::Packets(limit) => self.packets > limit,
-            Limit::Bytes(limit) => self.bytes > limit.get(),
-        }
+        self.limit.is_exceeded(self.packets, self.bytes)
     }
 
     fn push(&mut self, class: usize, waiter: Waiter) {
@@ -252,7 +246,6 @@ impl QueueDiscipline for Classes {
         counts.sent += 1;
         counts.sent_bytes += u64::from(waiter.length);
         counts.waits.record(waited);
-        counts.last_wait_s = waited.as_secs_f64();
         Some(waiter.packet)
     }
 

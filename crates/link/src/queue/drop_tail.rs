@@ -30,6 +30,15 @@ impl Limit {
             Self::Bytes(limit) => bytes + length <= limit,
         }
     }
+
+    /// Do more wait than may?
+    #[must_use]
+    pub fn is_exceeded(self, packets: u64, bytes: u64) -> bool {
+        match self {
+            Self::Packets(limit) => packets > limit,
+            Self::Bytes(limit) => bytes > limit.get(),
+        }
+    }
 }
 
 impl DropTail {

@@ -110,10 +110,7 @@ impl Fair {
     }
 
     fn full(&self) -> bool {
-        match self.settings.limit {
-            Limit::Packets(limit) => self.packets > limit,
-            Limit::Bytes(limit) => self.bytes > limit.get(),
-        }
+        self.settings.limit.is_exceeded(self.packets, self.bytes)
     }
 
     /// Takes the first packet of a queue out, and forgets the flow if it was the last.

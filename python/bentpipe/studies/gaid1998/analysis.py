@@ -8,6 +8,7 @@ from bentpipe.studies.gaid1998.centre import centre_figure
 from bentpipe.studies.gaid1998.comparison import comparison_figures
 from bentpipe.studies.gaid1998.evidence import Evidence
 from bentpipe.studies.gaid1998.figures import figures
+from bentpipe.studies.gaid1998.future import future_figures
 from bentpipe.studies.gaid1998.measurements import measure
 from bentpipe.studies.gaid1998.remarks import remarks
 from bentpipe.studies.study import Analysis, Outcomes
@@ -20,7 +21,12 @@ def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
     return Analysis(
-        figures=[*figures(evidence), *comparison_figures(evidence), centre_figure(evidence)],
+        figures=[
+            *figures(evidence),
+            *comparison_figures(evidence),
+            centre_figure(evidence),
+            *future_figures(evidence),
+        ],
         measurements=measure(evidence),
         remarks=remarks(evidence),
     )

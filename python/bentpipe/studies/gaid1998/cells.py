@@ -9,6 +9,7 @@ from typing import Final
 
 from bentpipe.scenario import Scenario
 from bentpipe.studies.gaid1998.centre import Centre, centre_cells
+from bentpipe.studies.gaid1998.future import Future, future_cells
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -296,7 +297,7 @@ class Beyond:
         )
 
 
-Cell = Download | Beyond | Centre
+Cell = Download | Beyond | Centre | Future
 
 
 def beyond_cells() -> list[Beyond]:
@@ -321,6 +322,7 @@ def every_cell(quick: bool) -> Sequence[Cell]:
     cells += [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]
     cells += beyond_cells()
     cells += centre_cells()
+    cells += future_cells()
     return list(dict.fromkeys(cells))
 
 

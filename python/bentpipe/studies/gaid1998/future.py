@@ -1,0 +1,168 @@
+"""What the paper leaves to the future (section 7): more users, merged traffic, broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.prediction.multicast import HEADER_BYTES, completion
+from bentpipe.prediction.network import directions
+from bentpipe.scenario import Scenario
+from bentpipe.studies.study import Figure, Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from bentpipe.results import GroupResult
+    from bentpipe.studies.gaid1998.evidence import Evidence
+
+BROADCAST: Final = "broadcast"
+_ROUTER: Final = "a router"
+_GATEWAYS: Final[Mapping[str, Mapping[str, object]]] = {
+    "the hybrid gateway": {},
+    _ROUTER: {"gateways.hub": {"kind": "router"}},
+}
+# Whose goodput is shown, by ready-made network: the tables of its flows, and what they are called.
+_GOODPUTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "hybrid-hundred": {"download": "100 homes,\ntogether"},
+    "hybrid-internet": {"download": "across the\nInternet"},
+    "hybrid-mixed": {"home": "a hybrid\nhome", "office": "an office\nby wire"},
+    "hybrid-web": {"download": "a download\nbeside pages"},
+}
+_WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "page load": ("pages", ("page_load_ms",)),
+    "first byte": ("pages", ("first_byte_ms",)),
+    "answer": ("questions", ("responses", "time_ms")),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Future:
+    """A ready-made network, with this at its hub."""
+
+    network: str
+    hub: str = ""
+
+    def scenario(self) -> Scenario:
+        """Return the network, without probes."""
+        settings = {"probes.series": [], **_GATEWAYS.get(self.hub, {})}
+        return Scenario.find(self.network).with_settings(settings)
+
+
+def future_cells() -> list[Future]:
+    """Return every run of the figures."""
+    cells = [Future(network=network, hub=hub) for network in _GOODPUTS for hub in _GATEWAYS]
+    return [*cells, Future(network=BROADCAST)]
+
+
+def future_figures(evidence: Evidence) -> list[Figure]:
+    """Return the figures of these networks."""
+    return [_merged(evidence), _broadcast(evidence)]
+
+
+def _group(evidence: Evidence, cell: Future, table: str) -> GroupResult:
+    groups = evidence.result(cell).summary.groups
+    return next(group for group in groups if group.name == table)
+
+
+def _wait_s(group: GroupResult, path: tuple[str, ...]) -> float:
+    told = group.extra
+    for key in path:
+        told = told[key]
+    return float(told["p95"]) / 1e3
+
+
+def _merged(evidence: Evidence) -> Figure:
+    columns: dict[str, list[Value]] = {
+        name: [] for name in ("network", "what", "at the hub", "goodput_bps", "95% within (s)")
+    }
+    goodputs: dict[str, list[float]] = {hub: [] for hub in _GATEWAYS}
+    waits: dict[str, list[float]] = {hub: [] for hub in _GATEWAYS}
+    for hub in _GATEWAYS:
+        for network, tables in _GOODPUTS.items():
+            for table, name in tables.items():
+                rate = _group(evidence, Future(network=network, hub=hub), table).goodput_bps
+                goodputs[hub].append(rate)
+                row: tuple[Value, ...] = (network, name.replace("\n", " "), hub, rate, None)
+                for key, value in zip(columns, row, strict=True):
+                    columns[key].append(value)
+        web = Future(network="hybrid-web", hub=hub)
+        for what, (table, path) in _WAITS.items():
+            seconds = _wait_s(_group(evidence, web, table), path)
+            waits[hub].append(seconds)
+            row = (web.network, what, hub, None, seconds)
+            for key, value in zip(columns, row, strict=True):
+                columns[key].append(value)
+    names = [name for tables in _GOODPUTS.values() for name in tables.values()]
+
+    def draw(canvas: Canvas) -> None:
+        above, below = new_axes(canvas, rows=2)
+        width = 0.8 / len(_GATEWAYS)
+        for axes, values, labels in ((above, goodputs, names), (below, waits, list(_WAITS))):
+            places = np.arange(len(labels), dtype=float)
+            for index, (hub, heights) in enumerate(values.items()):
+                shift = (index - (len(values) - 1) / 2) * width
+                scaled = [each / 1e6 for each in heights] if axes is above else heights
+                axes.bar(places + shift, scaled, width, color=COLOURS[index], label=hub)
+            axes.set_xticks(places, labels)
+        above.set_ylim(bottom=0.0)
+        above.set_ylabel("goodput (Mbit/s)")
+        below.set_ylim(bottom=0.0)
+        below.set_ylabel("hybrid-web:\n95% within (s)")
+        canvas.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+    return Figure(
+        id="A4",
+        title="More users, merged traffic, the web",
+        caption="The ready-made networks hybrid-hundred, hybrid-internet, hybrid-mixed and "
+        "hybrid-web, each with its hybrid gateway and with a router in its place; one seed. A "
+        "hundred homes share 10 Mbit/s of satellite; one host's packets cross the Internet; a "
+        "hybrid home and an office by wire share a server's line; pages and questions go beside a "
+        "download.",
+        columns=columns,
+        draw=draw,
+        height=5.6,
+    )
+
+
+def _broadcast(evidence: Evidence) -> Figure:
+    cell = Future(network=BROADCAST)
+    resolved = cell.scenario().resolved()
+    flow = next(each for each in resolved["flows"] if each["channel"] is not None)
+    known = directions(resolved["links"])
+    route = [known[name] for name in flow["route"]["forward"]]
+    said = completion(flow["app"], route=route, header_bytes=HEADER_BYTES[resolved["ip"]])
+    files = _group(evidence, cell, flow["table"]).extra["files"]
+    whole = 100.0 * files["count"] / files["begun"]
+    times_s = [each / 1e3 for each in files["time_ms"]["percentiles"]]
+    shares = [float(share) for share in np.linspace(0.0, whole, len(times_s))]
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        axes.plot(times_s, shares, color=COLOURS[0], label=f"run: {whole:.1f}% become whole")
+        axes.plot(
+            said.times_s,
+            100.0 * said.shares,
+            "--",
+            color=COLOURS[1],
+            label=f"closed form: {100.0 * said.shares[-1]:.1f}%",
+        )
+        axes.set_xlim(left=0.0)
+        axes.set_ylim(0.0, 100.0)
+        axes.set_xlabel("time since the file's start (s)")
+        axes.set_ylabel("share of the files that are whole (%)")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+    return Figure(
+        id="A5",
+        title="Periodic broadcast: one packet on the satellite for a hundred dishes",
+        caption="When dishes have a file of 358 datagrams that is sent twice over, each losing 1% "
+        "by itself (the ready-made network broadcast, one seed): all files to all dishes, and the "
+        "closed form for independent losses.",
+        columns={"time_s": list(times_s), "whole_percent": list(shares)},
+        draw=draw,
+    )
