@@ -13,6 +13,7 @@ pub mod limits;
 mod links;
 mod mixes;
 mod nodes;
+mod one_sided;
 mod probes;
 mod tcp;
 
@@ -67,7 +68,7 @@ pub(crate) fn resolve(
         },
         duration,
     )?;
-    Ok(Scenario {
+    let scenario = Scenario {
         name: file.name.as_str().to_owned(),
         description: file.description.clone(),
         duration,
@@ -78,7 +79,9 @@ pub(crate) fn resolve(
         flows,
         classes,
         probes,
-    })
+    };
+    one_sided::check(&scenario)?;
+    Ok(scenario)
 }
 
 fn fault(keys: &[&str], message: impl Into<String>) -> Fault {

@@ -268,3 +268,62 @@ fn a_gateway_may_face_one_way_links() {
         "expected a link that \"terminal\" sends on: \"satellite\" is one_way, and leads to it";
     assert!(line.ends_with(why), "{line}");
 }
+
+/// RFC 3135 section 4.2: down by a dish, back by a modem, around the gateway.
+#[test]
+fn where_one_direction_passes_no_connection_is_split() {
+    let text = r#"
+name = "dish"
+duration = "300 s"
+[hosts.server]
+[hosts.client]
+[gateways.hub]
+kind = "split"
+facing = "satellite"
+[gateways.provider]
+[links.uplink]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[links.satellite]
+between = ["hub", "client"]
+one_way = true
+rate = "10 Mbit/s"
+delay = "280 ms"
+[links.modem]
+between = ["client", "provider"]
+one_way = true
+rate = "56 kbit/s"
+delay = "50 ms"
+[links.backbone]
+between = ["provider", "server"]
+rate = "100 Mbit/s"
+delay = "15 ms"
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "100 kB" }
+"#;
+    let refused = Scenario::parse(text, "dish.toml", &[]).expect_err("refused");
+    assert_eq!(
+        refused.to_string(),
+        "dish.toml:7: gateways.hub.kind: expected both directions of a connection to pass, to be split: one of \
+         flow \"download\" goes another way (to let it pass unsplit, name its hosts in gateways.hub.except)"
+    );
+    let outcome = |key: &str| {
+        let class = [(key, r#"{ hosts = ["client"] }"#)];
+        let scenario = Scenario::parse(text, "dish.toml", &class).expect("taken at its word");
+        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        let flow = serde_json::to_value(&output.summary.flows[0]).expect("JSON");
+        (flow["outcome"].clone(), flow["bytes_delivered"].as_u64())
+    };
+    assert_eq!(
+        outcome("gateways.hub.except"),
+        ("finished".into(), Some(100_000))
+    );
+    // Who insists gets what there is: nothing, until the host gives up.
+    assert_eq!(outcome("gateways.hub.only"), ("gave up".into(), Some(0)));
+    // What isn't TCP passes in any case.
+    let voice = [("flows.download.app", r#"{ kind = "voice" }"#)];
+    assert!(Scenario::parse(text, "dish.toml", &voice).is_ok());
+}

@@ -1,0 +1,61 @@
+//! Split gateways that only one direction of a flow passes: no connection can be split there (RFC 3135
+//! section 4.2), and none gets through.
+
+use std::collections::BTreeSet;
+
+use super::fault;
+use crate::document::Fault;
+use crate::error::quoted;
+use crate::{App, Flow, Gateway, NodeKind, Scenario};
+
+/// Refuses a gateway that would split a flow of which it sees one direction. (A gateway that is told which
+/// flows to split is taken at its word.)
+pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let splits: Vec<usize> = (scenario.nodes.iter().enumerate())
+        .filter(|(_, node)| {
+            matches!(&node.kind, NodeKind::Gateway(Gateway::Split(split))
+                if split.only.is_none() && split.except.is_none())
+        })
+        .map(|(index, _)| index)
+        .collect();
+    // Where links make a tree there is one way, there and back.
+    if splits.is_empty() || scenario.links.len() < scenario.nodes.len() {
+        return Ok(());
+    }
+    let Some(routes) = scenario.routes() else {
+        return Ok(());
+    };
+    let mut ends = Vec::new();
+    for link in &scenario.links {
+        ends.extend(link.directions().map(|_| link.between));
+    }
+    let passed = |route: &[usize]| -> BTreeSet<usize> {
+        let ends = route.iter().filter_map(|direction| ends.get(*direction));
+        ends.flatten().copied().collect()
+    };
+    for (flow, [there, back]) in scenario.flows.iter().zip(&routes) {
+        if !has_connections(flow) {
+            continue;
+        }
+        let (there, back) = (passed(there), passed(back));
+        for gateway in &splits {
+            if there.contains(gateway) != back.contains(gateway) {
+                let name = &scenario.nodes[*gateway].name;
+                let message = format!(
+                    "expected both directions of a connection to pass, to be split: one of flow {} goes \
+                     another way (to let it pass unsplit, name its hosts in gateways.{name}.except)",
+                    quoted(&flow.name)
+                );
+                return Err(fault(&["gateways", name, "kind"], message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn has_connections(flow: &Flow) -> bool {
+    match &flow.app {
+        App::Bulk { .. } => true,
+        App::Other(_, traffic) | App::Mix(_, traffic) => !traffic.has_datagrams(),
+    }
+}
