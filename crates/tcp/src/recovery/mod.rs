@@ -5,6 +5,7 @@
 //! [`congestion`](crate::congestion).
 
 mod detection;
+mod duplicates;
 mod f_rto;
 mod fast_retransmit;
 mod newreno;
@@ -315,10 +316,7 @@ impl Recovery {
             RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
             RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
             RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => {
-                Self::NewReno(NewReno::new(
-                    config.limited_transmit,
-                    config.newreno == crate::NewRenoKind::Impatient,
-                ))
+                Self::NewReno(NewReno::new(config.limited_transmit, config.newreno))
             }
         }
     }
