@@ -12,82 +12,117 @@ use super::{
 use crate::quantity::{Delay, Length, Mtu, Probability, Rate, Redundancy};
 use bentpipe_types::words;
 
-/// A link: two one-way links, one each way. What the table itself says holds for both directions;
-/// `forward` and `return` say what differs.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkFile {
-    /// The two nodes it joins. Forward is from the first to the second. With `broadcast`, there may be more
-    /// than one behind the first.
-    pub between: Between,
-    /// One channel that all behind the first node of `between` hear, each host of a counted one too: what
-    /// the first sends is transmitted once. A packet for one of them is that one's; of one for a group,
-    /// each that leads to members gets a copy. Random `errors` are of each that hears, on its own; queue,
-    /// changes and `lost_packets` are the channel's, and so the same for all. Needs `one_way = true`: what
-    /// goes back takes links of its own. Default: false.
-    #[serde(default)]
-    pub broadcast: bool,
-    /// There is only the forward direction: what goes back takes another way. Default: false.
-    #[serde(default)]
-    pub one_way: bool,
-    /// Rate of the transmitter in bit/s, IP headers included. Required here or in each direction, unless
-    /// `schedule` or `traces` have it from the start.
-    pub rate: Option<Rate>,
-    /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required
-    /// here or in each direction, unless `schedule` or `traces` have it from the start.
-    pub delay: Option<Delay>,
-    /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
-    /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
-    /// longer ones (an interface's MTU). "128 B" to "65535 B", or a kind of network (gaid1998, table 1):
-    /// "hyperchannel" 65535, "token-ring-16" 17914, "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500,
-    /// "ieee-802.3" 1492, "x.25" 576, "point-to-point" 296 B. Default: no limit; on Ethernet 1500 B.
-    pub mtu: Option<Mtu>,
-    /// Cut what is longer than `mtu` into fragments (RFC 791): nobody sends shorter packets for this
-    /// link's sake, none is refused. Fragments wait, travel and are lost one by one, and are put together
-    /// where the packet is addressed to: at the host, at a hybrid gateway, or at the end of the
-    /// link's tunnel, whose outer packets are cut. Default: false.
-    pub fragment: Option<bool>,
-    /// What packets travel in. Default: "none".
-    pub framing: Option<LinkFraming>,
-    /// Where packets wait for the transmitter.
-    pub queue: Option<QueueFile>,
-    /// What loses packets on the way. Default: nothing.
-    pub errors: Option<ErrorsFile>,
-    /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
-    pub redundancy: Option<Redundancy>,
-    /// What is done about acknowledgments that are too many for the link.
-    pub acks: Option<AcksFile>,
-    /// What makes headers shorter on this link. Default: "none".
-    pub compression: Option<Compression>,
-    /// Send all packets in an IP-in-IP tunnel from one end of the link to the other (RFC 2003): 20
-    /// bytes more in each. Default: false; with compaction, true.
-    pub tunnel: Option<bool>,
-    /// How rate, delay and losses change: steps, each with when it comes and what it changes. What no
-    /// step has changed yet is as the other keys have it.
-    pub schedule: Option<Vec<StepFile>>,
-    /// The schedule begins again that often. Default: its last step holds until the end.
-    pub schedule_every: Option<Length>,
-    /// Files that say how rate, delay and losses change: recordings and tables.
-    pub traces: Option<Vec<TraceFile>>,
-    /// When the link goes away, and what becomes of packets.
-    pub outages: Option<Vec<OutageFile>>,
-    /// A link that is clear or faded, by turns, at random.
-    pub fading: Option<FadingFile>,
-    /// Share of the packets that arrive twice.
-    pub duplication: Option<Probability>,
-    /// Share of the packets that arrive with a wrong checksum: their receiver counts them and throws them
-    /// away.
-    pub corruption: Option<Probability>,
-    /// Packets that come late, so that others overtake them.
-    pub reordering: Option<ReorderingFile>,
-    /// Whether a packet waits for those sent before it, where the delay has fallen meanwhile. Default:
-    /// true; false lets it overtake them.
-    pub in_order: Option<bool>,
-    /// What the direction from the first node to the second has of its own.
-    pub forward: Option<DirectionFile>,
-    /// What the direction from the second node to the first has of its own.
-    #[serde(rename = "return")]
-    pub backward: Option<DirectionFile>,
+/// A table with the keys of a direction among its own: first some of its own, then what a direction is
+/// at the least, more of its own, then the rest, and what comes last. So both tables have the same keys, and
+/// each key one description.
+macro_rules! with_direction_keys {
+    (
+        $(#[$of:meta])*
+        $table:ident {
+            { $($first:tt)* }
+            { $($then:tt)* }
+            { $($last:tt)* }
+        }
+    ) => {
+        $(#[$of])*
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $table {
+            $($first)*
+            /// Rate of the transmitter in bit/s, IP headers included. Required of the link or of
+            /// each direction, unless `schedule` or `traces` have it from the start.
+            pub rate: Option<Rate>,
+            /// Propagation delay, one way. Up to 1 h; a geostationary hop takes 240 to 280 ms. Required of the
+            /// link or of each direction, unless `schedule` or `traces` have it from the start.
+            pub delay: Option<Delay>,
+            $($then)*
+            /// Where packets wait for the transmitter.
+            pub queue: Option<QueueFile>,
+            /// What loses packets on the way. Default: nothing.
+            pub errors: Option<ErrorsFile>,
+            /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
+            pub redundancy: Option<Redundancy>,
+            /// What is done about acknowledgments that are too many for the link.
+            pub acks: Option<AcksFile>,
+            /// What makes headers shorter on this link. Default: "none".
+            pub compression: Option<Compression>,
+            /// Send all packets in an IP-in-IP tunnel from one end of the link to the other (RFC 2003): 20
+            /// bytes more in each. Default: false; with compaction, true.
+            pub tunnel: Option<bool>,
+            /// How rate, delay and losses change: steps, each with when it comes and what it changes. What no
+            /// step has changed yet is as the other keys have it.
+            pub schedule: Option<Vec<StepFile>>,
+            /// The schedule begins again that often. Default: its last step holds until the end.
+            pub schedule_every: Option<Length>,
+            /// Files that say how rate, delay and losses change: recordings and tables.
+            pub traces: Option<Vec<TraceFile>>,
+            /// When the link goes away, and what becomes of packets.
+            pub outages: Option<Vec<OutageFile>>,
+            /// A link that is clear or faded, by turns, at random.
+            pub fading: Option<FadingFile>,
+            /// Share of the packets that arrive twice.
+            pub duplication: Option<Probability>,
+            /// Share of the packets that arrive with a wrong checksum: their receiver counts them and throws them
+            /// away.
+            pub corruption: Option<Probability>,
+            /// Packets that come late, so that others overtake them.
+            pub reordering: Option<ReorderingFile>,
+            /// Whether a packet waits for those sent before it, where the delay has fallen meanwhile. Default:
+            /// true; false lets it overtake them.
+            pub in_order: Option<bool>,
+            $($last)*
+        }
+    };
+}
+
+with_direction_keys! {
+    /// A link: two one-way links, one each way. What the table itself says holds for both directions;
+    /// `forward` and `return` say what differs.
+    LinkFile {
+        {
+            /// The two nodes it joins. Forward is from the first to the second. With `broadcast`, there may be more
+            /// than one behind the first.
+            pub between: Between,
+            /// One channel that all behind the first node of `between` hear, each host of a counted one too: what
+            /// the first sends is transmitted once. A packet for one of them is that one's; of one for a group,
+            /// each that leads to members gets a copy. Random `errors` are of each that hears, on its own; queue,
+            /// changes and `lost_packets` are the channel's, and so the same for all. Needs `one_way = true`: what
+            /// goes back takes links of its own. Default: false.
+            #[serde(default)]
+            pub broadcast: bool,
+            /// There is only the forward direction: what goes back takes another way. Default: false.
+            #[serde(default)]
+            pub one_way: bool,
+        }
+        {
+            /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
+            /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
+            /// longer ones (an interface's MTU). "128 B" to "65535 B", or a kind of network (gaid1998, table 1):
+            /// "hyperchannel" 65535, "token-ring-16" 17914, "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500,
+            /// "ieee-802.3" 1492, "x.25" 576, "point-to-point" 296 B. Default: no limit; on Ethernet 1500 B.
+            pub mtu: Option<Mtu>,
+            /// Cut what is longer than `mtu` into fragments (RFC 791): nobody sends shorter packets for this
+            /// link's sake, none is refused. Fragments wait, travel and are lost one by one, and are put together
+            /// where the packet is addressed to: at the host, at a hybrid gateway, or at the end of the
+            /// link's tunnel, whose outer packets are cut. Default: false.
+            pub fragment: Option<bool>,
+            /// What packets travel in. Default: "none".
+            pub framing: Option<LinkFraming>,
+        }
+        {
+            /// What the direction from the first node to the second has of its own.
+            pub forward: Option<DirectionFile>,
+            /// What the direction from the second node to the first has of its own.
+            #[serde(rename = "return")]
+            pub backward: Option<DirectionFile>,
+        }
+    }
+}
+
+with_direction_keys! {
+    /// One direction of a link. What is not said here, the link says for both.
+    #[derive(Default)]
+    DirectionFile { {} {} {} }
 }
 
 words! {
@@ -100,49 +135,6 @@ words! {
         /// ask).
         Ethernet = "ethernet",
     }
-}
-
-/// One direction of a link. What is not said here, the link says for both.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DirectionFile {
-    /// Rate of the transmitter in bit/s, IP headers included.
-    pub rate: Option<Rate>,
-    /// Propagation delay. Up to 1 h.
-    pub delay: Option<Delay>,
-    /// Where packets wait for the transmitter.
-    pub queue: Option<QueueFile>,
-    /// What loses packets on the way.
-    pub errors: Option<ErrorsFile>,
-    /// Bits on the air per bit of packet: "16/15", or 1.0667.
-    pub redundancy: Option<Redundancy>,
-    /// What is done about acknowledgments that are too many for the link.
-    pub acks: Option<AcksFile>,
-    /// What makes headers shorter.
-    pub compression: Option<Compression>,
-    /// Send all packets in an IP-in-IP tunnel (RFC 2003): 20 bytes more in each.
-    pub tunnel: Option<bool>,
-    /// How rate, delay and losses change: steps, each with when it comes and what it changes. What no
-    /// step has changed yet is as the other keys have it.
-    pub schedule: Option<Vec<StepFile>>,
-    /// The schedule begins again that often. Default: its last step holds until the end.
-    pub schedule_every: Option<Length>,
-    /// Files that say how rate, delay and losses change: recordings and tables.
-    pub traces: Option<Vec<TraceFile>>,
-    /// When the link goes away, and what becomes of packets.
-    pub outages: Option<Vec<OutageFile>>,
-    /// A link that is clear or faded, by turns, at random.
-    pub fading: Option<FadingFile>,
-    /// Share of the packets that arrive twice.
-    pub duplication: Option<Probability>,
-    /// Share of the packets that arrive with a wrong checksum: their receiver counts them and throws them
-    /// away.
-    pub corruption: Option<Probability>,
-    /// Packets that come late, so that others overtake them.
-    pub reordering: Option<ReorderingFile>,
-    /// Whether a packet waits for those sent before it, where the delay has fallen meanwhile. Default:
-    /// true; false lets it overtake them.
-    pub in_order: Option<bool>,
 }
 
 /// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss
