@@ -5,14 +5,19 @@
 //! of the IETF's working group on congestion control. What they share is here.
 
 mod filter;
+mod pace;
 mod round;
+mod stay;
 mod v1;
 mod v3;
 
 use bentpipe_types::{BitRate, Span};
 
+use super::Window;
 use filter::WindowedMaximum;
+use pace::Pace;
 use round::Rounds;
+use stay::Stay;
 
 #[cfg(test)]
 mod testing;
@@ -35,6 +40,13 @@ const SLOWEST: BitRate = match BitRate::new(1) {
     Some(rate) => rate,
     None => unreachable!(),
 };
+
+/// The window to return to after loss recovery or ProbeRTT: Linux's bbr_save_cwnd, the draft's SaveCwnd.
+/// `good`: neither is under way, so that the window of now is as it should be.
+fn saved_window(prior: u64, window: &Window, good: bool) -> u64 {
+    let now = window.congestion_window;
+    if good { now } else { prior.max(now) }
+}
 
 /// Bytes that `bandwidth` delivers in `span`.
 fn product(bandwidth: Bandwidth, span: Span) -> f64 {

@@ -16,14 +16,14 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
+use super::{Bandwidth, Pace, Rounds, Stay, WindowedMaximum, product, saved_window};
 use crate::Config;
 use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::rate_sample::{RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use policer::Policer;
 use probe_bw::Cycle;
-use probe_rtt::{MinimumRtt, Stay};
+use probe_rtt::MinimumRtt;
 use startup::FullPipe;
 
 /// bbr_bw_rtts is 10: Linux's filter keeps what is up to ten rounds old.
@@ -61,9 +61,7 @@ pub struct Bbr1 {
     conserving: bool,
     // Sending begins again after the application has paused.
     restarting: bool,
-    rate: BitRate,
-    // The rate follows from a round-trip time, and not from a nominal one.
-    has_rtt: bool,
+    pace: Pace,
     random: RandomStream,
 }
 
@@ -84,8 +82,7 @@ impl Bbr1 {
             phase: RecoveryPhase::Open,
             conserving: false,
             restarting: false,
-            rate: super::SLOWEST,
-            has_rtt: false,
+            pace: Pace::new(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -165,7 +162,7 @@ impl CongestionControl for Bbr1 {
         self.initial_window = window.congestion_window;
         self.minimum_rtt.start(rtt, now);
         self.aggregation.restart(now);
-        self.initial_rate(window, rtt);
+        self.pace.start(window, rtt, startup::HIGH_GAIN);
     }
 
     /// Linux's bbr_main: the model first, then rate and window.
@@ -215,7 +212,7 @@ impl CongestionControl for Bbr1 {
         self.aggregation.restart(now);
         match self.state {
             // No faster than the path: there is no need to catch up
-            State::ProbeBw(_) => self.rate = pacing_rate(self.bandwidth(), 1.0),
+            State::ProbeBw(_) => self.pace.set(self.bandwidth()),
             State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
             State::Startup | State::Drain => {}
         }
@@ -230,7 +227,7 @@ impl CongestionControl for Bbr1 {
     }
 
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
-        Some(self.rate)
+        Some(self.pace.rate())
     }
 }
 

@@ -5,14 +5,12 @@ use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::window::MINIMUM_SEGMENTS;
-use super::{Bbr1, State};
+use super::{Bbr1, State, Stay};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
 /// bbr_min_rtt_win_sec
 const WINDOW: Span = Span::from_secs(10);
-/// bbr_probe_rtt_mode_ms: of ten seconds, two percent
-const DURATION: Span = Span::from_millis(200);
 
 /// The least round-trip time of the last ten seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -30,15 +28,6 @@ impl MinimumRtt {
         self.value = rtt;
         self.at = now;
     }
-}
-
-/// A stay in ProbeRTT.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Stay {
-    // Once so little is in flight: until then at least.
-    until: Option<Time>,
-    // And for a round.
-    round_over: bool,
 }
 
 impl Bbr1 {
@@ -66,25 +55,17 @@ impl Bbr1 {
     }
 
     fn stay_in_probe_rtt(&mut self, mut stay: Stay, window: &mut Window, sample: &RateSample) {
-        if stay.until.is_none() {
-            if sample.in_flight <= MINIMUM_SEGMENTS * u64::from(window.segment) {
-                stay.until = Some(sample.now + DURATION);
-                stay.round_over = false;
-                self.rounds.begin(sample);
-            }
-            self.state = State::ProbeRtt(stay);
-            return;
-        }
-        stay.round_over |= self.rounds.start;
+        let little = MINIMUM_SEGMENTS * u64::from(window.segment);
+        let round_over = stay.goes_on(little, sample, &mut self.rounds);
         self.state = State::ProbeRtt(stay);
-        if stay.round_over {
+        if round_over {
             self.leave_probe_rtt(stay, window, sample.now);
         }
     }
 
     /// Linux's bbr_check_probe_rtt_done: leaves, if it is time.
     pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
-        if stay.until.is_none_or(|until| now <= until) {
+        if !stay.is_over(now) {
             return;
         }
         // Another ten seconds

@@ -2,7 +2,7 @@
 
 use bentpipe_types::Span;
 
-use super::{Bandwidth, Bbr1, State, bandwidth_of_window, pacing_rate, product, startup};
+use super::{Bandwidth, Bbr1, State, product, saved_window, startup};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -33,7 +33,7 @@ impl Bbr1 {
     /// Linux's bbr_quantization_budget.
     fn with_room_for_bursts(&self, bytes: u64, segment: u32) -> u64 {
         let pair = 2 * u64::from(segment);
-        let mut room = bytes + BURSTS * pacing::burst(self.rate, segment);
+        let mut room = bytes + BURSTS * pacing::burst(self.pace.rate(), segment);
         room = room.div_ceil(pair) * pair;
         if matches!(self.state, State::ProbeBw(cycle) if cycle.probes()) {
             // So that the first phase gets above a small product, too
@@ -59,38 +59,22 @@ impl Bbr1 {
         let delivered = product(self.bandwidth(), wait) as u64;
         let mut then = in_flight;
         if self.pacing_gain() > 1.0 {
-            then += pacing::burst(self.rate, segment);
+            then += pacing::burst(self.pace.rate(), segment);
         }
         then.saturating_sub(delivered)
     }
 
-    /// Linux's bbr_init_pacing_rate_from_rtt.
-    pub(super) fn initial_rate(&mut self, window: &Window, rtt: Option<Span>) {
-        self.has_rtt = rtt.is_some();
-        let bandwidth = bandwidth_of_window(window.congestion_window, rtt);
-        self.rate = pacing_rate(bandwidth, startup::HIGH_GAIN);
-    }
-
-    /// Linux's bbr_set_pacing_rate: until the pipe is full, the rate only grows.
+    /// Linux's bbr_set_pacing_rate.
     pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
-        if !self.has_rtt && sample.rtt.is_some() {
-            self.initial_rate(window, sample.rtt);
-        }
-        let rate = pacing_rate(self.bandwidth(), self.pacing_gain());
-        if self.full_pipe.reached() || rate > self.rate {
-            self.rate = rate;
-        }
+        self.pace.measured(window, sample.rtt, startup::HIGH_GAIN);
+        let full = self.full_pipe.reached();
+        (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
     }
 
     /// Remembers the last window that was good: Linux's bbr_save_cwnd.
     pub(super) fn save_window(&mut self, window: &Window) {
-        let now = window.congestion_window;
         let good = self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_));
-        self.prior_window = if good {
-            now
-        } else {
-            self.prior_window.max(now)
-        };
+        self.prior_window = saved_window(self.prior_window, window, good);
     }
 
     /// Linux's bbr_set_cwnd.

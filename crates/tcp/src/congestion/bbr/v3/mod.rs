@@ -18,14 +18,14 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Rounds, WindowedMaximum, bandwidth_of_window, pacing_rate, product};
+use super::{Bandwidth, Pace, Rounds, Stay, WindowedMaximum, product, saved_window};
 use crate::Config;
 use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
 use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use long_term::LongTerm;
 use probe_bw::{Cycle, Phase};
-use probe_rtt::{MinimumRtt, Stay};
+use probe_rtt::MinimumRtt;
 use short_term::ShortTerm;
 use startup::FullPipe;
 use undo::Undo;
@@ -74,9 +74,7 @@ pub struct Bbr3 {
     phase: RecoveryPhase,
     // Sending begins again after the application has paused.
     restarting: bool,
-    rate: BitRate,
-    // The rate follows from a round-trip time, and not from a nominal one.
-    has_rtt: bool,
+    pace: Pace,
     random: RandomStream,
 }
 
@@ -100,8 +98,7 @@ impl Bbr3 {
             initial_window: 0,
             phase: RecoveryPhase::Open,
             restarting: false,
-            rate: super::SLOWEST,
-            has_rtt: false,
+            pace: Pace::new(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -192,7 +189,7 @@ impl CongestionControl for Bbr3 {
         self.initial_window = window.congestion_window;
         self.minimum_rtt.start(rtt, now);
         self.aggregation.restart(now);
-        self.initial_rate(window, rtt);
+        self.pace.start(window, rtt, startup::PACING_GAIN);
     }
 
     /// Section 5.2.3: UpdateOnACK.
@@ -243,7 +240,7 @@ impl CongestionControl for Bbr3 {
         self.restarting = true;
         self.aggregation.restart(now);
         match self.state {
-            State::ProbeBw(_) => self.rate = pacing_rate(self.bandwidth(), 1.0),
+            State::ProbeBw(_) => self.pace.set(self.bandwidth()),
             State::ProbeRtt(stay) => self.leave_probe_rtt(stay, window, now),
             State::Startup | State::Drain(_) => {}
         }
@@ -258,7 +255,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn pacing_rate(&self, _window: &Window) -> Option<BitRate> {
-        Some(self.rate)
+        Some(self.pace.rate())
     }
 }
 

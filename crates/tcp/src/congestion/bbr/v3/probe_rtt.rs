@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::probe_bw::Feedback;
 use super::window::minimum;
-use super::{Bbr3, State};
+use super::{Bbr3, State, Stay};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -16,8 +16,6 @@ pub(super) const WINDOW_GAIN: f64 = 0.5;
 const WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval
 const INTERVAL: Span = Span::from_secs(5);
-/// BBR.ProbeRTTDuration
-const DURATION: Span = Span::from_millis(200);
 
 /// The least round-trip times of the last ten seconds, and of the last five.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -40,15 +38,6 @@ impl MinimumRtt {
         (self.value, self.recent) = (rtt, rtt);
         (self.at, self.recent_at) = (now, now);
     }
-}
-
-/// A stay in ProbeRTT.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Stay {
-    // Once so little is in flight: until then at least.
-    until: Option<Time>,
-    // And for a round.
-    round_over: bool,
 }
 
 impl Bbr3 {
@@ -90,25 +79,17 @@ impl Bbr3 {
 
     /// HandleProbeRTT.
     fn stay_in_probe_rtt(&mut self, mut stay: Stay, window: &mut Window, sample: &RateSample) {
-        if stay.until.is_none() {
-            if sample.in_flight <= self.probe_rtt_window(window.segment) {
-                stay.until = Some(sample.now + DURATION);
-                stay.round_over = false;
-                self.rounds.begin(sample);
-            }
-            self.state = State::ProbeRtt(stay);
-            return;
-        }
-        stay.round_over |= self.rounds.start;
+        let little = self.probe_rtt_window(window.segment);
+        let round_over = stay.goes_on(little, sample, &mut self.rounds);
         self.state = State::ProbeRtt(stay);
-        if stay.round_over {
+        if round_over {
             self.leave_probe_rtt(stay, window, sample.now);
         }
     }
 
     /// CheckProbeRTTDone, and section 5.3.4.4: ExitProbeRTT.
     pub(super) fn leave_probe_rtt(&mut self, stay: Stay, window: &mut Window, now: Time) {
-        if stay.until.is_none_or(|until| now <= until) {
+        if !stay.is_over(now) {
             return;
         }
         self.minimum_rtt.recent_at = now;

@@ -1,9 +1,7 @@
 //! Rate and window: section 5.6.
 
-use bentpipe_types::Span;
-
 use super::probe_bw::Phase;
-use super::{Bandwidth, Bbr3, State, bandwidth_of_window, pacing_rate, product, startup};
+use super::{Bandwidth, Bbr3, State, product, saved_window, startup};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -31,7 +29,7 @@ impl Bbr3 {
 
     /// QuantizationBudget.
     fn with_room_for_quanta(&self, bytes: u64, segment: u32) -> u64 {
-        let budget = QUANTA * pacing::burst(self.rate, segment);
+        let budget = QUANTA * pacing::burst(self.pace.rate(), segment);
         let room = bytes.max(budget).max(minimum(segment));
         if self.state == State::ProbeBw(Phase::Up) {
             room + 2 * u64::from(segment)
@@ -45,22 +43,11 @@ impl Bbr3 {
         self.with_room_for_quanta(self.product_of(bandwidth, gain), segment)
     }
 
-    /// Section 5.6.2: InitPacingRate.
-    pub(super) fn initial_rate(&mut self, window: &Window, rtt: Option<Span>) {
-        self.has_rtt = rtt.is_some();
-        let bandwidth = bandwidth_of_window(window.congestion_window, rtt);
-        self.rate = pacing_rate(bandwidth, startup::PACING_GAIN);
-    }
-
     /// SetPacingRate.
     pub(super) fn set_rate(&mut self, window: &Window, sample: &RateSample) {
-        if !self.has_rtt && sample.rtt.is_some() {
-            self.initial_rate(window, sample.rtt);
-        }
-        let rate = pacing_rate(self.bandwidth(), self.pacing_gain());
-        if self.full_pipe.reached || rate > self.rate {
-            self.rate = rate;
-        }
+        self.pace.measured(window, sample.rtt, startup::PACING_GAIN);
+        let full = self.full_pipe.reached;
+        (self.pace).follow(self.bandwidth(), self.pacing_gain(), full);
     }
 
     /// Section 5.6.4.6: SetCwnd.
@@ -101,13 +88,8 @@ impl Bbr3 {
 
     /// SaveCwnd.
     pub(super) fn save_window(&mut self, window: &Window) {
-        let now = window.congestion_window;
         let good = self.phase == RecoveryPhase::Open && !matches!(self.state, State::ProbeRtt(_));
-        self.prior_window = if good {
-            now
-        } else {
-            self.prior_window.max(now)
-        };
+        self.prior_window = saved_window(self.prior_window, window, good);
     }
 
     /// RestoreCwnd.
