@@ -1,11 +1,14 @@
 """What all tests share."""
 
+import importlib.util
 import json
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
@@ -43,8 +46,30 @@ def reproduction(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     return out
 
 
+@pytest.fixture
+def has_figures(request: pytest.FixtureRequest, reproduction: Path) -> bool:
+    """Whether every figure that the module names in FIGURES is there, with numbers behind it."""
+    for number in request.module.FIGURES:
+        figure = reproduction / request.module.STUDY / f"figure-{number}"
+        assert figure.with_suffix(".svg").is_file()
+        assert pq.read_table(figure.with_suffix(".parquet")).num_rows > 0
+    return True
+
+
 @pytest.fixture(scope="module")
 def claims(reproduction: Path) -> dict[str, Any]:
     """Return the verdicts of that reproduction, by the claim's id."""
     verdicts = json.loads((reproduction / "claims.json").read_text())
     return {verdict["id"]: verdict for verdict in verdicts}
+
+
+def load_script(path: Path) -> Any:
+    """Return a script of the repository as a module: it is in no package."""
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look themselves up there.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

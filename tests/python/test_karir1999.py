@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from bentpipe.studies.karir1999.cells import NETWORKS, OPEN, every_cell, opened, paper
@@ -16,11 +14,8 @@ FIGURES = ("3", "4", "5", "6", "7", "A1", "A2", "A3", "A4", "A5", "A6", "A7")
 STUDY = "karir1999"
 
 
-def test_every_figure_is_written(reproduction: Path) -> None:
-    for number in FIGURES:
-        assert (reproduction / STUDY / f"figure-{number}.svg").is_file()
-        table = pq.read_table(reproduction / STUDY / f"figure-{number}.parquet")
-        assert table.num_rows > 0
+def test_every_figure_is_written(has_figures: bool) -> None:
+    assert has_figures
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import re
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 import bentpipe
 from bentpipe import toml
 from bentpipe.errors import RequestError
+from conftest import load_script
 
 ROOT = Path(__file__).parents[2]
 NETWORK: dict[str, Any] = {
@@ -31,12 +31,7 @@ NETWORK: dict[str, Any] = {
 
 
 def tool(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "tools" / f"{name}.py")
 
 
 def test_dir_shows_what_is_public_and_nothing_else() -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+
+from conftest import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
-def _refresher() -> ModuleType:
-    path = ROOT / "tools" / "refresh_tutorial.py"
-    spec = importlib.util.spec_from_file_location("refresh_tutorial", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-refresher: Any = _refresher()
+refresher = load_script(ROOT / "tools" / "refresh_tutorial.py")
 
 
 def test_every_output_is_what_the_command_prints() -> None:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from conftest import load_script
+
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "linux.py"
 
 
-def _witness() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("witness_linux", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-witness: Any = _witness()
+witness = load_script(SCRIPT)
 RECORD: Any = witness.recorded()
 
 

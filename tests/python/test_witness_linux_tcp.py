@@ -8,12 +8,9 @@ a script, it compares the whole record and prints the table::
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,23 +18,13 @@ import pytest
 from bentpipe.scenario import Scenario
 from bentpipe.studies import vanzara2014
 from bentpipe.studies.runner import simulate
+from conftest import load_script
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "vanzara2014.py"
 HYBLA_TOLERANCE = 0.15
 
 
-def _witness() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("witness_vanzara2014", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-witness: Any = _witness()
+witness = load_script(SCRIPT)
 RECORDED: Mapping[Any, Mapping[int, Any]] = witness.recorded()
 # CUBIC 2.1 without a threshold overruns the queue and never recovers: linux_tcp.md.
 MEANINGLESS = {

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from bentpipe.studies.obata2000.cells import Network, Transfer, figures_5_and_6
 from bentpipe.studies.runner import simulate
+from conftest import load_script
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "obata2000.py"
 TOLERANCE = 0.02
 
 
-def _witness() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("witness_obata2000", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up there.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-witness: Any = _witness()
+witness = load_script(SCRIPT)
 
 pytestmark = pytest.mark.skipif(
     not witness.available(), reason="ns-2 is not installed (no `ns` on PATH)"

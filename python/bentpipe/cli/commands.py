@@ -73,6 +73,20 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, max=2**64 - 1, metavar="N", help="Instead of the file's seed."),
+]
+ResultFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=_path, metavar="DIR", help="Write summary.json, probes.parquet and plots here."
+    ),
+]
+Captures = Annotated[
+    list[str] | None,
+    typer.Option(metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -99,23 +113,10 @@ def _common(
 @application.command("run")
 def _run(
     file: ScenarioFile,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**64 - 1, metavar="N", help="Instead of the file's seed."),
-    ] = None,
+    seed: Seed = None,
     settings: Settings = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_path, metavar="DIR", help="Write summary.json, probes.parquet and plots here."
-        ),
-    ] = None,
-    pcap: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
-        ),
-    ] = None,
+    out: ResultFolder = None,
+    pcap: Captures = None,
     flent: Annotated[
         Path | None,
         typer.Option(
@@ -179,22 +180,10 @@ def _emulate(
             help="Put our own TCP in this host's place, not the kernel's. Repeatable.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
-    ] = None,
+    seed: Seed = None,
     settings: Settings = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_path, metavar="DIR", help="Write summary.json, probes.parquet and plots here."
-        ),
-    ] = None,
-    pcap: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINK", help="Capture this link's packets in LINK.pcapng. Repeatable."
-        ),
-    ] = None,
+    out: ResultFolder = None,
+    pcap: Captures = None,
     json: AsJson = False,
 ) -> None:
     """Run a scenario in real time, with the kernel's TCP or your own programs at its ends."""
@@ -219,9 +208,7 @@ def _emulate(
 @application.command("compare")
 def _compare(
     file: ScenarioFile,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Instead of the file's seed.")
-    ] = None,
+    seed: Seed = None,
     settings: Settings = None,
     plot: Annotated[
         Path | None,

@@ -100,16 +100,17 @@ def legend_beside(axes: Axes) -> None:
     )
 
 
-def legend_below(figure: Figure, axes: Axes, *, title: str | None = None) -> None:
-    """Put the legend below the axes, where no line is, if there is more than one line."""
+def legend_below(
+    figure: Figure, axes: Axes, *, title: str | None = None, columns: int | None = None
+) -> None:
+    """Put the legend below the axes, where no line is.
+
+    In `columns`; without, in as many as there is room for, and none for a single line.
+    """
     handles, labels = axes.get_legend_handles_labels()
-    if len(labels) < 2 and not title:
-        return
-    longest = max((len(label) for label in labels), default=1)
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=max(1, min(len(labels), 90 // (longest + 6))),
-        title=title,
-    )
+    if columns is None:
+        if len(labels) < 2 and not title:
+            return
+        longest = max((len(label) for label in labels), default=1)
+        columns = max(1, min(len(labels), 90 // (longest + 6)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, title=title)

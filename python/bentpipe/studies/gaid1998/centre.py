@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.scenario import Scenario
 from bentpipe.studies.study import Figure, Value
 
@@ -97,7 +97,7 @@ def centre_figure(evidence: Evidence) -> Figure:
         below.set_ylabel("files, together\n(Mbit/s)")
         for axes in (above, below):
             axes.set_xticks(places, list(results))
-        canvas.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(canvas, above, columns=3)
 
     return Figure(
         id="A3",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.studies.gaid1998.cells import (
     BEYOND_DURATION_S,
     BEYOND_LOSSES,
@@ -72,7 +72,7 @@ def _remedies(evidence: Evidence) -> Figure:
             [f"{network}\n{hosts}\n{100 * loss:g}% lost" for network, hosts, loss in groups],
             fontsize=8,
         )
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="A1",
@@ -115,9 +115,11 @@ def _open(evidence: Evidence) -> Figure:
         )
         axes.axhline(7.0, color=COLOURS[6], linestyle="--", label="the paper's 7 Mbyte")
         axes.set_yscale("log")
-        axes.set_xlabel("combinations of what the paper leaves open, in order")
-        axes.set_ylabel("sent in 100 s (Mbyte)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        axes.set(
+            xlabel="combinations of what the paper leaves open, in order",
+            ylabel="sent in 100 s (Mbyte)",
+        )
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="A2",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.studies.evidence import Curve
 from bentpipe.studies.gaid1998.cells import DURATION_S, NAMES, SETS, standard
 from bentpipe.studies.study import Figure, Value
@@ -111,7 +111,7 @@ def _over_time(
         axes.set_xlabel("time (s)")
         axes.set_ylabel(y_label)
         if len(curves) > 1:
-            canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+            legend_below(canvas, axes, columns=3)
 
     of_set = f"Set {plan.set_}: {NAMES[plan.set_]}. "
     return Figure(id=plan.number, title=title, caption=of_set + caption, columns=columns, draw=draw)

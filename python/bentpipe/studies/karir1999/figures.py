@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.karir1999 import cells
 from bentpipe.studies.karir1999.cells import (
     ERROR_RATES,
@@ -142,7 +142,7 @@ def _figure_4(evidence: Evidence) -> Figure:
             axes.axhline(level, color="grey", linestyle=":", linewidth=1.0)
             axes.text(445.0, level + 15.0, text, ha="right", fontsize=8, color="grey")
         axes.set_ylabel("throughput (kbit/s)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="4",
@@ -164,7 +164,7 @@ def _figure_5(evidence: Evidence) -> Figure:
         (axes,) = new_axes(canvas)
         _draw(axes, curves)
         axes.set_ylabel("sent by the server (% of the file)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="5",
@@ -184,7 +184,7 @@ def _figure_6(evidence: Evidence) -> Figure:
         for level in (75.0, 150.0, 500.0):
             axes.axhline(level, color="grey", linestyle=":", linewidth=1.0)
         axes.set_ylabel("smoothed round-trip time (ms)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="6",
@@ -318,7 +318,7 @@ def _windows(evidence: Evidence) -> Figure:
             axes.set_xlabel("effective window (KiB)")
             axes.set_xlim(0.0, 200.0)
             axes.set_ylim(bottom=0.0)
-        canvas.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(canvas, left, columns=3)
 
     return Figure(
         id="A2",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bentpipe.plot.run_plots import draw_time_sequence
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.obata2000 import cells
 from bentpipe.studies.obata2000.cells import (
     ASYMMETRIC,
@@ -283,9 +283,10 @@ def _error_figure(evidence: Evidence) -> Figure:
             axes.set_xlim(smallest, 1.0)
             axes.set_ylim(0.0, 1.02)
             axes.set_title(f"{len(comparison.transfers)} cells: {name}")
-            axes.set_xlabel("relative error of the throughput, at most")
-            axes.set_ylabel("share of the cells")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+            axes.set(
+                xlabel="relative error of the throughput, at most", ylabel="share of the cells"
+            )
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="A1",

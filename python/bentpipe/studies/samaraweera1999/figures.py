@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.evidence import Curve
 from bentpipe.studies.samaraweera1999 import cells
 from bentpipe.studies.samaraweera1999.cells import (
@@ -118,7 +118,7 @@ def _single_figure(
         axes.set_ylim(0.0, top)
         axes.set_xlabel("time (s)")
         axes.set_ylabel(y_label)
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(canvas, axes, columns=4)
 
     return Figure(id=number, title=title, caption=caption, columns=columns, draw=draw)
 
@@ -173,9 +173,8 @@ def _figure_5(evidence: Evidence) -> Figure:
         axes.axhline(1.2, color="grey", linestyle=":", label="1.2 MB")
         axes.set_xlim(0.0, 20.0)
         axes.set_ylim(0.0, amounts[-1] / 1e6)
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("bytes sent (MB)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        axes.set(xlabel="time (s)", ylabel="bytes sent (MB)")
+        legend_below(canvas, axes, columns=5)
 
     return Figure(
         id="5",
@@ -253,9 +252,8 @@ def _figure_9(evidence: Evidence) -> Figure:
         _draw_curves(axes, curves, indices=[_index(COMPACTION), _index(SPACING)])
         axes.set_xlim(0.0, cells.DURATION_S)
         axes.set_ylim(bottom=0.0)
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("queue (packets)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        axes.set(xlabel="time (s)", ylabel="queue (packets)")
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="9",
@@ -293,7 +291,7 @@ def _figure_10(evidence: Evidence) -> Figure:
             axes.set_xlabel("time (s)")
         for axes in panels[::2]:
             axes.set_ylabel("sequence number (MB)")
-        canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend_below(canvas, panels[0], columns=3)
 
     return Figure(
         id="10",
@@ -344,9 +342,8 @@ def _figure_11(evidence: Evidence) -> Figure:
         axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
         axes.set_ylim(0.0, 10.0)
-        axes.set_xlabel("return rate (kbit/s)")
-        axes.set_ylabel("goodput of all sessions (Mbit/s)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        axes.set(xlabel="return rate (kbit/s)", ylabel="goodput of all sessions (Mbit/s)")
+        legend_below(canvas, axes, columns=3)
 
     return Figure(
         id="11",
@@ -375,7 +372,7 @@ def _figure_12(evidence: Evidence) -> Figure:
             axes.set_ylim(bottom=0.0)
             axes.set_ylabel("queue (ACKs)")
         below.set_xlabel("time (s)")
-        canvas.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(canvas, above, columns=4)
 
     return Figure(
         id="12",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.study import Figure, Value
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import NAMES, RULES, Transfer
@@ -123,9 +123,8 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
         else:
             axes.set_ylim(0.0, 102.0)
         axes.set_xlim(0.0, float(TIMES_S[-1]))
-        axes.set_xlabel("time (s)")
-        axes.set_ylabel("cumulative goodput (Mbit/s)")
-        _legend(canvas, axes)
+        axes.set(xlabel="time (s)", ylabel="cumulative goodput (Mbit/s)")
+        legend_below(canvas, axes, columns=4)
 
     scale = " The axis is logarithmic here, not in the paper." if rate >= 1e-6 else ""
     return Figure(
@@ -137,11 +136,6 @@ def _over_time(evidence: Evidence, number: str, rate: float) -> Figure:
         columns=columns,
         draw=draw,
     )
-
-
-def _legend(canvas: Canvas, axes: Axes) -> None:
-    # Outside: the curves differ from run to run.
-    canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
 def _bound(axes: Axes, bps: float) -> None:
@@ -167,9 +161,8 @@ def _round_trips(evidence: Evidence) -> Figure:
         for index, (rule, points) in enumerate(spreads.items()):
             draw_spreads(axes, list(points), list(points.values()), index=index, label=NAMES[rule])
         axes.set_ylim(0.0, 102.0)
-        axes.set_xlabel("round-trip time (ms)")
-        axes.set_ylabel("goodput over 600 s (Mbit/s)")
-        _legend(canvas, axes)
+        axes.set(xlabel="round-trip time (ms)", ylabel="goodput over 600 s (Mbit/s)")
+        legend_below(canvas, axes, columns=4)
 
     return Figure(
         id="7",
@@ -208,9 +201,8 @@ def _error_rates(evidence: Evidence) -> Figure:
         )
         axes.set_xscale("log")
         axes.set_ylim(0.0, 102.0)
-        axes.set_xlabel("bit error rate")
-        axes.set_ylabel("goodput over 600 s (Mbit/s)")
-        _legend(canvas, axes)
+        axes.set(xlabel="bit error rate", ylabel="goodput over 600 s (Mbit/s)")
+        legend_below(canvas, axes, columns=4)
 
     return Figure(
         id="8",
@@ -244,9 +236,8 @@ def _file_sizes(evidence: Evidence, number: str, rate: float) -> Figure:
         axes.set_xticks(list(ticks), labels=list(ticks.values()))
         axes.set_xticks([], minor=True)
         axes.set_ylim(0.0, 102.0)
-        axes.set_xlabel("file size")
-        axes.set_ylabel("goodput (Mbit/s)")
-        _legend(canvas, axes)
+        axes.set(xlabel="file size", ylabel="goodput (Mbit/s)")
+        legend_below(canvas, axes, columns=4)
 
     return Figure(
         id=number,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Rectangle
 
-from bentpipe.plot.style import COLOURS, MARKERS, new_axes
+from bentpipe.plot.style import COLOURS, MARKERS, legend_below, new_axes
 from bentpipe.studies.study import Figure
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import CONTESTS, FLOW_COUNTS, NAMES, Contest, Transfer
@@ -119,9 +119,8 @@ def _beside_others(evidence: Evidence) -> Figure:
         axes.plot(rates, bounds, color="grey", linestyle=":", label="bound: what errors leave")
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.set_xlabel("bit error rate")
-        axes.set_ylabel("goodput over 600 s (Mbit/s)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        axes.set(xlabel="bit error rate", ylabel="goodput over 600 s (Mbit/s)")
+        legend_below(canvas, axes, columns=4)
 
     return Figure(
         id="A2",
@@ -174,7 +173,7 @@ def _wrong_capacities(evidence: Evidence) -> Figure:
         goodput.set_ylabel("goodput over 600 s (Mbit/s)")
         delay.set_ylabel("mean queueing delay (ms)")
         delay.set_ylim(bottom=0.0)
-        canvas.legend(*goodput.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        legend_below(canvas, goodput, columns=5)
 
     return Figure(
         id="A3",
@@ -238,7 +237,7 @@ def _sharing(evidence: Evidence) -> Figure:
         for axes in (jain, delay):
             axes.set_xlabel("flows, half of each kind")
             axes.set_xticks(list(FLOW_COUNTS))
-        canvas.legend(*jain.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, jain, columns=2)
 
     return Figure(
         id="A4",
