@@ -16,12 +16,11 @@ mod topology;
 pub use bentpipe_host::report;
 pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
 pub use network::{Departure, Network, Progress};
+pub use node::NodeId;
 pub use outcome::{
     AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowState, FlowTold, Outcome, Violation,
 };
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
-pub use tap::Tap;
-pub use topology::{
-    BuildError, End, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, NodeId, local_ports,
-};
+pub use tap::{End, Tap};
+pub use topology::{BuildError, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, local_ports};

@@ -2,10 +2,24 @@
 
 use bentpipe_host::Host;
 use bentpipe_tcp::Ranges;
-use bentpipe_types::{Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time};
+use bentpipe_types::{
+    Address, Agent, Ctx, Gauge, Holdings, PacketRef, Port, Routes, StreamCheck, Time,
+};
 
 use crate::Router;
 use crate::attached::Attached;
+
+/// A node of a network being built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeId(pub(crate) u16);
+
+impl NodeId {
+    /// The node's address in its network.
+    #[must_use]
+    pub fn address(self) -> Address {
+        Address(self.0)
+    }
+}
 
 /// A node: something that links lead to.
 ///

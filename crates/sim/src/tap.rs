@@ -13,3 +13,11 @@ pub trait Tap {
     /// The end has received this packet at `at`; no packet will be told of with an earlier `at`.
     fn received(&mut self, at: Time, packet: PacketRef, packets: &PacketStore);
 }
+/// One end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The first node of `between`: it sends `forward` and receives `return`.
+    First,
+    /// The second.
+    Second,
+}

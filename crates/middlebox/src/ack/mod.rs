@@ -2,6 +2,7 @@
 
 mod counters;
 mod expand;
+mod expander_counters;
 #[cfg(test)]
 mod properties;
 mod queue;
@@ -10,7 +11,8 @@ mod rules;
 mod space;
 
 pub use counters::AckCounters;
-pub use expand::{Expander, ExpanderCounters, ExpanderSettings, Refusal};
+pub use expand::{Expander, ExpanderSettings};
+pub use expander_counters::{ExpanderCounters, Refusal};
 pub use queue::{FilterQueue, Method, ThinningQueue, WaterMarks};
 pub use reconstruct::{Reconstructor, ReconstructorCounters, ReconstructorSettings};
 pub use rules::Kept;

@@ -3,7 +3,7 @@
 
 use bentpipe_types::{PacketRef, Span, Time};
 
-use super::expand::{ExpanderCounters, FlowEnd};
+use super::expander_counters::ExpanderCounters;
 use crate::flows::{FlowTable, Slot};
 use crate::held::{Deadlines, Lane, Store};
 
@@ -46,6 +46,15 @@ pub(super) struct SpacedLane {
     recent: [Span; N as usize],
     recent_count: usize,
     entered: Option<Time>,
+}
+
+/// A flow at the far end of a compactor's tunnel.
+#[derive(Debug, Default)]
+pub(super) struct FlowEnd {
+    pub(super) lane: SpacedLane,
+    /// Packets of this flow that are held.
+    pub(super) held: u32,
+    pub(super) counters: ExpanderCounters,
 }
 
 impl SpacedLane {

@@ -14,11 +14,11 @@ use bentpipe_types::{
     Trace,
 };
 
-use crate::node::Node;
+use crate::Tap;
+use crate::node::{Node, NodeId};
 use crate::router::Refusal;
 use crate::schedule::{ComponentId, Schedule};
-use crate::topology::End;
-use crate::{NodeId, Tap};
+use crate::tap::End;
 use probing::Probes;
 
 pub(crate) use audience::{Audience, Hearer, MANY};

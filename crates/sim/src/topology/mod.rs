@@ -17,34 +17,13 @@ use bentpipe_types::{Address, Agent, Port, Processing, RandomStream, Routes, Ser
 
 use crate::attached::Attached;
 use crate::network::{Audience, DirectionSlot, FlowEnd, FlowSlot, Hearer, Network, NodeSlot};
-use crate::node::Node;
+use crate::node::{Node, NodeId};
 use crate::router::Limits;
 use crate::schedule::COMPONENTS;
 use crate::{Router, Traffic};
 use channels::ChannelTrees;
 pub use flow::FlowPlan;
 use routes::{Edge, Map, NoRoutes};
-
-/// A node of a network being built.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeId(pub(crate) u16);
-
-impl NodeId {
-    /// The node's address in its network.
-    #[must_use]
-    pub fn address(self) -> Address {
-        Address(self.0)
-    }
-}
-
-/// One end of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// The first node of `between`: it sends `forward` and receives `return`.
-    First,
-    /// The second.
-    Second,
-}
 
 /// A link: two directions, or one.
 #[derive(Debug)]

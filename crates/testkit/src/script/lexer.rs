@@ -1,6 +1,6 @@
 //! Text to tokens, as packetdrill's lexer has it.
 
-use super::parser::ParseError;
+use super::error::ParseError;
 use super::{Defines, LONGEST_SCRIPT};
 
 /// A token.

@@ -1,5 +1,6 @@
 //! A script, as it was written: packetdrill's language, parsed and not yet judged.
 
+mod error;
 mod lexer;
 mod parser;
 #[cfg(test)]
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 
 use bentpipe_types::{Flags, IcmpError};
 
-pub use parser::{ParseError, parse};
+pub use error::ParseError;
+pub use parser::parse;
 
 /// Words that stand for something else: `--define=NAME=VALUE`.
 pub type Defines = BTreeMap<String, String>;

@@ -4,40 +4,13 @@ mod call;
 mod icmp;
 mod packet;
 
-use std::fmt;
-
+use super::error::ParseError;
 use super::lexer::{Located, Token, tokens};
 use super::{Action, Defines, Event, Script, ScriptOption, When};
 
 /// No script lasts longer, in nanoseconds: three days, which is what the clock of a simulation holds.
 const LAST: i64 = 250_000 * SECOND;
 const SECOND: i64 = 1_000_000_000;
-
-/// What is wrong with a script.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ParseError {
-    /// The line.
-    pub line: u32,
-    /// What.
-    pub message: String,
-}
-
-impl ParseError {
-    pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
-        Self {
-            line,
-            message: message.into(),
-        }
-    }
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 /// Reads a script. `defines` are those from outside; the script's own come on top.
 ///

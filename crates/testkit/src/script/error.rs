@@ -1,0 +1,29 @@
+//! What is wrong with a script, for lexer and parser.
+
+use std::fmt;
+
+/// What is wrong with a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    /// The line.
+    pub line: u32,
+    /// What.
+    pub message: String,
+}
+
+impl ParseError {
+    pub(super) fn new(line: u32, message: impl Into<String>) -> Self {
+        Self {
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
