@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import bentpipe
 from bentpipe import toml
 from bentpipe.errors import RequestError
-from conftest import load_script
+
+from .conftest import load_script
 
 ROOT = Path(__file__).parents[2]
 NETWORK: dict[str, Any] = {

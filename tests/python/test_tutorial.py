@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from conftest import load_script
+from .conftest import load_script
 
 ROOT = Path(__file__).parents[2]
 

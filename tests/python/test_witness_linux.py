@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import load_script
+from .conftest import load_script
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "linux.py"
 

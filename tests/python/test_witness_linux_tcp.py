@@ -18,7 +18,8 @@ import pytest
 from bentpipe.scenario import Scenario
 from bentpipe.studies import vanzara2014
 from bentpipe.studies.runner import simulate
-from conftest import load_script
+
+from .conftest import load_script
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "vanzara2014.py"
 HYBLA_TOLERANCE = 0.15

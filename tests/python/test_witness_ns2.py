@@ -10,7 +10,8 @@ import pytest
 
 from bentpipe.studies.obata2000.cells import Network, Transfer, figures_5_and_6
 from bentpipe.studies.runner import simulate
-from conftest import load_script
+
+from .conftest import load_script
 
 SCRIPT = Path(__file__).parents[2] / "benches" / "witness" / "obata2000.py"
 TOLERANCE = 0.02
