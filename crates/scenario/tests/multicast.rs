@@ -160,6 +160,21 @@ fn a_hybrid_gateway_faces_all_who_hear() {
 }
 
 #[test]
+fn a_split_gateway_behind_a_channel_is_on_the_way_of_its_own_flows_only() {
+    let text = TEXT
+        .replace(
+            "\"dish\", \"office\"]\nbroadcast",
+            "\"office\", \"dish\"]\nbroadcast",
+        )
+        .replace(
+            "[gateways.office]",
+            "[gateways.office]\nkind = \"split\"\nfacing = \"lan\"",
+        );
+    let own = "[flows.own]\nfrom = \"station\"\nto = \"dish\"\napp = { kind = \"bulk\" }\n";
+    assert!(parse(&format!("{text}\n{own}"), &[]).is_ok());
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_in_a_line() {
     let cases: &[(&str, &str, &str)] = &[
         (

@@ -27,7 +27,10 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     };
     let mut ends = Vec::new();
     for link in &scenario.links {
-        ends.extend(link.directions().map(|_| link.between));
+        // Of a channel that many hear, which of them is on the way, the next link says.
+        let [first, second] = link.between;
+        let between = [first, if link.broadcast { first } else { second }];
+        ends.extend(link.directions().map(|_| between));
     }
     let passed = |route: &[usize]| -> BTreeSet<usize> {
         let ends = route.iter().filter_map(|direction| ends.get(*direction));
