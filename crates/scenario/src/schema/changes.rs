@@ -45,7 +45,7 @@ words! {
         /// A table with names and units in its first line: "time (s), rate (Mbit/s), delay (ms),
         /// packet_loss_rate, bit_error_rate". An empty field leaves the value as it was.
         Csv = "csv",
-        /// The same table in a Parquet file, of columns of numbers; null leaves the value as it was.
+        /// The same table in a Parquet file, of columns of numbers; an empty cell leaves the value as it was.
         Parquet = "parquet",
         /// Mahimahi's packet-delivery trace: a line for each 1500 bytes that may go, in milliseconds.
         Mahimahi = "mahimahi",
