@@ -5,7 +5,7 @@ Data, and nothing else: `linux.py` measures and simulates them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
@@ -25,6 +25,7 @@ BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
+    "return-reno-16M-180ms-240-150k": "what leaves at once at a recovery's end",
 }
 
 
@@ -34,14 +35,23 @@ DROPPED_SHARE = 0.05
 DROPPED_FEW = 5
 
 # The cells beyond that, as above.
+_HYSTART = "the acknowledgment at which HyStart ends slow start"
+_PHASE = "the random phase in which BBR's cycle begins"
 DROPPED_BEYOND = {
     "plain-reno-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
     "plain-cubic-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
     "plain-bbr-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
-    "plain-bbr-40M-90ms-60": "the random phase in which BBR's cycle begins",
+    "plain-bbr-40M-90ms-60": _PHASE,
+    "plain-bbr-10M-280ms-34": _PHASE,
+    "plain-cubic-6M-90ms-45": _HYSTART,
+    "return-cubic-8M-300ms-200-40k": _HYSTART,
     "buffers-reno-25M-600ms-1250": BEYOND["buffers-reno-25M-600ms-1250"],
-    "buffers-cubic-40M-300ms-1000": "when HyStart ends slow start",
-    "buffers-cubic-10M-800ms-666": "when HyStart ends slow start",
+    "buffers-reno-80M-100ms-666": "one run of four; 1023 to 1025 in the others",
+    "buffers-bbr-80M-100ms-666": _PHASE,
+    "buffers-cubic-10M-800ms-666": _HYSTART,
+    "buffers-cubic-15M-550ms-687": _HYSTART,
+    "buffers-cubic-30M-250ms-937": _HYSTART,
+    "buffers-cubic-40M-300ms-1000": "a recovery that ends a write earlier",
 }
 
 
@@ -97,18 +107,52 @@ def _first() -> Iterator[Cell]:
             )
 
 
-def _plain() -> Iterator[Cell]:
-    """Rate in Mbit/s, round trip in ms, queue in bandwidth-delay products."""
-    for rate, round_trip_ms, queue in (
-        (8, 120, 1.0),
-        (8, 120, 0.25),
-        (20, 60, 2.0),
-        (20, 250, 0.5),
-        (30, 160, 4.0),
-        (4, 560, 1.0),
-        (15, 400, 10.0),
-        (40, 90, 0.2),
-    ):
+# Rate in Mbit/s, round trip in ms, queue in bandwidth-delay products.
+PLAIN = (
+    (8, 120, 1.0),
+    (8, 120, 0.25),
+    (20, 60, 2.0),
+    (20, 250, 0.5),
+    (30, 160, 4.0),
+    (4, 560, 1.0),
+    (15, 400, 10.0),
+    (40, 90, 0.2),
+)
+# Measured when the rules stood: nothing was changed for them, here and below.
+PLAIN_LATER = (
+    (6, 90, 1.0),
+    (12, 350, 0.5),
+    (25, 80, 3.0),
+    (50, 60, 0.3),
+    (3, 700, 1.0),
+    (18, 200, 2.0),
+    (35, 450, 1.0),
+    (10, 280, 0.15),
+)
+
+# Rate in Mbit/s, round trip in ms, rate of the way back in kbit/s; one product of queue.
+SLOW_RETURN = ((12, 120, 96), (12, 500, 48), (30, 200, 128), (20, 560, 200))
+SLOW_RETURN_LATER = ((8, 300, 40), (16, 180, 150), (25, 400, 100), (10, 650, 64))
+
+# As PLAIN.
+BUFFERS = (
+    (25, 600, 1.0),
+    (40, 300, 1.0),
+    (10, 800, 1.0),
+    (45, 120, 2.0),
+    (60, 500, 0.5),
+)
+BUFFERS_LATER = (
+    (15, 550, 1.0),
+    (30, 250, 1.5),
+    (50, 180, 0.75),
+    (20, 700, 0.5),
+    (80, 100, 1.0),
+)
+
+
+def _plain(rows: Iterable[tuple[int, int, float]]) -> Iterator[Cell]:
+    for rate, round_trip_ms, queue in rows:
         for control in CONGESTION_CONTROLS:
             yield Cell(
                 group="plain",
@@ -119,9 +163,8 @@ def _plain() -> Iterator[Cell]:
             )
 
 
-def _slow_return() -> Iterator[Cell]:
-    """Rate in Mbit/s, round trip in ms, rate of the way back in kbit/s; one product of queue."""
-    for rate, round_trip_ms, back in ((12, 120, 96), (12, 500, 48), (30, 200, 128), (20, 560, 200)):
+def _slow_return(rows: Iterable[tuple[int, int, int]]) -> Iterator[Cell]:
+    for rate, round_trip_ms, back in rows:
         for control in CONGESTION_CONTROLS:
             yield Cell(
                 group="return",
@@ -133,14 +176,8 @@ def _slow_return() -> Iterator[Cell]:
             )
 
 
-def _default_buffers() -> Iterator[Cell]:
-    for rate, round_trip_ms, queue in (
-        (25, 600, 1.0),
-        (40, 300, 1.0),
-        (10, 800, 1.0),
-        (45, 120, 2.0),
-        (60, 500, 0.5),
-    ):
+def _default_buffers(rows: Iterable[tuple[int, int, float]]) -> Iterator[Cell]:
+    for rate, round_trip_ms, queue in rows:
         for control in CONGESTION_CONTROLS:
             yield Cell(
                 group="buffers",
@@ -174,4 +211,13 @@ def lossy(seeds: range) -> Iterator[Cell]:
 
 
 # In the order in which they are measured: the first are the quickest judges.
-CELLS = (*_first(), *_default_buffers(), *_slow_return(), *_plain(), *lossy(range(1, 5)))
+CELLS = (
+    *_first(),
+    *_default_buffers(BUFFERS),
+    *_slow_return(SLOW_RETURN),
+    *_plain(PLAIN),
+    *lossy(range(1, 11)),
+    *_default_buffers(BUFFERS_LATER),
+    *_slow_return(SLOW_RETURN_LATER),
+    *_plain(PLAIN_LATER),
+)
