@@ -25,7 +25,7 @@ BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
-    "return-reno-16M-180ms-240-150k": "what leaves at once at a recovery's end",
+    "return-reno-16M-180ms-240-150k": "whether new segments are among those that find no place in a full queue",
 }
 
 
@@ -35,7 +35,7 @@ DROPPED_SHARE = 0.05
 DROPPED_FEW = 5
 
 # The cells beyond that, as above.
-_HYSTART = "the acknowledgment at which HyStart ends slow start"
+_HYSTART = "gaps of milliseconds in what a busy kernel sends, at which HyStart's train breaks"
 _PHASE = "the random phase in which BBR's cycle begins"
 DROPPED_BEYOND = {
     "plain-reno-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
