@@ -130,6 +130,8 @@ impl<P: Payload> Pairs<P> {
             self.looks.pop_front();
             if let Some(Place::Awake { pair, look }) = self.places.get_mut(index)
                 && *look == at
+                // What is over is gone in a minute: to pack it would cost more than it saves.
+                && !pair.over
             {
                 let silent = self.now.since(pair.touched) >= self.patience;
                 *look = self.now + self.patience;
