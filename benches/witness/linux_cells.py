@@ -25,7 +25,7 @@ BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
-    "return-reno-16M-180ms-240-150k": "whether new segments are among those that find no place in a full queue",
+    "return-reno-16M-180ms-240-150k": "which of two packets finds a place in a full queue",
 }
 
 

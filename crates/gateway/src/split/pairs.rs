@@ -46,6 +46,30 @@ enum Place<P> {
     },
 }
 
+impl<P: Payload> Place<P> {
+    /// Wakes one that rests; it is looked at next at `look`.
+    #[cold]
+    fn wake(&mut self, look: Time) -> Option<&Pair<P>> {
+        let Self::Resting { bytes, settings } = self else {
+            return None;
+        };
+        let Ok(mut pair) = postcard::from_bytes::<Box<Pair<P>>>(bytes) else {
+            debug_assert!(false, "what was written can't be read");
+            return None;
+        };
+        for (leg, settings) in pair.legs.iter_mut().zip(settings) {
+            if let (Some(leg), Some(settings)) = (leg, settings.take()) {
+                leg.put_settings(settings);
+            }
+        }
+        *self = Self::Awake { pair, look };
+        match self {
+            Self::Awake { pair, .. } => Some(pair),
+            Self::Resting { .. } => None,
+        }
+    }
+}
+
 impl<P: Payload> Pairs<P> {
     /// None yet, of a gateway that faces the link there.
     pub(super) fn new(facing: Port, patience: Span) -> Self {
@@ -71,36 +95,18 @@ impl<P: Payload> Pairs<P> {
     /// A connection, awake.
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Pair<P>> {
-        if let Place::Resting { .. } = self.places.get_mut(index)? {
-            self.wake(index);
+        let place = self.places.get_mut(index)?;
+        if let Place::Resting { .. } = place {
+            let look = self.now + self.patience;
+            if let Some(pair) = place.wake(look) {
+                self.sums.subtract(&Sums::of(pair, self.facing));
+                self.looks.push_back((look, index));
+            }
         }
-        match self.places.get_mut(index)? {
+        match place {
             Place::Awake { pair, .. } => Some(pair),
             Place::Resting { .. } => None,
         }
-    }
-
-    #[cold]
-    fn wake(&mut self, index: u32) {
-        let Some(place) = self.places.get_mut(index) else {
-            return;
-        };
-        let Place::Resting { bytes, settings } = place else {
-            return;
-        };
-        let Ok(mut pair) = postcard::from_bytes::<Box<Pair<P>>>(bytes) else {
-            debug_assert!(false, "what was written can't be read");
-            return;
-        };
-        for (leg, settings) in pair.legs.iter_mut().zip(settings) {
-            if let (Some(leg), Some(settings)) = (leg, settings.take()) {
-                leg.put_settings(settings);
-            }
-        }
-        self.sums.subtract(&Sums::of(&pair, self.facing));
-        let look = self.now + self.patience;
-        *place = Place::Awake { pair, look };
-        self.looks.push_back((look, index));
     }
 
     pub(super) fn remove(&mut self, index: u32) -> Option<Box<Pair<P>>> {
