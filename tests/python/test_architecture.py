@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "keys": {"_native"},
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
+    # What the engine asks for, and nobody else.
+    "parquet_table": set(),
     "probe_file": {"series"},
     "results": {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),

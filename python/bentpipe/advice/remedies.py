@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -442,9 +442,10 @@ def _gateways(network: Network) -> Iterator[Remedy]:
     made = next(each for each in network.resolved["links"] if each["name"] == link)
     ends = [name for name in map(network.table_of, made["between"]) if name in plain]
     facing = network.table_of(link)
+    back = _passed(network, path.uplink)
     for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
-        if kind == "split" and made["far_ends"] is not None:
-            # A split connection has one gateway across.
+        if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
+            # A split connection has one gateway across, and both of its directions pass.
             continue
         if kind in network.names["gateways"] and at:
             yield Remedy(
@@ -460,6 +461,16 @@ def _gateways(network: Network) -> Iterator[Remedy]:
                     )
                 ),
             )
+
+
+def _passed(network: Network, way: Iterable[Direction]) -> set[str]:
+    """Return the tables of the nodes between which these directions lead."""
+    between = {link["name"]: link["between"] for link in network.resolved["links"]}
+    return {
+        network.table_of(name)
+        for direction in way
+        for name in between[direction.name.rpartition(".")[0]]
+    }
 
 
 def _unlike(paths: Sequence[FlowPath], what: Callable[[FlowPath], str]) -> Iterator[FlowPath]:
