@@ -276,7 +276,7 @@ fn what_makes_no_sense_is_refused() {
                 ),
                 ("links.satellite.tunnel", "true"),
             ],
-            "expected none: compression, framings, fragments and tunnels",
+            "expected none: compression, framings and tunnels",
         ),
         (
             vec![

@@ -115,6 +115,60 @@ fn one_fragment_lost_loses_the_datagram() {
     assert!(late > (sent - arrived) / 3, "{late}");
 }
 
+/// Of datagrams in n fragments, of which c go wrong, c of the last link's too, (1 - c)^(n + n) arrive sound: nobody
+/// finds out on the way, and the receiver throws the others away.
+#[test]
+fn one_fragment_gone_wrong_spoils_the_datagram() {
+    let results = run(&[
+        ("links.narrow.mtu", "x.25"),
+        ("links.narrow.fragment", "true"),
+        ("links.narrow.corruption", "0.03"),
+        ("links.home.corruption", "0.03"),
+        (
+            "flows.download.app",
+            r#"{ kind = "packets", size = "1400 B", interval = "20 ms" }"#,
+        ),
+    ]);
+    let whole = count(&results, "home.forward", "reassembled");
+    assert!(whole >= 2990, "{whole}");
+    let sound = &results["flows"][0]["messages"]["received"];
+    let share = sound.as_u64().expect("counted") as f64 / whole as f64;
+    // 0.833; three deviations are 0.02.
+    assert!((share - 0.97_f64.powi(6)).abs() < 0.021, "{share}");
+}
+
+/// Pieces that come twice make one datagram, or two where each came twice; those of one may come in any order.
+#[test]
+fn fragments_may_come_twice_and_in_any_order() {
+    let narrow = [
+        ("links.narrow.mtu", "x.25"),
+        ("links.narrow.fragment", "true"),
+        ("links.narrow.duplication", "0.3"),
+        (
+            "links.narrow.reordering",
+            r#"{ probability = 0.1, late_by = "uniform(1 ms, 20 ms)" }"#,
+        ),
+    ];
+    let datagrams = (
+        "flows.download.app",
+        r#"{ kind = "packets", size = "1400 B", interval = "100 ms", lasts = "20 s" }"#,
+    );
+    let results = run(&[&narrow[..], &[datagrams]].concat());
+    let received = results["flows"][0]["messages"]["received"].as_u64();
+    let whole = count(&results, "home.forward", "reassembled");
+    let sent = count(&results, "narrow.forward", "fragmented");
+    assert!(sent >= 199, "{sent}");
+    // All three of them twice: 0.027 of 200.
+    assert!((sent..=sent + 20).contains(&whole), "{whole}");
+    assert_eq!(received, Some(whole));
+    // And TCP's bytes are what was sent, in order, exactly once: a debug build compares them.
+    let wrong = ("links.narrow.corruption", "0.002");
+    let transfer = ("flows.download.app", r#"{ kind = "bulk", size = "500 kB" }"#);
+    let results = run(&[&narrow[..], &[wrong, transfer]].concat());
+    assert_eq!(results["flows"][0]["outcome"], "finished", "{results}");
+    assert_eq!(results["flows"][0]["bytes_delivered"], 500_000);
+}
+
 #[test]
 fn a_tunnel_s_fragments_end_where_it_ends() {
     let results = run(&[

@@ -124,14 +124,24 @@ impl PacketStore {
             at += bytes;
         }
         if known.is_some() {
+            if record.is_corrupt()
+                && let Some(last) = pieces.last()
+            {
+                // One of the smaller pieces has the wrong bit: the last one, as elsewhere.
+                self.corrupt(*last);
+            }
             self.release(reference);
         }
     }
 
-    /// The packet that these pieces, all of one datagram, make together. They are released.
+    /// The packet that these pieces, all of one datagram, make together. They are released. If one of
+    /// them was corrupted, the whole is: IP's header checksum is not about what a piece carries, so only
+    /// who has the whole can tell (RFC 791 section 3.2, RFC 9293 section 3.1).
     pub fn join(&mut self, pieces: impl IntoIterator<Item = PacketRef>) -> Option<PacketRef> {
         let mut whole = None;
+        let mut corrupt = false;
         for piece in pieces {
+            corrupt |= self.get(piece).is_corrupt();
             if whole.is_none() {
                 whole = self.whole_of(piece);
                 if let Some(whole) = whole {
@@ -142,7 +152,11 @@ impl PacketStore {
             self.release(piece);
         }
         // Copies of pieces may be elsewhere yet: what they are of is not to change under them.
-        whole.map(|whole| self.unshare(whole))
+        let whole = self.unshare(whole?);
+        if corrupt {
+            self.corrupt(whole);
+        }
+        Some(whole)
     }
 
     /// How many packets are there only in pieces.
@@ -270,6 +284,32 @@ mod tests {
             (store.held(), store.references(), store.in_pieces()),
             (0, 0, 0)
         );
+    }
+
+    #[test]
+    fn a_piece_gone_wrong_spoils_the_whole_and_not_what_else_it_is_of() {
+        let mut store = PacketStore::default();
+        let whole = segment(&mut store, 1460);
+        let (mut pieces, mut copies) = (Vec::new(), Vec::new());
+        store.divide(whole, 1000, &mut pieces);
+        for piece in &pieces {
+            copies.push(store.duplicate(*piece));
+        }
+        store.corrupt(pieces[0]);
+        // Cut again, it stays wrong.
+        let mut smaller = Vec::new();
+        store.divide(pieces[0], 576, &mut smaller);
+        assert!(smaller.len() > 1);
+        smaller.push(pieces[1]);
+        let spoilt = store.join(smaller).expect("all are there");
+        assert!(store.get(spoilt).is_corrupt());
+        assert_eq!(store.get(spoilt).length().get(), 1500);
+        let sound = store.join(copies).expect("all are there");
+        assert!(store.get(sound).is_tcp());
+        assert_eq!(store.get(sound).payload_length, 1460);
+        store.release(spoilt);
+        store.release(sound);
+        assert_eq!((store.held(), store.in_pieces()), (0, 0));
     }
 
     #[test]

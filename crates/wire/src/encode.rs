@@ -112,6 +112,11 @@ impl<A: Addressing> Encoder<A> {
         }
         bytes.extend_from_slice(&ipv4::piece(header, &fragment, length as u16));
         bytes.extend_from_slice(piece);
+        if record.is_corrupt()
+            && let Some(last) = bytes.last_mut()
+        {
+            *last ^= 1;
+        }
         if packets.tunnel(reference).is_some() {
             tunnel::set_total_length(bytes);
         }

@@ -458,6 +458,24 @@ fn a_buffer_is_used_again() {
 }
 
 #[test]
+fn a_piece_gone_wrong_has_one_wrong_bit_behind_its_header() {
+    let mut packets = PacketStore::default();
+    let mut segment = plain(IpVersion::V4);
+    segment.packet.payload_length = 1440;
+    let packet = segment.insert(&mut packets);
+    let mut pieces = Vec::new();
+    packets.divide(packet, 1000, &mut pieces);
+    let mut encoder = Encoder::new(NodeAddresses);
+    let (mut sound, mut wrong) = (Vec::new(), Vec::new());
+    encoder.encode(&packets, pieces[0], &mut sound).unwrap();
+    packets.corrupt(pieces[0]);
+    encoder.encode(&packets, pieces[0], &mut wrong).unwrap();
+    assert_eq!(sound.len(), 996);
+    wrong[995] ^= 1;
+    assert_eq!(sound, wrong);
+}
+
+#[test]
 fn a_packet_that_contradicts_itself_has_no_bytes() {
     let mut packets = PacketStore::default();
     let mut bytes = vec![1];

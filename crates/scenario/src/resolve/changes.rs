@@ -45,8 +45,6 @@ pub(super) struct Framed {
     pub(super) keeps_order: bool,
     /// Acknowledgments are compacted.
     pub(super) compacts: bool,
-    /// Packets are cut, and put together again.
-    pub(super) fragments: bool,
 }
 
 impl LinkTable<'_> {
@@ -115,13 +113,7 @@ impl LinkTable<'_> {
                 message,
             ));
         }
-        let fragments = "expected none where packets are cut into fragments: their receiver sees whole ones only";
-        for (key, of) in [("duplication", &duplication), ("corruption", &corruption)] {
-            if framed.fragments && of.value.is_some_and(|share| share.get() > 0.0) {
-                return Err(Fault::new(self.path(way, of.own, &[key]), fragments));
-            }
-        }
-        let in_order = "compression, framings, fragments and tunnels need packets in the order in which they were sent";
+        let in_order = "compression, framings and tunnels need packets in the order in which they were sent";
         let reordering = key!(self, way, reordering);
         if let Some(file) = reordering.value {
             any = true;

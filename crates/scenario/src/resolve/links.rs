@@ -292,15 +292,13 @@ impl<'a> LinkTable<'a> {
             .map(|queue| queue.kind);
         let (acks, tunnel) = self.acks(way, kind.unwrap_or(QueueKind::DropTail))?;
         let compression = self.compression(way, tunnel)?;
-        let fragments = self.link.fragment == Some(true);
         let framing = self
             .link
             .framing
             .is_some_and(|framing| framing != LinkFraming::None);
         let framed = Framed {
-            keeps_order: tunnel || compression != Compression::None || fragments || framing,
+            keeps_order: tunnel || compression != Compression::None || framing,
             compacts: matches!(acks, Acks::Compaction { .. }),
-            fragments,
         };
         let changes = self.changes(way, self.files, &framed)?;
         Ok(Parts {
