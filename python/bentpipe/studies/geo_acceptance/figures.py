@@ -42,7 +42,9 @@ def _table(evidence: Evidence, gateways: str, number: str, title: str) -> Figure
             if cell.name not in names:
                 names.append(cell.name)
             _add(columns, cell, access, evidence.time_s(cell))
-    heads = [f"{access.name}\ntarget {access.target_s:g} s" for access in ACCESSES]
+    heads = [
+        "\n".join((*access.name.split(", "), f"target {access.target_s:g} s")) for access in ACCESSES
+    ]
 
     def draw(canvas: Canvas) -> None:
         (axes,) = new_axes(canvas)
