@@ -29,6 +29,11 @@ FIGURES = {
         ("download.smoothed_rtt", "smoothed RTT\n(ms)", 1e3),
         ("satellite.forward.lost", "packets lost\nso far", 1.0),
     ),
+    "leo-lossy": (
+        ("download.goodput", "goodput\n(Mbit/s)", 1e-6),
+        ("download.smoothed_rtt", "smoothed RTT\n(ms)", 1e3),
+        ("satellite.forward.lost", "packets lost\nso far", 1.0),
+    ),
     "geo-rain": (
         ("download.goodput", "goodput\n(Mbit/s)", 1e-6),
         ("download.smoothed_rtt", "smoothed RTT\n(ms)", 1e3),
