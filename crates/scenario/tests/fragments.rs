@@ -163,7 +163,10 @@ fn fragments_may_come_twice_and_in_any_order() {
     assert_eq!(received, Some(whole));
     // And TCP's bytes are what was sent, in order, exactly once: a debug build compares them.
     let wrong = ("links.narrow.corruption", "0.002");
-    let transfer = ("flows.download.app", r#"{ kind = "bulk", size = "500 kB" }"#);
+    let transfer = (
+        "flows.download.app",
+        r#"{ kind = "bulk", size = "500 kB" }"#,
+    );
     let results = run(&[&narrow[..], &[wrong, transfer]].concat());
     assert_eq!(results["flows"][0]["outcome"], "finished", "{results}");
     assert_eq!(results["flows"][0]["bytes_delivered"], 500_000);

@@ -113,7 +113,8 @@ impl LinkTable<'_> {
                 message,
             ));
         }
-        let in_order = "compression, framings and tunnels need packets in the order in which they were sent";
+        let in_order =
+            "compression, framings and tunnels need packets in the order in which they were sent";
         let reordering = key!(self, way, reordering);
         if let Some(file) = reordering.value {
             any = true;

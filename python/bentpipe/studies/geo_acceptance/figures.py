@@ -43,7 +43,8 @@ def _table(evidence: Evidence, gateways: str, number: str, title: str) -> Figure
                 names.append(cell.name)
             _add(columns, cell, access, evidence.time_s(cell))
     heads = [
-        "\n".join((*access.name.split(", "), f"target {access.target_s:g} s")) for access in ACCESSES
+        "\n".join((*access.name.split(", "), f"target {access.target_s:g} s"))
+        for access in ACCESSES
     ]
 
     def draw(canvas: Canvas) -> None:

@@ -442,8 +442,8 @@ def _handovers(evidence: Evidence) -> Figure:
         "A6",
         "Which remedy buys what. LEO with a handover every 15 s, 500 Mbyte: goodput, Mbit/s",
         "The link of the scenario leo-handover: 150 Mbit/s, 15 to 25 ms each way, 20 ms more and "
-        "50 ms without a link at each handover, 0.01% lost in between; the server 10 ms behind the hub. "
-        "Not in the paper.",
+        "50 ms without a link at each handover, 0.01% lost in between; the server 10 ms behind the "
+        "hub. Not in the paper.",
         columns,
         ([f"hosts: {hosts}" for hosts in HOSTS], [REMEDY_NAMES[remedy] for remedy in rows]),
         (lines, shades),
