@@ -71,12 +71,14 @@ impl Poller {
         mut ready: impl FnMut(u64, EpollFlags),
     ) -> io::Result<bool> {
         // epoll_wait() counts milliseconds, ppoll() nanoseconds; and epoll's own descriptor can be polled.
-        let mut own = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
-        let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
-        match ppoll(&mut own, Some(timeout), None) {
-            Ok(0) | Err(Errno::EINTR) => return Ok(false),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
+        if span > Span::ZERO {
+            let mut own = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
+            let timeout = TimeSpec::from_duration(Duration::from_nanos(span.as_nanos()));
+            match ppoll(&mut own, Some(timeout), None) {
+                Ok(0) | Err(Errno::EINTR) => return Ok(false),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         match self.epoll.wait(&mut self.events, PollTimeout::ZERO) {
             Ok(count) => {
