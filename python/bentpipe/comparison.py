@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.emulation import EmulateResult, emulate
 from bentpipe.prediction import FlowPrediction, Prediction, predict
 from bentpipe.results import FlowResult, RunResult, run
+from bentpipe.told import times_of
 
 if TYPE_CHECKING:
     from bentpipe.scenario import Scenario
+
+# Which quantiles of what applications tell are compared.
+QUANTILES: Final = ("p50", "p95")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What an application told on one clock: of how many of how many, and quantiles by name."""
+
+    count: int
+    begun: int
+    quantiles: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldTwice:
+    """What an application told on both clocks.
+
+    `what` is such as "page load", "response" or "MOS"; quantiles are in `unit`, and `difference`
+    has those of the simulation less those of the emulation, in shares of the latter.
+    """
+
+    what: str
+    unit: str
+    simulated: Told
+    emulated: Told
+    difference: Mapping[str, float | None]
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as it is in `bentpipe compare --json`."""
+        sides = {"simulated": self.simulated, "emulated": self.emulated}
+        told = {
+            name: {"count": side.count, "begun": side.begun, **side.quantiles}
+            for name, side in sides.items()
+        }
+        return {"what": self.what, "unit": self.unit, **told, "difference": {**self.difference}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
     """How far simulation is from emulation, in shares of the emulated value; None without.
 
-    0.02 says that the simulation gives 2% more.
+    0.02 says that the simulation gives 2% more. `application` has what the flow's application told.
     """
 
     goodput: float | None
     transfer_time: float | None
+    application: tuple[ToldTwice, ...] = field(default=())
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as it is in `bentpipe compare --json`."""
+        shares = {"goodput": self.goodput, "transfer_time": self.transfer_time}
+        return {**shares, "application": [each.to_data() for each in self.application]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +83,22 @@ class Comparison:
         pairs = zip(self.simulated.summary.flows, self.emulated.summary.flows, strict=True)
         return {ours.name: difference(ours, real) for ours, real in pairs}
 
+    @property
+    def groups(self) -> dict[str, tuple[ToldTwice, ...]]:
+        """What the applications of a table's flows told together, by the table's name."""
+        pairs = zip(self.simulated.summary.groups, self.emulated.summary.groups, strict=True)
+        return {ours.name: told_twice(ours.extra, real.extra) for ours, real in pairs}
+
     def to_data(self) -> dict[str, Any]:
         """Return the object that `bentpipe compare --json` prints."""
         return {
             "predict": asdict(self.predicted),
             "run": json.loads(self.simulated.summary_json),
             "emulate": json.loads(self.emulated.summary_json),
-            "difference": {name: asdict(each) for name, each in self.differences.items()},
+            "difference": {name: each.to_data() for name, each in self.differences.items()},
+            "groups": {
+                name: [each.to_data() for each in told] for name, told in self.groups.items()
+            },
         }
 
 
@@ -55,7 +107,39 @@ def difference(simulated: FlowResult, emulated: FlowResult) -> Difference:
     return Difference(
         goodput=_share(simulated.goodput_bps, emulated.goodput_bps),
         transfer_time=_share(_time(simulated), _time(emulated)),
+        application=told_twice(simulated.extra, emulated.extra),
     )
+
+
+def told_twice(simulated: Mapping[str, Any], emulated: Mapping[str, Any]) -> tuple[ToldTwice, ...]:
+    """Put what two summaries' applications told side by side, where both told it."""
+    ours, real = _told(simulated), _told(emulated)
+    return tuple(
+        ToldTwice(
+            what=what,
+            unit="" if what == "MOS" else "ms",
+            simulated=told,
+            emulated=real[what],
+            difference={
+                name: _share(told.quantiles[name], real[what].quantiles[name]) for name in QUANTILES
+            },
+        )
+        for what, told in ours.items()
+        if what in real
+    )
+
+
+def _told(extra: Mapping[str, Any]) -> dict[str, Told]:
+    found = list(times_of(extra))
+    if (scores := extra.get("call_mos")) is not None:
+        calls = extra.get("calls_begun", 0)
+        found.append(("MOS", (calls, calls), scores))
+    return {
+        what: Told(
+            count=count, begun=begun, quantiles={name: values.get(name) for name in QUANTILES}
+        )
+        for what, (count, begun), values in found
+    }
 
 
 def _time(flow: FlowResult) -> float | None:

@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "keys": {"_native"},
     "scenario": {"_native", "congestion", *BASE},
     "series": set(),
+    # Names for what is in a summary.
+    "told": set(),
     # What the engine asks for, and nobody else.
     "parquet_table": set(),
     "probe_file": {"series"},
@@ -38,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frames": {"probe_file", "results", "series"},
     "notebook": {"plot", "results", *BASE},
     "emulation": {"_native", "results", "scenario", *BASE},
-    "comparison": {"emulation", "prediction", "results", "scenario", *BASE},
+    "comparison": {"emulation", "prediction", "results", "scenario", "told", *BASE},
     "prediction": {"_native", "model", "results", "scenario", *BASE},
     # What an advice looks like, it knows for types only.
     "plot": {"advice", "comparison", "results", "scenario", "series", *BASE},
@@ -62,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "results",
             "scenario",
         ),
-        *("studies", "sweeps", *BASE),
+        *("studies", "sweeps", "told", *BASE),
     },
     "__main__": {"cli"},
 }

@@ -174,6 +174,19 @@ def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> No
     for name, flow in simulated.items():
         agree(flow, real[name])
         assert flow.keys() - {"limited_s", "path_mtu"} <= real[name].keys()
+    # And compared, by the flow and by the group: what is told, on both clocks.
+    for key, of in (("difference", data["difference"]), ("groups", data["groups"])):
+        told = of["web"]["application"] if key == "difference" else of["web"]
+        assert [each["what"] for each in told] == ["page load", "first byte"]
+        for each, field in zip(told, ("page_load_ms", "first_byte_ms"), strict=True):
+            assert each["simulated"]["p50"] == simulated["web"][field]["p50"]
+            assert each["emulated"]["p50"] == real["web"][field]["p50"]
+            share = each["simulated"]["p50"] / each["emulated"]["p50"] - 1.0
+            assert each["difference"]["p50"] == pytest.approx(share)
+    (scores,) = (each for each in data["difference"]["call"]["application"] if not each["unit"])
+    assert scores["what"] == "MOS"
+    assert scores["simulated"]["p50"] == pytest.approx(4.36, abs=0.05)
+    assert data["difference"]["download"]["application"] == []
     # What is told of a group is told of it here, too.
     assert [group.keys() for group in data["emulate"]["groups"]] == [
         group.keys() for group in data["run"]["groups"]

@@ -9,9 +9,10 @@ from pathlib import Path
 from bentpipe.cli.emulate import become_root
 from bentpipe.cli.output import check_plot, print_json
 from bentpipe.cli.progress import run_progress
+from bentpipe.cli.run_tables import apart
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table
-from bentpipe.comparison import Comparison, predicted_goodput
+from bentpipe.comparison import Comparison, Told, ToldTwice, predicted_goodput
 from bentpipe.comparison import compare as compare_scenario
 from bentpipe.units import format_rate, format_seconds
 
@@ -73,6 +74,47 @@ def _print(comparison: Comparison) -> None:
             _percent(difference.transfer_time),
         )
     table.print()
+    if (told := _application_table(comparison)) is not None:
+        print()
+        told.print()
+
+
+def _application_table(comparison: Comparison) -> Table | None:
+    """Return what applications told on both clocks, of flows or, of many, of groups."""
+    alone, crowds = apart(comparison.simulated.summary.flows, everyone=False)
+    differences, groups = comparison.differences, comparison.groups
+    told = [(name, each) for name in crowds for each in groups.get(name, ())]
+    told += [(flow.name, each) for flow in alone for each in differences[flow.name].application]
+    if not told:
+        return None
+    both = ("simulated", "emulated")
+    compared = (*both, "difference")
+    headings = ("flow", "what", "number:", *both, "median:", *compared, "95%:", *compared)
+    table = Table(headings=headings)
+    for name, each in told:
+        sides = (each.simulated, each.emulated)
+        table.add(
+            name,
+            each.what,
+            "",
+            *(_number(side) for side in sides),
+            *_compared(each, "p50"),
+            *_compared(each, "p95"),
+        )
+    return table
+
+
+def _number(side: Told) -> str:
+    return f"{side.count:,}" if side.count == side.begun else f"{side.count:,} of {side.begun:,}"
+
+
+def _compared(told: ToldTwice, quantile: str) -> tuple[str, ...]:
+    values = [side.quantiles[quantile] for side in (told.simulated, told.emulated)]
+    if told.unit == "ms":
+        cells = [format_seconds(None if each is None else each / 1e3) for each in values]
+    else:
+        cells = ["–" if each is None else f"{each:.2f}" for each in values]
+    return "", *cells, _percent(told.difference[quantile])
 
 
 def _percent(share: float | None) -> str:

@@ -28,8 +28,8 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         f"{format_seconds(summary.wall_s)}, {summary.packet_hops:,} packet-hops, "
         f"seed {summary.seed}"
     )
-    flows, crowds = _apart(summary.flows, everyone=everyone)
-    links, bundles = _apart(summary.links, everyone=everyone)
+    flows, crowds = apart(summary.flows, everyone=everyone)
+    links, bundles = apart(summary.links, everyone=everyone)
     tables = [
         _flow_table(flows) if flows else None,
         _crowd_table(crowds, ended_s) if crowds else None,
@@ -45,7 +45,7 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         print("\n--all shows every one")
 
 
-def _apart(
+def apart(
     records: Sequence[_Record], *, everyone: bool
 ) -> tuple[list[_Record], dict[str, list[_Record]]]:
     """Return those that get a row each, and the groups that get one together."""

@@ -119,14 +119,14 @@ impl Rack {
             }
         }
         self.reordering_seen |= delivered.is_reordered();
-        // Step 4: a window for each round that sees a D-SACK
+        // Step 4: a window for each round that sees a D-SACK of what was sent again
         if self
             .duplicate_round
             .is_some_and(|round| unacknowledged >= round)
         {
             self.duplicate_round = None;
         }
-        if delivered.duplicate().is_some() && self.duplicate_round.is_none() {
+        if board.explains_duplicate() && self.duplicate_round.is_none() {
             self.duplicate_round = Some(next);
             self.multiple += 1;
             self.persist = PERSISTENCE;

@@ -105,7 +105,7 @@ impl Selective {
         let advances = ack.acknowledged > 0;
         let delivered = board.delivered();
         let bytes = delivered.bytes();
-        if let Some(range) = delivered.duplicate() {
+        if let Some(range) = board.needless(una, ack.acknowledged) {
             self.undo.on_duplicate(range, send.segment);
         }
         let pure_duplicate = ack.duplicate && bytes == 0;

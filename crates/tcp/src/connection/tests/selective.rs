@@ -458,6 +458,47 @@ fn duplicate_sacks_for_every_retransmission_undo() {
     }
 }
 
+/// What the network doubles was not sent again, and says nothing of what was: RFC 3708 section 3, as Linux's
+/// `tcp_dsack_seen` and `tcp_check_dsack` have it.
+#[test]
+fn what_the_network_doubles_undoes_nothing() {
+    let config = Config {
+        undo: true,
+        ..rfc6675()
+    };
+    let recovered = || {
+        let mut tcp = sender(10, 1000, config.clone());
+        tcp.sent();
+        sack(&mut tcp, 0, &[(2, 5)]);
+        sack(&mut tcp, 0, &[(2, 8)]);
+        assert_eq!(tcp.sent_ranges()[..2], segments(0..2));
+        sack(&mut tcp, 8, &[]);
+        tcp
+    };
+    // The duplicate acknowledges its original, which was sent once.
+    let mut tcp = recovered();
+    for segment in 9..=12 {
+        sack(&mut tcp, segment, &[(segment - 1, segment)]);
+        tcp.sent();
+    }
+    assert_eq!(tcp.tcp.statistics().spurious, 0);
+    // It comes when its original is acknowledged, and nothing is known of that any more: as many are believed as
+    // were sent again, so that the two of before leave none.
+    let mut tcp = recovered();
+    for segment in 9..=10 {
+        sack(&mut tcp, segment, &[(segment - 1, segment)]);
+        sack(&mut tcp, segment, &[(segment - 1, segment)]);
+    }
+    assert_eq!(tcp.tcp.statistics().spurious, 0);
+    // An original that waits behind a gap.
+    let mut tcp = recovered();
+    for segment in 10..=13 {
+        sack(&mut tcp, 8, &[(9, 10), (9, segment)]);
+        tcp.sent();
+    }
+    assert_eq!(tcp.tcp.statistics().spurious, 0);
+}
+
 #[test]
 fn without_the_options_of_the_peer_it_is_newreno() {
     let config = Config {

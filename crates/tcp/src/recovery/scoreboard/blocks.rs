@@ -62,8 +62,9 @@ impl Scoreboard {
             });
             // Nothing that was never sent has arrived twice.
             if (old && start.unsigned_abs() <= unacknowledged) || inside {
-                self.delivered
-                    .set_duplicate(position(first.start), position(first.end));
+                let (start, end) = (position(first.start), position(first.end));
+                self.delivered.set_duplicate(start, end);
+                self.arrived_twice += end - start;
                 blocks = rest;
             }
         }
@@ -93,6 +94,35 @@ impl Scoreboard {
             blocks: now_known,
             count,
         };
+    }
+
+    /// May what arrived twice, as a D-SACK says, have done so because it was sent again? Not where the network
+    /// has doubled more than that (Linux's `tcp_dsack_seen`; RFC 3708 section 3 is about such networks, too).
+    pub fn explains_duplicate(&self) -> bool {
+        self.delivered.duplicate().is_some() && self.arrived_twice <= self.sent_again
+    }
+
+    /// What arrived twice because it was sent again, as far as one can tell; the acknowledgment moved up to
+    /// `unacknowledged` by `acknowledged`. What the record still had until now has to have been sent again;
+    /// nothing is known of what it had forgotten (Linux's `tcp_check_dsack` and `tcp_sacktag_one`).
+    pub fn needless(&self, unacknowledged: u64, acknowledged: u64) -> Option<(u64, u64)> {
+        let (start, end) = self.delivered.duplicate()?;
+        if !self.explains_duplicate() {
+            return None;
+        }
+        let sent_again = if end <= unacknowledged.saturating_sub(acknowledged) {
+            true
+        } else if end <= unacknowledged {
+            self.delivered.has_retransmission()
+        } else {
+            self.ring.len() > 0
+                && start >= self.ring.get(self.ring.first).start
+                && self
+                    .ring
+                    .get(self.ring.find(start))
+                    .is(EVER_RETRANSMITTED)
+        };
+        sent_again.then_some((start, end))
     }
 
     /// Marks the segments that lie between these positions; returns the number of the first after

@@ -163,6 +163,11 @@ impl Delivered {
         self.known & (DUPLICATE | RETRANSMISSION) == 0
     }
 
+    /// Was any of what is acknowledged now sent more than once?
+    pub(super) const fn has_retransmission(&self) -> bool {
+        self.known & RETRANSMISSION != 0
+    }
+
     pub(super) fn set_reordered(&mut self) {
         self.known |= REORDERED;
     }

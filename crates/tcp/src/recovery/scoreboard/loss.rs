@@ -304,6 +304,7 @@ impl Scoreboard {
         segment.sent_at = now;
         segment.order = order;
         let length = segment.length;
+        self.sent_again += u64::from(length);
         self.to_send -= u64::from(was_to_be_sent);
         if !was_under_way {
             self.retransmitted += u64::from(length);

@@ -92,6 +92,9 @@ pub struct Scoreboard {
     /// The most that was between a segment that came late and the highest before it.
     reordering: u64,
     reorderings_seen: u64,
+    /// Bytes ever sent again, and bytes that D-SACKs have told of.
+    sent_again: u64,
+    arrived_twice: u64,
 }
 
 impl Default for Scoreboard {
@@ -134,6 +137,8 @@ impl Scoreboard {
             ignored_blocks: 0,
             reordering: 0,
             reorderings_seen: 0,
+            sent_again: 0,
+            arrived_twice: 0,
         }
     }
 

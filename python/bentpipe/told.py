@@ -1,0 +1,32 @@
+"""What applications tell of themselves in a summary: how long things took, by one name each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def times_of(
+    told: Mapping[str, Any],
+) -> Iterator[tuple[str, tuple[int, int], Mapping[str, Any]]]:
+    """Return the distributions of times that are told: what, how many of how many, quantiles."""
+    if (loads := told.get("page_load_ms")) is not None:
+        begun = told.get("navigations", 0)
+        loaded = told.get("pages_loaded", len(told.get("pages") or ()))
+        yield "page load", (loaded, begun), loads
+        yield "first byte", (loaded, begun), told["first_byte_ms"]
+    if (responses := told.get("responses")) is not None:
+        yield "response", (responses["count"], responses["requests"]), responses["time_ms"]
+    for key, what in (("files", "file"), ("mails", "mail")):
+        if (transfers := told.get(key)) is not None:
+            yield what, (transfers["count"], transfers["begun"]), transfers["time_ms"]
+    if (echoes := told.get("echoes")) is not None:
+        yield "echo", (echoes["count"], echoes["requests"]), echoes["time_ms"]
+    if (messages := told.get("messages")) is not None:
+        yield "packet delay", (messages["received"], messages["sent"]), messages["delay_ms"]
+    if (delays := told.get("mouth_to_ear_ms")) is not None:
+        calls = told.get("calls_begun", 0)
+        yield "mouth to ear", (calls, calls), delays
+    if (video := told.get("video")) is not None:
+        started = video.get("started", 1)
+        yield "start-up", (started, started), video["start_up_ms"]
