@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
-    Codec, EchoBy, MixSettings, PacketsSettings, PingSettings, Share, Transport, VoiceSettings,
+    Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings, MixSettings,
+    PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Share, Tls, Transport,
+    VoiceSettings, WebSettings,
 };
 use bentpipe_link::{
     DropTail, Ends, Fair, FairSettings, Limit, Measure, QueueDiscipline, Queueing, Red,
@@ -166,4 +168,81 @@ fn calls_echoes_and_datagrams_allocate_nothing() {
     let outcome = network.outcome();
     assert!(outcome.packet_hops > 20_000, "{}", outcome.packet_hops);
     assert_eq!(allocations.count_total, 0, "{allocations:?}");
+}
+
+/// Nor do pages, files, mails and answers, for the packets that they are made of: what one allocates, it does once,
+/// however long it is.
+#[test]
+fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
+    let page = |http| {
+        Traffic::Web(WebSettings {
+            http,
+            tls: Tls::V1_3,
+            resumption: false,
+            page: PageModel::Fixed {
+                document: 10_000,
+                objects: 1,
+                size: 1_000_000_000,
+            },
+            levels: 1,
+            request: 400,
+            think: Span::from_millis(50),
+            reading: Distribution::Constant(1.0),
+            count: Some(1),
+        })
+    };
+    let file = |mode, direction| {
+        Traffic::Ftp(FtpSettings {
+            mode,
+            direction,
+            size: Distribution::Constant(1e9),
+            pause: Distribution::Constant(1.0),
+            count: Some(1),
+        })
+    };
+    let mail = Traffic::Mail(MailSettings {
+        size: Distribution::Constant(1e9),
+        pause: Distribution::Constant(1.0),
+        count: Some(1),
+        pipelining: false,
+    });
+    let answer = Traffic::RequestResponse(RequestResponseSettings {
+        request: Distribution::Constant(300.0),
+        response: Distribution::Constant(1e9),
+        think: Span::from_millis(20),
+        pause: Distribution::Constant(1.0),
+        count: Some(1),
+    });
+    let datagrams = Traffic::Packets(PacketsSettings {
+        transport: Transport::Tcp,
+        size: Distribution::Uniform(100.0, 1_000.0),
+        interval: Distribution::Constant(0.005),
+        bursts: None,
+        lasts: None,
+    });
+    let flows = [
+        page(Http::One),
+        page(Http::Two),
+        file(FtpMode::Passive, Direction::Download),
+        file(FtpMode::Active, Direction::Upload),
+        mail,
+        answer,
+        datagrams,
+    ];
+    for flow in flows {
+        let mut network = network_of(std::slice::from_ref(&flow), |_| {
+            DropTail {
+                limit: Limit::Packets(10_000),
+            }
+            .into()
+        });
+        network.run_until(Time::ZERO + Span::from_secs(20));
+        let before = network.outcome().packet_hops;
+        let allocations = allocation_counter::measure(|| {
+            network.run_until(Time::ZERO + Span::from_secs(23));
+        });
+        let hops = network.outcome().packet_hops - before;
+        assert!(hops > 300, "{hops} of {flow:?}");
+        assert_eq!(allocations.count_total, 0, "{allocations:?} of {flow:?}");
+    }
 }

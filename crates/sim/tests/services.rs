@@ -417,3 +417,39 @@ fn a_flow_more_changes_nobody_s_luck() {
         }
     }
 }
+
+/// Where nothing arrives, nobody waits for ever: a connection that is not answered is given up, and said to be; who
+/// sends datagrams has sent them, and heard nothing.
+#[test]
+fn who_reaches_nobody_says_so() {
+    let nowhere = Path {
+        rate: 5_000_000,
+        delay: Span::from_millis(60),
+        loss: 1.0,
+        seed: 1,
+    };
+    let outcome = run(nowhere, &services(), 5_000);
+    for flow in &outcome.flows {
+        let report = &flow.report;
+        let heard = match flow.name.as_str() {
+            "icmp" | "udp" => report.echoes.as_ref().map(|echoes| echoes.received),
+            "call" => report.calls.as_ref().map(|calls| {
+                let heard = calls.calls.iter().flat_map(|call| [call.there, call.back]);
+                heard.flatten().map(|way| way.packets - way.lost).sum()
+            }),
+            // What a user begins fails, and the next thing is begun.
+            "user" => {
+                let done = &report.activities;
+                let failed: u64 = done.iter().map(|each| each.failed).sum();
+                assert!(failed > 0, "{done:?}");
+                continue;
+            }
+            name => {
+                assert_eq!(flow.state, FlowState::GaveUp, "{name}");
+                continue;
+            }
+        };
+        assert_eq!(flow.state, FlowState::Finished, "{}", flow.name);
+        assert_eq!(heard, Some(0), "{}", flow.name);
+    }
+}

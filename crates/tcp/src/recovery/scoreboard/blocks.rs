@@ -117,10 +117,7 @@ impl Scoreboard {
         } else {
             self.ring.len() > 0
                 && start >= self.ring.get(self.ring.first).start
-                && self
-                    .ring
-                    .get(self.ring.find(start))
-                    .is(EVER_RETRANSMITTED)
+                && self.ring.get(self.ring.find(start)).is(EVER_RETRANSMITTED)
         };
         sent_again.then_some((start, end))
     }
