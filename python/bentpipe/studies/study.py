@@ -60,6 +60,17 @@ class Measurement:
     measured: str
     values: Values
 
+    @classmethod
+    def of_changes(
+        cls, what: str, name: str, changes: Mapping[str, float], *, digits: int = 1
+    ) -> Measurement:
+        """Return relative changes, by what each is of; judged under `name`, as ratios."""
+        listed = ", ".join(f"{change:+.{digits}%} ({of})" for of, change in changes.items())
+        return cls(
+            measured=f"{what}: {listed}",
+            values={name: [1.0 + change for change in changes.values()]},
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -138,6 +149,36 @@ class Study(Generic[CellT]):
     cells: Callable[[bool], Sequence[CellT]]
     analyse: Callable[[Outcomes[CellT]], Analysis]
 
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        *,
+        cells: Callable[[bool], Sequence[CellT]],
+        analyse: Callable[[Outcomes[CellT]], Analysis],
+    ) -> Study[CellT]:
+        """Read what a study says of itself, and its claims, from the `claims.toml` in its folder.
+
+        Raises
+        ------
+        KeyError
+            `title`, `reference` or `summary` is not there.
+        ValueError
+            Two claims have the same id.
+        """
+        path = folder / "claims.toml"
+        with path.open("rb") as file:
+            said = tomllib.load(file)
+        return cls(
+            key=folder.name.replace("_", "-"),
+            title=said["title"],
+            reference=said["reference"],
+            summary=said["summary"],
+            claims=read_claims(path),
+            cells=cells,
+            analyse=analyse,
+        )
+
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Read a `claims.toml`: a list of `[[claim]]` tables.
@@ -161,10 +202,13 @@ def _claim(table: Mapping[str, Any]) -> Claim:
     return Claim(**{**table, "expect": expect})
 
 
-def measure_all(
-    folder: Path, measures: Mapping[str, Callable[[_Evidence, Claim], Measurement]], of: _Evidence
-) -> dict[str, Measurement]:
-    """Measure every claim of the `claims.toml` in a folder: a function by the claim's id."""
-    return {
-        claim.id: measures[claim.id](of, claim) for claim in read_claims(folder / "claims.toml")
-    }
+def measuring(
+    folder: Path, measures: Mapping[str, Callable[[_Evidence, Claim], Measurement]]
+) -> Callable[[_Evidence], dict[str, Measurement]]:
+    """Return what measures every claim of the `claims.toml` in a folder, each by its id."""
+
+    def measure(evidence: _Evidence) -> dict[str, Measurement]:
+        claims = read_claims(folder / "claims.toml")
+        return {claim.id: measures[claim.id](evidence, claim) for claim in claims}
+
+    return measure

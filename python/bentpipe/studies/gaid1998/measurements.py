@@ -31,14 +31,9 @@ from bentpipe.studies.gaid1998.cells import (
 )
 from bentpipe.studies.gaid1998.evidence import Evidence
 from bentpipe.studies.judging import ratio, steps
-from bentpipe.studies.study import Claim, Measurement, measure_all
+from bentpipe.studies.study import Claim, Measurement, measuring
 
 Measure = Callable[[Evidence, Claim], Measurement]
-
-
-def measure(evidence: Evidence) -> dict[str, Measurement]:
-    """Measure every claim."""
-    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _kbyte_s(evidence: Evidence, cell: Download) -> float:
@@ -263,3 +258,5 @@ _MEASURES: Final[dict[str, Measure]] = {
     "bounded": _bounded,
     "fast-retransmit": _fast_retransmit,
 }
+
+measure: Final = measuring(Path(__file__).parent, _MEASURES)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf
-from typing import TYPE_CHECKING
 
-from bentpipe.errors import WorkError
+from bentpipe.studies.evidence import Runs
 from bentpipe.studies.geo_acceptance.cells import Access, Transfer, of
 
-if TYPE_CHECKING:
-    from bentpipe.results import RunResult
 
-
-class Evidence:
+class Evidence(Runs[Transfer]):
     """The outcomes of the study's cells."""
-
-    def __init__(self, outcomes: Mapping[Transfer, RunResult]) -> None:
-        self.outcomes = outcomes
 
     def over(self, access: Access) -> list[Transfer]:
         """Return the transfers over an access that were simulated."""
-        return [cell for cell in of(access) if cell in self.outcomes]
+        return [cell for cell in of(access) if self.has(cell)]
 
     def time_s(self, cell: Transfer) -> float:
         """Return how long it took, opening the connection included, seconds; inf if it didn't end.
@@ -31,9 +23,7 @@ class Evidence:
         WorkError
             It was not simulated.
         """
-        if cell not in self.outcomes:
-            raise WorkError(f"not simulated: {cell.scenario().command()}")
-        finish_s = self.outcomes[cell].summary.flows[0].finish_s
+        finish_s = self.result(cell).summary.flows[0].finish_s
         return inf if finish_s is None else finish_s
 
     def met(self, cell: Transfer) -> bool:

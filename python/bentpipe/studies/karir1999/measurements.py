@@ -20,14 +20,9 @@ from bentpipe.studies.karir1999.cells import (
     paper,
 )
 from bentpipe.studies.karir1999.evidence import Evidence, jain
-from bentpipe.studies.study import Claim, Measurement, measure_all
+from bentpipe.studies.study import Claim, Measurement, measuring
 
 Measure = Callable[[Evidence, Claim], Measurement]
-
-
-def measure(evidence: Evidence) -> dict[str, Measurement]:
-    """Measure every claim."""
-    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _capacity(network: str) -> Measure:
@@ -248,3 +243,5 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "early-answer": _early_answer,
     "memory-bounded": _memory,
 }
+
+measure: Final = measuring(Path(__file__).parent, _MEASURES)

@@ -19,14 +19,9 @@ from bentpipe.studies.obata2000.evidence import (
     Floats,
     existing_bps,
 )
-from bentpipe.studies.study import Claim, Measurement, measure_all
+from bentpipe.studies.study import Claim, Measurement, measuring
 
 Measure = Callable[[Evidence, Claim], Measurement]
-
-
-def measure(evidence: Evidence) -> dict[str, Measurement]:
-    """Measure every claim."""
-    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _consistent(evidence: Evidence, claim: Claim) -> Measurement:
@@ -136,11 +131,7 @@ def _saturates(evidence: Evidence, _: Claim) -> Measurement:
             for kbytes in (128, 192)
         )
         changes[name] = after / before - 1.0
-    listed = ", ".join(f"{change:+.2%} ({name})" for name, change in changes.items())
-    return Measurement(
-        measured=f"from 128 to 192 KByte: {listed}",
-        values={"after_over_before": [1.0 + change for change in changes.values()]},
-    )
+    return Measurement.of_changes("from 128 to 192 KByte", "after_over_before", changes, digits=2)
 
 
 def _delay_saturation(evidence: Evidence, _: Claim) -> Measurement:
@@ -222,11 +213,9 @@ def _asymmetric_above(evidence: Evidence, windows_kbytes: Sequence[int]) -> Meas
             )
             for network in (ASYMMETRIC, SYMMETRIC)
         )
-        gains[kbytes] = asymmetric / symmetric - 1.0
-    listed = ", ".join(f"{gain:+.1%} ({kbytes} KByte)" for kbytes, gain in gains.items())
-    return Measurement(
-        measured=f"asymmetric against symmetric: {listed}",
-        values={"asymmetric_over_symmetric": [1.0 + gain for gain in gains.values()]},
+        gains[f"{kbytes} KByte"] = asymmetric / symmetric - 1.0
+    return Measurement.of_changes(
+        "asymmetric against symmetric", "asymmetric_over_symmetric", gains
     )
 
 
@@ -374,3 +363,5 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "corrected-figures": _corrected_figures,
     "corrected-random": _corrected_random,
 }
+
+measure: Final = measuring(Path(__file__).parent, _MEASURES)

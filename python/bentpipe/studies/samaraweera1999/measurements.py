@@ -27,7 +27,7 @@ from bentpipe.studies.samaraweera1999.cells import (
     today,
 )
 from bentpipe.studies.samaraweera1999.evidence import Evidence, jain
-from bentpipe.studies.study import Claim, Measurement, measure_all
+from bentpipe.studies.study import Claim, Measurement, measuring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,11 +38,6 @@ _SETTLED_S: Final = 10.0
 # Who never gets ahead is at no place where that happens.
 _NEVER: Final = float("nan")
 _HARMLESS: Final = (SUPPRESSION, COMPACTION, SPACING)
-
-
-def measure(evidence: Evidence) -> dict[str, Measurement]:
-    """Measure every claim."""
-    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _sent_mb(evidence: Evidence, method: str) -> float:
@@ -106,8 +101,8 @@ def _suppression_grows(evidence: Evidence, _: Claim) -> Measurement:
     )
 
 
-def _crossing(evidence: Evidence, late: str, early: str) -> tuple[float, float] | None:
-    """Return when, and with how many bytes sent, `late` overtakes `early` for good."""
+def _crossing(evidence: Evidence, late: str, early: str) -> tuple[float, float]:
+    """Return when, and with how many bytes sent, `late` overtakes `early` for good, if it does."""
     times = np.arange(0.5, float(cells.DURATION_S), 0.02)
     one = evidence.sent(single(late)).at(times)
     other = evidence.sent(single(early)).at(times)
@@ -116,32 +111,26 @@ def _crossing(evidence: Evidence, late: str, early: str) -> tuple[float, float] 
         return 0.0, 0.0
     last = int(behind[-1])
     if last == len(times) - 1:
-        return None
+        return _NEVER, _NEVER
     return float(times[last]), float(one[last])
 
 
+def _or_behind(method: str, time_s: float, crossing: str) -> str:
+    return f"{method} stays behind for 60 s" if np.isnan(time_s) else crossing
+
+
 def _suppression_crosses(evidence: Evidence, _: Claim) -> Measurement:
-    crossing = _crossing(evidence, SUPPRESSION, COMPRESSION)
-    if crossing is None:
-        return Measurement(
-            measured="suppression stays behind for 60 s", values={"crossing_mb": [_NEVER]}
-        )
-    time_s, sent = crossing
+    time_s, sent = _crossing(evidence, SUPPRESSION, COMPRESSION)
     return Measurement(
-        measured=f"at {sent / 1e6:.2f} MB, after {time_s:.1f} s",
+        measured=_or_behind(SUPPRESSION, time_s, f"at {sent / 1e6:.2f} MB, after {time_s:.1f} s"),
         values={"crossing_mb": [sent / 1e6]},
     )
 
 
 def _compaction_slow_start(evidence: Evidence, _: Claim) -> Measurement:
-    crossing = _crossing(evidence, COMPACTION, COMPRESSION)
-    if crossing is None:
-        return Measurement(
-            measured="compaction stays behind for 60 s", values={"crossing_s": [_NEVER]}
-        )
-    time_s, sent = crossing
+    time_s, sent = _crossing(evidence, COMPACTION, COMPRESSION)
     return Measurement(
-        measured=f"after {time_s:.1f} s, at {sent / 1e6:.2f} MB",
+        measured=_or_behind(COMPACTION, time_s, f"after {time_s:.1f} s, at {sent / 1e6:.2f} MB"),
         values={"crossing_s": [time_s]},
     )
 
@@ -396,3 +385,5 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "harmless-retransmissions": _harmless_retransmissions,
     "today-gains": _today_gains,
 }
+
+measure: Final = measuring(Path(__file__).parent, _MEASURES)

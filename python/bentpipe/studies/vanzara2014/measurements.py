@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from bentpipe.studies.judging import ratio, steps
-from bentpipe.studies.study import Claim, Measurement, measure_all
+from bentpipe.studies.study import Claim, Measurement, measuring
 from bentpipe.studies.vanzara2014 import cells
 from bentpipe.studies.vanzara2014.cells import CONTESTS, FLOW_COUNTS, RULES, Contest, Transfer
 from bentpipe.studies.vanzara2014.evidence import TIMES_S, Evidence
@@ -17,11 +17,6 @@ from bentpipe.studies.vanzara2014.figures import bound_bps, exponent
 
 Measure = Callable[[Evidence, Claim], Measurement]
 SHORT: Final = {"hybla": "Hybla", "westwood": "Westwood", "enhanced-hybla": "Enhanced"}
-
-
-def measure(evidence: Evidence) -> dict[str, Measurement]:
-    """Measure every claim."""
-    return measure_all(Path(__file__).parent, _MEASURES, evidence)
 
 
 def _shown(evidence: Evidence, transfer: Transfer) -> str:
@@ -247,11 +242,9 @@ def _files_as_without(evidence: Evidence, _: Claim) -> Measurement:
         with_loss = _file(evidence, "enhanced-hybla", 1e-8, size)
         without = _file(evidence, "enhanced-hybla", 0.0, size)
         if with_loss is not None and without is not None:
-            changes[size] = with_loss / without - 1.0
-    listed = ", ".join(f"{change:+.1%} ({_size(size)})" for size, change in changes.items())
-    return Measurement(
-        measured=f"with errors against without: {listed}",
-        values={"with_errors_over_without": [1.0 + change for change in changes.values()]},
+            changes[_size(size)] = with_loss / without - 1.0
+    return Measurement.of_changes(
+        "with errors against without", "with_errors_over_without", changes
     )
 
 
@@ -337,3 +330,5 @@ _MEASURES: Final[Mapping[str, Measure]] = {
     "wrong-capacity": _wrong_capacity,
     "starves-rivals": _starves,
 }
+
+measure: Final = measuring(Path(__file__).parent, _MEASURES)
