@@ -1,6 +1,6 @@
 //! The return link: nanoseconds per acknowledgment.
 
-use bentpipe_link::{FarEnd, Framing, Limit, QueueCtx, Verdict};
+use bentpipe_link::{EndCtx, FarEnd, Framing, Limit, QueueCtx, Verdict};
 use bentpipe_middlebox::ack::{Expander, ExpanderSettings, Method, Spacing, WaterMarks};
 use bentpipe_middlebox::{Gate, HeaderCompression, HeaderCompressionSettings, Terminal};
 use bentpipe_types::{
@@ -118,10 +118,10 @@ fn expand_and_space(criterion: &mut Criterion) {
                     }),
                 );
                 packets.get_mut(packet).header_length += 23;
-                expander.on_arrival(now, packet, &mut packets, &mut out);
+                expander.on_arrival(packet, &mut EndCtx::new(now, &mut packets, &mut out));
                 let until = now + Span::from_millis(33);
                 while let Some(at) = expander.next_deadline().filter(|&at| at <= until) {
-                    expander.on_deadline(at, &mut packets, &mut out);
+                    expander.on_deadline(&mut EndCtx::new(at, &mut packets, &mut out));
                 }
                 now = until;
                 out.drain(..).for_each(|packet| packets.release(packet));

@@ -26,7 +26,7 @@ pub use changes::{
 pub use direction::{Counters, Direction, Ends, Queueing, Settings, Streams};
 pub use divider::Divider;
 pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
-pub use far_end::FarEnd;
+pub use far_end::{EndCtx, FarEnd};
 pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;
 pub use managed::{Managed, Watch};

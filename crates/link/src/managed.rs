@@ -5,7 +5,9 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 use crate::changes::{Course, Fate, Passage};
 use crate::flight::{Airborne, Flight};
 use crate::transmitter::Transmitter;
-use crate::{ClassCounts, Counters, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict};
+use crate::{
+    ClassCounts, Counters, EndCtx, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
+};
 
 /// Sees what is on the link: packets as their framings made them.
 pub trait Watch {
@@ -82,7 +84,7 @@ impl Managed {
             return self.enqueue_piece(now, packet, packets, watch);
         };
         let mut pieces = std::mem::take(&mut self.pieces);
-        divider.divide(now, packet, packets, &mut pieces);
+        divider.divide(packet, &mut EndCtx::new(now, packets, &mut pieces));
         for piece in pieces.drain(..) {
             if self.enqueue_piece(now, piece, packets, watch) == Verdict::Dropped {
                 packets.release(piece);
@@ -162,7 +164,7 @@ impl Managed {
             && far_end.next_deadline().is_some_and(|at| at <= now)
         {
             self.at_far_end(packets, out, |far_end, packets, out| {
-                far_end.on_deadline(now, packets, out);
+                far_end.on_deadline(&mut EndCtx::new(now, packets, out));
             });
         }
         self.transmit(now, packets, watch);
@@ -225,7 +227,7 @@ impl Managed {
         self.counters.delivered_bytes += length.get();
         if self.ends.far_end.is_some() {
             self.at_far_end(packets, out, |far_end, packets, out| {
-                far_end.on_arrival(now, packet, packets, out);
+                far_end.on_arrival(packet, &mut EndCtx::new(now, packets, out));
             });
         } else {
             self.counters.passed_on += 1;

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{Divider, FarEnd, Framing, Tally};
+use bentpipe_link::{Divider, EndCtx, FarEnd, Framing, Tally};
 use bentpipe_types::{Address, FlowKey, Fragment, PacketRef, PacketStore, Span, Time};
 use rustc_hash::FxHashMap;
 
@@ -38,13 +38,8 @@ impl Fragmenter {
 }
 
 impl Divider for Fragmenter {
-    fn divide(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
+    fn divide(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         if let Some(tunnel) = &mut self.tunnel {
             let length = packets.get(packet).length();
             tunnel.transmit(now, packet, length, packets);
@@ -275,14 +270,8 @@ fn memory(pieces: &[(u32, u32, PacketRef)]) -> u64 {
 }
 
 impl FarEnd for Reassembler {
-    fn on_arrival(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
-        let mut packet = packet;
+    fn on_arrival(&mut self, mut packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         // A piece may be of a tunnelled packet that is itself a piece.
         while let Some(fragment) = packets
             .fragment(packet)
@@ -304,7 +293,8 @@ impl FarEnd for Reassembler {
         out.push(packet);
     }
 
-    fn on_deadline(&mut self, now: Time, packets: &mut PacketStore, _out: &mut Vec<PacketRef>) {
+    fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
+        let (now, packets) = (cx.now, &mut *cx.packets);
         while let Some((at, ..)) = self.ages.front()
             && *at <= now
         {

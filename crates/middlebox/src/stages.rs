@@ -1,6 +1,6 @@
 //! Far ends one behind the other.
 
-use bentpipe_link::{FarEnd, Tally};
+use bentpipe_link::{EndCtx, FarEnd, Tally};
 use bentpipe_types::{PacketRef, PacketStore, Time};
 
 /// Far ends in a row: what comes out of one arrives at the next.
@@ -33,7 +33,7 @@ impl Stages {
     ) {
         for stage in &mut self.stages[from..] {
             for packet in self.arriving.drain(..) {
-                stage.on_arrival(now, packet, packets, &mut self.leaving);
+                stage.on_arrival(packet, &mut EndCtx::new(now, packets, &mut self.leaving));
             }
             std::mem::swap(&mut self.arriving, &mut self.leaving);
         }
@@ -42,25 +42,21 @@ impl Stages {
 }
 
 impl FarEnd for Stages {
-    fn on_arrival(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
+    fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         self.arriving.push(packet);
         self.hand_on(now, 0, packets, out);
     }
 
-    fn on_deadline(&mut self, now: Time, packets: &mut PacketStore, out: &mut Vec<PacketRef>) {
+    fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         // The last first: what it lets go came before what now comes out of those in front of it.
         for at in (0..self.stages.len()).rev() {
             if self.stages[at]
                 .next_deadline()
                 .is_some_and(|due| due <= now)
             {
-                self.stages[at].on_deadline(now, packets, &mut self.arriving);
+                self.stages[at].on_deadline(&mut EndCtx::new(now, packets, &mut self.arriving));
                 self.hand_on(now, at + 1, packets, out);
             }
         }
@@ -101,10 +97,10 @@ mod tests {
         for i in 0..4_u32 {
             let at = Time::from_nanos(u64::from(i) * 1_000_000);
             let packet = ack(10_000 * i * i).insert(&mut bench.packets);
-            stages.on_arrival(at, packet, &mut bench.packets, &mut out);
+            stages.on_arrival(packet, &mut EndCtx::new(at, &mut bench.packets, &mut out));
         }
         while let Some(at) = stages.next_deadline() {
-            stages.on_deadline(at, &mut bench.packets, &mut out);
+            stages.on_deadline(&mut EndCtx::new(at, &mut bench.packets, &mut out));
         }
         let numbers = bench.numbers(&out);
         assert!(numbers.is_sorted() && numbers.len() > 10, "{numbers:?}");

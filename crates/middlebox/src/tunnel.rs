@@ -1,6 +1,6 @@
 //! An IP-in-IP tunnel (RFC 2003): its entry, which is a framing, and its exit, which is a far end.
 
-use bentpipe_link::{FarEnd, Framing, Tally};
+use bentpipe_link::{EndCtx, FarEnd, Framing, Tally};
 use bentpipe_types::{Address, Bytes, PacketRef, PacketStore, Time, Tunnel};
 
 /// Bytes of the outer header: IPv4 without options (RFC 2003 section 3).
@@ -49,16 +49,6 @@ impl Framing for TunnelEntry {
         packets.get_mut(packet).header_length += OUTER_HEADER;
         self.encapsulated += 1;
         length + Bytes::new(u64::from(OUTER_HEADER))
-    }
-
-    fn receive(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        _packets: &mut PacketStore,
-    ) -> Option<PacketRef> {
-        // The tunnel goes on to its exit.
-        Some(packet)
     }
 
     fn tally(&self, each: &mut Tally<'_>) {
@@ -198,20 +188,15 @@ impl TunnelExit {
 }
 
 impl FarEnd for TunnelExit {
-    fn on_arrival(
-        &mut self,
-        _now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
+    fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let EndCtx { packets, out, .. } = cx;
         match self.gate.open(packet, packets) {
             Ok(_) => out.push(packet),
             Err(_) => packets.release(packet),
         }
     }
 
-    fn on_deadline(&mut self, _now: Time, _packets: &mut PacketStore, _out: &mut Vec<PacketRef>) {}
+    fn on_deadline(&mut self, _cx: &mut EndCtx<'_>) {}
 
     fn next_deadline(&self) -> Option<Time> {
         None
@@ -267,7 +252,10 @@ mod tests {
         assert_eq!(length, Bytes::new(60));
         assert_eq!(packets.get(reference).length(), Bytes::new(60));
         let mut out = Vec::new();
-        exit().on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+        exit().on_arrival(
+            reference,
+            &mut EndCtx::new(Time::ZERO, &mut packets, &mut out),
+        );
         assert_eq!(out, [reference]);
         let after = packets.get(reference);
         assert_eq!(after.length(), before.length());
@@ -294,7 +282,10 @@ mod tests {
                 Bytes::new(40),
                 &mut packets,
             );
-            exit.on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+            exit.on_arrival(
+                reference,
+                &mut EndCtx::new(Time::ZERO, &mut packets, &mut out),
+            );
         }
         assert_eq!(out.len(), 2);
         assert_eq!(packets.held(), 2);
@@ -313,7 +304,10 @@ mod tests {
         let mut packets = PacketStore::default();
         let reference = packet(&mut packets, 5);
         let mut out = Vec::new();
-        exit().on_arrival(Time::ZERO, reference, &mut packets, &mut out);
+        exit().on_arrival(
+            reference,
+            &mut EndCtx::new(Time::ZERO, &mut packets, &mut out),
+        );
         assert_eq!(out, [reference]);
     }
 }

@@ -1,7 +1,7 @@
 //! The path of an acknowledgment allocates nothing: once slabs, rings and tables have grown, a return
 //! link goes on without the allocator.
 
-use bentpipe_link::{FarEnd, Framing, Limit, QueueCtx, QueueDiscipline, Verdict};
+use bentpipe_link::{EndCtx, FarEnd, Framing, Limit, QueueCtx, QueueDiscipline, Verdict};
 use bentpipe_middlebox::ack::{
     Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings, Spacing, WaterMarks,
 };
@@ -69,7 +69,7 @@ impl Link {
         let until = self.now + Span::from_millis(50);
         while let Some(at) = self.far_end.next_deadline().filter(|&at| at <= until) {
             self.far_end
-                .on_deadline(at, &mut self.packets, &mut self.out);
+                .on_deadline(&mut EndCtx::new(at, &mut self.packets, &mut self.out));
         }
         self.now = until;
         let mut cx = QueueCtx {
@@ -89,8 +89,10 @@ impl Link {
             packet = packet.and_then(|p| framing.receive(self.now, p, &mut self.packets));
         }
         if let Some(packet) = packet {
-            self.far_end
-                .on_arrival(self.now, packet, &mut self.packets, &mut self.out);
+            self.far_end.on_arrival(
+                packet,
+                &mut EndCtx::new(self.now, &mut self.packets, &mut self.out),
+            );
         }
         for packet in self.out.drain(..) {
             self.arrived += 1;

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Direction, DropTail, EarlyRandomDrop, EarlyRandomDropSettings, Fair, FairSettings,
-    FarEnd, Framing, Limit, Measure, Queueing, Red, RedSettings, Settings,
+    Arrival, Direction, DropTail, EarlyRandomDrop, EarlyRandomDropSettings, EndCtx, Fair,
+    FairSettings, FarEnd, Framing, Limit, Measure, Queueing, Red, RedSettings, Settings,
 };
 
 impl Watch for () {
@@ -79,13 +79,8 @@ struct Doubler {
 }
 
 impl FarEnd for Doubler {
-    fn on_arrival(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        _out: &mut Vec<PacketRef>,
-    ) {
+    fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, packets) = (cx.now, &mut *cx.packets);
         self.arrived += 1;
         if self.arrived.is_multiple_of(5) {
             packets.release(packet);
@@ -96,7 +91,8 @@ impl FarEnd for Doubler {
         self.waiting.extend([(at, packet), (at, copy)]);
     }
 
-    fn on_deadline(&mut self, now: Time, _packets: &mut PacketStore, out: &mut Vec<PacketRef>) {
+    fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
+        let (now, out) = (cx.now, &mut *cx.out);
         while let Some((_, packet)) = self.waiting.pop_front_if(|(at, _)| *at <= now) {
             out.push(packet);
         }

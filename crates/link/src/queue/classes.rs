@@ -11,11 +11,11 @@ mod class;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bentpipe_types::{PacketRef, SpanStatistics, Time};
+use bentpipe_types::{PacketRef, Time};
 
 pub use class::{Ends, FlowEnds, TrafficClass};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
+use super::{ClassCounts, GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 
 /// How a queue with classes is set up.
 #[derive(Clone, Debug)]
@@ -46,27 +46,6 @@ pub enum Service {
     Priority,
     /// Each class gets bytes in proportion to its weight.
     Weighted,
-}
-
-/// What has become of a class's packets.
-#[derive(Clone, Debug, Default)]
-pub struct ClassCounts {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Packets that wait.
-    pub packets: u64,
-    /// Bytes that wait.
-    pub bytes: u64,
-    /// Most packets that ever waited.
-    pub most_packets: u64,
-    /// Packets whose transmission has begun.
-    pub sent: u64,
-    /// Their bytes, IP headers included.
-    pub sent_bytes: u64,
-    /// Packets dropped, on their arrival or later.
-    pub dropped: u64,
-    /// How long those that were sent had waited.
-    pub waits: SpanStatistics,
 }
 
 /// A packet that waits.

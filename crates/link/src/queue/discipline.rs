@@ -1,10 +1,11 @@
 //! Queues that decide when the transmitter is free, not when a packet arrives.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
-use bentpipe_types::{PacketRef, PacketStore, RandomStream, Time};
+use bentpipe_types::{PacketRef, PacketStore, RandomStream, SpanStatistics, Time};
 
-use super::{ClassCounts, Verdict};
+use super::Verdict;
 use crate::Tally;
 
 /// All that a queue may touch while it runs.
@@ -19,6 +20,27 @@ pub struct QueueCtx<'a> {
     /// The transmitter is free and nothing waits: a packet that is offered is on its way at once. It
     /// does not wait, so that no limit on what waits concerns it.
     pub idle: bool,
+}
+
+/// What has become of a class's packets.
+#[derive(Clone, Debug, Default)]
+pub struct ClassCounts {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Packets that wait.
+    pub packets: u64,
+    /// Bytes that wait.
+    pub bytes: u64,
+    /// Most packets that ever waited.
+    pub most_packets: u64,
+    /// Packets whose transmission has begun.
+    pub sent: u64,
+    /// Their bytes, IP headers included.
+    pub sent_bytes: u64,
+    /// Packets dropped, on their arrival or later.
+    pub dropped: u64,
+    /// How long those that were sent had waited.
+    pub waits: SpanStatistics,
 }
 
 /// A queue that chooses what is transmitted next, and may give up or change what waits in it.

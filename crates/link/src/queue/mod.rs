@@ -5,17 +5,18 @@ mod discipline;
 mod drop_tail;
 mod early_random_drop;
 mod fair;
+mod limit;
 mod red;
 mod waiting;
 
 pub use classes::{
-    ClassCounts, ClassSettings, Classes, ClassesSettings, Ends as FlowEnd, FlowEnds, Service,
-    TrafficClass,
+    ClassSettings, Classes, ClassesSettings, Ends as FlowEnd, FlowEnds, Service, TrafficClass,
 };
-pub use discipline::{GivenUp, QueueCtx, QueueDiscipline};
-pub use drop_tail::{DropTail, DropTailQueue, Limit};
+pub use discipline::{ClassCounts, GivenUp, QueueCtx, QueueDiscipline};
+pub use drop_tail::{DropTail, DropTailQueue};
 pub use early_random_drop::{EarlyRandomDrop, EarlyRandomDropSettings};
 pub use fair::{Fair, FairSettings};
+pub use limit::Limit;
 pub use red::{Measure, Red, RedSettings};
 pub(crate) use waiting::Waiting;
 

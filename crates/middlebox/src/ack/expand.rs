@@ -1,6 +1,6 @@
 //! The expander: restores the acknowledgments that a compactor removed (samaraweera1999, section 6).
 
-use bentpipe_link::{FarEnd, Flow, Tally};
+use bentpipe_link::{EndCtx, FarEnd, Flow, Tally};
 use bentpipe_types::{Compaction, PacketRef, PacketStore, Time};
 use bentpipe_wire::tcp_options_length;
 
@@ -126,13 +126,8 @@ impl Expander {
 }
 
 impl FarEnd for Expander {
-    fn on_arrival(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
+    fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         let Ok(tunnelled) = self.gate.open(packet, packets) else {
             packets.release(packet);
             return;
@@ -178,7 +173,8 @@ impl FarEnd for Expander {
         }
     }
 
-    fn on_deadline(&mut self, now: Time, _packets: &mut PacketStore, out: &mut Vec<PacketRef>) {
+    fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
+        let (now, out) = (cx.now, &mut *cx.out);
         if let Some(spacer) = &mut self.spacer {
             spacer.on_deadline(now, &mut self.flows, &mut self.totals, out);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_link::{FarEnd, Framing, Limit, QueueDiscipline, Verdict};
+use bentpipe_link::{EndCtx, FarEnd, Framing, Limit, QueueDiscipline, Verdict};
 use bentpipe_types::{
     Address, Bytes, Flags, PacketRef, PacketStore, SackBlock, Seq, Span, Time, Tunnel,
 };
@@ -325,10 +325,8 @@ impl<'a> Link<'a> {
             self.bench.packets.release(packet);
         } else if let Some(far_end) = &mut self.far_end {
             far_end.on_arrival(
-                self.bench.now,
                 packet,
-                &mut self.bench.packets,
-                &mut self.out,
+                &mut EndCtx::new(self.bench.now, &mut self.bench.packets, &mut self.out),
             );
         } else {
             self.out.push(packet);
@@ -345,7 +343,7 @@ impl<'a> Link<'a> {
             };
             assert!(at >= self.bench.now, "deadlines are not in the past");
             self.bench.now = at;
-            far_end.on_deadline(at, &mut self.bench.packets, &mut self.out);
+            far_end.on_deadline(&mut EndCtx::new(at, &mut self.bench.packets, &mut self.out));
             assert_ne!(far_end.next_deadline(), Some(at), "makes progress");
             self.arrive();
         }

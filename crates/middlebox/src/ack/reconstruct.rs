@@ -1,7 +1,7 @@
 //! ACK reconstruction: fills in acknowledgments where nobody says how many were removed (RFC 3449
 //! section 5.3.1).
 
-use bentpipe_link::{FarEnd, Flow, Tally};
+use bentpipe_link::{EndCtx, FarEnd, Flow, Tally};
 use bentpipe_types::{Flags, PacketRef, PacketStore, Seq, Span, Time};
 
 use super::{Kept, rules};
@@ -252,13 +252,8 @@ impl Reconstructor {
 }
 
 impl FarEnd for Reconstructor {
-    fn on_arrival(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        packets: &mut PacketStore,
-        out: &mut Vec<PacketRef>,
-    ) {
+    fn on_arrival(&mut self, packet: PacketRef, cx: &mut EndCtx<'_>) {
+        let (now, EndCtx { packets, out, .. }) = (cx.now, cx);
         let flow = Flow::of(packets, packet);
         let make = || Flowing {
             // The first that is seen may be a stale one, and the gap behind it none.
@@ -275,7 +270,8 @@ impl FarEnd for Reconstructor {
         }
     }
 
-    fn on_deadline(&mut self, now: Time, _packets: &mut PacketStore, out: &mut Vec<PacketRef>) {
+    fn on_deadline(&mut self, cx: &mut EndCtx<'_>) {
+        let (now, out) = (cx.now, &mut *cx.out);
         while let Some((at, number)) = self.deadlines.pop(now) {
             let slot = Slot::at(number);
             let flow = self.flows.get_mut(slot);

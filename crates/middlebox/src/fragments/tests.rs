@@ -15,7 +15,7 @@ fn packet(packets: &mut PacketStore, source: u16, payload: u16) -> PacketRef {
 
 fn cut(packets: &mut PacketStore, packet: PacketRef, mtu: u32) -> Vec<PacketRef> {
     let mut pieces = Vec::new();
-    Fragmenter::new(mtu, None).divide(Time::ZERO, packet, packets, &mut pieces);
+    Fragmenter::new(mtu, None).divide(packet, &mut EndCtx::new(Time::ZERO, packets, &mut pieces));
     pieces
 }
 
@@ -28,7 +28,7 @@ fn arrive(
     let mut out = Vec::new();
     let now = Time::ZERO + Span::from_secs(at);
     for piece in pieces {
-        reassembler.on_arrival(now, piece, packets, &mut out);
+        reassembler.on_arrival(piece, &mut EndCtx::new(now, packets, &mut out));
     }
     out
 }
@@ -58,7 +58,7 @@ fn one_piece_lost_loses_the_datagram_when_its_time_is_over() {
     assert_eq!(reassembler.held(), 2);
     let due = Time::ZERO + Span::from_secs(35);
     assert_eq!(reassembler.next_deadline(), Some(due));
-    reassembler.on_deadline(due, &mut packets, &mut Vec::new());
+    reassembler.on_deadline(&mut EndCtx::new(due, &mut packets, &mut Vec::new()));
     assert_eq!((reassembler.held(), packets.held()), (0, 0));
     assert_eq!(count(&reassembler, "reassembly_timeouts"), 1);
     assert_eq!(reassembler.next_deadline(), None);
@@ -141,7 +141,10 @@ fn a_tunnel_s_outer_packets_are_cut_and_come_out_whole() {
     let mut pieces = Vec::new();
     // 576 bytes without the outer header: it fits only without.
     let whole = packet(&mut packets, 1, 536);
-    fragmenter.divide(Time::ZERO, whole, &mut packets, &mut pieces);
+    fragmenter.divide(
+        whole,
+        &mut EndCtx::new(Time::ZERO, &mut packets, &mut pieces),
+    );
     assert_eq!(pieces.len(), 2);
     let mut exit = Reassembler::new(Some(Address(9)), ReassemblySettings::default());
     let out = arrive(&mut exit, 0, pieces, &mut packets);
@@ -200,7 +203,7 @@ proptest! {
         expected.sort_unstable();
         prop_assert_eq!(arrived, expected);
         out.drain(..).for_each(|whole| packets.release(whole));
-        reassembler.on_deadline(Time::ZERO + Span::from_secs(30), &mut packets, &mut out);
+        reassembler.on_deadline(&mut EndCtx::new(Time::ZERO + Span::from_secs(30), &mut packets, &mut out));
         prop_assert_eq!((packets.held(), packets.references()), (0, 0));
         prop_assert_eq!((reassembler.held(), reassembler.memory), (0, 0));
         prop_assert_eq!(reassembler.next_deadline(), None);

@@ -43,7 +43,10 @@ fn expand(number: u32, count: u8, bytes: u16) -> Vec<u32> {
     let mut bench = Bench::default();
     let packet = arriving(&mut bench, &ack(number), Some((count, bytes)));
     let mut out = Vec::new();
-    expander(None).on_arrival(Time::ZERO, packet, &mut bench.packets, &mut out);
+    expander(None).on_arrival(
+        packet,
+        &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+    );
     assert_eq!(bench.packets.held(), out.len());
     bench.numbers(&out)
 }
@@ -63,7 +66,10 @@ fn a_restored_one_is_a_copy_without_sack_blocks() {
     let carried = ack(5000).timestamps(70, 80).blocks(&[(9000, 9500)]);
     let packet = arriving(&mut bench, &carried, Some((1, 1000)));
     let mut out = Vec::new();
-    expander(None).on_arrival(Time::ZERO, packet, &mut bench.packets, &mut out);
+    expander(None).on_arrival(
+        packet,
+        &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+    );
     let [first, last] = out[..] else {
         panic!("{out:?}")
     };
@@ -93,7 +99,10 @@ fn nonsense_is_refused_by_reason() {
     ] {
         let before = expander.totals().refused(reason);
         let packet = arriving(&mut bench, &ack(1000), Some(compaction));
-        expander.on_arrival(Time::ZERO, packet, &mut bench.packets, &mut out);
+        expander.on_arrival(
+            packet,
+            &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+        );
         assert_eq!(
             expander.totals().refused(reason),
             before + 1,
@@ -101,12 +110,18 @@ fn nonsense_is_refused_by_reason() {
         );
     }
     let data = arriving(&mut bench, &ack(1000).payload(5), Some((1, 100)));
-    expander.on_arrival(Time::ZERO, data, &mut bench.packets, &mut out);
+    expander.on_arrival(
+        data,
+        &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+    );
     assert_eq!(expander.totals().refused(Refusal::NotAcknowledgment), 1);
     let outside = arriving(&mut bench, &ack(1000), Some((1, 100)));
     bench.packets.set_tunnel(outside, None);
     bench.packets.get_mut(outside).header_length -= 20;
-    expander.on_arrival(Time::ZERO, outside, &mut bench.packets, &mut out);
+    expander.on_arrival(
+        outside,
+        &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+    );
     assert_eq!(expander.totals().refused(Refusal::OutsideTunnel), 1);
     let spoofed = arriving(&mut bench, &ack(1000), Some((1, 100)));
     let stranger = Tunnel {
@@ -114,7 +129,10 @@ fn nonsense_is_refused_by_reason() {
         ..TUNNEL
     };
     bench.packets.set_tunnel(spoofed, Some(stranger));
-    expander.on_arrival(Time::ZERO, spoofed, &mut bench.packets, &mut out);
+    expander.on_arrival(
+        spoofed,
+        &mut EndCtx::new(Time::ZERO, &mut bench.packets, &mut out),
+    );
     assert_eq!(expander.gate().refused(crate::TunnelRefusal::Terminal), 1);
     assert!(out.is_empty());
     assert_eq!(bench.packets.held(), 0);
@@ -144,7 +162,7 @@ impl Line {
             assert!(at >= self.bench.now, "time goes on");
             self.bench.now = at;
             self.expander
-                .on_deadline(at, &mut self.bench.packets, &mut out);
+                .on_deadline(&mut EndCtx::new(at, &mut self.bench.packets, &mut out));
             assert!(self.expander.next_deadline() != Some(at), "makes progress");
             self.note(&mut out);
         }
@@ -164,8 +182,10 @@ impl Line {
         self.run(at);
         let packet = arriving(&mut self.bench, ack, compaction);
         let mut out = Vec::new();
-        self.expander
-            .on_arrival(self.bench.now, packet, &mut self.bench.packets, &mut out);
+        self.expander.on_arrival(
+            packet,
+            &mut EndCtx::new(self.bench.now, &mut self.bench.packets, &mut out),
+        );
         self.note(&mut out);
     }
 

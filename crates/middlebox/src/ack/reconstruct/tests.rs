@@ -25,7 +25,7 @@ impl Line {
         while let Some(at) = self.far_end.next_deadline().filter(|&at| at <= until) {
             self.bench.now = at;
             self.far_end
-                .on_deadline(at, &mut self.bench.packets, &mut out);
+                .on_deadline(&mut EndCtx::new(at, &mut self.bench.packets, &mut out));
             assert_ne!(self.far_end.next_deadline(), Some(at), "makes progress");
             self.note(&mut out);
         }
@@ -45,8 +45,10 @@ impl Line {
         self.run(at);
         let packet = ack.insert(&mut self.bench.packets);
         let mut out = Vec::new();
-        self.far_end
-            .on_arrival(self.bench.now, packet, &mut self.bench.packets, &mut out);
+        self.far_end.on_arrival(
+            packet,
+            &mut EndCtx::new(self.bench.now, &mut self.bench.packets, &mut out),
+        );
         self.note(&mut out);
     }
 }
