@@ -142,10 +142,11 @@ def results_schema() -> str:
 def lists() -> dict[str, list[str]]:
     """Return the names that a scenario file may use, by kind ("congestion-controls", ...)."""
 
-def window_rules() -> dict[str, bool]:
-    """Return the built-in window rules.
+def window_rules() -> dict[str, tuple[str, bool, bool]]:
+    """Return the built-in window rules, by name.
 
-    And whether each has a say in how slow start grows the window.
+    The kind of each, which two names of one rule share; whether it has a say in how slow start
+    grows the window; whether it must be told the rate of the channel.
     """
 
 def units() -> list[tuple[str, str, int, int, bool]]:

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use bentpipe_link::{DropTail, Ends, ErrorModel, Limit, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, NetworkBuilder, Traffic};
-use bentpipe_tcp::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
+use bentpipe_tcp::congestion::{
+    AckSample, CongestionControl, CongestionSample, CustomFactory, Window,
+};
 use bentpipe_tcp::{Config, CongestionControlKind, RecoveryKind};
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 
@@ -22,7 +24,7 @@ struct Fixed;
 impl CongestionControl for Fixed {
     fn on_ack(&mut self, _: &mut Window, _: u64, _: &AckSample) {}
 
-    fn on_congestion(&mut self, _: &mut Window, _: Congestion, _: u64, _: Time) {}
+    fn on_congestion(&mut self, _: &mut Window, _: &CongestionSample) {}
 
     fn loss_window(&self, window: &Window) -> u64 {
         window.congestion_window

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bentpipe_scenario::CustomControls;
 use bentpipe_scenario::congestion::{
-    AckSample, BitRate, Congestion, CongestionControl, CustomFactory, Span, Time, Window,
+    AckSample, BitRate, Congestion, CongestionControl, CongestionSample, CustomFactory, Span, Time,
+    Window,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -327,20 +328,19 @@ impl CongestionControl for PythonControl {
         }
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        now: Time,
-    ) {
-        let word = match event {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
+        let word = match sample.event {
             Congestion::Loss => "loss",
             Congestion::Ecn => "ecn",
             Congestion::Timeout => "timeout",
         };
         self.call(window, "on_congestion", |_, own| {
-            Ok((own.clone().unbind(), word, flight_size, now.as_secs_f64()))
+            Ok((
+                own.clone().unbind(),
+                word,
+                sample.flight_size,
+                sample.now.as_secs_f64(),
+            ))
         });
     }
 

@@ -195,11 +195,22 @@ pub(crate) fn lists() -> BTreeMap<String, Vec<String>> {
     }
 }
 
-/// The built-in window rules, and whether each has a say in how slow start grows the window.
-pub(crate) fn window_rules() -> BTreeMap<&'static str, bool> {
+/// Of a window rule: its kind, whether it has a say in how slow start grows the window, and whether it must be
+/// told the rate of the channel.
+pub(crate) type RuleFacts = (&'static str, bool, bool);
+
+/// The built-in window rules, by name.
+pub(crate) fn window_rules() -> BTreeMap<&'static str, RuleFacts> {
     let rules = WindowRule::ALL.iter();
     rules
-        .map(|rule| (rule.name(), rule.has_own_slow_start()))
+        .map(|rule| {
+            let facts = (
+                rule.kind(),
+                rule.has_own_slow_start(),
+                rule.needs_capacity(),
+            );
+            (rule.name(), facts)
+        })
         .collect()
 }
 

@@ -209,10 +209,10 @@ fn lists() -> BTreeMap<String, Vec<String>> {
     engine::lists()
 }
 
-/// Return the window rules that are built in, and whether each has a say in how slow start grows the
-/// window.
+/// Return the window rules that are built in: the kind of each, whether it has a say in how slow start grows
+/// the window, and whether it must be told the rate of the channel.
 #[pyfunction]
-fn window_rules() -> BTreeMap<&'static str, bool> {
+fn window_rules() -> BTreeMap<&'static str, engine::RuleFacts> {
     engine::window_rules()
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe import _native
 from bentpipe.prediction.paths import FlowPath, flow_paths
 
 if TYPE_CHECKING:
@@ -182,11 +183,12 @@ def _buffers(network: Network) -> Iterator[Remedy]:
 
 def _window_rules(network: Network) -> Iterator[Remedy]:
     used = {tcp["congestion_control"] for tcp in network.ends("from").values()}
-    # Enhanced Hybla is told the rate of the channel.
     capacity_bps = min(path.down_bottleneck.rate_bps for path in network.paths)
-    for rule in network.names["congestion-controls"]:
-        # bbr is one of bbr1 and bbr3.
-        if rule == "bbr" or used == {rule}:
+    rules = _native.window_rules()
+    # Of a rule with two names, the later one tells it from others.
+    names = {rules[name][0]: name for name in network.names["congestion-controls"]}
+    for rule in names.values():
+        if used == {rule}:
             continue
         settings = _settings_at(
             network,
@@ -195,7 +197,8 @@ def _window_rules(network: Network) -> Iterator[Remedy]:
             rule,
             where=lambda tcp, rule=rule: tcp["congestion_control"] != rule,  # type: ignore[misc]
         )
-        if rule == "enhanced-hybla":
+        _, _, needs_capacity = rules[rule]
+        if needs_capacity:
             settings += _settings_at(
                 network,
                 "from",

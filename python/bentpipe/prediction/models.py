@@ -16,7 +16,9 @@ from bentpipe.scenario import Scenario
 
 # Whose slow start grows the window by what is acknowledged, and no more: in a round trip, they send
 # at most twice what was acknowledged in the one before.
-_STANDARD_SLOW_START: Final = {rule for rule, own in _native.window_rules().items() if not own}
+_STANDARD_SLOW_START: Final = {
+    rule for rule, (_, own, _) in _native.window_rules().items() if not own
+}
 # Fewer losses than this, as a share of packets, no transfer ever meets.
 NO_LOSS: Final = 1e-15
 # The recurrence of `delayed_ack` keeps a round's arrivals: some 150 bytes a segment.
@@ -326,17 +328,34 @@ def _obata2000(path: FlowPath) -> ModelAnswer:
     if obstacle is None and path.segments_per_ack == 1:
         obstacle = "it assumes delayed ACKs"
     if obstacle is not None:
-        return ModelAnswer(name=name, applies=False, reason=obstacle)
+        return _no_answer(name, obstacle)
     answer = model.obata2000.transfer(
         path=path.asymmetric(),
         transfer_bytes=_size(path),
         window_segments=path.window_segments,
         delayed_ack_s=path.delayed_ack_s,
     )
+    return _of_transfer(
+        name, "a loss-free transfer from a window of 1 segment, delayed ACKs", answer
+    )
+
+
+def _no_answer(name: str, obstacle: str) -> ModelAnswer:
+    return ModelAnswer(name=name, applies=False, reason=obstacle)
+
+
+_Transfer = (
+    model.obata2000.Obata2000Prediction
+    | model.delayed_ack.DelayedAckPrediction
+    | model.cardwell.CardwellPrediction
+)
+
+
+def _of_transfer(name: str, reason: str, answer: _Transfer) -> ModelAnswer:
     return ModelAnswer(
         name=name,
         applies=True,
-        reason="a loss-free transfer from a window of 1 segment, delayed ACKs",
+        reason=reason,
         throughput_bps=float(answer.throughput_bps),
         transfer_time_s=float(answer.transfer_time_s),
     )
@@ -346,7 +365,7 @@ def _delayed_ack(path: FlowPath) -> ModelAnswer:
     name = "delayed_ack"
     obstacle = _lossless_obstacle(path)
     if obstacle is not None:
-        return ModelAnswer(name=name, applies=False, reason=obstacle)
+        return _no_answer(name, obstacle)
     answer = model.delayed_ack.transfer(
         path=path.asymmetric(),
         transfer_bytes=_size(path),
@@ -355,12 +374,8 @@ def _delayed_ack(path: FlowPath) -> ModelAnswer:
         initial_window_segments=path.initial_window_segments,
         counts_segments=path.counts_bytes,
     )
-    return ModelAnswer(
-        name=name,
-        applies=True,
-        reason="a loss-free transfer: obata2000 with the delayed-ACK timer in every round",
-        throughput_bps=float(answer.throughput_bps),
-        transfer_time_s=float(answer.transfer_time_s),
+    return _of_transfer(
+        name, "a loss-free transfer: obata2000 with the delayed-ACK timer in every round", answer
     )
 
 
@@ -375,7 +390,7 @@ def _lakshman(path: FlowPath) -> ModelAnswer:
     if obstacle is None and not _reno_like(path):
         obstacle = f"it models Reno's window, not {path.congestion_control}'s"
     if obstacle is not None:
-        return ModelAnswer(name=name, applies=False, reason=obstacle)
+        return _no_answer(name, obstacle)
     answer = model.lakshman.throughput(
         path=path.asymmetric(),
         buffer_segments=buffer,
@@ -416,14 +431,14 @@ def _mathis(path: FlowPath) -> ModelAnswer:
                 throughput_bps=unlimited,
             )
         obstacle = "it has no advertised window, and here the window binds before the loss does"
-    return ModelAnswer(name=name, applies=False, reason=obstacle)
+    return _no_answer(name, obstacle)
 
 
 def _padhye(path: FlowPath) -> ModelAnswer:
     name = "padhye"
     obstacle = _random_loss_obstacle(path)
     if obstacle is not None:
-        return ModelAnswer(name=name, applies=False, reason=obstacle)
+        return _no_answer(name, obstacle)
     return ModelAnswer(
         name=name,
         applies=True,
@@ -440,7 +455,7 @@ def _cardwell(path: FlowPath) -> ModelAnswer:
     if obstacle is None and path.loss_rate >= 0.5:
         obstacle = "its handshake has no finite mean at half of the packets lost or more"
     if obstacle is not None or path.transfer_bytes is None:
-        return ModelAnswer(name=name, applies=False, reason=obstacle or "")
+        return _no_answer(name, obstacle or "")
     answer = model.cardwell.transfer(
         path=path.asymmetric(),
         transfer_bytes=path.transfer_bytes,
@@ -452,12 +467,8 @@ def _cardwell(path: FlowPath) -> ModelAnswer:
         delayed_ack_s=path.delayed_ack_s if path.initial_window_segments == 1 else 0.0,
         handshake=False,
     )
-    return ModelAnswer(
-        name=name,
-        applies=True,
-        reason="the expected time of a transfer with random loss, slow start included",
-        throughput_bps=float(answer.throughput_bps),
-        transfer_time_s=float(answer.transfer_time_s),
+    return _of_transfer(
+        name, "the expected time of a transfer with random loss, slow start included", answer
     )
 
 

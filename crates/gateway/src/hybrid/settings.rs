@@ -1,6 +1,8 @@
 //! What a hybrid gateway can be told to do differently.
 
-use bentpipe_tcp::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
+use bentpipe_tcp::congestion::{
+    AckSample, CongestionControl, CongestionSample, CustomFactory, Window,
+};
 use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, RecoveryKind, RtoRule};
 use bentpipe_types::{Port, Processing, Span, Time};
 
@@ -205,7 +207,7 @@ impl CongestionControl for Unlimited {
         window.congestion_window = ENOUGH;
     }
 
-    fn on_congestion(&mut self, window: &mut Window, _: Congestion, _flight_size: u64, _: Time) {
+    fn on_congestion(&mut self, window: &mut Window, _: &CongestionSample) {
         window.congestion_window = ENOUGH;
     }
 

@@ -235,9 +235,11 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         let message = format!(r#"expected "1 ms" to "10 s", got "{reference_rtt}""#);
         return Err(Refusal(vec!["hybla", "reference_rtt"], message));
     }
-    let enhanced = CongestionControlName::BuiltIn(WindowRule::EnhancedHybla);
-    if file.congestion_control == enhanced && file.channel_capacity.is_none() {
-        let message = r#"missing; expected a rate such as "100 Mbit/s" for "enhanced-hybla""#;
+    if let CongestionControlName::BuiltIn(rule) = file.congestion_control
+        && rule.needs_capacity()
+        && file.channel_capacity.is_none()
+    {
+        let message = format!(r#"missing; expected a rate such as "100 Mbit/s" for "{rule}""#);
         return refuse("channel_capacity", message);
     }
     tcp.config.channel_capacity = file.channel_capacity.map(|rate| rate.0);

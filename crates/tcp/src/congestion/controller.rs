@@ -4,7 +4,7 @@ use bentpipe_types::{BitRate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{Rule, dispatch};
-use super::{AckSample, Congestion, CongestionControl, Window};
+use super::{AckSample, Congestion, CongestionControl, CongestionSample, Window};
 use crate::config::Config;
 use crate::rate_sample::{LossSample, RateSample};
 use crate::slow_start::{SlowStart, SlowStartRule};
@@ -194,11 +194,17 @@ impl Controller {
     pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.before = self.window;
         self.slow_start.on_congestion(event);
-        dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, event, flight_size, now));
+        let sample = CongestionSample::new(event, flight_size, now);
+        dispatch!(&mut self.rule, r => r.on_congestion(&mut self.window, &sample));
         // RFC 5681 equation 4: no rule's threshold is below two segments.
         let least = 2 * u64::from(self.window.segment);
         self.window.slow_start_threshold = self.window.slow_start_threshold.max(least);
         self.keep_sane();
+    }
+
+    /// How many of its windows a send buffer that grows has room for.
+    pub(crate) fn send_buffer_windows(&self) -> u64 {
+        dispatch!(&self.rule, r => r.send_buffer_windows())
     }
 
     /// The timer expired again for a segment that it had retransmitted already, or in recovery.

@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
 /// RFC 9438 section 4.1.2: C, in segments per cubic second.
@@ -164,13 +164,7 @@ impl CongestionControl for Cubic {
         self.paused = true;
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.undo = self.state;
         self.undo_stage = self.stage.take();
         self.credit = 0.0;
@@ -179,7 +173,7 @@ impl CongestionControl for Cubic {
         // Section 4.7, fast convergence: a window that has not got back to where it was leaves room
         // for others.
         let converging = self.state.window_maximum.is_some_and(|w| size < w);
-        self.state.window_maximum = match event {
+        self.state.window_maximum = match sample.event {
             // Section 4.8: after a timeout, W_max is the window at which congestion avoidance begins.
             Congestion::Timeout => None,
             _ if converging => Some(size * (1.0 + BETA) / 2.0),
@@ -187,9 +181,9 @@ impl CongestionControl for Cubic {
         };
         // Figure 5. Section 4.6 has the FlightSize; Linux has cwnd.
         self.state.window_prior = size;
-        let reduced = (flight_size as f64 * BETA) as u64;
+        let reduced = (sample.flight_size as f64 * BETA) as u64;
         window.slow_start_threshold = reduced.max(2 * segment);
-        window.congestion_window = match event {
+        window.congestion_window = match sample.event {
             Congestion::Loss => reduced.max(2 * segment),
             Congestion::Ecn => reduced.max(segment),
             // Section 4.8: as in Reno, but for the threshold

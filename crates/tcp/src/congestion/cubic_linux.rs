@@ -10,7 +10,7 @@
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
 /// CONFIG_HZ, ticks in a second: the kernel's default, and that of the kernel that was measured
@@ -247,13 +247,7 @@ impl CongestionControl for LinuxCubic {
     }
 
     /// cubictcp_recalc_ssthresh
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        _flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let segment = u64::from(window.segment);
         let size = window.congestion_window / segment;
         self.epoch = None;
@@ -266,11 +260,11 @@ impl CongestionControl for LinuxCubic {
         };
         let reduced = (size * BETA / BETA_SCALE).max(2) * segment;
         window.slow_start_threshold = reduced;
-        window.congestion_window = match event {
+        window.congestion_window = match sample.event {
             Congestion::Loss | Congestion::Ecn => reduced,
             Congestion::Timeout => segment,
         };
-        if event == Congestion::Timeout {
+        if sample.event == Congestion::Timeout {
             self.forget();
         }
     }

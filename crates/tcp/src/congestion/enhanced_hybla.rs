@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{BandwidthFilter as Filter, BandwidthSamples};
 use super::hybla::HyblaGrowth;
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::Config;
 
 words! {
@@ -61,6 +61,7 @@ impl EnhancedHybla {
 
 impl BuiltIn for EnhancedHybla {
     const HAS_OWN_SLOW_START: bool = true;
+    const NEEDS_CAPACITY: bool = true;
 
     fn of(config: &Config) -> Self {
         let capacity = config.channel_capacity.map_or(0, BitRate::bits_per_second);
@@ -102,17 +103,11 @@ impl CongestionControl for EnhancedHybla {
         self.growth.in_avoidance(window, acknowledged, sample);
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.growth.on_congestion();
         let least = 2 * u64::from(window.segment);
-        window.slow_start_threshold = self.after_loss(flight_size).max(least);
-        window.congestion_window = match event {
+        window.slow_start_threshold = self.after_loss(sample.flight_size).max(least);
+        window.congestion_window = match sample.event {
             // The paper knows no marks; a marked packet is one that would have been lost.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
             // "when timeout occurs, [...] the same algorithm [...] except cwnd is set to rho"
@@ -172,7 +167,10 @@ mod tests {
                 (Congestion::Timeout, 24 * SEGMENT),
             ] {
                 let mut window = Window::new(SEGMENT as u32, flight_size, 0);
-                using(bandwidth).on_congestion(&mut window, event, flight_size, Time::ZERO);
+                using(bandwidth).on_congestion(
+                    &mut window,
+                    &CongestionSample::new(event, flight_size, Time::ZERO),
+                );
                 let close = |a: u64, b: u64| a.abs_diff(b) <= b / 50;
                 assert!(close(window.slow_start_threshold, expected), "{window:?}");
                 assert!(close(window.congestion_window, window_after), "{window:?}");
@@ -183,7 +181,10 @@ mod tests {
     #[test]
     fn a_loss_may_open_the_window() {
         let mut window = Window::new(SEGMENT as u32, 100 * SEGMENT, 0);
-        using(200_000).on_congestion(&mut window, Congestion::Loss, 100 * SEGMENT, Time::ZERO);
+        using(200_000).on_congestion(
+            &mut window,
+            &CongestionSample::new(Congestion::Loss, 100 * SEGMENT, Time::ZERO),
+        );
         assert!(window.congestion_window > 5_000 * SEGMENT, "{window:?}");
     }
 }

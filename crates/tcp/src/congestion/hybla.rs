@@ -7,7 +7,7 @@ use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
 use super::ack_spacing::AckSpacing;
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
 /// How Hybla is set up.
@@ -106,23 +106,17 @@ impl CongestionControl for Hybla {
         self.growth.in_avoidance(window, acknowledged, sample);
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.growth.on_congestion();
         let least = 2 * u64::from(window.segment);
         let window_before = window.congestion_window;
         // RFC 5681 equation 4, or vanzara2014's "half of the current cwnd"
         let half = match self.settings.after_loss {
-            AfterLoss::Half => flight_size / 2,
+            AfterLoss::Half => sample.flight_size / 2,
             AfterLoss::Quarter => window_before / 2,
         };
         window.slow_start_threshold = half.max(least);
-        window.congestion_window = match (event, self.settings.after_loss) {
+        window.congestion_window = match (sample.event, self.settings.after_loss) {
             (Congestion::Timeout, _) => self.loss_window(window),
             (_, AfterLoss::Half) => window.slow_start_threshold,
             (_, AfterLoss::Quarter) => (window_before / 4).max(u64::from(window.segment)),

@@ -6,6 +6,7 @@
 mod ack_spacing;
 mod bandwidth;
 mod bbr;
+mod built_in;
 mod controller;
 mod cubic;
 mod cubic_linux;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::rate_sample::{LossSample, RateSample};
 
 pub use bbr::{Bbr1, Bbr3};
+use built_in::BuiltIn;
 pub(crate) use controller::Controller;
 pub use cubic::Cubic;
 pub use cubic_linux::LinuxCubic;
@@ -29,7 +31,6 @@ pub use custom::CustomFactory;
 pub use enhanced_hybla::{BandwidthFilter, EnhancedHybla};
 pub use hybla::{AfterLoss, AfterTimeout, Hybla, HyblaSettings, InitialThreshold};
 pub use reno::Reno;
-use rules::BuiltIn;
 pub use rules::{CongestionControlKind, WindowRule};
 pub use westwood::{Westwood, WestwoodAfterLoss, WestwoodSettings};
 
@@ -97,6 +98,29 @@ pub enum Congestion {
     Timeout,
 }
 
+/// What a window rule is told of congestion.
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionSample {
+    /// What shows it.
+    pub event: Congestion,
+    /// Bytes outstanding: RFC 5681's FlightSize.
+    pub flight_size: u64,
+    /// The time.
+    pub now: Time,
+}
+
+impl CongestionSample {
+    /// Of these.
+    #[must_use]
+    pub const fn new(event: Congestion, flight_size: u64, now: Time) -> Self {
+        Self {
+            event,
+            flight_size,
+            now,
+        }
+    }
+}
+
 /// A window rule.
 pub trait CongestionControl: std::fmt::Debug + Send {
     /// The connection is established. `window` is the initial one; the handshake measured `rtt`.
@@ -126,15 +150,8 @@ pub trait CongestionControl: std::fmt::Debug + Send {
     /// outstanding for a while: the time until the next `on_ack` doesn't count.
     fn on_application_limited(&mut self) {}
 
-    /// Congestion, with `flight_size` bytes outstanding (RFC 5681's FlightSize). Sets the
-    /// threshold, and the window for the recovery that follows.
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        now: Time,
-    );
+    /// Congestion. Sets the threshold, and the window for the recovery that follows.
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample);
 
     /// Loss recovery is over.
     fn on_recovery_exit(&mut self, _window: &mut Window, _now: Time) {}
@@ -161,6 +178,12 @@ pub trait CongestionControl: std::fmt::Debug + Send {
     /// Does the rule do its own slow start (BBR)? Then `on_ack` sees every acknowledgment.
     fn owns_slow_start(&self) -> bool {
         false
+    }
+
+    /// How many of its windows a send buffer that grows has room for, to fill the window while losses are
+    /// mended: Linux's `sndbuf_expand`.
+    fn send_buffer_windows(&self) -> u64 {
+        2
     }
 
     /// Does the rule want `on_delivery`?

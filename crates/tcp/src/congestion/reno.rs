@@ -1,9 +1,8 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681).
 
-use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window};
 use crate::{AvoidanceKind, Config};
 
 /// RFC 5681's window rule.
@@ -50,17 +49,11 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let segment = u64::from(window.segment);
         // RFC 5681 equation 4
-        window.slow_start_threshold = (flight_size / 2).max(2 * segment);
-        window.congestion_window = match event {
+        window.slow_start_threshold = (sample.flight_size / 2).max(2 * segment);
+        window.congestion_window = match sample.event {
             // RFC 5681 section 3.2 step 3, without its three segments: they are what recovery
             // takes off the flight.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
@@ -73,6 +66,8 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_types::Time;
+
     use super::*;
 
     const SAMPLE: AckSample = AckSample::at(Time::ZERO, 0);
@@ -111,13 +106,19 @@ mod tests {
     fn congestion_halves_what_was_in_flight() {
         let mut reno = Reno::new(AvoidanceKind::ByteCounting);
         let mut lost = window(20);
-        reno.on_congestion(&mut lost, Congestion::Loss, 12_000, Time::ZERO);
+        reno.on_congestion(
+            &mut lost,
+            &CongestionSample::new(Congestion::Loss, 12_000, Time::ZERO),
+        );
         assert_eq!(
             (lost.congestion_window, lost.slow_start_threshold),
             (6000, 6000)
         );
         let mut late = window(20);
-        reno.on_congestion(&mut late, Congestion::Timeout, 3_000, Time::ZERO);
+        reno.on_congestion(
+            &mut late,
+            &CongestionSample::new(Congestion::Timeout, 3_000, Time::ZERO),
+        );
         assert_eq!(
             (late.congestion_window, late.slow_start_threshold),
             (1000, 2000)

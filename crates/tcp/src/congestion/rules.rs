@@ -5,20 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bbr1, Bbr3, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic, Reno,
-    Westwood,
+    Bbr1, Bbr3, BuiltIn, CongestionControl, Cubic, CustomFactory, EnhancedHybla, Hybla, LinuxCubic,
+    Reno, Westwood,
 };
 use crate::config::Config;
-
-/// What the table asks of a rule that is built in, in the rule's own file.
-pub(super) trait BuiltIn {
-    /// Does the rule have a say in how slow start grows the window? Then what holds for RFC 5681's, such
-    /// as that a window doubles in a round trip at the most, need not hold for it.
-    const HAS_OWN_SLOW_START: bool;
-
-    /// The rule of a connection that is set up so.
-    fn of(config: &Config) -> Self;
-}
 
 /// A line a rule: its names in a scenario file, with their descriptions, which are the reference; its kind;
 /// and what is made of it. `with HABIT`: where the habit is on, another. The dollar sign is for the macro
@@ -50,6 +40,22 @@ macro_rules! rules {
             pub fn has_own_slow_start(self) -> bool {
                 match self {
                     $($(Self::$word)|+ => <$type as BuiltIn>::HAS_OWN_SLOW_START,)+
+                }
+            }
+
+            /// Must the rule be told the rate of the channel?
+            #[must_use]
+            pub fn needs_capacity(self) -> bool {
+                match self {
+                    $($(Self::$word)|+ => <$type as BuiltIn>::NEEDS_CAPACITY,)+
+                }
+            }
+
+            /// What two names of one rule have in common.
+            #[must_use]
+            pub fn kind(self) -> &'static str {
+                match self {
+                    $($(Self::$word)|+ => stringify!($kind),)+
                 }
             }
         }

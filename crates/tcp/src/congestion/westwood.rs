@@ -8,7 +8,7 @@ use bentpipe_types::{Span, Time, words};
 use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{BandwidthFilter, BandwidthSamples};
-use super::{AckSample, BuiltIn, Congestion, CongestionControl, Reno, Window};
+use super::{AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Reno, Window};
 use crate::{AvoidanceKind, Config};
 
 words! {
@@ -91,20 +91,14 @@ impl CongestionControl for Westwood {
         self.reno.on_ack(window, acknowledged, sample);
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        flight_size: u64,
-        now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         let before = window.congestion_window;
-        self.reno.on_congestion(window, event, flight_size, now);
+        self.reno.on_congestion(window, sample);
         // Deviation: neither paper nor Linux waits for an estimate, and a loss in the first round
         // trip leaves them two segments. Here it halves the window, as in Reno.
         let Some(pipe) = self.pipe() else { return };
         if self.settings.after_loss == WestwoodAfterLoss::AtLeastHalf {
-            if event != Congestion::Timeout {
+            if sample.event != Congestion::Timeout {
                 let most = before.min(pipe);
                 window.congestion_window = window.congestion_window.max(most);
             }
@@ -112,7 +106,7 @@ impl CongestionControl for Westwood {
         }
         // Westwood+: ssthresh = max(2, (BWE * RTTmin) / seg_size), in both cases
         window.slow_start_threshold = pipe.max(2 * u64::from(window.segment));
-        window.congestion_window = match event {
+        window.congestion_window = match sample.event {
             // Westwood+: if cwnd > ssthresh then cwnd = ssthresh, when recovery begins. Linux halves
             // the window for recovery and takes the pipe at its end.
             Congestion::Loss | Congestion::Ecn => before.min(window.slow_start_threshold),
@@ -155,7 +149,10 @@ mod tests {
             (Congestion::Timeout, 100_000, (1_000, 80_000)),
         ] {
             let mut window = Window::new(1000, before, 0);
-            steady().on_congestion(&mut window, event, before, Time::ZERO);
+            steady().on_congestion(
+                &mut window,
+                &CongestionSample::new(event, before, Time::ZERO),
+            );
             let close = |a: u64, b: u64| a.abs_diff(b) <= b / 100;
             assert!(close(window.congestion_window, expected.0), "{window:?}");
             assert!(close(window.slow_start_threshold, expected.1), "{window:?}");
@@ -175,7 +172,10 @@ mod tests {
             let mut westwood = steady();
             westwood.settings.after_loss = WestwoodAfterLoss::AtLeastHalf;
             let mut window = Window::new(1000, before, 0);
-            westwood.on_congestion(&mut window, event, flight, Time::ZERO);
+            westwood.on_congestion(
+                &mut window,
+                &CongestionSample::new(event, flight, Time::ZERO),
+            );
             let close = |a: u64, b: u64| a.abs_diff(b) <= b / 100;
             assert!(close(window.congestion_window, expected.0), "{window:?}");
             assert_eq!(window.slow_start_threshold, expected.1, "{window:?}");
@@ -186,7 +186,10 @@ mod tests {
     fn without_an_estimate_it_is_reno() {
         let mut window = Window::new(1000, 20_000, 0);
         let mut westwood = Westwood::new(WestwoodSettings::default(), AvoidanceKind::ByteCounting);
-        westwood.on_congestion(&mut window, Congestion::Loss, 20_000, Time::ZERO);
+        westwood.on_congestion(
+            &mut window,
+            &CongestionSample::new(Congestion::Loss, 20_000, Time::ZERO),
+        );
         assert_eq!(window.congestion_window, 10_000);
     }
 
@@ -194,7 +197,10 @@ mod tests {
     fn never_below_two_segments() {
         let mut westwood = steady();
         let mut window = Window::new(60_000, 600_000, 0);
-        westwood.on_congestion(&mut window, Congestion::Loss, 600_000, Time::ZERO);
+        westwood.on_congestion(
+            &mut window,
+            &CongestionSample::new(Congestion::Loss, 600_000, Time::ZERO),
+        );
         assert_eq!(window.slow_start_threshold, 120_000);
     }
 }

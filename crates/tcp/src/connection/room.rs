@@ -3,7 +3,6 @@
 use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
-use crate::CongestionControlKind;
 use crate::pacing::{rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, SendSizing, segments_at_once};
@@ -113,13 +112,9 @@ impl Sender {
     pub(super) fn expand_send_buffer(&mut self) {
         let segment = u64::from(self.negotiated.segment);
         let window = self.congestion.window().congestion_window / segment.max(1);
-        let factor = match self.config.congestion_control {
-            // bbr_sndbuf_expand: BBR may be slow to enter recovery.
-            CongestionControlKind::Bbr1 | CongestionControlKind::Bbr3 => 3,
-            _ => 2,
-        };
+        let windows = self.congestion.send_buffer_windows();
         if let Some(sizing) = &mut self.send.sizing {
-            sizing.expand(window, segment, factor);
+            sizing.expand(window, segment, windows);
         }
     }
 

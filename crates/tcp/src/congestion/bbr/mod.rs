@@ -28,6 +28,9 @@ pub use v3::Bbr3;
 /// Bytes per second.
 type Bandwidth = u64;
 
+/// Linux's bbr_sndbuf_expand: BBR may be slow to enter recovery.
+const SEND_BUFFER_WINDOWS: u64 = 3;
+
 /// A rate to pace at: `gain` times `bandwidth`, less 1%, so that on average a little less leaves
 /// than the path can carry. Linux's bbr_pacing_margin_percent, the draft's BBR.PacingMarginPercent.
 fn pacing_rate(bandwidth: Bandwidth, gain: f64) -> BitRate {

@@ -44,8 +44,10 @@ impl Clock {
 
     fn congestion(&mut self, event: Congestion) {
         let flight_size = self.window.congestion_window;
-        self.cubic
-            .on_congestion(&mut self.window, event, flight_size, self.now);
+        self.cubic.on_congestion(
+            &mut self.window,
+            &CongestionSample::new(event, flight_size, self.now),
+        );
     }
 }
 

@@ -131,7 +131,10 @@ fn what_a_loss_and_a_timeout_leave() {
         let mut hybla = Hybla::new(settings, AvoidanceKind::ByteCounting);
         let mut window = window(100);
         hybla.on_established(&mut window, rtt, Time::ZERO);
-        hybla.on_congestion(&mut window, event, 100 * SEGMENT, Time::ZERO);
+        hybla.on_congestion(
+            &mut window,
+            &CongestionSample::new(event, 100 * SEGMENT, Time::ZERO),
+        );
         let left = (
             window.congestion_window / SEGMENT,
             window.slow_start_threshold / SEGMENT,

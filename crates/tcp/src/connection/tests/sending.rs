@@ -1,8 +1,8 @@
 //! What the sender sends, and when: windows, Nagle, probes, timeouts, recovery.
 
-use bentpipe_types::{Flags, Span, Time};
+use bentpipe_types::{Flags, Span};
 
-use crate::congestion::{AckSample, Congestion, CongestionControl, CustomFactory, Window};
+use crate::congestion::{AckSample, CongestionControl, CongestionSample, CustomFactory, Window};
 use crate::testing::Single;
 use crate::{
     AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, NewRenoKind, RecoveryKind,
@@ -455,7 +455,7 @@ impl CongestionControl for Absurd {
         window.congestion_window = [0, u64::MAX, 1][self.0 as usize % 3];
     }
 
-    fn on_congestion(&mut self, window: &mut Window, _: Congestion, _: u64, _: Time) {
+    fn on_congestion(&mut self, window: &mut Window, _: &CongestionSample) {
         window.congestion_window = 0;
         window.slow_start_threshold = 0;
     }

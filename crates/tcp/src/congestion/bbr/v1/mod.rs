@@ -16,9 +16,13 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Pace, Rounds, Stay, WindowedMaximum, product, saved_window};
+use super::{
+    Bandwidth, Pace, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product, saved_window,
+};
 use crate::Config;
-use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::congestion::{
+    AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
+};
 use crate::rate_sample::{RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use policer::Policer;
@@ -153,6 +157,10 @@ impl CongestionControl for Bbr1 {
         true
     }
 
+    fn send_buffer_windows(&self) -> u64 {
+        SEND_BUFFER_WINDOWS
+    }
+
     fn seed(&mut self, seed: u64) {
         self.random = RandomStream::new(seed, "bbr", "cycle");
     }
@@ -178,16 +186,10 @@ impl CongestionControl for Bbr1 {
         self.phase = sample.phase;
     }
 
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        _flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         // Linux's bbr_ssthresh: the threshold stays, the window is remembered
         self.save_window(window);
-        if event == Congestion::Timeout {
+        if sample.event == Congestion::Timeout {
             // Linux's bbr_set_state, and tcp_enter_loss: nothing is in flight any more
             self.full_pipe.forget_baseline();
             self.policer.on_timeout();

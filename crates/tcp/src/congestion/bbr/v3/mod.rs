@@ -18,9 +18,13 @@ mod window;
 use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Pace, Rounds, Stay, WindowedMaximum, product, saved_window};
+use super::{
+    Bandwidth, Pace, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product, saved_window,
+};
 use crate::Config;
-use crate::congestion::{AckSample, BuiltIn, Congestion, CongestionControl, Window};
+use crate::congestion::{
+    AckSample, BuiltIn, Congestion, CongestionControl, CongestionSample, Window,
+};
 use crate::rate_sample::{LossSample, RateSample, RecoveryPhase};
 use aggregation::Aggregation;
 use long_term::LongTerm;
@@ -180,6 +184,10 @@ impl CongestionControl for Bbr3 {
         true
     }
 
+    fn send_buffer_windows(&self) -> u64 {
+        SEND_BUFFER_WINDOWS
+    }
+
     fn seed(&mut self, seed: u64) {
         self.random = RandomStream::new(seed, "bbr", "cycle");
     }
@@ -211,15 +219,9 @@ impl CongestionControl for Bbr3 {
     }
 
     /// Section 5.6.4.4: OnEnterRTO and OnEnterFastRecovery.
-    fn on_congestion(
-        &mut self,
-        window: &mut Window,
-        event: Congestion,
-        _flight_size: u64,
-        _now: Time,
-    ) {
+    fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
         self.save_state(window);
-        if event == Congestion::Timeout {
+        if sample.event == Congestion::Timeout {
             self.phase = RecoveryPhase::AfterTimeout;
             window.congestion_window = u64::from(window.segment);
         } else {

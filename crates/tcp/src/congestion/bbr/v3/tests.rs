@@ -212,7 +212,10 @@ fn a_spurious_recovery_is_undone() {
         (bbr.state, bbr.long_term.inflight),
         (State::ProbeBw(Phase::Up), None)
     );
-    bbr.on_congestion(&mut window, Congestion::Loss, 0, path.now);
+    bbr.on_congestion(
+        &mut window,
+        &CongestionSample::new(Congestion::Loss, 0, path.now),
+    );
     let loss = LossSample {
         now: path.now,
         position: 0,
