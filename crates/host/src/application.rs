@@ -26,36 +26,19 @@ pub trait Application<P: World>: Debug + Send {
     /// One of its connections has news.
     fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut P::Desk<'_, '_>);
 
-    /// A datagram has come for it, to this port of its host's.
-    fn on_datagram(
-        &mut self,
-        from: Endpoint,
-        to: u16,
-        datagram: Datagram,
-        desk: &mut P::Desk<'_, '_>,
-    ) {
-        let _ = (from, to, datagram, desk);
+    /// A datagram has come for it.
+    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+        let _ = (arrival, desk);
     }
 
-    /// [`next_deadline`](Self::next_deadline) has come.
+    /// The time that [`standing`](Self::standing) named has come.
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let _ = desk;
     }
 
-    /// When it next wants to run without news. Asked after every call. One that never wants to again
-    /// has, of its own accord, nothing more to do.
-    fn next_deadline(&self) -> Option<Time> {
-        None
-    }
-
-    /// When it had done all that it set out to do.
-    fn finished(&self) -> Option<Time> {
-        None
-    }
-
-    /// The time that it measured last: an answer's, a page's, a packet's delay.
-    fn latest(&self) -> Option<Span> {
-        None
+    /// How far it is. Asked after every call.
+    fn standing(&self) -> Standing {
+        Standing::default()
     }
 
     /// Bytes of datagrams that it was given. (Those of connections, they count.)
@@ -63,9 +46,52 @@ pub trait Application<P: World>: Debug + Send {
         0
     }
 
-    /// What has come of it by now.
-    fn report(&self, now: Time) -> Report {
-        let _ = now;
-        Report::default()
+    /// Puts what has come of it by now into a report, which has nothing in it yet.
+    fn report(&self, now: Time, report: &mut Report) {
+        let _ = (now, report);
     }
+}
+
+impl<P: World> dyn Application<P> {
+    /// What it tells of itself by now.
+    #[must_use]
+    pub fn told(&self, now: Time) -> Report {
+        let mut report = Report::default();
+        self.report(now, &mut report);
+        report
+    }
+}
+
+/// How far an application is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Standing {
+    /// When it next wants to run without news. One that never wants to again has, of its own accord,
+    /// nothing more to do.
+    pub next: Option<Time>,
+    /// When it had done all that it set out to do.
+    pub finished: Option<Time>,
+    /// The time that it measured last: an answer's, a page's, a packet's delay.
+    pub latest: Option<Span>,
+}
+
+impl Standing {
+    /// Has the time come at which it wanted to run? Then that is no longer to come.
+    pub(crate) fn takes_turn(&mut self, now: Time) -> bool {
+        let is_due = self.next.is_some_and(|at| at <= now);
+        if is_due {
+            self.next = None;
+        }
+        is_due
+    }
+}
+
+/// A datagram that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Who sent it.
+    pub from: Endpoint,
+    /// The port of the host's that it was sent to.
+    pub to: u16,
+    /// What it is.
+    pub datagram: Datagram,
 }

@@ -16,8 +16,8 @@ use crate::datagram::UDP;
 use crate::desk::{Desk, NONE};
 use crate::table::{AddressOf, Sockets, Timer};
 use crate::{
-    Application, ApplicationId, Datagram, InitialSequences, Listener, Member, Ports, Realm, Remote,
-    Report, SocketId, Taker,
+    Application, ApplicationId, Arrival, Datagram, InitialSequences, Listener, Member, Ports,
+    Realm, Remote, Report, SocketId, Taker,
 };
 
 /// What a host may keep for others. The memory of its buffers is bounded by `connections` times the
@@ -117,7 +117,7 @@ impl<P: Realm> Host<P> {
     ) -> ApplicationId {
         let starts = member.starts;
         let ports = member.ports;
-        let deadline = application.next_deadline();
+        let deadline = application.standing().next;
         let account = Account::new(member, transient);
         let id = match self.free.pop() {
             Some(index) => {
@@ -254,7 +254,7 @@ impl<P: Realm> Host<P> {
     #[must_use]
     pub fn latest(&self, application: ApplicationId) -> Option<Span> {
         let application = self.applications.get(application.0 as usize)?;
-        application.as_deref()?.latest()
+        application.as_deref()?.standing().latest
     }
 
     /// Connections of an application that are open.
@@ -270,7 +270,7 @@ impl<P: Realm> Host<P> {
     #[must_use]
     pub fn report(&self, application: ApplicationId, now: Time) -> Option<Report> {
         let application = self.applications.get(application.0 as usize)?.as_deref()?;
-        Some(application.report(now))
+        Some(application.told(now))
     }
 
     /// Has this application nothing more to do of its own accord: it has begun, has no deadline, and
@@ -282,7 +282,7 @@ impl<P: Realm> Host<P> {
         };
         let application = self.applications[id.0 as usize].as_deref();
         account.member.starts.is_none()
-            && application.is_none_or(|application| application.next_deadline().is_none())
+            && application.is_none_or(|application| application.standing().next.is_none())
             && account.sockets.iter().all(|place| {
                 self.sockets.at(*place).is_none_or(|slot| {
                     slot.socket.next_deadline().is_none() || slot.socket.state() == State::TimeWait
@@ -431,7 +431,11 @@ impl<P: Realm> Host<P> {
             cx.discard(packet, DropReason::NoConnection);
             return;
         };
-        let datagram = Datagram::read(packet, cx.packets);
+        let arrival = Arrival {
+            from: record.source,
+            to: port,
+            datagram: Datagram::read(packet, cx.packets),
+        };
         cx.packets.release(packet);
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
             let mut desk = Desk {
@@ -440,7 +444,7 @@ impl<P: Realm> Host<P> {
                 current: NONE,
                 cx,
             };
-            application.on_datagram(record.source, port, datagram, &mut desk);
+            application.on_datagram(arrival, &mut desk);
             self.arm_application(owner);
         }
         self.look_at_touched(ROUNDS, cx);
@@ -526,7 +530,7 @@ impl<P: Realm> Host<P> {
                 cx,
             };
             application.on_events(id, events, &mut desk);
-            if let Some(at) = application.next_deadline() {
+            if let Some(at) = application.standing().next {
                 self.sockets.arm_at(Timer::Application(owner), at);
             }
         }
@@ -584,7 +588,7 @@ impl<P: Realm> Host<P> {
 
     fn arm_application(&mut self, id: ApplicationId) {
         let application = self.applications[id.0 as usize].as_deref();
-        if let Some(at) = application.and_then(Application::next_deadline) {
+        if let Some(at) = application.and_then(|application| application.standing().next) {
             self.sockets.arm_at(Timer::Application(id), at);
         }
     }
@@ -606,7 +610,7 @@ impl<P: Realm> Host<P> {
         } else if let Some(at) = starts {
             self.sockets.arm_at(Timer::Application(id), at);
         }
-        if application.next_deadline().is_some_and(|at| at <= cx.now) {
+        if application.standing().next.is_some_and(|at| at <= cx.now) {
             application.on_deadline(&mut Desk {
                 sockets: &mut self.sockets,
                 me: id,
@@ -614,7 +618,7 @@ impl<P: Realm> Host<P> {
                 cx,
             });
         }
-        if let Some(at) = application.next_deadline() {
+        if let Some(at) = application.standing().next {
             self.sockets.arm_at(Timer::Application(id), at);
         }
         self.look_at_touched(ROUNDS, cx);

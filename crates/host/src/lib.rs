@@ -8,6 +8,7 @@
 mod account;
 mod application;
 pub mod applications;
+mod connect;
 mod datagram;
 mod deadlines;
 mod desk;
@@ -23,12 +24,13 @@ mod table;
 mod workplace;
 
 pub use account::{ApplicationId, Member};
-pub use application::Application;
+pub use application::{Application, Arrival, Standing};
 pub use applications::Traffic;
 pub use bentpipe_types::Distribution;
+pub use connect::{Connect, ConnectError, Remote};
 pub use datagram::Datagram;
 pub use deadlines::Deadlines;
-pub use desk::{Connect, ConnectError, Desk, Remote};
+pub use desk::Desk;
 pub use host::{Counters, Host, Limits};
 pub use listener::{FastOpenPolicy, Listener, Taker};
 pub use ports::Ports;

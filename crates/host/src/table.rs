@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use bentpipe_tcp::{Connection, Opening, Socket, Source, State};
+use bentpipe_tcp::{Connection, Opening, Socket, State};
 use bentpipe_types::{Address, Ctx, Endpoint, Routes, Time};
 use smallvec::SmallVec;
 
 use crate::account::Account;
+use crate::connect::{Connect, ConnectError, Remote};
 use crate::deadlines::Deadlines;
-use crate::desk::{Connect, ConnectError, Remote};
 use crate::{ApplicationId, InitialSequences, Realm, Table};
 
 /// The real address of a node.
@@ -326,6 +326,3 @@ impl<P: Realm> Sockets<P> {
             .or(account.retired.as_deref())
     }
 }
-
-/// No bytes.
-pub(crate) const NOTHING: Source<'static> = Source::Filler(0);

@@ -3,7 +3,7 @@
 use bentpipe_tcp::Events;
 use bentpipe_types::{Endpoint, Span, Time};
 
-use crate::{Application, SocketId, Workplace, World};
+use crate::{Application, SocketId, Standing, Workplace, World};
 
 /// Which way bytes go, from the point of view of the end that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -133,11 +133,11 @@ impl<P: World> Application<P> for Bulk {
         }
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn next_deadline(&self) -> Option<Time> {
-        self.next.map(|(at, _)| at)
+    fn standing(&self) -> Standing {
+        Standing {
+            next: self.next.map(|(at, _)| at),
+            finished: self.finished,
+            latest: None,
+        }
     }
 }

@@ -8,7 +8,7 @@ use bentpipe_types::{BitRate, Bytes, Endpoint, Span, Time};
 
 use crate::numbers::Numbers;
 use crate::report::{Messages, Transfers};
-use crate::{Application, Datagram, Report, SocketId, Workplace, World};
+use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
 
 /// What is sent, and when.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,8 +69,7 @@ pub(super) struct Station {
     began: Time,
     /// The datagram that is next, by its number among all of all files.
     number: u64,
-    next: Option<Time>,
-    finished: Option<Time>,
+    standing: Standing,
 }
 
 impl Station {
@@ -80,8 +79,7 @@ impl Station {
             settings,
             began: Time::ZERO,
             number: 0,
-            next: None,
-            finished: None,
+            standing: Standing::default(),
         }
     }
 
@@ -95,14 +93,14 @@ impl Station {
 impl<P: World> Application<P> for Station {
     fn start(&mut self, desk: &mut P::Desk<'_, '_>) {
         self.began = desk.now();
-        self.next = Some(self.began);
+        self.standing.next = Some(self.began);
     }
 
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
-        while let Some(at) = self.next
+        while let Some(at) = self.standing.next
             && at <= now
         {
             let (_, place) = self.place();
@@ -117,40 +115,33 @@ impl<P: World> Application<P> for Station {
             let (file, place) = self.place();
             if place == 0 {
                 if self.settings.count.is_some_and(|count| file >= count) {
-                    self.next = None;
-                    self.finished = Some(now);
+                    self.standing.next = None;
+                    self.standing.finished = Some(now);
                     return;
                 }
                 self.began += self.settings.interval;
             }
             // No more than one every nanosecond: the clock has to go on.
             let next = self.began + self.settings.after(place);
-            self.next = Some(next.max(at + Span::from_nanos(1)));
+            self.standing.next = Some(next.max(at + Span::from_nanos(1)));
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn report(&self, _: Time) -> Report {
+    fn report(&self, _: Time, report: &mut Report) {
         let each = self.settings.sent_for_each();
-        Report {
-            finished: self.finished,
-            messages: Some(Messages {
-                sent: self.number,
-                ..Messages::default()
-            }),
-            files: Some(Transfers {
-                begun: self.number.div_ceil(each),
-                ..Transfers::default()
-            }),
-            ..Report::default()
-        }
+        report.finished = self.standing.finished;
+        report.messages = Some(Messages {
+            sent: self.number,
+            ..Messages::default()
+        });
+        report.files = Some(Transfers {
+            begun: self.number.div_ceil(each),
+            ..Transfers::default()
+        });
     }
 }
 
@@ -199,7 +190,7 @@ pub(super) struct Listener {
     done: Transfers,
     /// Bytes of files, each once.
     bytes: u64,
-    latest: Option<Span>,
+    standing: Standing,
 }
 
 impl Listener {
@@ -212,7 +203,7 @@ impl Listener {
             first: 0,
             done: Transfers::default(),
             bytes: 0,
-            latest: None,
+            standing: Standing::default(),
         }
     }
 
@@ -231,7 +222,7 @@ impl Listener {
                 let time = now.since(datagram.sent) + self.settings.after(place);
                 self.done.times.push(time);
                 self.done.bytes += self.settings.size;
-                self.latest = Some(time);
+                self.standing.latest = Some(time);
             }
         }
         while self.files.len() > FILES
@@ -245,7 +236,7 @@ impl Listener {
 impl<P: World> Application<P> for Listener {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
-    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
         // What the network doubles is one.
         if self.numbers.note(datagram.number) {
             let now = desk.now();
@@ -256,19 +247,16 @@ impl<P: World> Application<P> for Listener {
         }
     }
 
-    fn latest(&self) -> Option<Span> {
-        self.latest
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
     fn datagram_bytes(&self) -> u64 {
         self.bytes
     }
 
-    fn report(&self, _: Time) -> Report {
-        Report {
-            messages: Some(self.messages.clone()),
-            files: Some(self.done.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.messages = Some(self.messages.clone());
+        report.files = Some(self.done.clone());
     }
 }

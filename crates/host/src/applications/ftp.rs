@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::Direction;
 use crate::report::Transfers;
-use crate::{Application, Distribution, Report, SocketId, Workplace, World};
+use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 use server::{Command, What};
 
 pub(super) use server::{Commands, FtpServer};
@@ -99,9 +99,7 @@ pub(super) struct Ftp {
     file: (Time, u64),
     /// The data connection has come to its end.
     data_is_over: bool,
-    next: Option<Time>,
-    finished: Option<Time>,
-    latest: Option<Span>,
+    standing: Standing,
     files: Transfers,
 }
 
@@ -120,9 +118,7 @@ impl Ftp {
             missing: GREETING,
             file: (Time::ZERO, 0),
             data_is_over: false,
-            next: None,
-            finished: None,
-            latest: None,
+            standing: Standing::default(),
             files: Transfers::default(),
         }
     }
@@ -181,7 +177,7 @@ impl Ftp {
                 desk.sink(socket);
                 self.data = Some(socket);
             }
-            Err(_) => self.next = Some(desk.now() + AGAIN),
+            Err(_) => self.standing.next = Some(desk.now() + AGAIN),
         }
     }
 
@@ -212,7 +208,7 @@ impl Ftp {
             }
             Stage::Data => self.complete(desk),
             Stage::Quit => {
-                self.finished = Some(desk.now());
+                self.standing.finished = Some(desk.now());
                 if let Some(control) = self.control {
                     desk.close(control);
                 }
@@ -228,7 +224,7 @@ impl Ftp {
             return;
         }
         let time = desk.now().since(self.file.0);
-        self.latest = Some(time);
+        self.standing.latest = Some(time);
         self.files.times.push(time);
         self.files.bytes += self.file.1;
         if self.settings.count == Some(self.files.begun) {
@@ -237,7 +233,7 @@ impl Ftp {
         }
         self.stage = Stage::Pause;
         let pause = self.settings.pause.span(desk.random());
-        self.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+        self.standing.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
     }
 
     fn on_control<D: Workplace>(&mut self, events: Events, desk: &mut D) {
@@ -260,7 +256,7 @@ impl Ftp {
         }
         if events.has(Events::CLOSED) {
             self.control = None;
-            self.next = None;
+            self.standing.next = None;
             if let Some(data) = self.data {
                 desk.close(data);
             }
@@ -330,8 +326,7 @@ impl<P: World> Application<P> for Ftp {
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_some_and(|at| at <= desk.now()) {
-            self.next = None;
+        if self.standing.takes_turn(desk.now()) {
             match self.stage {
                 Stage::Connecting => self.open(desk),
                 _ => self.prepare(desk),
@@ -339,23 +334,12 @@ impl<P: World> Application<P> for Ftp {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn latest(&self) -> Option<Span> {
-        self.latest
-    }
-
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            files: Some(self.files.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.files = Some(self.files.clone());
     }
 }

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Transfers;
-use crate::{Application, Distribution, Report, SocketId, Workplace, World};
+use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
 /// What is sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,9 +71,7 @@ pub(super) struct Mail {
     settings: MailSettings,
     orders: Orders,
     sending: Option<Sending>,
-    next: Option<Time>,
-    finished: Option<Time>,
-    latest: Option<Span>,
+    standing: Standing,
     mails: Transfers,
 }
 
@@ -84,9 +82,7 @@ impl Mail {
             settings,
             orders,
             sending: None,
-            next: None,
-            finished: None,
-            latest: None,
+            standing: Standing::default(),
             mails: Transfers::default(),
         }
     }
@@ -94,7 +90,7 @@ impl Mail {
     fn begin<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
             // All ports are in TIME-WAIT, say.
-            self.next = Some(desk.now() + AGAIN);
+            self.standing.next = Some(desk.now() + AGAIN);
             return;
         };
         let size = self.settings.size.bytes(desk.random());
@@ -139,7 +135,7 @@ impl Mail {
             }),
             Stage::Message => {
                 let time = desk.now().since(sending.start);
-                self.latest = Some(time);
+                self.standing.latest = Some(time);
                 self.mails.times.push(time);
                 self.mails.bytes += sending.size;
                 sending.stage = Stage::Quit;
@@ -168,12 +164,12 @@ impl Mail {
         self.sending = None;
         if self.settings.count == Some(self.mails.begun) {
             if self.mails.times.len() as u64 == self.mails.begun {
-                self.finished = Some(desk.now());
+                self.standing.finished = Some(desk.now());
             }
             return;
         }
         // The clock has to go on.
-        self.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
+        self.standing.next = Some(desk.now() + pause.max(Span::from_nanos(1)));
     }
 }
 
@@ -210,29 +206,17 @@ impl<P: World> Application<P> for Mail {
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_some_and(|at| at <= desk.now()) {
-            self.next = None;
+        if self.standing.takes_turn(desk.now()) {
             self.begin(desk);
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn latest(&self) -> Option<Span> {
-        self.latest
-    }
-
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            mails: Some(self.mails.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.mails = Some(self.mails.clone());
     }
 }

@@ -9,7 +9,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::{Pair, Traffic};
 use crate::report::Activity;
-use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
+use crate::{Application, Arrival, Distribution, Report, SocketId, Standing, Workplace, World};
 
 /// What a user does.
 #[derive(Clone, PartialEq, Debug)]
@@ -167,9 +167,10 @@ impl<P: World> User<P> {
 
     fn settle(&mut self, place: usize, desk: &mut P::Desk<'_, '_>) {
         let doing = &self.doing[place];
-        self.latest = doing.application.latest().or(self.latest);
-        let is_idle = doing.application.next_deadline().is_none() && doing.open == 0;
-        let is_done = doing.application.finished().is_some();
+        let standing = doing.application.standing();
+        self.latest = standing.latest.or(self.latest);
+        let is_idle = standing.next.is_none() && doing.open == 0;
+        let is_done = standing.finished.is_some();
         if self.current == Some(doing.number) && (is_done || is_idle) {
             let activity = &mut self.activities[doing.share];
             if is_done {
@@ -185,7 +186,7 @@ impl<P: World> User<P> {
         if is_idle && self.current != Some(self.doing[place].number) {
             let doing = self.doing.swap_remove(place);
             self.bytes += doing.application.datagram_bytes();
-            self.told.absorb(doing.application.report(desk.now()));
+            self.told.absorb(doing.application.told(desk.now()));
         }
     }
 }
@@ -225,17 +226,11 @@ impl<P: World> Application<P> for User<P> {
         });
     }
 
-    fn on_datagram(
-        &mut self,
-        from: Endpoint,
-        to: u16,
-        datagram: Datagram,
-        desk: &mut P::Desk<'_, '_>,
-    ) {
+    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
         // Activities with datagrams are over when theirs have come.
         if let Some(number) = self.current {
             self.act(number, desk, |application, desk| {
-                application.on_datagram(from, to, datagram, desk);
+                application.on_datagram(arrival, desk);
             });
         }
     }
@@ -247,7 +242,7 @@ impl<P: World> Application<P> for User<P> {
         let mut last = None;
         let after = |doing: &&Doing<P>, last| last < Some(doing.number);
         while let Some(number) = (self.doing.iter())
-            .filter(|doing| is_due(doing.application.next_deadline()) && after(doing, last))
+            .filter(|doing| is_due(doing.application.standing().next) && after(doing, last))
             .map(|doing| doing.number)
             .min()
         {
@@ -262,14 +257,14 @@ impl<P: World> Application<P> for User<P> {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
+    fn standing(&self) -> Standing {
         let theirs = self.doing.iter();
-        let theirs = theirs.filter_map(|doing| doing.application.next_deadline());
-        theirs.chain(self.next).min()
-    }
-
-    fn latest(&self) -> Option<Span> {
-        self.latest
+        let theirs = theirs.filter_map(|doing| doing.application.standing().next);
+        Standing {
+            next: theirs.chain(self.next).min(),
+            finished: None,
+            latest: self.latest,
+        }
     }
 
     fn datagram_bytes(&self) -> u64 {
@@ -278,14 +273,13 @@ impl<P: World> Application<P> for User<P> {
         self.bytes + now.sum::<u64>()
     }
 
-    fn report(&self, now: Time) -> Report {
-        let mut report = self.told.clone();
+    fn report(&self, now: Time, report: &mut Report) {
+        report.clone_from(&self.told);
         for doing in &self.doing {
-            report.absorb(doing.application.report(now));
+            report.absorb(doing.application.told(now));
         }
         report.activities.clone_from(&self.activities);
         report.finished = None;
-        report
     }
 }
 
@@ -341,16 +335,10 @@ impl<P: World> Application<P> for Servers<P> {
         });
     }
 
-    fn on_datagram(
-        &mut self,
-        from: Endpoint,
-        to: u16,
-        datagram: Datagram,
-        desk: &mut P::Desk<'_, '_>,
-    ) {
-        if let Some(share) = self.ports.iter().position(|port| *port == to) {
+    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+        if let Some(share) = self.ports.iter().position(|port| *port == arrival.to) {
             self.act(share, desk, |server, desk| {
-                server.on_datagram(from, to, datagram, desk);
+                server.on_datagram(arrival, desk);
             });
         }
     }
@@ -358,15 +346,18 @@ impl<P: World> Application<P> for Servers<P> {
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
         for share in 0..self.servers.len() {
-            if (self.servers[share].next_deadline()).is_some_and(|at| at <= now) {
+            if (self.servers[share].standing().next).is_some_and(|at| at <= now) {
                 self.act(share, desk, |server, desk| server.on_deadline(desk));
             }
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
+    fn standing(&self) -> Standing {
         let servers = self.servers.iter();
-        servers.filter_map(|server| server.next_deadline()).min()
+        Standing {
+            next: servers.filter_map(|server| server.standing().next).min(),
+            ..Standing::default()
+        }
     }
 
     fn datagram_bytes(&self) -> u64 {
@@ -374,12 +365,10 @@ impl<P: World> Application<P> for Servers<P> {
         servers.map(|server| server.datagram_bytes()).sum()
     }
 
-    fn report(&self, now: Time) -> Report {
-        let mut report = Report::default();
+    fn report(&self, now: Time, report: &mut Report) {
         for server in &self.servers {
-            report.absorb(server.report(now));
+            report.absorb(server.told(now));
         }
-        report
     }
 }
 

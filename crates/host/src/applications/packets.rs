@@ -9,7 +9,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::numbers::Numbers;
 use crate::report::Messages;
-use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
+use crate::{
+    Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
+};
 
 /// What carries the packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +50,10 @@ pub(super) struct Source {
     settings: PacketsSettings,
     written: Written,
     socket: Option<SocketId>,
-    next: Option<Time>,
+    standing: Standing,
     /// When the burst ends.
     burst_ends: Option<Time>,
     ends: Option<Time>,
-    finished: Option<Time>,
     sent: u64,
 }
 
@@ -63,10 +64,9 @@ impl Source {
             settings,
             written,
             socket: None,
-            next: None,
+            standing: Standing::default(),
             burst_ends: None,
             ends: None,
-            finished: None,
             sent: 0,
         }
     }
@@ -98,9 +98,9 @@ impl Source {
                 break;
             }
         }
-        self.next = Some(at);
+        self.standing.next = Some(at);
         if self.ends.is_some_and(|ends| at >= ends) {
-            self.next = self.ends;
+            self.standing.next = self.ends;
         }
     }
 
@@ -144,19 +144,19 @@ impl<P: World> Application<P> for Source {
             desk.close(socket);
         }
         if events.has(Events::CLOSED) {
-            self.next = None;
+            self.standing.next = None;
             self.socket = None;
         }
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
         let now = desk.now();
-        while let Some(at) = self.next
+        while let Some(at) = self.standing.next
             && at <= now
         {
             if self.ends.is_some_and(|ends| at >= ends) {
-                self.next = None;
-                self.finished = Some(now);
+                self.standing.next = None;
+                self.standing.finished = Some(now);
                 if let Some(socket) = self.socket {
                     desk.feed(socket, 0, true);
                 }
@@ -169,23 +169,16 @@ impl<P: World> Application<P> for Source {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            messages: Some(Messages {
-                sent: self.sent,
-                ..Messages::default()
-            }),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.messages = Some(Messages {
+            sent: self.sent,
+            ..Messages::default()
+        });
     }
 }
 
@@ -199,7 +192,7 @@ pub(super) struct Receiver {
     /// Of datagrams, which ones came, and their bytes.
     numbers: Numbers,
     bytes: u64,
-    latest: Option<Span>,
+    standing: Standing,
 }
 
 impl Receiver {
@@ -210,7 +203,7 @@ impl Receiver {
             messages: Messages::default(),
             numbers: Numbers::default(),
             bytes: 0,
-            latest: None,
+            standing: Standing::default(),
         }
     }
 
@@ -218,7 +211,7 @@ impl Receiver {
         self.messages.received += 1;
         self.messages.bytes += bytes;
         self.messages.delays.record(delay);
-        self.latest = Some(delay);
+        self.standing.latest = Some(delay);
     }
 }
 
@@ -240,7 +233,7 @@ impl<P: World> Application<P> for Receiver {
         }
     }
 
-    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
         // What the network doubles is one message.
         if self.numbers.note(datagram.number) {
             self.bytes += u64::from(datagram.length);
@@ -249,18 +242,15 @@ impl<P: World> Application<P> for Receiver {
         }
     }
 
-    fn latest(&self) -> Option<Span> {
-        self.latest
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
     fn datagram_bytes(&self) -> u64 {
         self.bytes
     }
 
-    fn report(&self, _: Time) -> Report {
-        Report {
-            messages: Some(self.messages.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.messages = Some(self.messages.clone());
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::numbers::Numbers;
 use crate::report::Echoes;
-use crate::{Application, Datagram, Report, SocketId, Workplace, World};
+use crate::{Application, Arrival, Datagram, Report, SocketId, Standing, Workplace, World};
 
 /// What carries the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,10 +37,8 @@ const LINGER: Span = Span::from_secs(10);
 pub(super) struct Ping {
     server: Endpoint,
     settings: PingSettings,
-    next: Option<Time>,
-    finished: Option<Time>,
+    standing: Standing,
     answered: Numbers,
-    latest: Option<Span>,
     echoes: Echoes,
 }
 
@@ -49,10 +47,8 @@ impl Ping {
         Self {
             server,
             settings,
-            next: None,
-            finished: None,
+            standing: Standing::default(),
             answered: Numbers::default(),
-            latest: None,
             echoes: Echoes::default(),
         }
     }
@@ -79,7 +75,7 @@ impl Ping {
             // The clock has to go on.
             self.settings.interval.max(Span::from_nanos(1))
         };
-        self.next = Some(now + wait);
+        self.standing.next = Some(now + wait);
     }
 }
 
@@ -90,7 +86,7 @@ impl<P: World> Application<P> for Ping {
 
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
-    fn on_datagram(&mut self, _: Endpoint, _: u16, datagram: Datagram, desk: &mut P::Desk<'_, '_>) {
+    fn on_datagram(&mut self, Arrival { datagram, .. }: Arrival, desk: &mut P::Desk<'_, '_>) {
         if datagram.number >= self.echoes.sent || !self.answered.note(datagram.number) {
             return;
         }
@@ -98,46 +94,34 @@ impl<P: World> Application<P> for Ping {
         self.echoes.received += 1;
         self.echoes.bytes += u64::from(datagram.length);
         self.echoes.times.record(time);
-        self.latest = Some(time);
+        self.standing.latest = Some(time);
         if self.all_sent() && self.echoes.received == self.echoes.sent {
-            self.next = None;
-            self.finished.get_or_insert(desk.now());
+            self.standing.next = None;
+            self.standing.finished.get_or_insert(desk.now());
         }
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_some_and(|at| at <= desk.now()) {
-            self.next = None;
+        if self.standing.takes_turn(desk.now()) {
             if self.all_sent() {
-                self.finished = Some(desk.now());
+                self.standing.finished = Some(desk.now());
             } else {
                 self.ask(desk);
             }
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
-    }
-
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn latest(&self) -> Option<Span> {
-        self.latest
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
     fn datagram_bytes(&self) -> u64 {
         self.echoes.bytes
     }
 
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            echoes: Some(self.echoes.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.echoes = Some(self.echoes.clone());
     }
 }
 
@@ -148,13 +132,7 @@ pub(super) struct EchoServer;
 impl<P: World> Application<P> for EchoServer {
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
-    fn on_datagram(
-        &mut self,
-        from: Endpoint,
-        to: u16,
-        datagram: Datagram,
-        desk: &mut P::Desk<'_, '_>,
-    ) {
-        desk.send_from(to, from, datagram);
+    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+        desk.send_from(arrival.to, arrival.from, arrival.datagram);
     }
 }

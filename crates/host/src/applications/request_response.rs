@@ -5,7 +5,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Responses;
-use crate::{Application, Distribution, Report, SocketId, Workplace, World};
+use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
 /// What is asked, and what comes back.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,9 +31,7 @@ pub(super) struct RequestResponse {
     socket: Option<(SocketId, u16)>,
     /// When the request that is under way was written, and the bytes of its answer that are missing.
     waiting: Option<(Time, u64)>,
-    next: Option<Time>,
-    finished: Option<Time>,
-    latest: Option<Span>,
+    standing: Standing,
     responses: Responses,
 }
 
@@ -45,9 +43,7 @@ impl RequestResponse {
             orders,
             socket: None,
             waiting: None,
-            next: None,
-            finished: None,
-            latest: None,
+            standing: Standing::default(),
             responses: Responses::default(),
         }
     }
@@ -70,10 +66,10 @@ impl RequestResponse {
     fn answered<D: Workplace>(&mut self, asked: Time, desk: &mut D) {
         self.waiting = None;
         let time = desk.now().since(asked);
-        self.latest = Some(time);
+        self.standing.latest = Some(time);
         self.responses.times.push(time);
         if self.settings.count == Some(self.responses.times.len() as u64) {
-            self.finished = Some(desk.now());
+            self.standing.finished = Some(desk.now());
             if let Some((socket, _)) = self.socket {
                 desk.close(socket);
             }
@@ -83,7 +79,7 @@ impl RequestResponse {
         if pause == Span::ZERO {
             self.ask(desk);
         } else {
-            self.next = Some(desk.now() + pause);
+            self.standing.next = Some(desk.now() + pause);
         }
     }
 }
@@ -113,35 +109,23 @@ impl<P: World> Application<P> for RequestResponse {
         }
         if events.has(Events::CLOSED) {
             // Where that was the peer's doing, the flow's outcome says so.
-            self.next = None;
+            self.standing.next = None;
             self.socket = None;
         }
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_some_and(|at| at <= desk.now()) {
-            self.next = None;
+        if self.standing.takes_turn(desk.now()) {
             self.ask(desk);
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn latest(&self) -> Option<Span> {
-        self.latest
-    }
-
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            responses: Some(self.responses.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.responses = Some(self.responses.clone());
     }
 }

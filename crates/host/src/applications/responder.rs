@@ -6,7 +6,7 @@ use bentpipe_tcp::Events;
 use bentpipe_types::Time;
 
 use super::orders::{Order, Orders};
-use crate::{Application, SocketId, Workplace, World};
+use crate::{Application, SocketId, Standing, Workplace, World};
 
 /// Answers the requests of each connection in the order in which they came, each after it was thought
 /// about; thinking goes on side by side.
@@ -123,8 +123,11 @@ impl<P: World> Application<P> for Responder {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
+    fn standing(&self) -> Standing {
         let talks = self.conversations.values();
-        talks.filter_map(|talk| Some(talk.answers.front()?.0)).min()
+        Standing {
+            next: talks.filter_map(|talk| Some(talk.answers.front()?.0)).min(),
+            ..Standing::default()
+        }
     }
 }

@@ -7,7 +7,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use super::orders::{Order, Orders};
 use crate::report::Viewing;
-use crate::{Application, Report, SocketId, Workplace, World};
+use crate::{Application, Report, SocketId, Standing, Workplace, World};
 
 /// What is watched.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,8 +50,7 @@ pub(super) struct Video {
     /// When a stall began.
     stalled: Option<Time>,
     start: Time,
-    next: Option<Time>,
-    finished: Option<Time>,
+    standing: Standing,
     viewing: Viewing,
 }
 
@@ -70,8 +69,7 @@ impl Video {
             plays: false,
             stalled: None,
             start: Time::ZERO,
-            next: None,
-            finished: None,
+            standing: Standing::default(),
             viewing: Viewing::default(),
         }
     }
@@ -117,7 +115,7 @@ impl Video {
 
     /// What has been played by now.
     fn play(&mut self, now: Time) {
-        if self.finished.is_some() {
+        if self.standing.finished.is_some() {
             return;
         }
         let passed = now.since(self.since);
@@ -164,14 +162,14 @@ impl Video {
             if let Some((socket, _)) = self.socket {
                 desk.close(socket);
             }
-            self.next = Some(now + self.buffered);
+            self.standing.next = Some(now + self.buffered);
             return;
         }
         let room = self.settings.buffer.saturating_sub(self.settings.segment);
         if self.buffered <= room || !self.plays {
             self.fetch(desk);
         } else {
-            self.next = Some(now + self.buffered.saturating_sub(room));
+            self.standing.next = Some(now + self.buffered.saturating_sub(room));
         }
     }
 }
@@ -207,33 +205,28 @@ impl<P: World> Application<P> for Video {
         if events.has(Events::CLOSED) {
             self.socket = None;
             if !self.is_whole() {
-                self.next = None;
+                self.standing.next = None;
             }
         }
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_none_or(|at| at > desk.now()) {
+        if !self.standing.takes_turn(desk.now()) {
             return;
         }
-        self.next = None;
         self.play(desk.now());
         if self.is_whole() {
-            self.finished = Some(desk.now());
+            self.standing.finished = Some(desk.now());
         } else {
             self.fetch(desk);
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn report(&self, now: Time) -> Report {
+    fn report(&self, now: Time, report: &mut Report) {
         // As it stands: what has been played since the last segment came, or how long it has not.
         let mut stands = Self {
             settings: self.settings.clone(),
@@ -246,10 +239,7 @@ impl<P: World> Application<P> for Video {
             stands.viewing.stalled += now.since(since);
         }
         stands.viewing.fetched = self.settings.segment * self.viewing.segments;
-        Report {
-            finished: self.finished,
-            viewing: Some(stands.viewing),
-            ..Report::default()
-        }
+        report.finished = self.standing.finished;
+        report.viewing = Some(stands.viewing);
     }
 }

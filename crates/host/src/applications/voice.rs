@@ -7,7 +7,9 @@ use bentpipe_types::{Endpoint, Span, Time};
 
 use crate::emodel::{self, Impairment};
 use crate::report::{Call, Calls, Heard};
-use crate::{Application, Datagram, Distribution, Report, SocketId, Workplace, World};
+use crate::{
+    Application, Arrival, Datagram, Distribution, Report, SocketId, Standing, Workplace, World,
+};
 
 /// How speech is coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -361,13 +363,8 @@ impl<P: World> Application<P> for Voice {
 
     fn on_events(&mut self, _: SocketId, _: Events, _: &mut P::Desk<'_, '_>) {}
 
-    fn on_datagram(
-        &mut self,
-        from: Endpoint,
-        to: u16,
-        datagram: Datagram,
-        desk: &mut P::Desk<'_, '_>,
-    ) {
+    fn on_datagram(&mut self, arrival: Arrival, desk: &mut P::Desk<'_, '_>) {
+        let Arrival { from, to, datagram } = arrival;
         let (call, index) = (datagram.number >> 32, datagram.number & 0xffff_ffff);
         let Some(packets) = self.packets_of(call).filter(|packets| index < *packets) else {
             return;
@@ -413,23 +410,23 @@ impl<P: World> Application<P> for Voice {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
+    fn standing(&self) -> Standing {
         // Once silent, an end listens until the other is.
         let ends = self.listening.as_ref().and_then(|listening| listening.ends);
         let ends = ends.filter(|_| self.talk.next.is_none());
         let all = [self.talk.next, self.next_call, ends];
-        all.into_iter().flatten().min()
-    }
-
-    fn finished(&self) -> Option<Time> {
-        self.finished
+        Standing {
+            next: all.into_iter().flatten().min(),
+            finished: self.finished,
+            latest: None,
+        }
     }
 
     fn datagram_bytes(&self) -> u64 {
         self.bytes
     }
 
-    fn report(&self, _: Time) -> Report {
+    fn report(&self, _: Time, report: &mut Report) {
         let mut heard = self.heard.clone();
         if let Some(listening) = &self.listening {
             heard.push((listening.call, listening.heard(false, &self.settings)));
@@ -448,10 +445,7 @@ impl<P: World> Application<P> for Voice {
                 call.there = heard;
             }
         }
-        Report {
-            finished: self.finished,
-            calls: Some(Calls { calls }),
-            ..Report::default()
-        }
+        report.finished = self.finished;
+        report.calls = Some(Calls { calls });
     }
 }

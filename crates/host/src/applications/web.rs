@@ -8,7 +8,7 @@ use bentpipe_types::{Endpoint, Span, Time};
 use super::orders::{Order, Orders};
 use super::pages::{Object, PageModel};
 use crate::report::{Page, Pages};
-use crate::{Application, Distribution, Report, SocketId, Workplace, World};
+use crate::{Application, Distribution, Report, SocketId, Standing, Workplace, World};
 
 /// How objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,8 +125,7 @@ pub(super) struct Web {
     loading: Option<Loading>,
     /// Objects to be asked for.
     wanted: VecDeque<usize>,
-    next: Option<Time>,
-    finished: Option<Time>,
+    standing: Standing,
     pages: Pages,
 }
 
@@ -141,8 +140,7 @@ impl Web {
             visited: settings.resumption,
             loading: None,
             wanted: VecDeque::new(),
-            next: None,
-            finished: None,
+            standing: Standing::default(),
             pages: Pages::default(),
         }
     }
@@ -187,10 +185,10 @@ impl Web {
     fn open<D: Workplace>(&mut self, desk: &mut D) {
         let Ok(socket) = desk.connect(self.server) else {
             // All ports are in TIME-WAIT, say: without any connection, it is tried again.
-            self.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
+            self.standing.next = self.lines.is_empty().then(|| desk.now() + AGAIN);
             return;
         };
-        self.next = None;
+        self.standing.next = None;
         desk.no_delay(socket);
         let port = desk.local(socket).map_or(0, |end| end.port);
         let (exchanges, more) = handshake(self.settings.tls, self.visited);
@@ -284,16 +282,18 @@ impl Web {
             return;
         }
         let now = desk.now();
+        let load = now.since(loading.start);
+        self.standing.latest = Some(load);
         self.pages.loaded.push(Page {
             start: loading.start,
             first_byte: loading.first_byte.unwrap_or(now).since(loading.start),
-            load: now.since(loading.start),
+            load,
             objects: loading.objects.len() as u32,
             bytes: loading.objects.iter().map(|object| object.size).sum(),
         });
         self.loading = None;
         if self.settings.count == Some(self.pages.loaded.len() as u64) {
-            self.finished = Some(now);
+            self.standing.finished = Some(now);
             let mut sockets: Vec<_> = self
                 .lines
                 .iter()
@@ -304,7 +304,7 @@ impl Web {
                 desk.close(socket);
             }
         } else {
-            self.next = Some(now + self.settings.reading.span(desk.random()));
+            self.standing.next = Some(now + self.settings.reading.span(desk.random()));
         }
     }
 
@@ -350,8 +350,7 @@ impl<P: World> Application<P> for Web {
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.next.is_some_and(|at| at <= desk.now()) {
-            self.next = None;
+        if self.standing.takes_turn(desk.now()) {
             if self.loading.is_some() {
                 self.dispatch(desk);
             } else {
@@ -360,23 +359,12 @@ impl<P: World> Application<P> for Web {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next
+    fn standing(&self) -> Standing {
+        self.standing
     }
 
-    fn latest(&self) -> Option<Span> {
-        Some(self.pages.loaded.last()?.load)
-    }
-
-    fn finished(&self) -> Option<Time> {
-        self.finished
-    }
-
-    fn report(&self, _: Time) -> Report {
-        Report {
-            finished: self.finished,
-            pages: Some(self.pages.clone()),
-            ..Report::default()
-        }
+    fn report(&self, _: Time, report: &mut Report) {
+        report.finished = self.standing.finished;
+        report.pages = Some(self.pages.clone());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_host::{Application, Connect, Desk, Remote, SocketId};
+use bentpipe_host::{Application, Connect, Desk, Remote, SocketId, Standing};
 use bentpipe_tcp::{Events, Rings, State, Statistics};
 use bentpipe_types::{Span, Time};
 
@@ -145,8 +145,12 @@ impl Application<Rings> for Ours {
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.conversation.as_ref()?.paused_until
+    fn standing(&self) -> Standing {
+        let conversation = self.conversation.as_ref();
+        Standing {
+            next: conversation.and_then(|conversation| conversation.paused_until),
+            ..Standing::default()
+        }
     }
 }
 

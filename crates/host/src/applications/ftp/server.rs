@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bentpipe_tcp::Events;
-use bentpipe_types::{Endpoint, Time};
+use bentpipe_types::Endpoint;
 
 use super::{ACTIVE_DATA, AGAIN, COMPLETE, CONTROL, GREETING};
-use crate::{Application, SocketId, Workplace, World};
+use crate::{Application, SocketId, Standing, Workplace, World};
 
 /// A command of the client's, as the server finds it once its bytes are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub(in crate::applications) struct FtpServer {
     waiting: Option<(u64, Transfer)>,
     /// The one that is going on.
     under_way: Option<Transfer>,
-    again: Option<Time>,
+    standing: Standing,
 }
 
 impl FtpServer {
@@ -93,7 +93,7 @@ impl FtpServer {
             client: None,
             waiting: None,
             under_way: None,
-            again: None,
+            standing: Standing::default(),
         }
     }
 
@@ -134,7 +134,7 @@ impl FtpServer {
                 self.data = Some(socket);
                 self.data_stands = false;
             }
-            Err(_) => self.again = Some(desk.now() + AGAIN),
+            Err(_) => self.standing.next = Some(desk.now() + AGAIN),
         }
     }
 
@@ -187,7 +187,7 @@ impl FtpServer {
                 desk.abort(data);
             }
             self.control = None;
-            self.again = None;
+            self.standing.next = None;
         }
     }
 
@@ -252,13 +252,12 @@ impl<P: World> Application<P> for FtpServer {
     }
 
     fn on_deadline(&mut self, desk: &mut P::Desk<'_, '_>) {
-        if self.again.is_some_and(|at| at <= desk.now()) {
-            self.again = None;
+        if self.standing.takes_turn(desk.now()) {
             self.open(desk);
         }
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.again
+    fn standing(&self) -> Standing {
+        self.standing
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use bentpipe_host::{Datagram, Ports};
+use bentpipe_host::{Arrival, Datagram, Ports};
 use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -39,9 +39,6 @@ pub(super) struct Datagrams {
     by_port: BTreeMap<(usize, u16, bool), usize>,
     buffer: Vec<u8>,
 }
-
-/// Whose a datagram is, where from, to which port, and what it says.
-pub(super) type Received = (usize, Endpoint, u16, Datagram);
 
 impl Table<'_> {
     /// The socket of a host's port, which is opened if it is not yet.
@@ -155,12 +152,12 @@ impl Table<'_> {
         true
     }
 
-    /// Takes what has come. None: nothing; none in it: something that is nobody's.
+    /// Takes what has come, and says whose it is. None: nothing; none in it: something that is nobody's.
     #[expect(
         clippy::option_option,
         reason = "whether there was any, and whether it is anybody's"
     )]
-    pub(super) fn receive(&mut self, index: u32) -> Option<Option<Received>> {
+    pub(super) fn receive(&mut self, index: u32) -> Option<Option<(usize, Arrival)>> {
         let Datagrams { wires, buffer, .. } = &mut self.datagrams;
         let wire = wires.get_mut(index as usize)?;
         if buffer.len() < LONGEST {
@@ -184,8 +181,12 @@ impl Table<'_> {
         };
         let owner = wire.taker.owner(remote).or(wire.owner);
         Some(owner.and_then(|owner| {
-            let datagram = Datagram::of_payload(payload)?;
-            Some((owner, remote, wire.port, datagram))
+            let arrival = Arrival {
+                from: remote,
+                to: wire.port,
+                datagram: Datagram::of_payload(payload)?,
+            };
+            Some((owner, arrival))
         }))
     }
 }

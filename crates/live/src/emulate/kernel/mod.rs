@@ -195,7 +195,7 @@ impl<'h> Player<'h> {
         let accounts = self.table.finish();
         let told = accounts.into_iter().zip(&self.applications);
         told.map(|(mut played, application)| {
-            played.report = application.report(now);
+            played.report = application.told(now);
             played.datagram_bytes = application.datagram_bytes();
             played
         })
@@ -205,7 +205,7 @@ impl<'h> Player<'h> {
     fn is_busy(&self) -> bool {
         // A deadline may be stale: they say themselves.
         let waits =
-            |me: usize| self.table.starts(me) || self.applications[me].next_deadline().is_some();
+            |me: usize| self.table.starts(me) || self.applications[me].standing().next.is_some();
         self.table.is_busy() || (0..self.applications.len()).any(waits)
     }
 
@@ -225,11 +225,11 @@ impl<'h> Player<'h> {
                     let Some(received) = self.table.receive(index) else {
                         break;
                     };
-                    let Some((owner, from, to, datagram)) = received else {
+                    let Some((owner, arrival)) = received else {
                         continue;
                     };
                     let mut desk = Desk::new(&mut self.table, owner);
-                    self.applications[owner].on_datagram(from, to, datagram, &mut desk);
+                    self.applications[owner].on_datagram(arrival, &mut desk);
                     self.arm(owner);
                 }
             }
@@ -244,7 +244,7 @@ impl<'h> Player<'h> {
         if self.table.takes_start(me, now) {
             application.start(&mut Desk::new(&mut self.table, me));
         }
-        if application.next_deadline().is_some_and(|at| at <= now) {
+        if application.standing().next.is_some_and(|at| at <= now) {
             application.on_deadline(&mut Desk::new(&mut self.table, me));
         }
         if let Some(at) = self.table.start_of(me) {
@@ -255,7 +255,7 @@ impl<'h> Player<'h> {
     }
 
     fn arm(&mut self, me: usize) {
-        if let Some(at) = self.applications[me].next_deadline() {
+        if let Some(at) = self.applications[me].standing().next {
             self.deadlines.arm(me as u32, at);
         }
     }
