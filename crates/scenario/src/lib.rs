@@ -37,6 +37,7 @@ pub mod queue;
 mod resolve;
 mod routes;
 mod run;
+mod scalar;
 mod scenario;
 pub mod schema;
 mod serialize;

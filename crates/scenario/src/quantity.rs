@@ -5,6 +5,7 @@
 
 mod buffer;
 mod count;
+mod error;
 mod measured;
 mod mtu;
 mod pacing;
@@ -20,6 +21,7 @@ mod units;
 
 pub use buffer::{Buffer, QuickAcks};
 pub use count::{QueueLimit, Segments, Window};
+pub use error::QuantityError;
 pub(crate) use measured::Measured;
 pub use mtu::Mtu;
 pub use pacing::Pacing;
@@ -35,31 +37,6 @@ pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL};
 pub use units::{UnitOf, number_and_unit, units};
 
 use std::fmt;
-
-/// A string that is no such quantity.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct QuantityError {
-    expected: String,
-    got: String,
-}
-
-impl QuantityError {
-    fn new(expected: impl Into<String>, got: &str) -> Self {
-        Self {
-            expected: expected.into(),
-            got: got.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for QuantityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let got = crate::error::quoted(&self.got);
-        write!(f, "expected {}, got {got}", self.expected)
-    }
-}
-
-impl std::error::Error for QuantityError {}
 
 /// The number at the start of a quantity, as a regular expression (for the JSON Schema).
 macro_rules! number {
@@ -126,34 +103,16 @@ macro_rules! string_quantity {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Quantity;
-                impl serde::de::Visitor<'_> for Quantity {
-                    type Value = $type;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($what)
-                    }
-
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                deserializer.deserialize_str(Quantity)
-            }
-        }
-
-        impl schemars::JsonSchema for $type {
-            fn inline_schema() -> bool {
-                true
+        impl $crate::scalar::Scalar for $type {
+            fn expected() -> std::borrow::Cow<'static, str> {
+                $what.into()
             }
 
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($type).into()
+            fn from_text(text: &str) -> Option<Result<Self, $crate::quantity::QuantityError>> {
+                Some(text.parse())
             }
 
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string",
                     "pattern": $pattern,
@@ -161,6 +120,8 @@ macro_rules! string_quantity {
                 })
             }
         }
+
+        $crate::scalar::scalar!($type);
     };
 }
 use string_quantity;

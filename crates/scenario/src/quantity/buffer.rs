@@ -1,9 +1,13 @@
 //! How large a buffer is, and which acknowledgments are not delayed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{Schema, SchemaGenerator, json_schema};
+
 use super::{QuantityError, Size, number, string_quantity};
+use crate::scalar::{Scalar, scalar};
 
 /// A buffer: `"64 KiB"`, or `"auto"`, which grows as Linux's does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +61,7 @@ pub enum QuickAcks {
 }
 
 /// More than a connection of a simulation ever sends.
-const MOST: u64 = 1_000_000_000;
+const MOST: u32 = 1_000_000_000;
 
 impl From<QuickAcks> for bentpipe_tcp::QuickAcks {
     fn from(acks: QuickAcks) -> Self {
@@ -86,58 +90,22 @@ impl serde::Serialize for QuickAcks {
     }
 }
 
-impl<'de> serde::Deserialize<'de> for QuickAcks {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Quantity;
-        impl serde::de::Visitor<'_> for Quantity {
-            type Value = QuickAcks;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "\"auto\", or a whole number from 0 to {MOST}")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<QuickAcks, E> {
-                match text.trim() {
-                    "auto" => Ok(QuickAcks::Auto),
-                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
-                }
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, count: u64) -> Result<QuickAcks, E> {
-                match u32::try_from(count) {
-                    Ok(whole) if count <= MOST => Ok(QuickAcks::First(whole)),
-                    _ => Err(E::invalid_value(
-                        serde::de::Unexpected::Unsigned(count),
-                        &self,
-                    )),
-                }
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<QuickAcks, E> {
-                match u64::try_from(count) {
-                    Ok(count) => self.visit_u64(count),
-                    Err(_) => Err(E::invalid_value(
-                        serde::de::Unexpected::Signed(count),
-                        &self,
-                    )),
-                }
-            }
-        }
-        deserializer.deserialize_any(Quantity)
-    }
-}
-
-impl schemars::JsonSchema for QuickAcks {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for QuickAcks {
+    fn expected() -> Cow<'static, str> {
+        format!("\"auto\", or a whole number from 0 to {MOST}").into()
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "QuickAcks".into()
+    fn from_integer(count: i64) -> Option<Self> {
+        let count = u32::try_from(count).ok()?;
+        (count <= MOST).then_some(Self::First(count))
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        (text.trim() == "auto").then_some(Ok(Self::Auto))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
             "anyOf": [
                 { "type": "string", "enum": ["auto"] },
                 { "type": "integer", "minimum": 0, "maximum": MOST },
@@ -146,3 +114,5 @@ impl schemars::JsonSchema for QuickAcks {
         })
     }
 }
+
+scalar!(QuickAcks);

@@ -26,6 +26,20 @@ fn counted(text: &str, unit: &str, most: u32) -> Option<Result<u32, QuantityErro
     })
 }
 
+/// What was counted, or else an amount of data that is not zero.
+fn counted_or_measured<T>(
+    counted: Option<Result<T, QuantityError>>,
+    text: &str,
+    expected: &str,
+    measured: impl FnOnce(Bytes) -> T,
+) -> Result<T, QuantityError> {
+    counted.unwrap_or_else(|| match Size::read(text) {
+        Some(Ok(Size(bytes))) if bytes > Bytes::ZERO => Ok(measured(bytes)),
+        Some(Err(error)) => Err(error),
+        _ => Err(QuantityError::new(expected, text)),
+    })
+}
+
 /// What a queue holds at most: `"100 packets"` or `"64 KiB"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
@@ -48,17 +62,14 @@ impl FromStr for QueueLimit {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        if let Some(packets) = counted(text, "packets", 1_000_000_000) {
-            return packets.map(Self::Packets);
-        }
-        match Size::read(text) {
-            Some(Ok(Size(bytes))) if bytes > Bytes::ZERO => Ok(Self::Bytes(bytes)),
-            Some(Err(error)) => Err(error),
-            _ => {
-                let expected = r#"a limit such as "100 packets" or "64 KiB""#;
-                Err(QuantityError::new(expected, text))
-            }
-        }
+        let packets = counted(text, "packets", 1_000_000_000);
+        let expected = r#"a limit such as "100 packets" or "64 KiB""#;
+        counted_or_measured(
+            packets.map(|count| count.map(Self::Packets)),
+            text,
+            expected,
+            Self::Bytes,
+        )
     }
 }
 
@@ -134,17 +145,14 @@ impl FromStr for Window {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        if let Some(segments) = counted(text, "segments", MOST_SEGMENTS) {
-            return segments.map(Self::Segments);
-        }
-        match Size::read(text) {
-            Some(Ok(Size(bytes))) if bytes > Bytes::ZERO => Ok(Self::Bytes(bytes)),
-            Some(Err(error)) => Err(error),
-            _ => {
-                let expected = r#"a window such as "10 segments" or "64 KiB""#;
-                Err(QuantityError::new(expected, text))
-            }
-        }
+        let segments = counted(text, "segments", MOST_SEGMENTS);
+        let expected = r#"a window such as "10 segments" or "64 KiB""#;
+        counted_or_measured(
+            segments.map(|count| count.map(Self::Segments)),
+            text,
+            expected,
+            Self::Bytes,
+        )
     }
 }
 

@@ -1,11 +1,13 @@
 //! Ports.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use serde::de::{self, Deserializer, Unexpected, Visitor};
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use super::QuantityError;
+use crate::scalar::{Scalar, scalar};
 
 /// A port, or all from one to another: `80`, `"8000-8999"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,45 +47,24 @@ impl fmt::Display for PortRange {
     }
 }
 
-impl<'de> Deserialize<'de> for PortRange {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Ports;
-        impl Visitor<'_> for Ports {
-            type Value = PortRange;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a port such as 80, or ports such as "8000-8999""#)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<PortRange, E> {
-                match u16::try_from(value) {
-                    Ok(port) if port > 0 => Ok(PortRange {
-                        first: port,
-                        last: port,
-                    }),
-                    _ => Err(E::invalid_value(Unexpected::Signed(value), &self)),
-                }
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<PortRange, E> {
-                text.parse()
-                    .map_err(|()| E::invalid_value(Unexpected::Str(text), &self))
-            }
-        }
-        deserializer.deserialize_any(Ports)
-    }
-}
-
-impl JsonSchema for PortRange {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for PortRange {
+    fn expected() -> Cow<'static, str> {
+        r#"a port such as 80, or ports such as "8000-8999""#.into()
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PortRange".into()
+    fn from_integer(value: i64) -> Option<Self> {
+        let port = u16::try_from(value).ok().filter(|port| *port > 0)?;
+        Some(Self {
+            first: port,
+            last: port,
+        })
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        text.parse().ok().map(Ok)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
                 { "type": "integer", "minimum": 1, "maximum": 65_535 },
@@ -93,3 +74,5 @@ impl JsonSchema for PortRange {
         })
     }
 }
+
+scalar!(PortRange);

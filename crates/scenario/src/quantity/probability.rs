@@ -1,10 +1,11 @@
 //! Probabilities.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Unexpected, Visitor};
-use serde::{Deserialize, Serialize};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+use crate::scalar::{Scalar, scalar};
 
 /// A number from 0 to 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize)]
@@ -24,40 +25,18 @@ impl Probability {
     }
 }
 
-impl<'de> Deserialize<'de> for Probability {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Probability;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a probability from 0 to 1 such as 1e-6")
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Probability, E> {
-                Probability::new(value)
-                    .ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Probability, E> {
-                Probability::new(value as f64)
-                    .ok_or_else(|| E::invalid_value(Unexpected::Signed(value), &self))
-            }
-        }
-        deserializer.deserialize_f64(Number)
-    }
-}
-
-impl JsonSchema for Probability {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for Probability {
+    fn expected() -> Cow<'static, str> {
+        "a probability from 0 to 1 such as 1e-6".into()
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Probability".into()
+    fn from_number(value: f64) -> Option<Self> {
+        Self::new(value)
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "number", "minimum": 0, "maximum": 1, "examples": [1e-7, 0.01] })
     }
 }
+
+scalar!(Probability);

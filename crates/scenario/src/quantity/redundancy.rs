@@ -1,13 +1,14 @@
 //! What coding and framing add on the air.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Unexpected, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 
 use super::QuantityError;
+use crate::scalar::{Scalar, scalar};
 
 /// Bits on the air per bit of packet: `"16/15"`, or the number 1.0667. At least 1, at most 100.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,13 +60,6 @@ impl Redundancy {
     pub fn get(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
-
-    pub(super) fn from_number(value: f64) -> Option<Self> {
-        if !(1.0..=100.0).contains(&value) {
-            return None;
-        }
-        Self::new((value * f64::from(RESOLUTION) + 0.5) as u32, RESOLUTION)
-    }
 }
 
 fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
@@ -102,44 +96,24 @@ impl Serialize for Redundancy {
     }
 }
 
-impl<'de> Deserialize<'de> for Redundancy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fraction;
-        impl Visitor<'_> for Fraction {
-            type Value = Redundancy;
+impl Scalar for Redundancy {
+    fn expected() -> Cow<'static, str> {
+        EXPECTED.into()
+    }
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Redundancy, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Redundancy, E> {
-                Redundancy::from_number(value)
-                    .ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Redundancy, E> {
-                Redundancy::from_number(value as f64)
-                    .ok_or_else(|| E::invalid_value(Unexpected::Signed(value), &self))
-            }
+    /// To a millionth.
+    fn from_number(value: f64) -> Option<Self> {
+        if !(1.0..=100.0).contains(&value) {
+            return None;
         }
-        deserializer.deserialize_any(Fraction)
-    }
-}
-
-impl JsonSchema for Redundancy {
-    fn inline_schema() -> bool {
-        true
+        Self::new((value * f64::from(RESOLUTION) + 0.5) as u32, RESOLUTION)
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Redundancy".into()
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        Some(text.parse())
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
                 { "type": "string", "pattern": "^[0-9]+ */ *[0-9]+$" },
@@ -149,3 +123,5 @@ impl JsonSchema for Redundancy {
         })
     }
 }
+
+scalar!(Redundancy);

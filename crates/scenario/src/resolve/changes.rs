@@ -5,7 +5,7 @@ use bentpipe_link::{
 };
 use bentpipe_types::{Distribution, Span};
 
-use super::links::LinkTable;
+use super::links::{Framed, LinkTable};
 use crate::Way;
 use crate::document::{Fault, Segment};
 use crate::quantity::{Length, Probability, RandomLength};
@@ -37,14 +37,6 @@ macro_rules! key {
             value: own.or($table.link.$key.as_ref()),
         }
     }};
-}
-
-/// What of a direction's other settings stands against some changes.
-pub(super) struct Framed {
-    /// Packets are to come out in the order in which they went in: for a compressor or a tunnel.
-    pub(super) keeps_order: bool,
-    /// Acknowledgments are compacted.
-    pub(super) compacts: bool,
 }
 
 impl LinkTable<'_> {

@@ -6,7 +6,6 @@ use bentpipe_link::{BurstSettings, Changes, RateCourse};
 use bentpipe_types::{BitRate, Span};
 
 use super::acks;
-use super::changes::Framed;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
 use super::limits::MAX_LOST_PACKETS;
@@ -196,6 +195,14 @@ fn mtu_of(name: &str, link: &LinkFile) -> Result<Option<u32>, Fault> {
         None if link.framing == Some(LinkFraming::Ethernet) => Ok(Some(ETHERNET)),
         mtu => Ok(mtu.map(|mtu| mtu.0.0.get() as u32)),
     }
+}
+
+/// What of a direction's other settings stands against some changes.
+pub(super) struct Framed {
+    /// Packets are to come out in the order in which they went in: for a compressor or a tunnel.
+    pub(super) keeps_order: bool,
+    /// Acknowledgments are compacted.
+    pub(super) compacts: bool,
 }
 
 pub(super) struct LinkTable<'a> {

@@ -9,7 +9,7 @@ use bentpipe_sim::{NetworkBuilder, NodeId};
 use bentpipe_tcp::{Ranges, Rings};
 use bentpipe_types::{Agent, Port};
 
-use super::{RunError, build};
+use super::{RunError, tcp};
 use crate::schema::{Close, GatewayKind, SetUp};
 use crate::{
     Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
@@ -46,8 +46,8 @@ pub(super) fn put(
                 };
                 let mut settings = settings(split, facing, nodes, custom)?;
                 let mtu = |faces| mtu(scenario, index, split.facing, faces);
-                settings.facing_tcp = build::within(settings.facing_tcp, mtu(true));
-                settings.host_tcp = build::within(settings.host_tcp, mtu(false));
+                settings.facing_tcp = tcp::within(settings.facing_tcp, mtu(true));
+                settings.host_tcp = tcp::within(settings.host_tcp, mtu(false));
                 let agent: Box<dyn Agent + Send> = if bytes {
                     Box::new(Split::<Rings>::new(settings))
                 } else {
@@ -80,7 +80,7 @@ fn settings(
     nodes: &[NodeId],
     custom: &CustomControls,
 ) -> Result<split::Settings, RunError> {
-    let tcp = |tcp: &TcpSettings| -> Result<_, RunError> { build::config(tcp, custom) };
+    let tcp = |tcp: &TcpSettings| -> Result<_, RunError> { tcp::config(tcp, custom) };
     let class = |class: &Option<TrafficClass>| class.as_ref().map(|class| class_of(class, nodes));
     Ok(split::Settings {
         facing,
@@ -129,7 +129,7 @@ fn hybrid_settings(
         recovery: match &gateway.tcp {
             None => hybrid::Recovery::Timer,
             Some(tcp) => hybrid::Recovery::Tcp {
-                config: Box::new(build::config(tcp, custom)?),
+                config: Box::new(tcp::config(tcp, custom)?),
                 window: gateway.congestion_window,
             },
         },

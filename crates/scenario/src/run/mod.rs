@@ -11,6 +11,7 @@ mod gateway;
 mod groups;
 mod outside;
 mod summary;
+mod tcp;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

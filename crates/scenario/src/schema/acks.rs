@@ -1,12 +1,12 @@
 //! `acks = { ... }` and `compression` of a link or a direction.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::quantity::Size;
+use crate::quantity::{QuantityError, Size};
+use crate::scalar::{Scalar, scalar};
 use bentpipe_types::words;
 
 /// What is done about acknowledgments that are too many for the link.
@@ -122,7 +122,6 @@ pub enum Spacing {
 }
 
 const PER_FLOW: &str = "per-flow";
-const EXPECTED: &str = r#"true, false or "per-flow""#;
 
 impl Serialize for Spacing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -134,45 +133,25 @@ impl Serialize for Spacing {
     }
 }
 
-impl<'de> Deserialize<'de> for Spacing {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
-            type Value = Spacing;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Spacing, E> {
-                Ok(if value { Spacing::Shared } else { Spacing::Off })
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Spacing, E> {
-                if text == PER_FLOW {
-                    Ok(Spacing::PerFlow)
-                } else {
-                    Err(E::invalid_value(Unexpected::Str(text), &self))
-                }
-            }
-        }
-        deserializer.deserialize_any(Word)
-    }
-}
-
-impl JsonSchema for Spacing {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for Spacing {
+    fn expected() -> Cow<'static, str> {
+        r#"true, false or "per-flow""#.into()
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Spacing".into()
+    fn from_bool(value: bool) -> Option<Self> {
+        Some(if value { Self::Shared } else { Self::Off })
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        (text == PER_FLOW).then_some(Ok(Self::PerFlow))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [{ "type": "boolean" }, { "const": PER_FLOW }],
             "examples": [true, PER_FLOW],
         })
     }
 }
+
+scalar!(Spacing);

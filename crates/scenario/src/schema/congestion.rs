@@ -7,14 +7,14 @@ use bentpipe_tcp::congestion::{
     AfterLoss, AfterTimeout, HyblaSettings, InitialThreshold, WestwoodAfterLoss, WestwoodSettings,
     WindowRule,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 
 use super::hints;
 use super::named::PATTERN;
 use super::settings::settings;
-use crate::quantity::Length;
+use crate::quantity::{Length, QuantityError};
+use crate::scalar::{Scalar, scalar};
 
 /// A window rule by name: one that is built in, or one of your own that is registered in Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,39 +40,21 @@ impl Serialize for CongestionControlName {
     }
 }
 
-impl<'de> Deserialize<'de> for CongestionControlName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
-            type Value = CongestionControlName;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let names: Vec<_> = WindowRule::ALL.iter().map(|c| c.name()).collect();
-                f.write_str(&hints::one_of(&names))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<CongestionControlName, E> {
-                let mut built = WindowRule::ALL.iter();
-                Ok(match built.find(|built| built.name() == text) {
-                    Some(built) => CongestionControlName::BuiltIn(*built),
-                    None => CongestionControlName::Custom(text.to_owned()),
-                })
-            }
-        }
-        deserializer.deserialize_str(Word)
-    }
-}
-
-impl JsonSchema for CongestionControlName {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for CongestionControlName {
+    fn expected() -> Cow<'static, str> {
+        let names: Vec<_> = WindowRule::ALL.iter().map(|c| c.name()).collect();
+        hints::one_of(&names).into()
     }
 
-    fn schema_name() -> Cow<'static, str> {
-        "CongestionControlName".into()
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        let mut built = WindowRule::ALL.iter();
+        Some(Ok(match built.find(|built| built.name() == text) {
+            Some(built) => Self::BuiltIn(*built),
+            None => Self::Custom(text.to_owned()),
+        }))
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
         let built = generator.subschema_for::<WindowRule>();
         json_schema!({
             "anyOf": [
@@ -86,6 +68,8 @@ impl JsonSchema for CongestionControlName {
         })
     }
 }
+
+scalar!(CongestionControlName);
 
 settings! {
     /// How Hybla is set up.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
@@ -10,6 +10,7 @@ use super::{
     AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile, TraceFile,
 };
 use crate::quantity::{Delay, Length, Mtu, Probability, Rate, Redundancy};
+use crate::scalar::inline_schema;
 use bentpipe_types::words;
 
 /// A table with the keys of a direction among its own: first some of its own, then what a direction is
@@ -189,21 +190,9 @@ impl<'de> Deserialize<'de> for Between {
     }
 }
 
-impl JsonSchema for Between {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Between".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "array",
-            "items": { "type": "string" },
-            "minItems": 2,
-            "examples": [["server", "client"]],
-        })
-    }
-}
+inline_schema!(Between, |_generator| json_schema!({
+    "type": "array",
+    "items": { "type": "string" },
+    "minItems": 2,
+    "examples": [["server", "client"]],
+}));

@@ -10,6 +10,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use super::named::PATTERN;
 use super::{AppFile, Name};
 use crate::quantity::RandomLength;
+use crate::scalar::inline_schema;
 
 /// What users do, one thing after another: each application with its share of what they begin.
 #[derive(Clone, Debug, Default)]
@@ -96,20 +97,10 @@ impl<'de> Deserialize<'de> for ShareFile {
     }
 }
 
-impl JsonSchema for ShareFile {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ShareFile".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<ShareTable>();
-        json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, table] })
-    }
-}
+inline_schema!(ShareFile, |generator| {
+    let table = generator.subschema_for::<ShareTable>();
+    json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, table] })
+});
 
 impl JsonSchema for MixFile {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -1,11 +1,15 @@
 //! Tables whose keys the author chooses: `[hosts.server]`, `[links.lan]`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+
+use crate::quantity::QuantityError;
+use crate::scalar::{Scalar, inline_schema, scalar};
 
 /// Longest name, in letters.
 const LONGEST: usize = 64;
@@ -26,49 +30,26 @@ impl Name {
     }
 }
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Letters;
-        impl Visitor<'_> for Letters {
-            type Value = Name;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(
-                    f,
-                    r#"a name of letters, digits, "-" and "_" (at most {LONGEST})"#
-                )
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
-                let valid = text.len() <= LONGEST
-                    && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-                    && text
-                        .bytes()
-                        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-                if valid {
-                    Ok(Name(text.to_owned()))
-                } else {
-                    Err(E::invalid_value(Unexpected::Str(text), &self))
-                }
-            }
-        }
-        deserializer.deserialize_str(Letters)
-    }
-}
-
-impl JsonSchema for Name {
-    fn inline_schema() -> bool {
-        true
+impl Scalar for Name {
+    fn expected() -> Cow<'static, str> {
+        format!(r#"a name of letters, digits, "-" and "_" (at most {LONGEST})"#).into()
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Name".into()
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        let valid = text.len() <= LONGEST
+            && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        valid.then(|| Ok(Self(text.to_owned())))
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": PATTERN })
     }
 }
+
+scalar!(Name);
 
 /// Things with a name, in the order of the file.
 #[derive(Clone, Debug)]
@@ -109,21 +90,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Named<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("Named_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<T>();
-        json_schema!({
-            "type": "object",
-            "propertyNames": { "pattern": PATTERN },
-            "additionalProperties": of,
-        })
-    }
-}
+inline_schema!(Named<T>, |generator| {
+    let of = generator.subschema_for::<T>();
+    json_schema!({
+        "type": "object",
+        "propertyNames": { "pattern": PATTERN },
+        "additionalProperties": of,
+    })
+});

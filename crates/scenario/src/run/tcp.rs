@@ -1,0 +1,59 @@
+//! The TCP of ends, as their scenario, their window rule and their links have it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use bentpipe_tcp::Config;
+
+use super::{RunError, congestion};
+use crate::{CustomControls, Scenario, TcpSettings};
+
+/// The TCP of flows' ends. Ten thousand hosts made by one `count` have the same, once.
+#[derive(Default)]
+pub(super) struct Ends {
+    known: BTreeMap<(*const TcpSettings, Option<u32>), Arc<Config>>,
+}
+
+impl Ends {
+    pub(super) fn tcp_of(
+        &mut self,
+        scenario: &Scenario,
+        node: usize,
+        mtu: Option<u32>,
+        custom: &CustomControls,
+    ) -> Result<Arc<Config>, RunError> {
+        let Some(tcp) = scenario.tcp_of(node) else {
+            return Ok(Arc::new(within(Config::default(), mtu)));
+        };
+        Ok(match self.known.entry((std::ptr::from_ref(tcp), mtu)) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(place) => {
+                let made = Arc::new(within(config(tcp, custom)?, mtu));
+                Arc::clone(place.insert(made))
+            }
+        })
+    }
+}
+
+/// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.
+pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
+    let Some(mtu) = mtu else {
+        return config;
+    };
+    let options = if config.timestamps { 12 } else { 0 };
+    let headers = u32::from(config.ip_version.header_length()) + 20 + options;
+    let most = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
+    Config {
+        mss: config.mss.min(most),
+        ..config
+    }
+}
+
+/// The settings of an end.
+pub(super) fn config(tcp: &TcpSettings, custom: &CustomControls) -> Result<Config, RunError> {
+    Ok(Config {
+        congestion_control: congestion::kind(&tcp.file.congestion_control, custom)?,
+        ..tcp.config.clone()
+    })
+}
