@@ -1,12 +1,17 @@
 //! Probes: which quantities are recorded as time series, and when.
 
+use bentpipe_link::Direction;
+use bentpipe_tcp::Connection;
 use bentpipe_types::{SeriesId, Span};
 
-/// A kind of quantity: each with its name in scenario files and its unit. All that is known of one
-/// stands here, but for how it is read.
+/// A kind of quantity: each with its name in scenario files and its unit, and how it is read at an instant.
+/// One without is of a time, or of more than one end, and `network/probing.rs` reads it.
 macro_rules! quantities {
-    ($(#[$of:meta])* $type:ident {
-        $($(#[$doc:meta])* $variant:ident = $name:literal in $unit:literal,)+
+    ($(#[$of:meta])* $type:ident of $read_from:ty {
+        $(
+            $(#[$doc:meta])*
+            $variant:ident = $name:literal in $unit:literal $(=> |$from:ident| $read:expr)?,
+        )+
     }) => {
         $(#[$of])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,39 +38,55 @@ macro_rules! quantities {
                     $(Self::$variant => $unit,)+
                 }
             }
+
+            /// Its value now; `None` where there is none yet, and of one that is not read at an instant.
+            pub(crate) fn read(self, read_from: &$read_from) -> Option<f64> {
+                match self {
+                    $(Self::$variant => quantities!(@read read_from $(|$from| $read)?),)+
+                }
+            }
         }
     };
+    (@read $read_from:ident) => { None };
+    (@read $read_from:ident |$from:ident| $read:expr) => {{
+        let $from = $read_from;
+        Some($read)
+    }};
 }
 
 quantities! {
     /// A quantity of a flow.
-    FlowQuantity {
+    FlowQuantity of Connection {
         /// The sender's congestion window.
-        CongestionWindow = "congestion_window" in "B",
+        CongestionWindow = "congestion_window" in "B" => |connection| connection.congestion_window() as f64,
         /// The sender's slow start threshold.
-        SlowStartThreshold = "slow_start_threshold" in "B",
+        SlowStartThreshold = "slow_start_threshold" in "B" => |connection| {
+            // "Infinite" until the first loss: nothing to plot.
+            let threshold = connection.slow_start_threshold();
+            (threshold < u64::from(u32::MAX)).then_some(threshold as f64)?
+        },
         /// Bytes sent and not yet acknowledged, as the sender's loss recovery counts them.
-        InFlight = "in_flight" in "B",
+        InFlight = "in_flight" in "B" => |connection| connection.in_flight() as f64,
         /// Bits delivered in order a second.
         Goodput = "goodput" in "bit/s",
         /// Stream offset after the last byte sent for the first time.
-        Sent = "sent" in "B",
+        Sent = "sent" in "B" => |connection| connection.sent_offset() as f64,
         /// Stream offset of every retransmitted segment.
         Retransmitted = "retransmitted" in "B",
         /// Stream offset after the last byte acknowledged, at the sender.
-        Acknowledged = "acknowledged" in "B",
+        Acknowledged = "acknowledged" in "B" => |connection| connection.acknowledged_offset() as f64,
         /// Stream offset after the last byte delivered in order to the receiving application.
         Delivered = "delivered" in "B",
         /// Smoothed round-trip time.
-        SmoothedRtt = "smoothed_rtt" in "s",
+        SmoothedRtt = "smoothed_rtt" in "s" => |connection| connection.smoothed_rtt()?.as_secs_f64(),
         /// Mean deviation of round-trip times.
-        RttDeviation = "rtt_deviation" in "s",
+        RttDeviation = "rtt_deviation" in "s" => |connection| connection.rtt_deviation()?.as_secs_f64(),
         /// Retransmission timeout.
-        RetransmissionTimeout = "retransmission_timeout" in "s",
+        RetransmissionTimeout = "retransmission_timeout" in "s" => |connection| connection.rto().as_secs_f64(),
         /// The rate at which the sender paces, where it does.
-        PacingRate = "pacing_rate" in "bit/s",
+        PacingRate = "pacing_rate" in "bit/s" => |connection| connection.pacing_rate()?.bits_per_second() as f64,
         /// The window that the receiver last advertised to the sender.
-        PeerWindow = "peer_window" in "B",
+        PeerWindow = "peer_window" in "B" => |connection| connection.peer_window() as f64,
         /// The time that its application measured last: an answer's, a page's, a packet's delay.
         ResponseTime = "response_time" in "s",
     }
@@ -87,27 +108,27 @@ impl FlowQuantity {
 
 quantities! {
     /// A quantity of a link direction.
-    LinkQuantity {
+    LinkQuantity of Direction {
         /// Packets that wait.
-        Queue = "queue" in "packets",
+        Queue = "queue" in "packets" => |direction| direction.waiting_packets() as f64,
         /// Most packets that have waited since the last record.
         QueueMax = "queue_max" in "packets",
         /// Bytes that wait.
-        QueueBytes = "queue_bytes" in "B",
+        QueueBytes = "queue_bytes" in "B" => |direction| direction.waiting_bytes() as f64,
         /// Share of the time since the last record during which the transmitter works.
         Utilization = "utilization" in "1",
         /// Packets that the full queue dropped so far.
-        Dropped = "dropped" in "packets",
+        Dropped = "dropped" in "packets" => |direction| direction.counters().dropped as f64,
         /// Packets lost to errors so far.
-        Lost = "lost" in "packets",
+        Lost = "lost" in "packets" => |direction| direction.counters().lost as f64,
         /// Acknowledgments removed from the queue so far.
-        AcksRemoved = "acks_removed" in "packets",
+        AcksRemoved = "acks_removed" in "packets" => |direction| direction.counters().removed as f64,
         /// Acknowledgments that the far end has restored so far.
-        AcksRegenerated = "acks_regenerated" in "packets",
+        AcksRegenerated = "acks_regenerated" in "packets" => |direction| direction.counters().made as f64,
         /// Acknowledgments that the far end has held back so far, to space them out.
-        AcksDelayed = "acks_delayed" in "packets",
+        AcksDelayed = "acks_delayed" in "packets" => |direction| direction.count("acks_delayed") as f64,
         /// Acknowledgments that the far end holds back.
-        AcksHeld = "acks_held" in "packets",
+        AcksHeld = "acks_held" in "packets" => |direction| direction.held_back() as f64,
     }
 }
 

@@ -287,7 +287,9 @@ impl Network {
             }
             record(
                 self.now,
-                direction_value(&self.directions[direction].direction, quantity),
+                quantity
+                    .read(&self.directions[direction].direction)
+                    .unwrap_or(f64::NAN),
             );
         }
         self.probes.at_queues = probes;
@@ -300,7 +302,9 @@ impl Network {
     }
 
     fn direction_value(&self, index: usize, quantity: LinkQuantity) -> f64 {
-        direction_value(&self.directions[index].direction, quantity)
+        let value = quantity.read(&self.directions[index].direction);
+        // One of a time, not of an instant, has none.
+        value.unwrap_or(f64::NAN)
     }
 
     fn flow_value(&self, flow: usize, quantity: FlowQuantity) -> Option<f64> {
@@ -320,27 +324,7 @@ impl Network {
             }
             _ => {}
         }
-        let connection = self.connection(end)?;
-        Some(match quantity {
-            FlowQuantity::CongestionWindow => connection.congestion_window() as f64,
-            FlowQuantity::SlowStartThreshold => {
-                // "Infinite" until the first loss: nothing to plot.
-                let threshold = connection.slow_start_threshold();
-                (threshold < u64::from(u32::MAX)).then_some(threshold as f64)?
-            }
-            FlowQuantity::InFlight => connection.in_flight() as f64,
-            FlowQuantity::Sent => connection.sent_offset() as f64,
-            FlowQuantity::Acknowledged => connection.acknowledged_offset() as f64,
-            FlowQuantity::SmoothedRtt => connection.smoothed_rtt()?.as_secs_f64(),
-            FlowQuantity::RttDeviation => connection.rtt_deviation()?.as_secs_f64(),
-            FlowQuantity::RetransmissionTimeout => connection.rto().as_secs_f64(),
-            FlowQuantity::PacingRate => connection.pacing_rate()?.bits_per_second() as f64,
-            FlowQuantity::PeerWindow => connection.peer_window() as f64,
-            FlowQuantity::Goodput
-            | FlowQuantity::Retransmitted
-            | FlowQuantity::Delivered
-            | FlowQuantity::ResponseTime => return None,
-        })
+        quantity.read(self.connection(end)?)
     }
 
     /// Bytes that were delivered; `None` before anything could be.
@@ -352,21 +336,6 @@ impl Network {
         }
         let has_begun = bytes > 0 || self.connection(flow.receiver).is_some();
         has_begun.then_some(bytes as f64)
-    }
-}
-
-fn direction_value(direction: &bentpipe_link::Direction, quantity: LinkQuantity) -> f64 {
-    match quantity {
-        LinkQuantity::Queue => direction.waiting_packets() as f64,
-        LinkQuantity::QueueBytes => direction.waiting_bytes() as f64,
-        LinkQuantity::Dropped => direction.counters().dropped as f64,
-        LinkQuantity::Lost => direction.counters().lost as f64,
-        LinkQuantity::AcksRemoved => direction.counters().removed as f64,
-        LinkQuantity::AcksRegenerated => direction.counters().made as f64,
-        LinkQuantity::AcksDelayed => direction.count("acks_delayed") as f64,
-        LinkQuantity::AcksHeld => direction.held_back() as f64,
-        // Those of a time, not of an instant.
-        LinkQuantity::Utilization | LinkQuantity::QueueMax => f64::NAN,
     }
 }
 

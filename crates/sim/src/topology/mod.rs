@@ -23,7 +23,8 @@ use crate::schedule::COMPONENTS;
 use crate::{Router, Traffic};
 use channels::ChannelTrees;
 pub use flow::FlowPlan;
-use routes::{Edge, Map, NoRoutes};
+use routes::{Map, NoRoutes};
+use trees::Edge;
 
 /// A link: two directions, or one.
 #[derive(Debug)]

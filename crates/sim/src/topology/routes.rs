@@ -5,15 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use bentpipe_types::{Address, Port, Routes, Span};
 
-use super::trees::{Trees, ports_before};
-
-/// One direction of a link.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub(super) from: u16,
-    pub(super) to: u16,
-    pub(super) delay: Span,
-}
+use super::trees::{Edge, Trees, ports_before};
 
 /// Fewest hops first, then least propagation delay, then the link named first: what an interior
 /// gateway protocol with equal costs would choose, made deterministic.

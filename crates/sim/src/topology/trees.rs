@@ -5,9 +5,15 @@
 //! nodes goes up one tree, through the core and down another, and only the core is searched: ten
 //! thousand users cost what one does, and a step for each.
 
-use bentpipe_types::Port;
+use bentpipe_types::{Port, Span};
 
-use super::routes::Edge;
+/// One direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub(super) from: u16,
+    pub(super) to: u16,
+    pub(super) delay: Span,
+}
 
 /// Where a node hangs.
 #[derive(Clone, Copy, Debug)]
