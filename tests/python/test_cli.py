@@ -20,6 +20,8 @@ import pytest
 from bentpipe import _native, cli, probe_file
 from bentpipe.cli.commands import application, application_for
 
+from .networks import pair
+
 COMMAND = [sys.executable, "-m", "bentpipe"]
 
 # With room for a few more: what this is to notice is a package.
@@ -30,22 +32,7 @@ COMMANDS = (
     *("new", "explain", "list", "schema", "doctor"),
 )
 
-SMALL = """
-name = "small"
-duration = "20 s"
-seed = 7
-hosts = { server = {}, client = {} }
-
-[links.satellite]
-between = ["server", "client"]
-rate = "2 Mbit/s"
-delay = "250 ms"
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "300 kB" }
-"""
+SMALL = pair("small", duration="20 s", rate="2 Mbit/s", delay="250 ms", size="300 kB", seed=7)
 
 
 @pytest.fixture

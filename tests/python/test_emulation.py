@@ -24,33 +24,15 @@ from bentpipe.emulation import Command
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.scenario import Scenario
 
+from .networks import short
+
 OBSTACLE = _native.emulation_obstacle()
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 
-def network(**changes: Any) -> dict[str, Any]:
-    """Return a scenario of a second or two: one transfer over a short link."""
-    return {
-        "name": "short",
-        "duration": "4 s",
-        "hosts": {"server": {}, "client": {}},
-        "links": {
-            "satellite": {"between": ["server", "client"], "rate": "8 Mbit/s", "delay": "25 ms"}
-        },
-        "flows": {
-            "download": {
-                "from": "server",
-                "to": "client",
-                "app": {"kind": "bulk", "size": "1 MB"},
-            }
-        },
-        **changes,
-    }
-
-
 @live
 def test_the_kernel_does_what_the_simulation_says() -> None:
-    comparison = compare(Scenario.of(network()))
+    comparison = compare(Scenario.of(short()))
     real = comparison.emulated.flow()
     assert (real.outcome, real.bytes_delivered) == ("finished", 1_000_000)
     # Nothing is random here: what docs/emulation.md allows.
@@ -68,7 +50,7 @@ def test_the_kernel_does_what_the_simulation_says() -> None:
 @pytest.mark.parametrize("ours", [["server"], ["client"], ["server", "client"]])
 def test_our_tcp_in_the_place_of_a_hosts_does_what_the_simulation_says(ours: list[str]) -> None:
     settings = {"hosts.server.tcp.profile": "linux", "hosts.client.tcp.profile": "linux"}
-    scenario = Scenario.of(network()).with_settings(settings)
+    scenario = Scenario.of(short()).with_settings(settings)
     simulated = bentpipe.run(scenario).flow()
     result = bentpipe.emulate(scenario, attach=dict.fromkeys(ours, "our"))
     flow = result.flow()
@@ -104,21 +86,21 @@ sys.exit(answer != bytes([0, 0, 0xed, 0xca]) + request[4:])
         return [Command(host=host, words=(sys.executable, "-c", ping), waited_for=True)]
 
     attach = {"client": "our"}
-    result = bentpipe.emulate(network(), commands=command("server"), attach=attach)
+    result = bentpipe.emulate(short(), commands=command("server"), attach=attach)
     assert result.status == 0
     with pytest.raises(bentpipe.ScenarioError, match="no host of the kernel's"):
-        bentpipe.emulate(network(), commands=command("client"), attach=attach)
+        bentpipe.emulate(short(), commands=command("client"), attach=attach)
     with pytest.raises(RequestError, match="expected our or kernel"):
-        bentpipe.emulate(network(), attach={"client": "mine"})
+        bentpipe.emulate(short(), attach={"client": "mine"})
     with pytest.raises(bentpipe.ScenarioError, match="no host is"):
-        bentpipe.emulate(network(), attach={"nobody": "our"})
+        bentpipe.emulate(short(), attach={"nobody": "our"})
 
 
 @live
 def test_the_links_account_for_every_packet_and_probes_are_columns(tmp_path: Path) -> None:
     capture = tmp_path / "satellite.pcapng"
     result = bentpipe.emulate(
-        network(),
+        short(),
         settings={"links.satellite.forward.errors.packet_loss_rate": 0.02},
         pcap=[("satellite", capture)],
     )
@@ -139,7 +121,7 @@ def test_the_links_account_for_every_packet_and_probes_are_columns(tmp_path: Pat
 
 @live
 def test_gateways_and_return_links_are_those_of_the_simulation() -> None:
-    scenario = network(
+    scenario = short(
         hosts={"server": {}, "client": {}},
         gateways={"hub": {"kind": "router"}},
         links={
@@ -180,7 +162,7 @@ def test_split_gateways_carry_the_kernels_bytes() -> None:
 @live
 def test_what_the_kernel_cannot_do_is_said_by_its_key() -> None:
     tcp = {"mss": "1000 B", "initial_rto": "3 s"}
-    scenario = network(duration="1 s", hosts={"server": {"tcp": tcp}, "client": {}})
+    scenario = short(duration="1 s", hosts={"server": {"tcp": tcp}, "client": {}})
     notes = bentpipe.emulate(scenario).notes
     keys = [note.partition(":")[0] for note in notes if note.startswith("hosts.")]
     assert keys == ["hosts.server.tcp.initial_rto"]
@@ -200,7 +182,7 @@ def _has(control: str) -> bool:
 def test_a_rule_that_the_kernel_has_not_is_refused() -> None:
     control = next(each for each in ("hybla", "westwood") if not _has(each))
     server = {"tcp": {"congestion_control": control}}
-    scenario = network(hosts={"server": server, "client": {}})
+    scenario = short(hosts={"server": server, "client": {}})
     with pytest.raises(_native.ScenarioError, match=rf"the kernel has no \"{control}\""):
         bentpipe.emulate(scenario)
 
@@ -261,7 +243,7 @@ def test_nothing_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
         f"bentpipe.emulate(json.load(open({str(file)!r})), "
         "commands=[Command(host='client', words=('sleep', '77'), waited_for=True)])\n"
     )
-    file.write_text(json.dumps(network()), encoding="utf-8")
+    file.write_text(json.dumps(short()), encoding="utf-8")
     before = _marked()
     emulator = subprocess.Popen([sys.executable, "-c", program])
     deadline = time.monotonic() + 20
@@ -309,7 +291,7 @@ def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other() ->
         return subprocess.Popen(arguments, stdout=pipe, stderr=pipe, text=True)
 
     # One that is not through before the other has begun.
-    ends, stays = start(network(duration="1 min", flows=LONG)), start(network())
+    ends, stays = start(short(duration="1 min", flows=LONG)), start(short())
     deadline = time.monotonic() + 20
     while not (_has_device(ends) and _has_device(stays)):
         assert time.monotonic() < deadline
@@ -324,7 +306,7 @@ def test_runs_are_side_by_side_and_one_that_is_broken_off_disturbs_no_other() ->
 
 
 def test_requests_that_cannot_be_are_one_line() -> None:
-    resolved = Scenario.of(network()).resolved()
+    resolved = Scenario.of(short()).resolved()
     with pytest.raises(RequestError, match="no host is 'nobody'; known: server, client"):
         _commands(resolved, command=(), shell="nobody", serve=())
     with pytest.raises(RequestError, match="expected HOST=COMMAND"):
@@ -336,4 +318,4 @@ def test_requests_that_cannot_be_are_one_line() -> None:
 @pytest.mark.skipif(OBSTACLE is None, reason="optional: emulation works here")
 def test_without_the_right_to_a_line_says_what_is_missing() -> None:
     with pytest.raises(WorkError, match="nothing can be emulated here"):
-        bentpipe.emulate(network())
+        bentpipe.emulate(short())

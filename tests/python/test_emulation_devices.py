@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -14,28 +14,11 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
+from .networks import short
+
 OBSTACLE = _native.emulation_obstacle()
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
-
-
-def network(**changes: Any) -> dict[str, Any]:
-    """Return a scenario of a second or two: one transfer over a short link."""
-    return {
-        "name": "devices",
-        "duration": "4 s",
-        "hosts": {"server": {}, "client": {}},
-        "links": {
-            "satellite": {"between": ["server", "client"], "rate": "16 Mbit/s", "delay": "25 ms"}
-        },
-        "flows": {
-            "download": {
-                "from": "server",
-                "to": "client",
-                "app": {"kind": "bulk", "size": "1 MB"},
-            }
-        },
-        **changes,
-    }
+network = partial(short, rate="16 Mbit/s")
 
 
 SERVER = """

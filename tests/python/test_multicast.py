@@ -14,30 +14,38 @@ from bentpipe import _native
 from bentpipe.cli.commands import application
 from bentpipe.scenario import Scenario
 
-TEXT = """
+from .networks import link
+
+TEXT = "\n".join(
+    [
+        """
 name = "many"
 duration = "70 s"
 [hosts.station]
 [hosts.dish]
 count = 40
 [gateways.hub]
-[links.studio]
-between = ["station", "hub"]
-rate = "100 Mbit/s"
-delay = "5 ms"
-[links.satellite]
-between = ["hub", "dish"]
-broadcast = true
-one_way = true
-rate = "10 Mbit/s"
-delay = "250 ms"
+""",
+        link("studio", "station", "hub", rate="100 Mbit/s", delay="5 ms"),
+        link(
+            "satellite",
+            "hub",
+            "dish",
+            rate="10 Mbit/s",
+            delay="250 ms",
+            broadcast="true",
+            one_way="true",
+        ),
+        """
 [groups.all]
 members = ["dish"]
 [flows.news]
 from = "station"
 to = "all"
 app = { kind = "carousel", size = "100 kB", rate = "2 Mbit/s", files = 20 }
-"""
+""",
+    ]
+)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,12 @@ from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction.paths import flow_paths
 from bentpipe.scenario import Scenario, ready_made
 
+from .networks import download, link, traffic
+
 # Three links, the middle one the slowest; TCP as the formulas know it.
-TEXT = """
+TEXT = "\n".join(
+    [
+        """
 name = "routed"
 duration = "1000 s"
 
@@ -34,25 +38,19 @@ delayed_ack = "200 ms"
 kind = "router"
 [gateways.far]
 kind = "router"
-
-[links.lan]
-between = ["server", "near"]
-rate = "10 Mbit/s"
-delay = "5 ms"
-[links.satellite]
-between = ["far", "near"]
-forward = { rate = "64 kbit/s", delay = "100 ms" }
-return = { rate = "1 Mbit/s", delay = "250 ms", redundancy = "16/15" }
-[links.home]
-between = ["far", "client"]
-rate = "2 Mbit/s"
-delay = "1 ms"
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "1 MB" }
-"""
+""",
+        link("lan", "server", "near", rate="10 Mbit/s", delay="5 ms"),
+        link(
+            "satellite",
+            "far",
+            "near",
+            forward='{ rate = "64 kbit/s", delay = "100 ms" }',
+            **{"return": '{ rate = "1 Mbit/s", delay = "250 ms", redundancy = "16/15" }'},
+        ),
+        link("home", "far", "client", rate="2 Mbit/s", delay="1 ms"),
+        download("1 MB"),
+    ]
+)
 
 
 @pytest.fixture
@@ -299,24 +297,19 @@ def test_extremes_give_numbers(routed: Scenario, settings: dict[str, object]) ->
         assert flow.limits_bps["loss"] == 0.0
 
 
-USERS = """
+USERS = "\n".join(
+    [
+        """
 name = "many"
 duration = "60 s"
 hosts = { server = {}, user = { count = COUNT } }
 gateways.hub.kind = "router"
-[links.sky]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "250 ms"
-[links.home]
-between = ["hub", "user"]
-rate = "10 Mbit/s"
-delay = "1 ms"
-[flows.download]
-from = "server"
-to = "user"
-app = { kind = "bulk", size = "1 MB" }
-"""
+""",
+        link("sky", "server", "hub", rate="100 Mbit/s", delay="250 ms"),
+        link("home", "hub", "user", rate="10 Mbit/s", delay="1 ms"),
+        traffic(to="user", app='{ kind = "bulk", size = "1 MB" }'),
+    ]
+)
 
 
 def test_alike_flows_are_one_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,11 @@ import pytest
 import bentpipe
 from bentpipe.scenario import Scenario
 
-TEXT = """
+from .networks import link, traffic
+
+TEXT = "\n".join(
+    [
+        """
 name = "hybrid"
 duration = "60 s"
 [hosts.server.tcp]
@@ -21,20 +25,19 @@ receive_buffer = "8 kB"
 kind = "hybrid"
 facing = "satellite"
 ack_timeout = "1 ms"
-[links.lan]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "10 ms"
-[links.satellite]
-between = ["hub", "host"]
-# With no congestion window, a shorter queue would overflow.
-forward = { rate = "10 Mbit/s", delay = "250 ms", queue = { limit = "10000 packets" } }
-return = { rate = "1 Mbit/s", delay = "50 ms" }
-[flows.download]
-from = "server"
-to = "host"
-app = { kind = "bulk" }
-"""
+""",
+        link("lan", "server", "hub", rate="100 Mbit/s", delay="10 ms"),
+        # With no congestion window, a shorter queue would overflow.
+        link(
+            "satellite",
+            "hub",
+            "host",
+            forward='{ rate = "10 Mbit/s", delay = "250 ms", queue = { limit = "10000 packets" } }',
+            **{"return": '{ rate = "1 Mbit/s", delay = "50 ms" }'},
+        ),
+        traffic(to="host"),
+    ]
+)
 
 ANTICIPATIONS: tuple[dict[str, object], ...] = (
     {},

@@ -25,21 +25,11 @@ from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.local import outcomes
 from bentpipe.sweeps.summary import quartiles, summarise
 
-SCENARIO = """
-name = "small"
-duration = "20 s"
-hosts = { server = {}, client = {} }
+from .networks import pair
 
-[links.satellite]
-between = ["server", "client"]
-forward = { rate = "2 Mbit/s", delay = "250 ms" }
-return = { rate = "2 Mbit/s", delay = "250 ms" }
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "100 kB" }
-"""
+SCENARIO = pair(
+    "small", duration="20 s", rate="2 Mbit/s", delay="250 ms", size="100 kB", apart=True
+)
 SWEEP = """
 scenario = "small.toml"
 

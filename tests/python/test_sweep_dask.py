@@ -21,27 +21,15 @@ import bentpipe
 from bentpipe import cli, congestion
 from bentpipe.cli.run import execute_file
 
+from .networks import pair
+
 pytestmark = pytest.mark.skipif(
     find_spec("distributed") is None,
     reason="dask.distributed isn't installed: pip install 'bentpipe[dask]'",
 )
 
 # About a hundred milliseconds a cell, so that a worker dies in the middle of one.
-SCENARIO = """
-name = "slow"
-duration = "100 s"
-hosts = { server = {}, client = {} }
-
-[links.satellite]
-between = ["server", "client"]
-rate = "100 Mbit/s"
-delay = "50 ms"
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "1 GB" }
-"""
+SCENARIO = pair("slow", duration="100 s", rate="100 Mbit/s", delay="50 ms", size="1 GB")
 SWEEP = """
 scenario = "slow.toml"
 [axes]

@@ -22,21 +22,11 @@ from bentpipe.sweeps.quantities import parse_quantity
 from bentpipe.sweeps.ranges import RangeError, expand_range
 from bentpipe.toml import literal
 
-SCENARIO = """
-name = "small"
-duration = "10 s"
-hosts = { server = {}, client = {} }
+from .networks import pair
 
-[links.satellite]
-between = ["server", "client"]
-forward = { rate = "2 Mbit/s", delay = "250 ms" }
-return = { rate = "2 Mbit/s", delay = "250 ms" }
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "100 kB" }
-"""
+SCENARIO = pair(
+    "small", duration="10 s", rate="2 Mbit/s", delay="250 ms", size="100 kB", apart=True
+)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

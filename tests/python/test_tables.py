@@ -20,30 +20,24 @@ from bentpipe.cli.run_tables import quantile
 from bentpipe.cli.tables import Table
 from bentpipe.groups import groups
 
+from .networks import download, link
+
 COMMAND = [sys.executable, "-m", "bentpipe"]
 
-HEAD = """
+HEAD = "\n".join(
+    [
+        """
 name = "crowd"
 duration = "20 s"
 hosts.server = {}
 hosts.client = { count = %d }
 gateways.hub = { kind = "router" }
-
-[links.satellite]
-between = ["server", "hub"]
-rate = "10 Mbit/s"
-delay = "250 ms"
-
-[links.access]
-between = ["hub", "client"]
-rate = "5 Mbit/s"
-delay = "2 ms"
-
-[flows.download]
-from = "server"
-to = "client"
-app = { kind = "bulk", size = "20 kB" }
-"""
+""",
+        link("satellite", "server", "hub", rate="10 Mbit/s", delay="250 ms"),
+        link("access", "hub", "client", rate="5 Mbit/s", delay="2 ms"),
+        download("20 kB"),
+    ]
+)
 
 
 def in_terminal(*arguments: str, columns: int) -> str:
