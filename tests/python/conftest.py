@@ -5,6 +5,8 @@ import json
 import os
 import sys
 from collections.abc import Generator
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,14 @@ def pytest_runtest_makereport(
 def reproduction(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with a quick reproduction of the study that the module names in STUDY."""
     out = tmp_path_factory.mktemp("reproduction")
-    assert cli.execute(["reproduce", request.module.STUDY, "--quick", "--out", str(out)]) == 0
+    study = request.module.STUDY
+    with redirect_stderr(StringIO()) as said:
+        assert cli.execute(["reproduce", study, "--quick", "--out", str(out)]) == 0
+    # Where no bar is shown, a line says what begins.
+    assert [line.split(" (")[0] for line in said.getvalue().splitlines()] == [
+        f"{study}: simulating",
+        f"{study}: drawing",
+    ]
     return out
 
 

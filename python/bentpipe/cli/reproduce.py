@@ -68,11 +68,18 @@ def _print_study(reproduced: Reproduced) -> None:
                                 subsequent_indent=indent))  # fmt: skip
 
 
+class _Lines(Progress):
+    """What begins, a line each: a log of some minutes is not to be silent."""
+
+    def begin(self, task: str, total: int) -> None:
+        print(f"{task} ({total})" if total > 1 else task, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Give a progress bar on stderr if that is a terminal."""
+    """Give a progress bar on stderr if that is a terminal, and else a line for each study."""
     if not sys.stderr.isatty():
-        yield Progress()
+        yield _Lines()
         return
     from rich.console import Console
     from rich.progress import Progress as Bars
