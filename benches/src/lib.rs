@@ -1,5 +1,7 @@
 //! Networks to measure: made once here, used by the criterion benchmarks and by whole runs.
 
+pub mod gateways;
+
 use bentpipe_link::{DropTail, Ends, Limit, Settings};
 use bentpipe_sim::{LinkSettings, Network, NetworkBuilder};
 use bentpipe_types::{

@@ -214,7 +214,7 @@ def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any]
 
 
 @live
-@pytest.mark.parametrize("between", [TWO, PERSISTENT], ids=["two", "persistent"])
+@pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
 def test_what_is_split_live_is_split_as_simulated(between: dict[str, Any]) -> None:
     comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()

@@ -7,12 +7,14 @@
 //! * [`hybrid`]: acknowledges on behalf of hosts that receive by satellite and send by another way
 //!   (Asymmetric TCP/IP, gaid1998).
 //!
-//! [`Class`] says which connections a gateway is to handle.
+//! [`Class`] says which connections a gateway is to handle, [`Mortal`] when it dies.
 
 mod class;
+mod crash;
 mod deadlines;
 pub mod hybrid;
 mod slab;
 pub mod split;
 
 pub use class::{Class, Hosts};
+pub use crash::{Crash, Mortal, Volatile};

@@ -77,6 +77,17 @@ pub struct SplitGateway {
     pub idle_timeout: Span,
     /// Persistent connections, which carry all others; none: each has a part of its own.
     pub multiplex: Option<Multiplex>,
+    /// When it dies, in order.
+    pub crashes: Vec<Crash>,
+}
+
+/// A gateway dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// Then; as far into the run,
+    pub at: Span,
+    /// and begins anew so much later.
+    pub lasts: Span,
 }
 
 /// Persistent connections between two gateways.
@@ -119,6 +130,8 @@ pub struct HybridGateway {
     pub idle_timeout: Span,
     /// What a packet takes; none: no time.
     pub processing: Option<Processing>,
+    /// When it dies, in order.
+    pub crashes: Vec<Crash>,
 }
 
 /// How far beyond a host's window a hybrid gateway sends.

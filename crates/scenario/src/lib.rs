@@ -54,7 +54,7 @@ pub use custom::CustomControls;
 pub use document::{KeyPath, Segment, key_lines};
 pub use error::ScenarioError;
 pub use gateway::{
-    Anticipation, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
+    Anticipation, Crash, Gateway, HybridGateway, Multiplex, Processing, SplitGateway, TrafficClass,
 };
 pub use quantity::{DelayedAck, Interval, Pacing, QueueLimit, Redundancy, Window};
 pub use queue::Queue;

@@ -13,9 +13,9 @@ use bentpipe_types::Span;
 use crate::quantity::{Interval, Measured, RandomLength, RandomSize};
 use crate::schema::{AppKind, GatewayKind};
 use crate::{
-    Acks, Anticipation, App, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node, NodeKind,
-    PacketClass, Probes, Processing, RandomErrors, Route, Scenario, SplitGateway, TcpSettings,
-    TrafficClass,
+    Acks, Anticipation, App, Crash, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node,
+    NodeKind, PacketClass, Probes, Processing, RandomErrors, Route, Scenario, SplitGateway,
+    TcpSettings, TrafficClass,
 };
 
 impl Serialize for Scenario {
@@ -119,6 +119,7 @@ fn split_gateway(split: &SplitGateway, scenario: &Scenario) -> Value {
         "warm_path": split.warm_path,
         "multiplex": split.multiplex.map(|with| with.connections),
         "idle_timeout_s": split.idle_timeout.as_secs_f64(),
+        "crashes": crashes(&split.crashes),
     })
 }
 
@@ -143,7 +144,13 @@ fn hybrid_gateway(hybrid: &HybridGateway, scenario: &Scenario) -> Value {
         "give_up_s": hybrid.give_up.as_secs_f64(),
         "idle_timeout_s": hybrid.idle_timeout.as_secs_f64(),
         "processing": processing(hybrid.processing),
+        "crashes": crashes(&hybrid.crashes),
     })
+}
+
+fn crashes(crashes: &[Crash]) -> Value {
+    let each = |crash: &Crash| json!({ "at_s": crash.at.as_secs_f64(), "lasts_s": crash.lasts.as_secs_f64() });
+    crashes.iter().map(each).collect()
 }
 
 fn processing(processing: Option<Processing>) -> Value {

@@ -29,11 +29,13 @@ pub enum DropReason {
     TooBig,
     /// Its checksum is wrong.
     Checksum,
+    /// The node that it reaches is not there: it has no power.
+    Down,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
@@ -42,6 +44,7 @@ impl DropReason {
         Self::Busy,
         Self::TooBig,
         Self::Checksum,
+        Self::Down,
     ];
 }
 

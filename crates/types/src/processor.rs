@@ -64,6 +64,11 @@ impl Processor {
         self.waiting.pop_front()
     }
 
+    /// It stops: takes the first, done or not.
+    pub fn abandon(&mut self) -> Option<PacketRef> {
+        self.waiting.pop_front().map(|(_, packet)| packet)
+    }
+
     /// Packets there.
     #[must_use]
     pub fn packets(&self) -> u64 {

@@ -34,6 +34,7 @@ mod table;
 mod totals;
 mod tracked;
 
+use std::mem;
 use std::sync::Arc;
 
 use bentpipe_tcp::Config;
@@ -42,6 +43,7 @@ use bentpipe_types::{
     Time,
 };
 
+use crate::crash::Volatile;
 use table::Table;
 use totals::Totals;
 use tracked::{Fate, Hall, Phase, Side, Tracked};
@@ -202,6 +204,29 @@ impl Hybrid {
         if matches!(fate, Some(Fate::Passes) | None) {
             cx.emit(port, packet);
         }
+    }
+}
+
+impl Volatile for Hybrid {
+    fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
+        while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
+            cx.discard(packet, DropReason::Down);
+        }
+        let mut hall = Hall {
+            settings: &self.settings,
+            sender: &self.sender,
+            totals: &mut self.totals,
+            cx,
+        };
+        let anew = Table::new(self.settings.connections);
+        for mut tracked in mem::replace(&mut self.table, anew).into_tracked() {
+            if let Phase::Open(relay) = &mut tracked.phase {
+                relay.clear(&mut hall);
+            }
+        }
+        self.last = None;
+        debug_assert_eq!((self.totals.bytes, self.totals.packets), (0, 0));
+        mem::take(&mut self.totals.open)
     }
 }
 

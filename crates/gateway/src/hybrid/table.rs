@@ -107,6 +107,11 @@ impl Table {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
+    /// All connections.
+    pub(super) fn into_tracked(self) -> impl Iterator<Item = Tracked> {
+        self.slots.into_iter().filter_map(|slot| slot.tracked)
+    }
+
     /// Bytes of memory that it takes, with its connections.
     pub(super) fn memory(&self) -> usize {
         let relays: usize = self

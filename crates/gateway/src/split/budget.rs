@@ -35,6 +35,12 @@ impl Budget {
         }
     }
 
+    /// The most there ever was, of one that was there before.
+    pub(super) fn remember(&mut self, before: &Self) {
+        self.used_maximum = before.used_maximum;
+        self.held_maximum = before.held_maximum;
+    }
+
     /// What is left.
     #[inline]
     pub(super) fn left(&self) -> u64 {

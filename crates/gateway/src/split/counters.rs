@@ -1,5 +1,7 @@
 //! What a result and a probe see of a split gateway.
 
+use std::mem;
+
 use bentpipe_tcp::{Connection, Payload, Rings, Socket};
 use bentpipe_types::{Gauge, Port, StreamCheck};
 
@@ -138,7 +140,7 @@ impl Sums {
     }
 
     /// Of all the connections of a gateway, and what carries them.
-    fn of_all<P: Payload>(split: &Split<P>) -> Self {
+    pub(super) fn of_all<P: Payload>(split: &Split<P>) -> Self {
         let mut sums = *split.pairs.resting();
         for pair in split.pairs.awake() {
             sums.add(&Self::of(pair, split.settings.facing));
@@ -151,6 +153,8 @@ impl Sums {
                 if let Some(leg) = &one.leg {
                     sums.add_leg(leg, false, one.over);
                 }
+                sums.check.ranges += one.checked;
+                sums.check.mismatches += one.mismatches;
             }
         }
         sums
@@ -158,6 +162,14 @@ impl Sums {
 }
 
 impl Counters {
+    /// All that were open are no more; returns how many. `sums`: what legs have come to.
+    pub(super) fn lost(&mut self, mut sums: Sums) -> u64 {
+        sums.facing.close();
+        sums.hosts.close();
+        self.past.add(&sums);
+        mem::take(&mut self.open)
+    }
+
     pub(super) fn opened(&mut self) {
         self.split += 1;
         self.open += 1;
@@ -192,12 +204,6 @@ impl Counters {
     pub(super) fn check<P: Payload>(&self, split: &Split<P>) -> StreamCheck {
         let mut sums = Sums::of_all(split);
         sums.add(&self.past);
-        if let Some(multiplex) = &split.multiplex {
-            for carried in multiplex.carried() {
-                sums.check.ranges += carried.checked;
-                sums.check.mismatches += carried.mismatches;
-            }
-        }
         sums.check
     }
 

@@ -36,6 +36,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::mem;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, Payload, Ranges, reset_reply};
@@ -45,13 +46,14 @@ use bentpipe_types::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::crash::Volatile;
 use crate::deadlines::Deadlines;
 use budget::Budget;
-use counters::Counters;
+use counters::{Counters, Sums};
 use icmp::Complaint;
 use legs::{Kind, LegSettings};
 use multiplex::{Around, Multiplex};
-use pair::{OPENER, Opened, Pair, RESPONDER};
+use pair::{Next, OPENER, Opened, Pair, RESPONDER};
 use pairs::Pairs;
 use paths::PathMemory;
 
@@ -294,11 +296,15 @@ impl<P: Payload> Split<P> {
             return;
         }
         self.counters.packets_split += 1;
-        self.prepare(index, cx);
-        if let Some(pair) = self.pairs.get_mut(index) {
-            pair.on_packet(side, packet, cx);
+        pair.allow(&self.budget, cx);
+        pair.on_packet(side, packet, cx);
+        if pair.syn.is_some() {
+            self.settle(index, cx);
+            return;
         }
-        self.settle(index, cx);
+        // Nearly every packet: the connection is looked up once.
+        let next = pair.go_on(&self.settings, &mut self.budget, &mut self.paths, cx);
+        self.see_to(index, next, cx);
     }
 
     /// The side that opens has something to say before it was answered.
@@ -456,55 +462,36 @@ impl<P: Payload> Split<P> {
     }
 
     /// Before anything is done with a pair: so much may be promised to its streams from now on.
-    #[inline]
     fn prepare(&mut self, index: u32, cx: &mut Ctx<'_>) {
-        let budget = self.budget;
         if let Some(pair) = self.pairs.get_mut(index) {
-            // Both at once may not take more than is left: each has half of it at most.
-            for from in [OPENER, RESPONDER] {
-                let allowed = budget.allowed(pair.streams[from].promised);
-                pair.limit(from, allowed, cx);
-            }
+            pair.allow(&self.budget, cx);
         }
     }
 
-    /// Lets a pair do what it can, counts what it holds, and notes when it next wants to run.
+    /// Lets a pair do what it can, and sees to what has become of it.
     fn settle(&mut self, index: u32, cx: &mut Ctx<'_>) {
         self.establish(index, cx);
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };
-        if pair.syn.is_none() {
-            pair.work(cx);
-            pair.offer(cx);
-        }
-        if self.settings.warm_path {
-            pair.note_window(self.settings.facing, &mut self.paths);
-        }
-        for from in [OPENER, RESPONDER] {
-            let (promised, held) = pair.count(from);
-            let stream = &mut pair.streams[from];
-            self.budget
-                .change((stream.promised, promised), (stream.held, held));
-            (stream.promised, stream.held) = (promised, held);
-        }
-        if !pair.over && pair.is_over() {
-            self.end(index);
-        }
-        let Some(pair) = self.pairs.get_mut(index) else {
-            return;
-        };
-        if pair.is_gone() {
-            self.remove(index, cx);
-            return;
-        }
-        let idle = (!pair.over).then(|| pair.touched + self.settings.idle_timeout);
-        let deadline = match (pair.next_deadline(), idle) {
-            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
-            (deadline, idle) => deadline.or(idle),
-        };
-        if let Some(at) = deadline {
-            self.deadlines.arm(index, at);
+        let next = pair.go_on(&self.settings, &mut self.budget, &mut self.paths, cx);
+        self.see_to(index, next, cx);
+    }
+
+    #[inline]
+    fn see_to(&mut self, index: u32, next: Next, cx: &mut Ctx<'_>) {
+        match next {
+            Next::At(None) => {}
+            Next::At(Some(at)) => self.deadlines.arm(index, at),
+            Next::Gone => self.remove(index, cx),
+            Next::Over => {
+                self.end(index);
+                let Some(pair) = self.pairs.get_mut(index) else {
+                    return;
+                };
+                let next = pair.next(&self.settings);
+                self.see_to(index, next, cx);
+            }
         }
     }
 
@@ -576,6 +563,27 @@ impl<P: Payload> Split<P> {
         self.flows.remove(&pair.key.reversed());
         self.last = None;
         self.deadlines.disarm(index);
+    }
+}
+
+impl<P: Payload> Volatile for Split<P> {
+    fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
+        let waiting = self.pairs.awake().filter_map(|pair| pair.syn);
+        let carried = self.multiplex.iter().flat_map(|all| all.carried());
+        for packet in waiting.chain(carried.filter_map(|one| one.syn)) {
+            cx.discard(packet, DropReason::Down);
+        }
+        while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
+            cx.discard(packet, DropReason::Down);
+        }
+        let sums = Sums::of_all(self);
+        let lost = self.counters.lost(sums);
+        let anew = Self::new(self.settings.clone());
+        let before = mem::replace(self, anew);
+        self.routes = before.routes;
+        self.counters = before.counters;
+        self.budget.remember(&before.budget);
+        lost
     }
 }
 

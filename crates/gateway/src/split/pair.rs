@@ -9,9 +9,10 @@ use bentpipe_tcp::{
 use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
+use super::budget::Budget;
 use super::icmp::Complaint;
 use super::paths::{LEAST_CARRIED, PathMemory};
+use super::{Answer, Settings};
 
 /// Which of the two: the leg towards the side that opened the connection,
 pub(super) const OPENER: usize = 0;
@@ -82,6 +83,17 @@ pub(super) enum Opened {
     Refused,
     /// The other side doesn't answer.
     Unreachable,
+}
+
+/// What is to be done with a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// It is to be looked at then.
+    At(Option<Time>),
+    /// Nothing more will come of it but what TIME-WAIT is for, and nobody was told yet.
+    Over,
+    /// There is nothing left of it.
+    Gone,
 }
 
 /// Up to where in its stream a sender says, with this packet, that what it has sent is to be delivered at
@@ -252,7 +264,7 @@ impl<P: Payload> Pair<P> {
     }
 
     /// Does all that can be done: moves what has arrived, passes on what has ended.
-    pub(super) fn work(&mut self, cx: &mut Ctx<'_>) {
+    fn work(&mut self, cx: &mut Ctx<'_>) {
         for _ in 0..ROUNDS {
             let mut news = false;
             for leg in self.legs.iter_mut().flatten() {
@@ -335,7 +347,7 @@ impl<P: Payload> Pair<P> {
 
     /// Bytes of the stream that comes in at one leg: promised room for, and held.
     #[inline]
-    pub(super) fn count(&self, from: usize) -> (u64, u64) {
+    fn count(&self, from: usize) -> (u64, u64) {
         let Some(source) = &self.legs[from] else {
             // What the leg will offer that is still to be made.
             return (if self.syn.is_some() { self.first } else { 0 }, 0);
@@ -362,7 +374,7 @@ impl<P: Payload> Pair<P> {
 
     /// Limits what the stream that comes in at one leg may be promised, in bytes.
     #[inline]
-    pub(super) fn limit(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
+    fn limit(&mut self, from: usize, allowed: u64, cx: &mut Ctx<'_>) {
         let done = (self.legs[1 - from].as_ref())
             .map_or(0, |sink| sink.connection().acknowledged_offset());
         let (first, promised) = (self.first, self.streams[from].promised);
@@ -375,8 +387,59 @@ impl<P: Payload> Pair<P> {
         }
     }
 
+    /// Before anything is done with it: so much may be promised to its streams from now on.
+    #[inline]
+    pub(super) fn allow(&mut self, budget: &Budget, cx: &mut Ctx<'_>) {
+        // Both at once may not take more than is left: each has half of it at most.
+        for from in [OPENER, RESPONDER] {
+            let allowed = budget.allowed(self.streams[from].promised);
+            self.limit(from, allowed, cx);
+        }
+    }
+
+    /// After something was done with it: does what it can, and counts what it holds.
+    #[inline]
+    pub(super) fn go_on(
+        &mut self,
+        settings: &Settings,
+        budget: &mut Budget,
+        paths: &mut PathMemory,
+        cx: &mut Ctx<'_>,
+    ) -> Next {
+        if self.syn.is_none() {
+            self.work(cx);
+            self.offer(cx);
+        }
+        if settings.warm_path {
+            self.note_window(settings.facing, paths);
+        }
+        for from in [OPENER, RESPONDER] {
+            let (promised, held) = self.count(from);
+            let stream = &mut self.streams[from];
+            budget.change((stream.promised, promised), (stream.held, held));
+            (stream.promised, stream.held) = (promised, held);
+        }
+        self.next(settings)
+    }
+
+    /// What is to be done with it.
+    #[inline]
+    pub(super) fn next(&self, settings: &Settings) -> Next {
+        if !self.over && self.is_over() {
+            return Next::Over;
+        }
+        if self.is_gone() {
+            return Next::Gone;
+        }
+        let idle = (!self.over).then(|| self.touched + settings.idle_timeout);
+        Next::At(match (self.next_deadline(), idle) {
+            (Some(deadline), Some(idle)) => Some(deadline.min(idle)),
+            (deadline, idle) => deadline.or(idle),
+        })
+    }
+
     /// Tells both sides of windows that have grown.
-    pub(super) fn offer(&mut self, cx: &mut Ctx<'_>) {
+    fn offer(&mut self, cx: &mut Ctx<'_>) {
         for leg in self.legs.iter_mut().flatten() {
             leg.act(cx, bentpipe_tcp::Connection::offer_window);
         }
@@ -384,7 +447,7 @@ impl<P: Payload> Pair<P> {
 
     /// Remembers how wide the congestion window is of the leg that goes out there, and tells of it when
     /// twice as much has been carried as when it was last told.
-    pub(super) fn note_window(&mut self, facing: Port, paths: &mut PathMemory) {
+    fn note_window(&mut self, facing: Port, paths: &mut PathMemory) {
         for (leg, port) in self.legs.iter().zip(self.ports) {
             if let Some(leg) = leg.as_ref().filter(|_| port == facing) {
                 let tcp = leg.connection();

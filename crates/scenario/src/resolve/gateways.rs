@@ -9,7 +9,7 @@ use super::tcp::Defaults;
 use super::{fault, tcp};
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::gateway::{Gateway, Multiplex, Processing, SplitGateway, TrafficClass};
+use crate::gateway::{Crash, Gateway, Multiplex, Processing, SplitGateway, TrafficClass};
 use crate::quantity::{Buffer, Length, PortRange, QueueLimit, Size};
 use crate::schema::{
     ClassFile, Close, GatewayFile, GatewayKind, IpName, ProcessingFile, SetUp, TcpFile,
@@ -118,6 +118,7 @@ fn split(
         warm_path: file.warm_path.unwrap_or(false),
         idle_timeout: idle_timeout.0,
         multiplex: multiplex(name, file, node, &around.links[facing])?,
+        crashes: crashes(name, file)?,
     })
 }
 
@@ -262,6 +263,32 @@ fn class(
         ports: file.ports.clone() as Option<Vec<PortRange>>,
         hosts: hosts.transpose()?,
     })
+}
+
+/// When the gateway dies.
+pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Fault> {
+    let files = file.crashes.as_deref().unwrap_or_default();
+    let mut crashes: Vec<Crash> = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        let crash = Crash {
+            at: file.at.0,
+            lasts: file.lasts.map_or(Span::ZERO, |lasts| lasts.0),
+        };
+        if let Some(last) = crashes.last()
+            && crash.at <= last.at + last.lasts
+        {
+            let back = Length(last.at + last.lasts);
+            let message = format!(
+                r#"expected a time after "{back}", when it has begun anew, got "{}""#,
+                file.at
+            );
+            let mut keys = path(&["gateways", name, "crashes"]);
+            keys.extend([Segment::Index(index), Segment::Key("at".to_owned())]);
+            return Err(Fault::new(keys, message));
+        }
+        crashes.push(crash);
+    }
+    Ok(crashes)
 }
 
 /// What the gateway's processor takes.

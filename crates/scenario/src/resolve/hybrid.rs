@@ -4,7 +4,7 @@ use bentpipe_types::{Bytes, Span};
 
 use super::gateways::{
     IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, Surroundings, buffer,
-    facing, processing,
+    crashes, facing, processing,
 };
 use super::tcp::Defaults;
 use super::{fault, tcp};
@@ -108,6 +108,7 @@ pub(super) fn resolve(
         give_up,
         idle_timeout,
         processing: processing(name, file)?,
+        crashes: crashes(name, file)?,
     })
 }
 

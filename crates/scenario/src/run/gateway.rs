@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_gateway::Class;
 use bentpipe_gateway::hybrid::{self, Hybrid};
 use bentpipe_gateway::split::{self, Split};
+use bentpipe_gateway::{Class, Mortal, Volatile};
 use bentpipe_sim::{NetworkBuilder, NodeId};
 use bentpipe_tcp::{Ranges, Rings};
-use bentpipe_types::{Agent, Port};
+use bentpipe_types::{Agent, Port, Time};
 
 use super::{RunError, tcp};
 use crate::schema::{Close, GatewayKind, SetUp};
 use crate::{
-    Anticipation, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
+    Anticipation, Crash, CustomControls, Gateway, HybridGateway, NodeKind, Processing, Scenario,
     SplitGateway, TcpSettings, TrafficClass,
 };
 
@@ -48,10 +48,10 @@ pub(super) fn put(
                 let mtu = |faces| mtu(scenario, index, split.facing, faces);
                 settings.facing_tcp = tcp::within(settings.facing_tcp, mtu(true));
                 settings.host_tcp = tcp::within(settings.host_tcp, mtu(false));
-                let agent: Box<dyn Agent + Send> = if bytes {
-                    Box::new(Split::<Rings>::new(settings))
+                let agent = if bytes {
+                    mortal(Split::<Rings>::new(settings), &split.crashes)
                 } else {
-                    Box::new(Split::<Ranges>::new(settings))
+                    mortal(Split::<Ranges>::new(settings), &split.crashes)
                 };
                 builder.replace(nodes[index], agent);
             }
@@ -59,11 +59,24 @@ pub(super) fn put(
                 let end = usize::from(scenario.links[gateway.facing].between[1] == index);
                 let facing = ports[gateway.facing][end].clone();
                 let settings = hybrid_settings(gateway, facing, custom)?;
-                builder.replace(nodes[index], Box::new(Hybrid::new(settings)));
+                let agent = mortal(Hybrid::new(settings), &gateway.crashes);
+                builder.replace(nodes[index], agent);
             }
         }
     }
     Ok(())
+}
+
+/// The gateway, which dies when it is to.
+fn mortal<A: Volatile + Send + 'static>(agent: A, crashes: &[Crash]) -> Box<dyn Agent + Send> {
+    if crashes.is_empty() {
+        return Box::new(agent);
+    }
+    let each = |crash: &Crash| bentpipe_gateway::Crash {
+        at: Time::ZERO + crash.at,
+        lasts: crash.lasts,
+    };
+    Box::new(Mortal::new(agent, crashes.iter().map(each)))
 }
 
 /// The longest packet that all links of a node take, of those that are `facing`, or are not.

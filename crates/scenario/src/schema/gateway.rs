@@ -55,6 +55,9 @@ pub struct GatewayFile {
     /// How long nothing may come of a connection before the gateway resets it (a hybrid gateway
     /// forgets it). At least "1 s". Default: "124 min" (RFC 5382, requirement 5).
     pub idle_timeout: Option<Length>,
+    /// When the gateway dies, and begins anew with no memory of any connection: a power cut, a restart of the
+    /// process. In order, and none before the end of another. Default: never.
+    pub crashes: Option<Vec<CrashFile>>,
     /// The window that a hybrid gateway offers servers on behalf of its hosts. "2 kB" to "1 GB".
     /// Default: "64 kB".
     pub receive_buffer: Option<Size>,
@@ -138,6 +141,7 @@ impl GatewayKind {
                 "warm_path",
                 "multiplex",
                 "idle_timeout",
+                "crashes",
             ],
             Self::Hybrid => &[
                 "facing",
@@ -156,6 +160,7 @@ impl GatewayKind {
                 "give_up",
                 "connections",
                 "processing",
+                "crashes",
             ],
         }
     }
@@ -178,6 +183,7 @@ impl GatewayFile {
             ("warm_path", self.warm_path.is_some()),
             ("multiplex", self.multiplex.is_some()),
             ("idle_timeout", self.idle_timeout.is_some()),
+            ("crashes", self.crashes.is_some()),
             ("receive_buffer", self.receive_buffer.is_some()),
             ("store", self.store.is_some()),
             ("ack_timeout", self.ack_timeout.is_some()),
@@ -227,6 +233,16 @@ pub struct ClassFile {
     pub ports: Option<Vec<PortRange>>,
     /// Hosts at either end. Default: all.
     pub hosts: Option<Vec<String>>,
+}
+
+/// A gateway dies.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrashFile {
+    /// When, since the start of the run.
+    pub at: Length,
+    /// For how long it is gone: whatever reaches it meanwhile is lost. Default: "0 s", it begins anew at once.
+    pub lasts: Option<Length>,
 }
 
 /// What a gateway's processor takes for each packet that arrives.

@@ -64,6 +64,10 @@ fn split_gateways() {
             r#"geo.toml:15: gateways.hub.multiplex: expected the same at the other end of "satellite": "server" is a host"#,
         ),
         (
+            "facing = \"satellite\"\ncrashes = [{ at = \"1 s\", lasts = \"2 s\" }, { at = \"3 s\" }]",
+            r#"geo.toml:15: gateways.hub.crashes.at: expected a time after "3 s", when it has begun anew, got "3 s""#,
+        ),
+        (
             "facing = \"satellite\"\nidle_timeout = \"1 ms\"",
             r#"geo.toml:15: gateways.hub.idle_timeout: expected at least "1 s", got "1 ms""#,
         ),

@@ -35,7 +35,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, multiplex, idle_timeout, receive_buffer, store, ack_timeout, ack_every, anticipation, window_factor, retransmission_timeout, adaptive_timeout, congestion_window, give_up, connections"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, multiplex, idle_timeout, crashes, receive_buffer, store, ack_timeout, ack_every, anticipation, window_factor, retransmission_timeout, adaptive_timeout, congestion_window, give_up, connections"#,
         ),
         (
             "name = \"geo\"\n",

@@ -151,8 +151,16 @@ fn network(dice: &mut Dice, kind: Kind) -> Network {
     }
 }
 
+/// RFC 8201 section 4: no IPv6 path is narrower.
+pub(super) fn least_mtu(version: IpVersion) -> u32 {
+    match version {
+        IpVersion::V4 => 100,
+        IpVersion::V6 => 1280,
+    }
+}
+
 /// On a narrow path, each end has a way to learn of it.
-fn listens_or_looks(dice: &mut Dice, config: &mut Config, speaks: bool) {
+pub(super) fn listens_or_looks(dice: &mut Dice, config: &mut Config, speaks: bool) {
     use PathMtuDiscovery::{BlackHole, Icmp, Off, Probe};
     config.path_mtu_discovery = match config.path_mtu_discovery {
         Off | Icmp if !speaks => dice.pick(&[BlackHole, Probe]),
@@ -193,8 +201,7 @@ impl Case {
         let mut applications = [application(dice), application(dice)];
         let mut network = network(dice, kind);
         if dice.one_in(3) {
-            // RFC 8201 section 4: no IPv6 path is narrower.
-            let least = if version == IpVersion::V6 { 1280 } else { 100 };
+            let least = u64::from(least_mtu(version));
             network.mtu = dice.between(least, 1700) as u32;
             for config in &mut configs {
                 listens_or_looks(dice, config, network.speaks);

@@ -11,7 +11,7 @@ use super::capture::{Capture, Seen};
 use super::case::{Case, Kind, Stall};
 use super::checks::{check, owes};
 use super::dice::Dice;
-use super::path::Path;
+use super::path::{Complaint, Path};
 use super::{Counts, Ending, Failure};
 
 const A: usize = 0;
@@ -240,9 +240,9 @@ impl<'a> Pair<'a> {
         };
         self.world.now = self.world.now.max(next);
         if complaint == Some(next) {
-            let (to, error, sequence) = self.path.complaint()?;
+            let Complaint { to, error, quoted } = self.path.complaint()?;
             self.at_once = 0;
-            self.with(to, |tcp, cx| tcp.on_icmp(error, sequence, cx));
+            self.with(to, |tcp, cx| tcp.on_icmp(error, quoted.sequence, cx));
             return Some(());
         }
         if arrival == Some(next) {

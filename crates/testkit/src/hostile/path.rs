@@ -1,7 +1,7 @@
 //! The path between the two ends, and what it does to packets.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use bentpipe_types::{Ecn, Flags, IcmpError, Packet, PacketRef, PacketStore, Seq, Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses, parse};
@@ -14,12 +14,13 @@ use super::lies;
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct UnderWay(Reverse<(Time, u64)>, usize, usize);
 
-/// An ICMP error under way.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Complaint {
-    to: usize,
-    error: IcmpError,
-    sequence: u32,
+/// An ICMP error.
+pub(super) struct Complaint {
+    /// The end that it goes to,
+    pub(super) to: usize,
+    pub(super) error: IcmpError,
+    /// and the segment that it speaks of, which that end had sent.
+    pub(super) quoted: Packet,
 }
 
 /// Packets under way, and what may become of them.
@@ -31,7 +32,8 @@ pub(super) struct Path {
     ahead: [bool; 2],
     dice: Dice,
     under_way: BinaryHeap<UnderWay>,
-    complaints: BinaryHeap<Reverse<((Time, u64), Complaint)>>,
+    /// ICMP errors under way, the earliest first.
+    complaints: BTreeMap<(Time, u64), Complaint>,
     slots: Vec<Option<PacketRef>>,
     free: Vec<usize>,
     count: u64,
@@ -55,7 +57,7 @@ impl Path {
             ahead: [0, 1].map(|side| !case.configs[side].habits.sends_empty_probes),
             dice: Dice::new(seed, "path"),
             under_way: BinaryHeap::new(),
-            complaints: BinaryHeap::new(),
+            complaints: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -89,6 +91,16 @@ impl Path {
     ) {
         let hostile = now < self.network.until;
         let record = *packets.get(packet);
+        if !record.is_tcp() {
+            // An ICMP error that a node has let pass. Of it nobody complains.
+            let gone = self.kind == Kind::Stall(Stall::DeadPath) && !hostile;
+            if gone || hostile && self.dice.happens(self.network.loss) {
+                packets.release(packet);
+            } else {
+                self.enqueue(1 - from, packet, now);
+            }
+            return;
+        }
         if record.length().get() > u64::from(self.network.mtu) {
             packets.release(packet);
             let told = self.network.speaks && !(hostile && self.losing);
@@ -147,22 +159,18 @@ impl Path {
     fn complain(&mut self, to: usize, error: IcmpError, quoted: &Packet, now: Time) {
         let at = now + self.delay(now);
         self.count += 1;
-        let complaint = Complaint {
-            to,
-            error,
-            sequence: quoted.sequence.get(),
-        };
-        self.complaints.push(Reverse(((at, self.count), complaint)));
+        let quoted = *quoted;
+        let complaint = Complaint { to, error, quoted };
+        self.complaints.insert((at, self.count), complaint);
     }
 
     pub(super) fn next_complaint(&self) -> Option<Time> {
-        self.complaints.peek().map(|Reverse(((at, _), _))| *at)
+        self.complaints.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next ICMP error: to whom, what it says, and of which sequence number.
-    pub(super) fn complaint(&mut self) -> Option<(usize, IcmpError, Seq)> {
-        let Reverse((_, complaint)) = self.complaints.pop()?;
-        Some((complaint.to, complaint.error, Seq::new(complaint.sequence)))
+    /// The next ICMP error.
+    pub(super) fn complaint(&mut self) -> Option<Complaint> {
+        self.complaints.pop_first().map(|(_, complaint)| complaint)
     }
 
     /// The path is well, or will never be.

@@ -8,15 +8,15 @@ use bentpipe_tcp::{
     reset_reply,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Routes, Seq, Span, Time,
-    World,
+    Address, Agent, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Routes, Seq, Span,
+    Time, World,
 };
 
 use super::capture::{Capture, Seen};
-use super::case::{Case, Kind, Stall};
+use super::case::{Case, Kind, Stall, least_mtu, listens_or_looks};
 use super::checks::{check_state, check_stream, owes};
 use super::dice::Dice;
-use super::path::Path;
+use super::path::{Complaint, Path};
 use super::settings::config;
 use super::{Counts, Ending, Failure};
 
@@ -31,6 +31,9 @@ const MOST_PACKETS: usize = 100_000;
 const MOST_AT_ONCE: u64 = 2_000;
 /// How often an application looks for what it can do, while it can.
 const TICK: Span = Span::from_millis(50);
+
+/// Whose address ICMP errors come from.
+const ROUTER: Address = Address(20);
 
 struct Gateway {
     split: Split<Ranges>,
@@ -61,16 +64,16 @@ fn endpoint(side: usize) -> Endpoint {
     }
 }
 
-fn gateway(
+fn settings(
     dice: &mut Dice,
     case: &Case,
     here: usize,
     facing: u16,
     multiplex: Option<usize>,
-) -> Gateway {
+) -> Settings {
     let version = case.configs[0].ip_version;
     let answer = |dice: &mut Dice| dice.pick(&[Answer::EndToEnd, Answer::EndToEnd, Answer::Early]);
-    let settings = Settings {
+    Settings {
         facing: Port(facing),
         facing_tcp: config(dice, version),
         host_tcp: config(dice, version),
@@ -90,17 +93,29 @@ fn gateway(
         warm_path: dice.coin(),
         idle_timeout: Span::from_secs(7_440),
         // The first gateway puts connections to rest whenever it may.
-        rest_after: Span::from_millis([5, 10_000][here.min(1)]),
+        rest_after: Span::from_millis([50, 10_000][here.min(1)]),
         multiplex: multiplex.map(|connections| Multiplexing {
             peer: Address(11 - here as u16),
             connections,
         }),
-    };
+    }
+}
+
+/// The settings of the TCP that a gateway has at one of its ports.
+fn leg(settings: &mut Settings, port: u16) -> &mut Config {
+    if settings.facing == Port(port) {
+        &mut settings.facing_tcp
+    } else {
+        &mut settings.host_tcp
+    }
+}
+
+fn gateway(here: usize, settings: Settings) -> Gateway {
     let mut split = Split::new(settings.clone());
-    let mut routes = Routes::new(Address(10 + here as u16), 2, 16);
+    let mut routes = Routes::new(Address(10 + here as u16), 2, 24);
     routes.add(endpoint(A).address, Port(0));
     routes.add(endpoint(B).address, Port(1));
-    if multiplex.is_some() {
+    if settings.multiplex.is_some() {
         routes.add(Address(11 - here as u16), Port(1 - here as u16));
     }
     split.routes(routes);
@@ -123,11 +138,11 @@ impl<'a> Chain<'a> {
             multiplex = Some(dice.between(1, 3) as usize);
         }
         let alone = dice.below(2) as u16;
-        let gateways: Vec<Gateway> = (0..count)
+        let mut gateways: Vec<Settings> = (0..count)
             .map(|here| {
                 // Two face each other.
                 let facing = if count == 1 { alone } else { 1 - here as u16 };
-                gateway(dice, &case, here, facing, multiplex)
+                settings(dice, &case, here, facing, multiplex)
             })
             .collect();
         let dead = dice.below(count as u64 + 1) as usize;
@@ -139,28 +154,30 @@ impl<'a> Chain<'a> {
                 let until = case.network.until;
                 part.network = other.network;
                 part.network.until = until;
-                // ICMP errors are not carried here: gateways know nothing of what a path says.
-                part.network.mtu = u32::MAX;
-                part.network.false_icmp = 0.0;
+                // The same version of IP on all of them.
+                let least = least_mtu(case.configs[0].ip_version);
+                part.network.mtu = part.network.mtu.max(least);
                 if case.fast_open.is_some() {
                     // Whoever takes what comes on a SYN, B or a gateway, sends data before the
-                    // handshake is over: what is made of it can pass for a SYN+ACK.
+                    // handshake is over: what is made of it can pass for a SYN+ACK, and an error about
+                    // it for one about the handshake, which it then ends.
                     part.network.unseen_corruption = 0.0;
+                    part.network.false_icmp = 0.0;
                 }
-                // What it may do to them depends on how they probe.
-                let leg = |here: usize, port: u16| {
-                    let settings = &gateways[here].settings;
-                    if settings.facing == Port(port) {
-                        settings.facing_tcp.clone()
-                    } else {
-                        settings.host_tcp.clone()
+                // On a narrow path each end has a way to learn of it; what may be done to them depends on
+                // how they probe.
+                for (end, at) in [
+                    (0, hop.checked_sub(1)),
+                    (1, Some(hop).filter(|hop| *hop < count)),
+                ] {
+                    let config = match at {
+                        Some(here) => leg(&mut gateways[here], 1 - end as u16),
+                        None => &mut case.configs[end],
+                    };
+                    if part.network.mtu < u32::MAX {
+                        listens_or_looks(dice, config, part.network.speaks);
                     }
-                };
-                if hop > 0 {
-                    part.configs[0] = leg(hop - 1, 1);
-                }
-                if hop < count {
-                    part.configs[1] = leg(hop, 0);
+                    part.configs[end] = config.clone();
                 }
                 // A host lies to the gateway beside it.
                 let beside = if case.liar == A { 0 } else { count };
@@ -181,6 +198,10 @@ impl<'a> Chain<'a> {
                 }
                 Path::new(&part, seed ^ ((hop as u64 + 1) << 40))
             })
+            .collect();
+        let gateways = gateways.into_iter().enumerate();
+        let gateways = gateways
+            .map(|(here, settings)| gateway(here, settings))
             .collect();
         // A part takes its time, and there are three.
         for application in &mut case.applications {
@@ -302,6 +323,11 @@ impl<'a> Chain<'a> {
             return;
         }
         let side = usize::from(node > 0);
+        if let Some(quote) = self.world.packets.get(packet).icmp_quote() {
+            self.world.packets.release(packet);
+            self.with(side, |tcp, cx| tcp.on_icmp(quote.error, quote.sequence, cx));
+            return;
+        }
         if self.hosts[side].is_some() {
             self.with(side, |tcp, cx| tcp.on_packet(packet, cx));
             return;
@@ -384,9 +410,11 @@ impl<'a> Chain<'a> {
             .map(|each| each.split.next_deadline())
             .collect();
         let arrivals: Vec<_> = self.hops.iter().map(Path::next_arrival).collect();
+        let complaints: Vec<_> = self.hops.iter().map(Path::next_complaint).collect();
         let tick = busy.then_some(self.tick);
         let all = arrivals
             .iter()
+            .chain(&complaints)
             .chain(&gateways)
             .chain(&hosts)
             .chain([&tick]);
@@ -401,6 +429,15 @@ impl<'a> Chain<'a> {
             self.at_once + 1
         };
         self.world.now = self.world.now.max(next);
+        if let Some(hop) = complaints.iter().position(|at| *at == Some(next)) {
+            let Complaint { to, error, quoted } = self.hops[hop].complaint()?;
+            self.at_once = 0;
+            if let Some(packet) = Packet::icmp_error(ROUTER, &quoted, error) {
+                let packet = self.world.packets.insert(packet);
+                self.arrives(hop, to, packet);
+            }
+            return Some(());
+        }
         if let Some(hop) = arrivals.iter().position(|arrival| *arrival == Some(next)) {
             let (end, packet) = self.hops[hop].arrive()?;
             self.at_once = 0;
@@ -524,7 +561,8 @@ impl<'a> Chain<'a> {
 
     /// What has become of it, if that is right.
     fn judge(&self) -> Result<Ending, String> {
-        let failed = [A, B].map(|side| self.events[side].has(Events::RESET | Events::TIMED_OUT));
+        let errors = Events::RESET | Events::TIMED_OUT | Events::UNREACHABLE;
+        let failed = [A, B].map(|side| self.events[side].has(errors));
         let whole = |side: usize| {
             let to_write = self.case.applications[side].to_write;
             let (Some(tcp), Some(peer)) = (&self.hosts[side], &self.hosts[1 - side]) else {

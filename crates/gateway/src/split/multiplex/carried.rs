@@ -35,7 +35,7 @@ pub(in super::super) struct Carried<P> {
     /// Where its packets go.
     pub(super) port: Port,
     /// The SYN that opened it, until it is answered.
-    pub(super) syn: Option<PacketRef>,
+    pub(in super::super) syn: Option<PacketRef>,
     pub(super) syn_sequence: Seq,
     /// The persistent connection,
     pub(super) trunk: usize,

@@ -1,6 +1,8 @@
 //! What a split gateway does, case by case. Hostile networks are in `testkit`.
 
+mod bodies;
 mod bytes;
+mod moves;
 mod multiplex;
 mod net;
 mod opening;

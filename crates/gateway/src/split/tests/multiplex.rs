@@ -1,19 +1,14 @@
 //! Connections over persistent ones: what is the same as without, and what is not.
 
-use bentpipe_tcp::{
-    ActiveFastOpen, Events, Opening, PassiveFastOpen, Rings, Socket, Source, State,
-};
-use bentpipe_types::{Agent, FastOpen, Flags, Port, Seq, Span, Time};
+use bentpipe_tcp::{Events, State};
+use bentpipe_types::{Agent, Flags, Port, Seq, Span};
 
 use super::Net;
+use super::bodies::{self, ms, read, write};
 use super::net::{CLIENT, SERVER, multiplexed, two};
 use crate::split::Answer;
 
 const HOPS: [u64; 3] = [1, 250, 2];
-
-fn ms(milliseconds: u64) -> Time {
-    Time::ZERO + Span::from_millis(milliseconds)
-}
 
 /// The client has opened one connection, and let it go: the persistent one is there.
 fn warm(gateways: Vec<crate::split::Settings>) -> Net {
@@ -38,15 +33,6 @@ fn opened(gateways: Vec<crate::split::Settings>) -> Net {
     net
 }
 
-fn write(net: &mut Net, side: usize, bytes: u64) {
-    let written = net.at(side, |socket, cx| socket.write(Source::Filler(bytes), cx));
-    assert_eq!(written, bytes);
-}
-
-fn read(net: &mut Net, side: usize) -> u64 {
-    net.at(side, |socket, cx| socket.read(u64::MAX, cx))
-}
-
 #[test]
 fn a_set_up_takes_no_handshake_over_the_satellite() {
     let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
@@ -55,12 +41,7 @@ fn a_set_up_takes_no_handshake_over_the_satellite() {
     // The first waits for the persistent connection to open: one round trip more.
     assert_eq!(net.world.now, ms(506 + 500));
     let mut net = opened(multiplexed(1, |_| {}));
-    let (server, client) = (&net.hosts[SERVER], &net.hosts[CLIENT]);
-    let initial = |socket: &Option<Socket<_>>| {
-        let tcp = socket.as_ref().expect("a socket").connection();
-        tcp.peer_initial_sequence().map(Seq::get)
-    };
-    assert_eq!((initial(server), initial(client)), (Some(7), Some(900_000)));
+    bodies::numbers_are_the_hosts_own(&net);
     assert_eq!(net.count(0, "multiplex.opened"), 1);
     assert_eq!(net.count(1, "multiplex.opened"), 1);
     for side in [CLIENT, SERVER] {
@@ -140,123 +121,25 @@ fn a_client_that_gives_up_takes_its_opening_along() {
 fn both_may_open_at_once() {
     // At the same time, and so that one side's has come when the other opens.
     for wait in [0, 100, 240, 251, 252] {
-        let mut net = warm(multiplexed(2, |_| {}));
-        net.connect(CLIENT, 7);
-        net.run(Span::from_millis(wait));
-        net.connect(SERVER, 9);
-        net.run(Span::from_secs(5));
-        for side in [CLIENT, SERVER] {
-            assert_eq!(net.state(side), State::Established, "{wait}");
-            net.at(side, |socket, cx| {
-                socket.write(Source::Filler(5_000), cx);
-                socket.close(cx);
-            });
-        }
-        net.run(Span::from_secs(5));
-        for side in [CLIENT, SERVER] {
-            assert_eq!(read(&mut net, side), 5_000);
-        }
-        net.expect_nothing_left();
+        bodies::both_open(warm(multiplexed(2, |_| {})), Span::from_millis(wait));
     }
 }
 
 #[test]
 fn a_port_may_be_used_again_while_time_wait_lasts() {
-    let mut net = Net::new(multiplexed(1, |_| {}), &HOPS);
-    for round in 0..3 {
-        net.connect(CLIENT, 1_000 * (round + 1));
-        assert!(net.run_until(ms(60_000), |net| net.state(CLIENT) == State::Established));
-        for side in [CLIENT, SERVER] {
-            net.at(side, |socket, cx| socket.close(cx));
-        }
-        net.run(Span::from_secs(3));
-        net.hosts = [None, None];
-    }
-    assert_eq!(net.count(0, "connections.split"), 3);
-    net.expect_nothing_left();
+    bodies::a_port_again(Net::new(multiplexed(1, |_| {}), &HOPS));
 }
 
 #[test]
 fn fast_open_passes() {
-    let cookie = FastOpen::new(b"12345678", false).expect("a cookie");
-    let request = FastOpen::new(b"", false).expect("a request");
-    for (option, bytes, answer) in [
-        (request, 0, PassiveFastOpen::Offer(cookie)),
-        (cookie, 500, PassiveFastOpen::Take),
-        // The server doesn't know the cookie any more: the text goes again.
-        (cookie, 500, PassiveFastOpen::Ignore),
-    ] {
-        let mut net = warm(multiplexed(1, |s| s.set_up = Answer::Early));
-        net.fast_open = answer;
-        let begin = net.world.now;
-        let config = net.configs[CLIENT].clone().into();
-        let opening = Opening {
-            config: &config,
-            local: net.endpoint(CLIENT),
-            remote: net.endpoint(SERVER),
-            egress: Port(0),
-            initial_sequence: Seq::new(7),
-        };
-        let fast = ActiveFastOpen {
-            option: Some(option),
-            bytes,
-            room: 1_000,
-        };
-        let text = Source::Filler(bytes);
-        let (socket, _) = Socket::connect_fast(&opening, None, fast, text, &mut net.world.cx());
-        net.hosts[CLIENT] = Some(socket);
-        net.at(CLIENT, |_, _| {});
-        let there = move |net: &Net| {
-            let server = net.hosts[SERVER].as_ref();
-            server.is_some_and(|server| server.readable() == bytes)
-        };
-        assert!(net.run_until(begin + Span::from_secs(10), there));
-        if answer == PassiveFastOpen::Take {
-            assert_eq!(
-                net.world.now.since(begin),
-                Span::from_millis(253),
-                "with the SYN"
-            );
-        }
-        net.run(Span::from_secs(3));
-        let client = net.hosts[CLIENT].as_ref().expect("opened").connection();
-        assert_eq!(client.state(), State::Established);
-        if bytes == 0 {
-            assert_eq!(client.offered_cookie(), Some(cookie));
-        }
-        assert_eq!(client.acknowledged_offset(), bytes);
-        write(&mut net, CLIENT, 10_000);
-        net.run(Span::from_secs(3));
-        assert_eq!(read(&mut net, SERVER), bytes + 10_000);
-        for side in [CLIENT, SERVER] {
-            net.at(side, |socket, cx| socket.close(cx));
-        }
-        net.expect_nothing_left();
-    }
+    let make = || warm(multiplexed(1, |s| s.set_up = Answer::Early));
+    bodies::fast_open(make, Span::from_millis(253));
 }
 
 #[test]
 fn one_side_may_close_and_the_other_go_on() {
     for close in [Answer::EndToEnd, Answer::Early] {
-        let mut net = opened(multiplexed(1, |s| s.close = close));
-        write(&mut net, CLIENT, 1_000);
-        net.at(CLIENT, |socket, cx| socket.close(cx));
-        net.run(Span::from_secs(5));
-        assert_eq!(
-            (net.state(CLIENT), net.state(SERVER)),
-            (State::FinWait2, State::CloseWait)
-        );
-        let mut got = 0;
-        for _ in 0..20 {
-            write(&mut net, SERVER, 100_000);
-            net.run(Span::from_secs(2));
-            got += read(&mut net, CLIENT);
-        }
-        assert_eq!(got, 2_000_000);
-        net.at(SERVER, |socket, cx| socket.close(cx));
-        net.run(Span::from_secs(5));
-        assert_eq!(read(&mut net, SERVER), 1_000);
-        net.expect_nothing_left();
+        bodies::half_close(opened(multiplexed(1, |s| s.close = close)));
     }
 }
 
@@ -267,11 +150,7 @@ fn a_close_is_confirmed_when_the_other_side_has() {
         write(&mut net, CLIENT, 3_000_000);
         net.run(Span::from_secs(30));
         assert_eq!(read(&mut net, SERVER), 3_000_000);
-        let begin = net.world.now;
-        net.at(CLIENT, |socket, cx| socket.close(cx));
-        let confirmed = |net: &Net| net.state(CLIENT) == State::FinWait2;
-        assert!(net.run_until(begin + Span::from_secs(10), confirmed));
-        let took = net.world.now.since(begin);
+        let took = bodies::close_confirmed_after(&mut net);
         assert_eq!(took, Span::from_millis(confirmed_after_ms), "{close:?}");
     }
 }
@@ -279,13 +158,7 @@ fn a_close_is_confirmed_when_the_other_side_has() {
 #[test]
 fn a_reset_goes_on() {
     for side in [CLIENT, SERVER] {
-        let mut net = opened(multiplexed(1, |_| {}));
-        net.run(Span::from_secs(1));
-        net.at(side, |socket, cx| socket.abort(cx));
-        net.run(Span::from_secs(1));
-        let events = net.at(1 - side, |socket, _| socket.take_events());
-        assert!(events.has(Events::RESET));
-        net.expect_nothing_left();
+        bodies::reset(opened(multiplexed(1, |_| {})), side);
     }
 }
 
@@ -393,8 +266,7 @@ fn when_a_gateway_begins_anew_every_host_hears_of_it() {
         let mut net = opened(multiplexed(1, |_| {}));
         write(&mut net, CLIENT, 100_000);
         net.run(Span::from_millis(300));
-        let settings = net.gateways[which].settings.clone();
-        net.restart(which, settings);
+        net.restart(which);
         // Who has nothing to say hears nothing.
         write(&mut net, SERVER, 1_000);
         write(&mut net, CLIENT, 1_000);
@@ -460,57 +332,9 @@ fn what_is_no_frame_ends_the_persistent_connection() {
     net.expect_nothing_left();
 }
 
-/// Bytes at no two places the same for long.
-fn text(side: usize, from: usize, length: usize) -> Vec<u8> {
-    (from..from + length)
-        .map(|at| (at.wrapping_mul(2_654_435_761 + 2 * side) >> 7) as u8)
-        .collect()
-}
-
 #[test]
 fn every_byte_is_the_one_that_was_written() {
-    let mut net = super::net::Net::<Rings>::new(multiplexed(2, |_| {}), &[1, 20, 1]);
-    // Every 13th packet of the satellite's is lost.
-    let mut count = 0_u32;
-    net.hook(
-        1,
-        Box::new(move |_, _, _| {
-            count += 1;
-            (!count.is_multiple_of(13)).then_some(())
-        }),
-    );
-    net.connect(CLIENT, u32::MAX - 20_000);
-    let established = |net: &super::net::Net<Rings>| net.state(CLIENT) == State::Established;
-    assert!(net.run_until(ms(20_000), established));
-    const LENGTH: usize = 700_000;
-    let mut written = [0; 2];
-    let mut got = [Vec::new(), Vec::new()];
-    for _ in 0..20_000 {
-        for side in [CLIENT, SERVER] {
-            if net.hosts[side].is_none() {
-                continue;
-            }
-            let piece = text(side, written[side], (LENGTH - written[side]).min(30_000));
-            if !piece.is_empty() {
-                let write = Source::Bytes(&piece);
-                written[side] += net.at(side, |socket, cx| socket.write(write, cx)) as usize;
-                if written[side] == LENGTH {
-                    net.at(side, |socket, cx| socket.close(cx));
-                }
-            }
-            let mut out = vec![0; 10_000];
-            let read = net.at(side, |socket, cx| socket.read_bytes(&mut out, cx));
-            got[side].extend_from_slice(&out[..read]);
-        }
-        net.run(Span::from_millis(20));
-        if got.iter().all(|got| got.len() == LENGTH) {
-            break;
-        }
-    }
-    for side in [CLIENT, SERVER] {
-        assert!(got[1 - side] == text(side, 0, LENGTH), "{side}");
-    }
-    net.expect_nothing_left();
+    bodies::every_byte(super::net::Net::new(multiplexed(2, |_| {}), &[1, 20, 1]));
 }
 
 /// What it is for: a second connection begins with the window that the first has opened.

@@ -8,6 +8,7 @@ use bentpipe_types::{
     Time, World,
 };
 
+use crate::Volatile;
 use crate::split::{Answer, Multiplexing, Settings, Split};
 
 pub(super) const CLIENT: usize = 0;
@@ -174,9 +175,34 @@ impl<P: Payload> Net<P> {
         self.carry(node);
     }
 
-    /// A gateway dies, and another takes its place.
-    pub(super) fn restart(&mut self, which: usize, settings: Settings) {
-        self.gateways[which] = gateway(which, settings);
+    /// A gateway dies, and begins anew.
+    pub(super) fn restart(&mut self, which: usize) {
+        self.gateways[which].lose_power(&mut self.world.cx());
+    }
+
+    /// The client moves: another gateway, which knows of nothing, is the first on its way. What the one before
+    /// still says to the server arrives there; what it says to the client does not. Returns that one.
+    pub(super) fn client_moves(&mut self) -> Split<P> {
+        let settings = self.gateways[0].settings.clone();
+        std::mem::replace(&mut self.gateways[0], gateway(0, settings))
+    }
+
+    /// Runs for so long beside a gateway that the client has left.
+    pub(super) fn run_beside(&mut self, left: &mut Split<P>, span: Span) {
+        self.run(span);
+        while left.next_deadline().is_some_and(|at| at <= self.world.now) {
+            left.on_deadline(&mut self.world.cx());
+        }
+        let now = self.world.now;
+        let world = &mut self.world;
+        for (port, packet) in world.outbox.drain(..) {
+            if port == Port(1) {
+                let hop = &mut self.hops[1];
+                hop.under_way[1].push_back((now + hop.delay, packet));
+            } else {
+                world.packets.release(packet);
+            }
+        }
     }
 
     pub(super) fn carry(&mut self, node: usize) {

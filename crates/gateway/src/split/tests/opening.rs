@@ -1,16 +1,13 @@
 //! Connections begin: answered, refused, unreachable, early, again.
 
-use bentpipe_tcp::{Events, PassiveFastOpen, State};
-use bentpipe_types::{Address, Agent, Flags, IpVersion, Packet, Port, Span, Time};
+use bentpipe_tcp::{Events, State};
+use bentpipe_types::{Address, Agent, Flags, IpVersion, Packet, Port, Span};
 
 use super::Net;
+use super::bodies::{self, ms};
 use super::net::{CLIENT, SERVER, settings, two};
 use crate::Class;
 use crate::split::Answer;
-
-fn ms(milliseconds: u64) -> Time {
-    Time::ZERO + Span::from_millis(milliseconds)
-}
 
 #[test]
 fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
@@ -19,13 +16,7 @@ fn a_set_up_end_to_end_takes_a_round_trip_of_all() {
     assert!(net.run_until(ms(5_000), |net| net.state(CLIENT) == State::Established));
     assert_eq!(net.world.now, ms(506));
     // Neither host can tell: they have each other's sequence numbers.
-    let server = net.hosts[SERVER].as_ref().expect("accepted").connection();
-    assert_eq!(server.peer_initial_sequence().map(|s| s.get()), Some(7));
-    let client = net.hosts[CLIENT].as_ref().expect("opened").connection();
-    assert_eq!(
-        client.peer_initial_sequence().map(|s| s.get()),
-        Some(900_000)
-    );
+    bodies::numbers_are_the_hosts_own(&net);
     for side in [CLIENT, SERVER] {
         net.at(side, |socket, cx| socket.close(cx));
     }
@@ -103,105 +94,19 @@ fn a_syn_that_is_lost_goes_again_on_each_part() {
 
 #[test]
 fn both_may_open_at_once() {
-    let mut net = Net::new(two(|_| {}), &[1, 250, 1]);
-    net.connect(CLIENT, 7);
-    net.connect(SERVER, 9);
-    net.run(Span::from_secs(3));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(net.state(side), State::Established);
-        net.at(side, |socket, cx| {
-            socket.write(bentpipe_tcp::Source::Filler(5_000), cx);
-            socket.close(cx);
-        });
-    }
-    net.run(Span::from_secs(5));
-    for side in [CLIENT, SERVER] {
-        assert_eq!(net.at(side, |socket, cx| socket.read(u64::MAX, cx)), 5_000);
-    }
-    net.expect_nothing_left();
+    bodies::both_open(Net::new(two(|_| {}), &[1, 250, 1]), Span::ZERO);
 }
 
 #[test]
 fn a_port_may_be_used_again_while_time_wait_lasts() {
-    let mut net = Net::new(two(|_| {}), &[1, 250, 1]);
-    for round in 0..3 {
-        net.connect(CLIENT, 1_000 * (round + 1));
-        assert!(net.run_until(ms(60_000), |net| net.state(CLIENT) == State::Established));
-        for side in [CLIENT, SERVER] {
-            net.at(side, |socket, cx| socket.close(cx));
-        }
-        net.run(Span::from_secs(3));
-        // The host forgets early; the gateways don't.
-        net.hosts = [None, None];
-    }
-    assert_eq!(net.count(0, "connections.split"), 3);
-    assert_eq!(net.count(0, "connections.followed"), 2);
-    net.expect_nothing_left();
+    let net = Net::new(two(|_| {}), &[1, 250, 1]);
+    assert_eq!(bodies::a_port_again(net), 2);
 }
 
 #[test]
 fn fast_open_passes() {
-    use bentpipe_tcp::{ActiveFastOpen, Opening, Socket, Source};
-    let cookie = bentpipe_types::FastOpen::new(b"12345678", false).expect("a cookie");
-    let request = bentpipe_types::FastOpen::new(b"", false).expect("a request");
-    for (option, bytes, answer) in [
-        (request, 0, PassiveFastOpen::Offer(cookie)),
-        (cookie, 500, PassiveFastOpen::Take),
-        // The server doesn't know the cookie any more: the text goes again.
-        (cookie, 500, PassiveFastOpen::Ignore),
-    ] {
-        let mut net = Net::new(two(|s| s.set_up = Answer::Early), &[1, 250, 1]);
-        net.fast_open = answer;
-        let config = net.configs[CLIENT].clone().into();
-        let opening = Opening {
-            config: &config,
-            local: net.endpoint(CLIENT),
-            remote: net.endpoint(SERVER),
-            egress: Port(0),
-            initial_sequence: bentpipe_types::Seq::new(7),
-        };
-        let fast = ActiveFastOpen {
-            option: Some(option),
-            bytes,
-            room: 1_000,
-        };
-        let (socket, taken) = Socket::connect_fast(
-            &opening,
-            None,
-            fast,
-            Source::Filler(bytes),
-            &mut net.world.cx(),
-        );
-        assert_eq!(taken, bytes);
-        net.hosts[CLIENT] = Some(socket);
-        net.at(CLIENT, |_, _| {});
-        let there = move |net: &Net| {
-            net.hosts[SERVER]
-                .as_ref()
-                .is_some_and(|s| s.readable() == bytes)
-        };
-        assert!(net.run_until(ms(10_000), there));
-        if answer == PassiveFastOpen::Take {
-            assert_eq!(net.world.now, ms(252), "with the SYN");
-        }
-        net.run(Span::from_secs(3));
-        let client = net.hosts[CLIENT].as_ref().expect("opened").connection();
-        assert_eq!(client.state(), State::Established);
-        if bytes == 0 {
-            assert_eq!(client.offered_cookie(), Some(cookie));
-        }
-        assert_eq!(client.acknowledged_offset(), bytes);
-        net.at(CLIENT, |socket, cx| {
-            socket.write(Source::Filler(10_000), cx)
-        });
-        net.run(Span::from_secs(3));
-        let read = net.at(SERVER, |socket, cx| socket.read(u64::MAX, cx));
-        assert_eq!(read, bytes + 10_000);
-        for side in [CLIENT, SERVER] {
-            net.at(side, |socket, cx| socket.close(cx));
-        }
-        net.expect_nothing_left();
-    }
+    let make = || Net::new(two(|s| s.set_up = Answer::Early), &[1, 250, 1]);
+    bodies::fast_open(make, Span::from_millis(252));
 }
 
 /// What a router says of a SYN that a gateway has sent on: the gateway gives up with it, and the host hears it,

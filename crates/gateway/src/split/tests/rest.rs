@@ -8,7 +8,7 @@ use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{Config, PacingKind, Payload, Ranges, RecoveryKind, Rings, Source, State};
 use bentpipe_types::{Agent, Packet, RandomStream, Span, Time};
 
-use super::net::{CLIENT, Net, SERVER, settings, two};
+use super::net::{CLIENT, Net, SERVER, multiplexed, settings, two};
 use crate::split::{Settings, Split};
 
 /// The client asks, the server answers, and both are silent for a while; and again.
@@ -104,12 +104,13 @@ fn a_rest_changes_nothing() {
 
 /// What a gateway keeps of each of a thousand connections over which 500 and 20,000 bytes have gone, and
 /// that say nothing now.
-fn idle<P: Payload>(settings: &Settings) -> (i64, usize) {
+fn idle<P: Payload>(settings: &[Settings]) -> (i64, usize) {
     const CONNECTIONS: u16 = 1_000;
-    let mut gateway: Option<Split<P>> = None;
+    let delays = &[1, 20, 1][..=settings.len()];
+    let mut gateways: Vec<Split<P>> = Vec::new();
     let mut at_rest = 0;
     let kept = measure(|| {
-        let mut net: Net<P> = Net::new(vec![settings.clone()], &[1, 20]);
+        let mut net: Net<P> = Net::new(settings.to_vec(), delays);
         for count in 0..CONNECTIONS {
             net.client_port = 10_000 + count;
             net.hosts = [None, None];
@@ -120,11 +121,11 @@ fn idle<P: Payload>(settings: &Settings) -> (i64, usize) {
         net.run(Span::from_secs(25));
         at_rest = net.gateways[0].pairs.at_rest();
         assert_eq!(net.count(0, "connections.open"), u64::from(CONNECTIONS));
-        gateway = net.gateways.pop();
+        gateways = net.gateways;
     });
-    let holds = gateway.map(|gateway| gateway.holdings());
-    assert_eq!(holds.expect("it is there").bytes, 0);
-    (kept.bytes_current / i64::from(CONNECTIONS), at_rest)
+    assert!(gateways.iter().all(|gateway| gateway.holdings().bytes == 0));
+    let each = i64::from(CONNECTIONS) * settings.len() as i64;
+    (kept.bytes_current / each, at_rest)
 }
 
 #[test]
@@ -133,6 +134,7 @@ fn an_idle_connection_takes_less_than_two_kibibytes() {
         memory: 1 << 30,
         ..settings(1)
     };
+    let settings = [settings];
     let (simulated, resting) = idle::<Ranges>(&settings);
     assert_eq!(resting, 1_000);
     let (live, resting) = idle::<Rings>(&settings);
@@ -140,4 +142,17 @@ fn an_idle_connection_takes_less_than_two_kibibytes() {
     println!("bytes of an idle connection: {simulated} simulated, {live} live");
     assert!((200..2_048).contains(&simulated), "{simulated}");
     assert!((200..2_048).contains(&live), "{live}");
+}
+
+/// What a persistent connection carries has one leg at each gateway, and stays awake.
+#[test]
+fn a_carried_connection_takes_a_leg_at_each_gateway() {
+    let settings = multiplexed(1, |settings| settings.memory = 1 << 30);
+    let (simulated, resting) = idle::<Ranges>(&settings);
+    let (live, _) = idle::<Rings>(&settings);
+    println!(
+        "bytes of an idle carried connection, at one gateway: {simulated} simulated, {live} live"
+    );
+    assert_eq!(resting, 0);
+    assert!((200..4_096).contains(&simulated), "{simulated}");
 }

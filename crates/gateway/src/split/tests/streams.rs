@@ -1,9 +1,10 @@
 //! Streams and their ends.
 
-use bentpipe_tcp::{Events, Source, State};
+use bentpipe_tcp::{Events, State};
 use bentpipe_types::{Agent, Flags, Span, Time};
 
 use super::Net;
+use super::bodies::{self, read, write};
 use super::net::{CLIENT, SERVER, settings, two};
 use crate::split::Answer;
 
@@ -20,40 +21,11 @@ fn opened(gateways: Vec<crate::split::Settings>) -> Net {
     net
 }
 
-fn write(net: &mut Net, side: usize, bytes: u64) {
-    assert_eq!(
-        net.at(side, |socket, cx| socket.write(Source::Filler(bytes), cx)),
-        bytes
-    );
-}
-
-fn read(net: &mut Net, side: usize) -> u64 {
-    net.at(side, |socket, cx| socket.read(u64::MAX, cx))
-}
-
 /// PEPsal ends both directions when one has.
 #[test]
 fn one_side_may_close_and_the_other_go_on() {
     for close in [Answer::EndToEnd, Answer::Early] {
-        let mut net = opened(two(|s| s.close = close));
-        write(&mut net, CLIENT, 1_000);
-        net.at(CLIENT, |socket, cx| socket.close(cx));
-        net.run(Span::from_secs(5));
-        assert_eq!(
-            (net.state(CLIENT), net.state(SERVER)),
-            (State::FinWait2, State::CloseWait)
-        );
-        let mut got = 0;
-        for _ in 0..20 {
-            write(&mut net, SERVER, 100_000);
-            net.run(Span::from_secs(2));
-            got += read(&mut net, CLIENT);
-        }
-        assert_eq!(got, 2_000_000);
-        net.at(SERVER, |socket, cx| socket.close(cx));
-        net.run(Span::from_secs(5));
-        assert_eq!(read(&mut net, SERVER), 1_000);
-        net.expect_nothing_left();
+        bodies::half_close(opened(two(|s| s.close = close)));
     }
 }
 
@@ -78,11 +50,7 @@ fn a_close_is_confirmed_when_the_other_side_has() {
     for (close, confirmed_after_ms) in [(Answer::EndToEnd, 504), (Answer::Early, 2)] {
         let mut net = opened(two(|s| s.close = close));
         net.run(Span::from_secs(1));
-        let begin = net.world.now;
-        net.at(CLIENT, |socket, cx| socket.close(cx));
-        let confirmed = |net: &Net| net.state(CLIENT) == State::FinWait2;
-        assert!(net.run_until(begin + Span::from_secs(10), confirmed));
-        let took = net.world.now.since(begin);
+        let took = bodies::close_confirmed_after(&mut net);
         assert_eq!(took, Span::from_millis(confirmed_after_ms), "{close:?}");
     }
 }
@@ -90,14 +58,7 @@ fn a_close_is_confirmed_when_the_other_side_has() {
 #[test]
 fn a_reset_goes_on() {
     for side in [CLIENT, SERVER] {
-        let mut net = opened(two(|_| {}));
-        net.run(Span::from_secs(1));
-        net.at(side, |socket, cx| socket.abort(cx));
-        net.run(Span::from_secs(1));
-        let events = net.at(1 - side, |socket, _| socket.take_events());
-        assert!(events.has(Events::RESET));
-        assert_eq!(net.count(0, "connections.aborted"), 1);
-        net.expect_nothing_left();
+        bodies::reset(opened(two(|_| {})), side);
     }
 }
 
@@ -211,8 +172,7 @@ fn when_a_gateway_begins_anew_nobody_is_deceived() {
             net.at(from, |socket, cx| socket.close(cx));
             net.run(Span::from_millis(900));
             let begin = net.world.now;
-            let settings = net.gateways[which].settings.clone();
-            net.restart(which, settings);
+            net.restart(which);
             let mut heard = [None; 2];
             let mut ended = false;
             for _ in 0..3_000 {

@@ -1,0 +1,30 @@
+//! Bytes that a connection takes of a gateway, both ends counted: what ten thousand of them have allocated.
+
+use allocation_counter::measure;
+use bentpipe_benches::gateways::{Fleet, hybrid, split};
+use bentpipe_types::{Agent, Span};
+
+const CONNECTIONS: u16 = 10_000;
+
+fn main() {
+    tell("split", split);
+    tell("hybrid", hybrid);
+}
+
+/// Just opened; after 29 kB each; and when they have said nothing for a minute.
+fn tell<A: Agent>(kind: &str, make: fn() -> A) {
+    let mut kept = None;
+    let mut bytes = 0;
+    let mut per_connection = |act: &mut dyn FnMut(&mut Option<Fleet<A>>)| {
+        bytes += measure(|| act(&mut kept)).bytes_current;
+        bytes / i64::from(CONNECTIONS)
+    };
+    let opened = per_connection(&mut |fleet| *fleet = Some(Fleet::new(make(), CONNECTIONS)));
+    let used = per_connection(&mut |fleet| fleet.iter_mut().for_each(|fleet| fleet.carry(20)));
+    let idle = per_connection(&mut |fleet| {
+        for fleet in fleet {
+            fleet.wait(Span::from_secs(60));
+        }
+    });
+    println!("{kind} gateway, bytes of a connection: opened {opened}, used {used}, idle {idle}");
+}

@@ -1,0 +1,247 @@
+//! Many connections through one gateway, without a network around it: what is measured is the gateway alone.
+
+use bentpipe_gateway::{hybrid, split};
+use bentpipe_tcp::Config;
+use bentpipe_types::{
+    Address, Agent, Endpoint, Flags, IpVersion, Packet, Port, RandomStream, Routes, Seq, Span,
+    SynOptions, Time, World,
+};
+
+const HOST: Address = Address(1);
+const SERVER: Address = Address(2);
+const HOST_ISN: u32 = 1_000;
+const SERVER_ISN: u32 = 500_000;
+const SEGMENT: u16 = 1460;
+
+/// The TCP of a gateway's legs: nothing waits for time, and windows open though they aren't filled.
+fn tcp() -> Config {
+    Config {
+        nagle: false,
+        window_validation: false,
+        send_buffer: 4 << 20,
+        receive_buffer: 4 << 20,
+        ..Config::default()
+    }
+}
+
+/// A split gateway; its hosts are at port 0.
+#[must_use]
+pub fn split() -> split::Split {
+    split::Split::new(split::Settings {
+        facing: Port(0),
+        facing_tcp: tcp(),
+        host_tcp: tcp(),
+        set_up: split::Answer::EndToEnd,
+        close: split::Answer::EndToEnd,
+        memory: 1 << 40,
+        only: None,
+        except: None,
+        processing: None,
+        warm_path: false,
+        idle_timeout: Span::from_secs(7_440),
+        rest_after: split::REST_AFTER,
+        multiplex: None,
+    })
+}
+
+/// A hybrid gateway; its hosts are at port 0.
+#[must_use]
+pub fn hybrid() -> hybrid::Hybrid {
+    hybrid::Hybrid::new(hybrid::Settings {
+        facing: vec![Port(0)],
+        receive_buffer: 1 << 20,
+        memory: u64::MAX / 2,
+        ..hybrid::Settings::default()
+    })
+}
+
+/// Connections of hosts behind a gateway to a server, the ends of which are played by hand.
+#[derive(Debug)]
+pub struct Fleet<A> {
+    world: World,
+    gateway: A,
+    /// Of each connection: bytes sent by the server, bytes acknowledged by the host.
+    sent: Vec<u32>,
+    acknowledged: Vec<u32>,
+    next: usize,
+}
+
+impl<A: Agent> Fleet<A> {
+    /// So many connections through this gateway.
+    #[must_use]
+    pub fn new(mut gateway: A, connections: u16) -> Self {
+        let mut routes = Routes::new(Address(0), 2, 3);
+        routes.add(HOST, Port(0));
+        routes.add(SERVER, Port(1));
+        gateway.routes(routes);
+        let mut fleet = Self {
+            world: World::new(RandomStream::new(1, "fleet", "bench")),
+            gateway,
+            sent: vec![0; usize::from(connections)],
+            acknowledged: vec![0; usize::from(connections)],
+            next: 0,
+        };
+        for connection in 0..connections {
+            fleet.open(connection);
+        }
+        fleet
+    }
+
+    /// Of each connection, so many segments more are unacknowledged.
+    pub fn fill(&mut self, segments: u32) {
+        for _ in 0..segments {
+            for connection in 0..self.sent.len() {
+                self.data(connection as u16);
+            }
+        }
+    }
+
+    /// Of each connection, so many segments come and are acknowledged, two at a time.
+    pub fn carry(&mut self, segments: u32) {
+        for _ in 0..self.sent.len() * segments.div_ceil(2) as usize {
+            self.turn();
+        }
+    }
+
+    /// Nothing comes for so long.
+    pub fn wait(&mut self, span: Span) {
+        let until = self.world.now + span;
+        while let Some(at) = self.gateway.next_deadline()
+            && at <= until
+        {
+            self.world.now = self.world.now.max(at);
+            self.gateway.on_deadline(&mut self.world.cx());
+            self.sent_on();
+        }
+        self.world.now = until;
+    }
+
+    fn sent_on(&mut self) {
+        for (_, packet) in self.world.outbox.drain(..) {
+            self.world.packets.release(packet);
+        }
+    }
+
+    fn pass(&mut self, from_host: bool, connection: u16, edit: impl FnOnce(&mut Packet)) {
+        let end = |address, port| Endpoint { address, port };
+        let (host, server) = (end(HOST, connection), end(SERVER, 80));
+        let (source, destination) = if from_host {
+            (host, server)
+        } else {
+            (server, host)
+        };
+        let mut packet = Packet::new(source, destination, IpVersion::V4);
+        packet.window = 65_535;
+        edit(&mut packet);
+        let syn = packet.flags.has(Flags::SYN);
+        let packet = self.world.packets.insert(packet);
+        if syn {
+            let options = SynOptions {
+                maximum_segment_size: Some(SEGMENT),
+                window_scale: Some(5),
+                sack_permitted: true,
+                ..SynOptions::default()
+            };
+            self.world.packets.set_syn_options(packet, options);
+        }
+        // A packet takes its time, as on a link of 10 Gbit/s.
+        let now = self.world.now + Span::from_nanos(1_200);
+        let port = Port(u16::from(!from_host));
+        (self.gateway).on_packet(port, packet, &mut self.world.at(now));
+        self.sent_on();
+    }
+
+    fn open(&mut self, connection: u16) {
+        self.pass(true, connection, |packet| {
+            packet.flags = Flags::SYN;
+            packet.sequence = Seq::new(HOST_ISN);
+        });
+        self.pass(false, connection, |packet| {
+            packet.flags = Flags::SYN.with(Flags::ACK);
+            packet.sequence = Seq::new(SERVER_ISN);
+            packet.acknowledgment = Seq::new(HOST_ISN + 1);
+        });
+        self.acknowledge(connection, 0);
+    }
+
+    /// One connection more, which its host resets: five packets.
+    pub fn come_and_go(&mut self) {
+        let connection = self.sent.len() as u16;
+        self.open(connection);
+        for from_host in [true, false] {
+            self.pass(from_host, connection, |packet| {
+                packet.flags = Flags::RST.with(Flags::ACK);
+                let (sequence, other) = if from_host {
+                    (HOST_ISN, SERVER_ISN)
+                } else {
+                    (SERVER_ISN, HOST_ISN)
+                };
+                packet.sequence = Seq::new(sequence + 1);
+                packet.acknowledgment = Seq::new(other + 1);
+            });
+        }
+    }
+
+    fn data(&mut self, connection: u16) {
+        let offset = self.sent[usize::from(connection)];
+        self.sent[usize::from(connection)] = offset.wrapping_add(u32::from(SEGMENT));
+        self.pass(false, connection, |packet| {
+            packet.flags = Flags::ACK;
+            packet.sequence = Seq::new(SERVER_ISN + 1) + offset;
+            packet.acknowledgment = Seq::new(HOST_ISN + 1);
+            packet.payload_length = SEGMENT;
+        });
+    }
+
+    fn acknowledge(&mut self, connection: u16, bytes: u32) {
+        if let Some(acknowledged) = self.acknowledged.get_mut(usize::from(connection)) {
+            *acknowledged = acknowledged.wrapping_add(bytes);
+        }
+        let acknowledged = self.acknowledged.get(usize::from(connection));
+        let offset = acknowledged.copied().unwrap_or(0);
+        self.pass(true, connection, |packet| {
+            packet.flags = Flags::ACK;
+            packet.sequence = Seq::new(HOST_ISN + 1);
+            packet.acknowledgment = Seq::new(SERVER_ISN + 1) + offset;
+        });
+    }
+
+    /// Two segments of the server's, and the host's ACK of as many, of the connection whose turn it is:
+    /// three packets.
+    pub fn turn(&mut self) {
+        let connection = self.next as u16;
+        self.next = (self.next + 1) % self.sent.len();
+        self.data(connection);
+        self.data(connection);
+        self.acknowledge(connection, 2 * u32::from(SEGMENT));
+    }
+
+    /// Has every byte that was sent gone on, and is none of it held but what is unacknowledged?
+    ///
+    /// # Panics
+    /// If not: then something else was measured.
+    pub fn expect_all_carried(&self) {
+        let outstanding: u64 = (self.sent.iter().zip(&self.acknowledged))
+            .map(|(sent, acknowledged)| u64::from(sent.wrapping_sub(*acknowledged)))
+            .sum();
+        assert_eq!(self.gateway.holdings().bytes, outstanding);
+        let open = self.count("connections.open");
+        assert_eq!(open, Some(self.sent.len() as u64));
+    }
+
+    fn count(&self, wanted: &str) -> Option<u64> {
+        let mut found = None;
+        self.gateway.counters(&mut |name, value| {
+            if name == wanted {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+}

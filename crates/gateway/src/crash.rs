@@ -1,0 +1,118 @@
+//! Gateways that die, and begin anew: what RFC 3135, section 4.1.2, calls fate sharing, and warns of.
+
+use std::collections::VecDeque;
+
+use bentpipe_types::{
+    Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Routes, Span, StreamCheck, Time,
+};
+
+/// An agent whose state is in its memory only.
+pub trait Volatile: Agent {
+    /// Its power is gone, and with it all that it knows of connections and every packet that it holds; nobody
+    /// is told. What it has counted stays: that is for who looks on. Returns how many connections there were.
+    fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64;
+}
+
+/// When a gateway dies, and for how long it is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// It dies then,
+    pub at: Time,
+    /// and begins anew so much later. Whatever reaches it meanwhile is lost.
+    pub lasts: Span,
+}
+
+/// An agent that dies at given times.
+#[derive(Debug)]
+pub struct Mortal<A> {
+    agent: A,
+    /// The crashes to come, the next first, none before the end of another.
+    crashes: VecDeque<Crash>,
+    /// It is dead, until then.
+    back: Option<Time>,
+    died: u64,
+    connections_lost: u64,
+    packets_lost: u64,
+}
+
+impl<A: Volatile> Mortal<A> {
+    /// The agent that dies at these times, which are in order and do not overlap.
+    #[must_use]
+    pub fn new(agent: A, crashes: impl IntoIterator<Item = Crash>) -> Self {
+        Self {
+            agent,
+            crashes: crashes.into_iter().collect(),
+            back: None,
+            died: 0,
+            connections_lost: 0,
+            packets_lost: 0,
+        }
+    }
+}
+
+impl<A: Volatile> Agent for Mortal<A> {
+    fn routes(&mut self, routes: Routes) {
+        self.agent.routes(routes);
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if self.back.is_some() {
+            self.packets_lost += 1;
+            cx.discard(packet, DropReason::Down);
+        } else {
+            self.agent.on_packet(from, packet, cx);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some(crash) = self.crashes.pop_front_if(|crash| crash.at <= cx.now) {
+            let held = self.agent.holdings().packets;
+            self.connections_lost += self.agent.lose_power(cx);
+            self.packets_lost += held - self.agent.holdings().packets;
+            self.died += 1;
+            self.back = Some(crash.at + crash.lasts);
+        }
+        if self.back.is_some_and(|back| back <= cx.now) {
+            self.back = None;
+        }
+        if self.back.is_none() && self.agent.next_deadline().is_some_and(|at| at <= cx.now) {
+            self.agent.on_deadline(cx);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let own = match self.back {
+            Some(_) => None,
+            None => self.agent.next_deadline(),
+        };
+        let next = self.crashes.front().map(|crash| crash.at);
+        [own, next, self.back].into_iter().flatten().min()
+    }
+
+    fn holdings(&self) -> Holdings {
+        self.agent.holdings()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.agent.counters(visit);
+        visit("crashes.count", self.died);
+        visit("crashes.connections_lost", self.connections_lost);
+        visit("crashes.packets_lost", self.packets_lost);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        self.agent.gauges()
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        self.agent.gauge(index)
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        self.agent.stream_check()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.agent.is_quiet()
+    }
+}
