@@ -65,7 +65,10 @@ impl<A: Volatile> Agent for Mortal<A> {
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
-        while let Some(crash) = self.crashes.pop_front_if(|crash| crash.at <= cx.now) {
+        while let Some(crash) = self.crashes.front().copied()
+            && crash.at <= cx.now
+        {
+            self.crashes.pop_front();
             let held = self.agent.holdings().packets;
             self.connections_lost += self.agent.lose_power(cx);
             self.packets_lost += held - self.agent.holdings().packets;
