@@ -39,8 +39,8 @@ fn a_connection_that_is_silent_moves_along() {
 }
 
 /// What the gateway had acknowledged and not passed on stays with it. Of an upload that is nearly all, and the
-/// connection is lost; of a download nothing, and the gateway across goes on with the client itself, but the close
-/// is never confirmed. Neither side is told that all is there if it is not.
+/// connection is lost; of a download nothing, and the gateway across goes on with the client itself. Neither side is
+/// told that all is there if it is not.
 #[test]
 fn a_connection_that_is_busy_leaves_behind_what_its_gateway_held() {
     for from in [CLIENT, SERVER] {
@@ -67,9 +67,9 @@ fn a_connection_that_is_busy_leaves_behind_what_its_gateway_held() {
         let got = net.at(1 - from, |socket, cx| socket.read(u64::MAX, cx));
         println!("from {from}: {got} bytes arrived, heard {heard:?}");
         let sender = net.hosts[from].as_ref().expect("a socket").connection();
-        assert!(!sender.is_close_confirmed());
-        assert!(got == 3_000_000 || !ended);
-        // The client gives up; the server waits for the idle timeout of the gateway beside it.
+        assert!(got == 3_000_000 || !(ended || sender.is_close_confirmed()));
+        // The client gives up; the server has sent all, and waits for the client's end until the idle timeout of
+        // the gateway beside it.
         let longest = [1_200, 7_500][from];
         assert!(heard[from].is_some_and(|after| after < Span::from_secs(longest)));
         assert_eq!(got == 3_000_000, from == SERVER);
