@@ -22,7 +22,7 @@ fn tell<A: Agent>(kind: &str, make: fn() -> A) {
     let opened = per_connection(&mut |fleet| *fleet = Some(Fleet::new(make(), CONNECTIONS)));
     let used = per_connection(&mut |fleet| fleet.iter_mut().for_each(|fleet| fleet.carry(20)));
     let idle = per_connection(&mut |fleet| {
-        for fleet in fleet {
+        if let Some(fleet) = fleet {
             fleet.wait(Span::from_secs(60));
         }
     });
