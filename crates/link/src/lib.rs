@@ -6,8 +6,10 @@
 //! departure, an arrival and a deadline of the far end.
 
 mod changes;
+mod counters;
 mod direction;
 mod divider;
+mod ends;
 mod errors;
 mod far_end;
 mod fifo;
@@ -23,8 +25,10 @@ pub use changes::{
     Changes, FadingSettings, InFlight, LossRates, Opportunities, Outages, Profile, RateCourse,
     Sending,
 };
-pub use direction::{Counters, Direction, Ends, Queueing, Settings, Streams};
+pub use counters::Counters;
+pub use direction::{Direction, Queueing, Settings, Streams};
 pub use divider::Divider;
+pub use ends::Ends;
 pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
 pub use far_end::{EndCtx, FarEnd};
 pub use fifo::{Arrival, Fifo};

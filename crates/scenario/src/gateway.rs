@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bentpipe_types::{Bytes, Gauge, Served, Span};
 
-use crate::TcpSettings;
 use crate::quantity::PortRange;
 use crate::schema::{Close, GatewayKind, SetUp};
+use crate::tcp_settings::TcpSettings;
 
 /// What a gateway does with the packets it forwards.
 #[derive(Clone, PartialEq, Debug)]

@@ -42,6 +42,7 @@ mod scenario;
 pub mod schema;
 mod serialize;
 mod suggest;
+mod tcp_settings;
 mod traces;
 
 pub use acks::{Acks, WaterMarks};
@@ -69,12 +70,13 @@ pub use run::{
 };
 pub use scenario::{
     App, Direction, Errors, Flow, Link, Node, NodeKind, Probe, Probes, RandomErrors, Scenario,
-    Series, TcpSettings, Way,
+    Series, Way,
 };
 pub use schema::{
     AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
     QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };
+pub use tcp_settings::TcpSettings;
 #[doc(hidden)]
 pub use traces::check_trace;
 pub use traces::{ParquetReader, read_parquet_with};

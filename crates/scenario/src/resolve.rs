@@ -6,6 +6,7 @@ mod changes;
 mod classes;
 mod directory;
 mod flows;
+mod gateway_parts;
 mod gateways;
 mod groups;
 mod hybrid;
@@ -46,7 +47,7 @@ pub(crate) fn resolve(
     limits::check(&node_names, &link_names, &flow_names)?;
     let classes = classes::resolve(&file.classes, &node_names, &flow_names)?;
     let links = links::resolve(&file.links, &node_names, &classes, files, duration)?;
-    let around = gateways::Surroundings {
+    let around = gateway_parts::Surroundings {
         nodes: &node_names,
         link_names: &link_names,
         links: &links,

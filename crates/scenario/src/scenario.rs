@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bentpipe_link::{BurstSettings, Changes};
 use bentpipe_sim::{Distribution, FlowQuantity, LinkQuantity, Traffic};
-use bentpipe_tcp::Config;
 use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 
 use crate::quantity::{Interval, Redundancy};
-use crate::schema::{AppKind, Compression, IpName, LinkFraming, TcpFile};
+use crate::schema::{AppKind, Compression, IpName, LinkFraming};
+use crate::tcp_settings::TcpSettings;
 use crate::{Acks, Gateway, PacketClass, Queue};
 
 /// A network, what flows through it, and what to record.
@@ -82,22 +82,6 @@ pub enum NodeKind {
     Host(Arc<TcpSettings>),
     /// It forwards packets.
     Gateway(Gateway),
-}
-
-/// How a host's TCP behaves.
-#[derive(Clone, Debug)]
-pub struct TcpSettings {
-    /// Every setting, as the file says it or by default: what results say, too.
-    pub file: TcpFile,
-    /// The same as a connection takes it, but for the window rule, which the run makes.
-    pub config: Config,
-}
-
-impl PartialEq for TcpSettings {
-    /// What a connection takes follows from what the file says.
-    fn eq(&self, other: &Self) -> bool {
-        self.file == other.file
-    }
 }
 
 /// A link: two one-way links, one each way, or a single one.

@@ -257,20 +257,6 @@ impl BufferSizes {
         initial: 16_384,
         most: 4 << 20,
     };
-
-    /// The most payload that a send buffer of these sizes holds, in buffers of two full segments of
-    /// `segment` bytes.
-    #[must_use]
-    pub fn sendable(&self, segment: u32) -> u64 {
-        crate::send_sizing::payload_in(self.most, segment)
-    }
-
-    /// The most payload that a receive buffer of these sizes holds, in full segments of `segment` bytes
-    /// and packets of `packet` bytes, IP header included.
-    #[must_use]
-    pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
-        crate::right_sizing::payload_in(self.most, segment, packet)
-    }
 }
 
 /// Which acknowledgments are not delayed.

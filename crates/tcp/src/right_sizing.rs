@@ -491,8 +491,17 @@ impl RightSizing {
     }
 }
 
+impl BufferSizes {
+    /// The most payload that a receive buffer of these sizes holds, in full segments of `segment` bytes
+    /// and packets of `packet` bytes, IP header included.
+    #[must_use]
+    pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
+        payload_in(self.most, segment, packet)
+    }
+}
+
 /// The most payload that `memory` holds, in full segments of `segment` bytes and packets of `packet`.
-pub(crate) fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
+fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
     memory.saturating_mul(ratio(segment, true_size(packet))) / WHOLE
 }
 

@@ -221,8 +221,17 @@ pub(crate) fn segments_at_once(
     (bytes.min(LONGEST) / segment.max(1)).max(shortest)
 }
 
+impl BufferSizes {
+    /// The most payload that a send buffer of these sizes holds, in buffers of two full segments of
+    /// `segment` bytes.
+    #[must_use]
+    pub fn sendable(&self, segment: u32) -> u64 {
+        payload_in(self.most, segment)
+    }
+}
+
 /// The most payload that `memory` holds, in buffers of two segments.
-pub(crate) fn payload_in(memory: u64, segment: u32) -> u64 {
+fn payload_in(memory: u64, segment: u32) -> u64 {
     let payload = SHORTEST * u64::from(segment);
     memory.saturating_mul(payload) / (payload + OVERHEAD)
 }

@@ -1,7 +1,5 @@
 //! Nodes' addresses to IP addresses, and back.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bentpipe_types::{Address, IpVersion};
@@ -71,96 +69,6 @@ impl Addressing for NodeAddresses {
     }
 }
 
-/// Gives each IP address that comes in from outside a node address, in order of arrival, up to a
-/// number. An IP address keeps its node address for as long as the table lives.
-// A tree, not a hash map: the keys are chosen by whoever sends packets, and it cannot be flooded.
-#[derive(Clone, Debug)]
-pub struct AddressTable {
-    capacity: usize,
-    nodes: BTreeMap<IpAddr, Address>,
-    ip_addresses: Vec<IpAddr>,
-}
-
-/// An address table holds as many IP addresses as it may.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AddressTableFull {
-    /// The table's capacity.
-    pub capacity: usize,
-}
-
-impl fmt::Display for AddressTableFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the table of {} IP addresses is full", self.capacity)
-    }
-}
-
-impl std::error::Error for AddressTableFull {}
-
-impl AddressTable {
-    /// A table of at most `capacity` IP addresses, and never more than the 65,536 node addresses.
-    #[must_use]
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            capacity: capacity.min(usize::from(u16::MAX) + 1),
-            nodes: BTreeMap::new(),
-            ip_addresses: Vec::new(),
-        }
-    }
-
-    /// The IP address's node address, given now if it has none.
-    ///
-    /// # Errors
-    /// When the address is new and the table is full.
-    pub fn intern(&mut self, ip: IpAddr) -> Result<Address, AddressTableFull> {
-        if let Some(&address) = self.nodes.get(&ip) {
-            return Ok(address);
-        }
-        let full = AddressTableFull {
-            capacity: self.capacity,
-        };
-        if self.ip_addresses.len() >= self.capacity {
-            return Err(full);
-        }
-        let address = Address(u16::try_from(self.ip_addresses.len()).map_err(|_| full)?);
-        self.nodes.insert(ip, address);
-        self.ip_addresses.push(ip);
-        Ok(address)
-    }
-
-    /// The IP address's node address, if it has one.
-    #[must_use]
-    pub fn node(&self, ip: IpAddr) -> Option<Address> {
-        self.nodes.get(&ip).copied()
-    }
-
-    /// The IP address of this node.
-    #[must_use]
-    pub fn ip(&self, address: Address) -> Option<IpAddr> {
-        self.ip_addresses.get(usize::from(address.0)).copied()
-    }
-
-    /// How many IP addresses it holds.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ip_addresses.len()
-    }
-
-    /// Does it hold none?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ip_addresses.is_empty()
-    }
-}
-
-impl Addressing for AddressTable {
-    fn ip_address(&self, address: Address, version: IpVersion) -> Option<IpAddr> {
-        self.ip(address).filter(|ip| match version {
-            IpVersion::V4 => ip.is_ipv4(),
-            IpVersion::V6 => ip.is_ipv6(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,32 +101,5 @@ mod tests {
         );
         assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 1, 0, 1).into()), None);
         assert_eq!(NodeAddresses::node(Ipv4Addr::new(10, 0, 0, 0).into()), None);
-    }
-
-    #[test]
-    fn a_table_is_bounded_and_stable() {
-        let mut table = AddressTable::new(2);
-        let first = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        let second = IpAddr::V6(Ipv6Addr::LOCALHOST);
-        let third = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        assert!(table.is_empty());
-        assert_eq!(table.intern(first), Ok(Address(0)));
-        assert_eq!(table.intern(second), Ok(Address(1)));
-        assert_eq!(table.intern(third), Err(AddressTableFull { capacity: 2 }));
-        assert_eq!(table.intern(first), Ok(Address(0)));
-        assert_eq!(table.node(third), None);
-        assert_eq!(table.len(), 2);
-        assert_eq!(table.ip_address(Address(0), IpVersion::V4), Some(first));
-        assert_eq!(table.ip_address(Address(0), IpVersion::V6), None);
-        assert_eq!(table.ip_address(Address(2), IpVersion::V4), None);
-    }
-
-    #[test]
-    fn a_table_never_runs_out_of_node_addresses() {
-        let mut table = AddressTable::new(usize::MAX);
-        for i in 0..=u32::from(u16::MAX) {
-            assert!(table.intern(Ipv4Addr::from_bits(i).into()).is_ok());
-        }
-        assert!(table.intern(Ipv4Addr::BROADCAST.into()).is_err());
     }
 }

@@ -34,7 +34,7 @@ impl Sum {
     // RFC 9293 section 3.1 for IPv4; RFC 8200 section 8.1 for IPv6, whose wider fields only add zeros.
     #[must_use]
     pub fn pseudo_header(self, source: IpAddr, destination: IpAddr, segment: usize) -> Self {
-        self.pseudo_header_of(crate::tcp::PROTOCOL, source, destination, segment)
+        self.pseudo_header_of(crate::protocol::TCP, source, destination, segment)
     }
 
     /// The same in front of what another protocol carries.

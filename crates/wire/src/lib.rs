@@ -8,7 +8,7 @@
 //! * [`parse_tunnelled`]: the same for a packet inside another, as an [`Encoder`] writes one that is in
 //!   a tunnel.
 //! * [`SegmentError`]: an ICMP error off a wire, and the segment that it is about.
-//! * [`NodeAddresses`] and [`AddressTable`]: nodes' addresses to IP addresses and back.
+//! * [`NodeAddresses`]: nodes' addresses to IP addresses and back.
 //! * [`payload`]: the bytes of a simulated stream, any offset at random.
 //! * [`checksum`]: the Internet checksum, in full and incrementally.
 //! * [`vj`]: headers compressed, by RFC 1144.
@@ -45,6 +45,7 @@ mod ipv6;
 mod options;
 mod parse;
 pub mod pcapng;
+mod protocol;
 mod rewrite;
 mod tcp;
 mod tunnel;
@@ -52,7 +53,7 @@ pub mod vj;
 
 pub use bentpipe_types::filler as payload;
 
-pub use address::{AddressTable, AddressTableFull, Addressing, NodeAddresses};
+pub use address::{Addressing, NodeAddresses};
 pub use encode::Encoder;
 pub use error::{EncodeError, Layer, ParseError};
 pub use icmp_read::SegmentError;

@@ -115,8 +115,7 @@ pub(crate) fn read(bytes: &[u8], verify: bool) -> Result<Parsed<'_>, ParseError>
 }
 
 impl Parsed<'_> {
-    /// Stores the segment as a packet between the nodes that `node_of` knows by IP address; usually
-    /// `|ip| table.intern(ip)` of an [`AddressTable`](crate::AddressTable).
+    /// Stores the segment as a packet between the nodes that `node_of` knows by IP address.
     ///
     /// The packet's `header_length` is that of the headers an [`Encoder`](crate::Encoder) writes for
     /// it; what a packet cannot hold (IPv4 options, unknown TCP options, DSCP, urgent pointer) is not

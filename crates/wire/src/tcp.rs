@@ -8,8 +8,7 @@ use crate::checksum::Sum;
 use crate::error::{Layer, ParseError};
 use crate::options::TcpOptions;
 
-/// IANA protocol number.
-pub(crate) const PROTOCOL: u8 = 6;
+pub(crate) use crate::protocol::TCP as PROTOCOL;
 /// Bytes of a header without options.
 pub(crate) const LENGTH: usize = 20;
 

@@ -1,7 +1,9 @@
 //! tshark judges what is written: captures of hand-made exchanges, read back by another's code.
 
+mod witness;
+
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +12,7 @@ use bentpipe_types::{
     Seq, Span, SynOptions, Time,
 };
 use bentpipe_wire::{Encoder, NodeAddresses, TcpOptions, payload, pcapng};
+use witness::tshark_is_missing;
 
 const ACK: Flags = Flags::ACK;
 const EPOCH_NS: u64 = 1_700_000_000_123_456_789;
@@ -258,24 +261,6 @@ impl Exchange {
 /// Anything that tshark finds wrong with a packet itself.
 const WRONG: &str = "_ws.malformed || _ws.expert.severity == error || tcp.checksum.status != Good \
                      || ip.checksum.status != Good || tcp.option.len.invalid || _ws.short";
-
-fn tshark_is_missing() -> bool {
-    let run = Command::new("tshark").arg("--version").output();
-    let missing = !run.is_ok_and(|output| output.status.success());
-    if missing {
-        skipped("tshark is not installed (apt-get install tshark)");
-    }
-    missing
-}
-
-/// Says that a witness is missing: a failure where none may be (`BENTPIPE_WITNESSES=required`, as
-/// continuous integration has it).
-fn skipped(reason: &str) {
-    let required = std::env::var("BENTPIPE_WITNESSES").is_ok_and(|value| value == "required");
-    assert!(!required, "{reason}; BENTPIPE_WITNESSES=required");
-    // Not eprintln!, which a test that passes does not show.
-    writeln!(io::stderr(), "skipped: {reason}").expect("standard error");
-}
 
 fn run(path: &Path, arguments: &[&str]) -> String {
     let output = Command::new("tshark")

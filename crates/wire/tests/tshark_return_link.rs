@@ -1,8 +1,10 @@
 //! tshark judges what a return link carries: packets in tunnels, and headers that RFC 1144 compresses,
 //! which it decompresses itself.
 
+mod witness;
+
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,29 +13,12 @@ use bentpipe_types::{
 };
 use bentpipe_wire::vj::{Compressor, PacketType};
 use bentpipe_wire::{Encoder, NodeAddresses};
+use witness::tshark_is_missing;
 
 /// LINKTYPE_RAW: packets start with their IP header.
 const RAW: u32 = 101;
 /// LINKTYPE_PPP_WITH_DIR: a byte of direction, then PPP. Only with a direction does tshark decompress.
 const PPP_WITH_DIRECTION: u32 = 204;
-
-fn tshark_is_missing() -> bool {
-    let run = Command::new("tshark").arg("--version").output();
-    let missing = !run.is_ok_and(|output| output.status.success());
-    if missing {
-        skipped("tshark is not installed (apt-get install tshark)");
-    }
-    missing
-}
-
-/// Says that a witness is missing: a failure where none may be (`BENTPIPE_WITNESSES=required`, as
-/// continuous integration has it).
-fn skipped(reason: &str) {
-    let required = std::env::var("BENTPIPE_WITNESSES").is_ok_and(|value| value == "required");
-    assert!(!required, "{reason}; BENTPIPE_WITNESSES=required");
-    // Not eprintln!, which a test that passes does not show.
-    writeln!(io::stderr(), "skipped: {reason}").expect("standard error");
-}
 
 /// A capture file of these packets: the classic format, which has any link type.
 fn capture(name: &str, link_type: u32, packets: &[Vec<u8>]) -> PathBuf {

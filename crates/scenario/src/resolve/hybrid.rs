@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Bytes, Span};
 
-use super::gateways::{
+use super::gateway_parts::{
     IDLE_TIMEOUT, LEAST_MEMORY, MEMORY, MOST_MEMORY, SHORTEST_IDLE_TIMEOUT, Surroundings, buffer,
     crashes, facing, processing,
 };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
-use super::gateways::{self, Surroundings};
+use super::gateway_parts::Surroundings;
+use super::gateways;
 use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
 use crate::document::Fault;

@@ -6,10 +6,18 @@ use std::net::Ipv4Addr;
 use bentpipe_tcp::{Events, PassiveFastOpen};
 use bentpipe_types::FastOpen;
 
-use super::host::Asked;
 use super::{Problem, Runner};
 
 // Bits of the sysctl tcp_fastopen
+/// What an active open asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    /// A cookie, or showed one.
+    Cookie,
+    /// Nothing, but had data.
+    Nothing,
+}
+
 const CLIENT: u64 = 0x1;
 const SERVER: u64 = 0x2;
 const WITHOUT_COOKIE: u64 = 0x4;

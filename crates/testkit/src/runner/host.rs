@@ -11,22 +11,15 @@ use bentpipe_tcp::{
     ActiveFastOpen, Config, Connection, Events, PassiveFastOpen, Ranges, Source, State,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, Endpoint, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream,
-    Routes, Seq, Time, World,
+    Agent, Ctx, Endpoint, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream, Routes, Seq,
+    Time, World,
 };
 
-use super::fast_open::Policy;
-use super::segment::SERVICE;
-
-/// The host's address, and that of the world outside.
-pub(super) const LOCAL: Address = Address(1);
-pub(super) const REMOTE: Address = Address(2);
+use super::ends::{INITIAL_SEQUENCE, LOCAL, REMOTE, SERVICE};
+use super::fast_open::{Asked, Policy};
 
 /// The only way out.
 const EGRESS: Port = Port(0);
-
-/// Our first sequence number: it wraps soon, so that every script sees it wrap.
-pub(super) const INITIAL_SEQUENCE: Seq = Seq::new(u32::MAX - 2_000);
 
 /// A connection, and what has happened to it that nobody asked about.
 #[derive(Debug)]
@@ -41,15 +34,6 @@ pub(super) struct Conversation {
     pub(super) parent: Option<i64>,
     /// Its SYN had a Fast Open option or data: what the peer answers is worth remembering.
     pub(super) learns: Option<Asked>,
-}
-
-/// What an active open asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asked {
-    /// A cookie, or showed one.
-    Cookie,
-    /// Nothing, but had data.
-    Nothing,
 }
 
 /// What a listening socket has set for its connections.

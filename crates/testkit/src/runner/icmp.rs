@@ -2,7 +2,7 @@
 
 use bentpipe_types::IcmpError;
 
-use super::host::INITIAL_SEQUENCE;
+use super::ends::INITIAL_SEQUENCE;
 use super::{Problem, Runner};
 use crate::script::IcmpSpec;
 

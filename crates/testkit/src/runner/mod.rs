@@ -3,6 +3,7 @@
 
 mod calls;
 mod constants;
+mod ends;
 mod expect;
 mod fast_open;
 mod host;

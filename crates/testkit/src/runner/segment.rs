@@ -7,12 +7,9 @@ use bentpipe_types::{
 };
 use bentpipe_wire::{Encoder, NodeAddresses, parse};
 
-use super::host::{INITIAL_SEQUENCE, LOCAL, REMOTE};
+use super::ends::{INITIAL_SEQUENCE, LOCAL, REMOTE, SERVICE};
 use super::{Problem, Runner};
 use crate::script::{EcnSpec, OptionSpec, PacketSpec};
-
-/// The port that listening sockets have, and that we connect to.
-pub(super) const SERVICE: u16 = 8080;
 
 /// The connection that the script is about, as packetdrill has one at a time.
 #[derive(Clone, Debug)]

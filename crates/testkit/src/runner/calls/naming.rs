@@ -4,9 +4,9 @@ use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Events, State};
 
 use super::{Outcome, Problem, Returned, Runner, Waiting, error, is_listening, value};
 use crate::runner::constants::number;
+use crate::runner::ends::SERVICE;
 use crate::runner::host::Listener;
 use crate::runner::icmp::errno;
-use crate::runner::segment::SERVICE;
 use crate::runner::sockets::{Kind, Options, Socket};
 use crate::script::CallSpec;
 

@@ -1,0 +1,137 @@
+//! What gateways of all kinds have.
+
+use bentpipe_types::{Bytes, Span};
+
+use super::directory::Directory;
+use super::fault;
+use crate::document::{Fault, Segment, path};
+use crate::error::quoted;
+use crate::gateway::{Crash, Processing};
+use crate::quantity::{Length, QueueLimit};
+use crate::schema::{GatewayFile, IpName, ProcessingFile};
+use crate::{CustomControls, Link};
+
+/// RFC 5382, requirement 5
+pub(super) const IDLE_TIMEOUT: Span = Span::from_secs(124 * 60);
+pub(super) const SHORTEST_IDLE_TIMEOUT: Span = Span::from_secs(1);
+pub(super) const MEMORY: Bytes = Bytes::new(256 << 20);
+/// A connection's state and its two first windows, at least.
+pub(super) const LEAST_MEMORY: u64 = 256 << 10;
+pub(super) const MOST_MEMORY: u64 = 1 << 40;
+const LEAST_BUFFER: u64 = 128 << 10;
+const MOST_BUFFER: u64 = 1 << 29;
+const LONGEST_PROCESSING: Span = Span::from_secs(1);
+const PROCESSING_QUEUE: u32 = 1_000;
+
+/// What a gateway's settings are resolved with.
+pub(super) struct Surroundings<'a> {
+    pub(super) nodes: &'a Directory<'a>,
+    pub(super) link_names: &'a Directory<'a>,
+    pub(super) links: &'a [Link],
+    pub(super) custom: &'a CustomControls,
+    pub(super) ip: IpName,
+}
+
+/// The link that the gateway is there for, by index.
+pub(super) fn facing(
+    name: &str,
+    file: &GatewayFile,
+    node: usize,
+    around: &Surroundings<'_>,
+) -> Result<usize, Fault> {
+    let refuse = |message: String| Err(fault(&["gateways", name, "facing"], message));
+    let Some(link) = &file.facing else {
+        return refuse(r#"missing; expected the name of a link such as "satellite""#.to_owned());
+    };
+    let Some(members) = around.link_names.find(link) else {
+        return refuse(around.link_names.missing(link));
+    };
+    if let Some(count) = members.count {
+        let message = format!("expected one link: {link} is {link}-1 to {link}-{count}");
+        return refuse(message);
+    }
+    if !around.links[members.first].between.contains(&node) {
+        let message = format!(
+            "expected a link that ends at {}, got {}",
+            quoted(name),
+            quoted(link)
+        );
+        return refuse(message);
+    }
+    let faced = &around.links[members.first];
+    if faced.backward.is_none() && faced.between[1] == node {
+        let message = format!(
+            "expected a link that {} sends on: {} is one_way, and leads to it",
+            quoted(name),
+            quoted(link)
+        );
+        return refuse(message);
+    }
+    Ok(members.first)
+}
+
+/// Twice what the link holds: so much is under way while as much is still to be confirmed.
+pub(super) fn buffer(link: &Link) -> Bytes {
+    let rates = link.directions().map(|(_, direction)| direction.rate);
+    let rate = rates.max().unwrap_or(link.forward.rate);
+    let product = rate.bytes_in(link.round_trip());
+    let twice = product.get().saturating_mul(2);
+    Bytes::new(twice.clamp(LEAST_BUFFER, MOST_BUFFER))
+}
+
+/// When the gateway dies.
+pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Fault> {
+    let files = file.crashes.as_deref().unwrap_or_default();
+    let mut crashes: Vec<Crash> = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        let crash = Crash {
+            at: file.at.0,
+            lasts: file.lasts.map_or(Span::ZERO, |lasts| lasts.0),
+        };
+        if let Some(last) = crashes.last()
+            && crash.at <= last.at + last.lasts
+        {
+            let back = Length(last.at + last.lasts);
+            let message = format!(
+                r#"expected a time after "{back}", when it has begun anew, got "{}""#,
+                file.at
+            );
+            let mut keys = path(&["gateways", name, "crashes"]);
+            keys.extend([Segment::Index(index), Segment::Key("at".to_owned())]);
+            return Err(Fault::new(keys, message));
+        }
+        crashes.push(crash);
+    }
+    Ok(crashes)
+}
+
+/// What the gateway's processor takes.
+pub(super) fn processing(name: &str, file: &GatewayFile) -> Result<Option<Processing>, Fault> {
+    let of = |file| processor(name, file);
+    file.processing.as_ref().map(of).transpose()
+}
+
+fn processor(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
+    let refuse =
+        |key: &str, message: String| Err(fault(&["gateways", name, "processing", key], message));
+    let Length(time) = file.time;
+    if time == Span::ZERO || time > LONGEST_PROCESSING {
+        let message = format!(
+            r#"expected more than "0 s" and at most "1 s", got "{}""#,
+            file.time
+        );
+        return refuse("time", message);
+    }
+    let queue_packets = match file.queue {
+        None => PROCESSING_QUEUE,
+        Some(QueueLimit::Packets(packets)) => packets,
+        Some(limit) => {
+            let message = format!(r#"expected packets such as "100 packets", got "{limit}""#);
+            return refuse("queue", message);
+        }
+    };
+    Ok(Processing {
+        time,
+        queue_packets,
+    })
+}
