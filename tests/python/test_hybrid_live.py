@@ -30,16 +30,17 @@ listener = socket.create_server(("", 7000), backlog=10)
 text = bytes(range(251)) * 12_000
 
 # Everything, and then its hash, on one connection; what comes the other way is hashed, too.
-s = serve(listener)
-s.sendall(text)
-s.shutdown(socket.SHUT_WR)
 digest = hashlib.sha256()
-while part := s.recv(100_000):
-    digest.update(part)
-s.close()
+if sys.argv[2] != "hears of the gateway":
+    s = serve(listener)
+    s.sendall(text)
+    s.shutdown(socket.SHUT_WR)
+    while part := s.recv(100_000):
+        digest.update(part)
+    s.close()
 
 told = {"upload": digest.hexdigest()}
-if sys.argv[2] == "vanishes":
+if sys.argv[2] != "stays":
     s = serve(listener)
     began = time.monotonic()
     try:
@@ -54,7 +55,7 @@ with open(sys.argv[1], "w") as file:
 """
 
 HOST = """
-import hashlib, json, os, socket, subprocess, sys, time
+import hashlib, json, os, signal, socket, subprocess, sys, time
 
 def connect():
     deadline = time.monotonic() + 20
@@ -66,16 +67,17 @@ def connect():
                 raise
             time.sleep(0.1)
 
-s = connect()
 upload = os.urandom(20_000)
 digest = hashlib.sha256()
-s.sendall(upload)
-s.shutdown(socket.SHUT_WR)
 count = 0
-while part := s.recv(100_000):
-    digest.update(part)
-    count += len(part)
-s.close()
+if sys.argv[2] != "hears of the gateway":
+    s = connect()
+    s.sendall(upload)
+    s.shutdown(socket.SHUT_WR)
+    while part := s.recv(100_000):
+        digest.update(part)
+        count += len(part)
+    s.close()
 told = {
     "count": count,
     "download": digest.hexdigest(),
@@ -89,6 +91,18 @@ if sys.argv[2] == "vanishes":
     server = s.getpeername()[0]
     subprocess.run(["ip", "route", "replace", "blackhole", f"{server}/32"], check=True)
     time.sleep(8)
+if sys.argv[2] == "is killed":
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        s = connect()
+        while count < 3_500_000:
+            count += len(s.recv(100_000))
+        os.write(writing, b"!")
+        time.sleep(60)
+    os.read(reading, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    time.sleep(2)
 # The run ends with this program: what is under way to the gateway arrives first.
 time.sleep(0.5)
 with open(sys.argv[1], "w") as file:
@@ -174,4 +188,18 @@ def test_of_a_host_that_vanishes_the_server_hears_in_time(tmp_path: Path) -> Non
     assert 3 <= server["after_s"] < 8
     (hub,) = result.summary.gateways
     assert hub.connections["given_up"] == 1
+    assert hub.bytes_held["now"] == 0
+
+
+@live
+def test_of_a_host_whose_program_is_killed_the_server_hears_at_once(tmp_path: Path) -> None:
+    scenario = network(ack_every=2, adaptive_timeout=True)
+    result, server, host = emulate(tmp_path, scenario, "is killed")
+    assert result.status == 0
+    assert server["upload"] == host["upload"]
+    # The host's kernel resets what nobody will read any more, and the gateway passes that on.
+    assert server["error"] in ("ConnectionResetError", "BrokenPipeError")
+    assert server["after_s"] < 6
+    (hub,) = result.summary.gateways
+    assert hub.connections["given_up"] == 0
     assert hub.bytes_held["now"] == 0

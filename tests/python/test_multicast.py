@@ -16,6 +16,9 @@ from bentpipe.scenario import Scenario
 
 from .networks import link
 
+OBSTACLE = _native.emulation_obstacle()
+live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+
 TEXT = "\n".join(
     [
         """
@@ -124,3 +127,33 @@ def test_emulate_refuses_a_group() -> None:
 
 def test_advise_has_nothing_to_say_of_a_group() -> None:
     assert bentpipe.advise(Scenario(path=Path("many.toml"), text=TEXT)).remedies == ()
+
+
+@live
+@pytest.mark.parametrize("ip", ["v4", "v6"])
+def test_the_kernels_hosts_hear_what_is_sent_to_a_group_once(ip: str) -> None:
+    settings: dict[str, Any] = {
+        "ip": ip,
+        "duration": "8 s",
+        "hosts.dish.count": 4,
+        "flows.news.app.files": 2,
+        # The second of the packets is lost to all, which every member finds out for itself.
+        "links.satellite.forward.errors": "{ lost_packets = [2] }",
+    }
+    scenario = Scenario(path=Path("many.toml"), text=TEXT)
+    both = [
+        bentpipe.run(scenario, settings=settings).summary,
+        bentpipe.emulate(scenario, settings=settings).summary,
+    ]
+    for summary in both:
+        group = summary.groups[0]
+        assert group.extra["files"]["begun"] == 4 * 2
+        assert group.extra["files"]["count"] == 4
+        channel = next(each for each in summary.links if each.name == "satellite.forward")
+        studio = next(each for each in summary.links if each.name == "studio.forward")
+        # One packet up, and a copy for each of the four.
+        assert channel.packets_delivered == 4 * (studio.packets_delivered - 1)
+    simulated, real = both
+    assert real.groups[0].bytes_delivered == simulated.groups[0].bytes_delivered
+    delays = [summary.groups[0].extra["files"]["time_ms"]["mean"] for summary in both]
+    assert delays[1] == pytest.approx(delays[0], abs=15.0)

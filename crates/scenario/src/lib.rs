@@ -69,8 +69,8 @@ pub use run::{
     RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,
 };
 pub use scenario::{
-    App, Direction, Errors, Flow, Link, Node, NodeKind, Probe, Probes, RandomErrors, Scenario,
-    Series, Way,
+    App, Arp, Direction, Errors, Flow, HostSettings, Link, Node, NodeKind, Probe, Probes,
+    RandomErrors, Scenario, Series, Way,
 };
 pub use schema::{
     AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,

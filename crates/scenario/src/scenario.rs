@@ -9,7 +9,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 use crate::quantity::{Interval, Redundancy};
 use crate::schema::{AppKind, Compression, IpName, LinkFraming};
 use crate::tcp_settings::TcpSettings;
-use crate::{Acks, Gateway, PacketClass, Queue};
+use crate::{Acks, Gateway, PacketClass, Processing, Queue};
 
 /// A network, what flows through it, and what to record.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,7 +60,7 @@ impl Scenario {
     #[must_use]
     pub fn tcp_of(&self, node: usize) -> Option<&TcpSettings> {
         match &self.nodes.get(node)?.kind {
-            NodeKind::Host(tcp) => Some(tcp),
+            NodeKind::Host(host) => Some(&host.tcp),
             NodeKind::Gateway(_) => None,
         }
     }
@@ -79,9 +79,18 @@ pub struct Node {
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeKind {
     /// It begins and ends flows, and forwards nothing. Hosts made by one `count` share settings.
-    Host(Arc<TcpSettings>),
+    Host(HostSettings),
     /// It forwards packets.
     Gateway(Gateway),
+}
+
+/// What a host is like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostSettings {
+    /// Its TCP.
+    pub tcp: Arc<TcpSettings>,
+    /// What its processor takes for each packet; none: no time.
+    pub processing: Option<Processing>,
 }
 
 /// A link: two one-way links, one each way, or a single one.
@@ -101,6 +110,8 @@ pub struct Link {
     pub fragments: bool,
     /// What packets travel in.
     pub framing: LinkFraming,
+    /// How its ends find out each other's link addresses; none: they know them.
+    pub arp: Option<Arp>,
     /// From the first node to the second.
     pub forward: Direction,
     /// From the second node to the first; none on a one-way link.
@@ -145,6 +156,15 @@ impl Link {
         let back = self.backward.as_ref().unwrap_or(&self.forward);
         self.forward.delay + back.delay
     }
+}
+
+/// How the ends of a link find out each other's link addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arp {
+    /// How long an address is good for.
+    pub timeout: Span,
+    /// Packets that wait for one at most; above zero.
+    pub queue_packets: u32,
 }
 
 words! {

@@ -42,7 +42,7 @@ pub use gateway::{
     AnticipationName, ClassFile, Close, GatewayFile, GatewayKind, ProcessingFile, SetUp,
 };
 pub use json::{json_schema, results_schema};
-pub use link::{Between, DirectionFile, ErrorsFile, LinkFile, LinkFraming};
+pub use link::{ArpFile, Between, DirectionFile, ErrorsFile, LinkFile, LinkFraming};
 pub use mix::{MixFile, ShareFile};
 pub use named::{Name, Named};
 pub use node::HostFile;

@@ -70,7 +70,12 @@ impl<T, F: Fn(&T) -> Value> Serialize for Each<'_, T, F> {
 fn node(node: &Node, scenario: &Scenario) -> Value {
     match &node.kind {
         NodeKind::Host(settings) => {
-            json!({ "name": node.name, "kind": "host", "tcp": tcp(settings) })
+            json!({
+                "name": node.name,
+                "kind": "host",
+                "tcp": tcp(&settings.tcp),
+                "processing": processing(settings.processing),
+            })
         }
         NodeKind::Gateway(Gateway::Router {
             icmp,
@@ -174,6 +179,10 @@ fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> 
         "mtu_bytes": link.mtu,
         "fragment": link.fragments,
         "framing": link.framing,
+        "arp": link.arp.map(|arp| json!({
+            "timeout_s": arp.timeout.as_secs_f64(),
+            "queue_packets": arp.queue_packets,
+        })),
         "forward": direction(&link.forward, duration),
         "return": link.backward.as_ref().map(|back| direction(back, duration)),
     })

@@ -139,3 +139,65 @@ fn mistakes_are_named() {
     ];
     assert!(Scenario::parse(HYBRID, "hybrid.toml", &both).is_err());
 }
+
+/// The host's packets come back another way: the gateway sees one direction only, whoever opens, and never both
+/// ends established (gaid1998, section 4.3). So it acknowledges nothing, keeps nothing, and is a router: the same
+/// packets at the same times.
+#[test]
+fn where_one_direction_passes_it_is_a_router() {
+    const ASYMMETRIC: &str = r#"
+name = "asymmetric"
+duration = "60 s"
+[hosts.server]
+[hosts.host]
+[gateways.hub]
+[gateways.isp]
+[links.lan]
+between = ["server", "hub"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+one_way = true
+[links.satellite]
+between = ["hub", "host"]
+rate = "10 Mbit/s"
+delay = "250 ms"
+one_way = true
+[links.modem]
+between = ["host", "isp"]
+rate = "64 kbit/s"
+delay = "20 ms"
+one_way = true
+[links.internet]
+between = ["isp", "server"]
+rate = "10 Mbit/s"
+delay = "20 ms"
+one_way = true
+[flows.download]
+from = "server"
+to = "host"
+app = { kind = "bulk", size = "1 MB" }
+[flows.asks]
+from = "host"
+to = "server"
+start = "5 s"
+app = { kind = "request-response", request = "200 B", response = "20 kB", requests = 5 }
+"#;
+    let run = |settings: &[(&str, &str)]| {
+        let scenario = Scenario::parse(ASYMMETRIC, "asymmetric.toml", settings)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        serde_json::to_value(&output.summary).expect("it is JSON")
+    };
+    let router = run(&[]);
+    let hybrid = run(&[
+        ("gateways.hub.kind", "hybrid"),
+        ("gateways.hub.facing", "satellite"),
+    ]);
+    assert_eq!(router["flows"][0]["outcome"], "finished");
+    for part in ["flows", "links", "packet_hops"] {
+        assert_eq!(router[part], hybrid[part], "{part}");
+    }
+    let hub = &hybrid["gateways"][0];
+    assert_eq!(hub["connections"]["tracked"], 0);
+    assert_eq!(hub["bytes_held"]["max"], 0);
+}

@@ -66,3 +66,62 @@ fn every_kind_serves_so_many_packets_a_second() {
         assert_eq!(results["packets_discarded"], dropped);
     }
 }
+
+/// A host's processor serves what it sends and what it gets, one after the other.
+#[test]
+fn a_host_serves_so_many_packets_a_second() {
+    let plain = [("gateways.hub.processing.time", "\"1 ns\"")];
+    for host in ["server", "client"] {
+        let key = format!("hosts.{host}.processing");
+        let slow = (&*key, r#"{ time = "2 ms", queue = "10 packets" }"#);
+        let probe = format!(r#"["{host}.processing"]"#);
+        let settings = [plain[0], slow, ("probes.series", &probe)];
+        let results = run(&settings);
+        let dropped = results["packets_discarded"].as_u64().expect("counted");
+        assert!(dropped.abs_diff(10_000) < 100, "{host}: {dropped}");
+        let arrived = results["flows"][0]["bytes_delivered"]
+            .as_u64()
+            .expect("counted")
+            / 1000;
+        assert!(arrived.abs_diff(10_000) < 100, "{host}: {arrived}");
+    }
+}
+
+/// Requests and answers, one at a time: each of four packets at a host passes its processor, and nothing else
+/// changes. There and back over 101 ms, and each packet's time on two links.
+#[test]
+fn a_host_takes_its_time_for_each_packet() {
+    let times: Vec<f64> = ["server", "client"]
+        .map(|host| {
+            let key = format!("hosts.{host}.processing");
+            let scenario = Scenario::parse(
+                NETWORK,
+                "served.toml",
+                &[
+                    ("gateways.hub.processing.time", "\"1 ns\""),
+                    (
+                        "flows.stream.app",
+                        r#"{ kind = "ping", size = "100 B", requests = 3, interval = "1 s" }"#,
+                    ),
+                    (
+                        "probes",
+                        r#"{ series = ["stream.response_time"], interval = "every-change" }"#,
+                    ),
+                    (&key, r#"{ time = "3 ms" }"#),
+                ],
+            )
+            .expect("it is right");
+            scenario
+                .run(&RunOptions::default())
+                .expect("it runs")
+                .series[0]
+                .values[0]
+        })
+        .to_vec();
+    // Two of each host's: 3 ms twice.
+    assert!(
+        times.iter().all(|time| (0.208..0.2081).contains(time)),
+        "{times:?}"
+    );
+    assert_eq!(times[0], times[1]);
+}

@@ -220,6 +220,7 @@ maximum_syn_retransmissions = 5
 time_wait = "4 min"
 [hosts.client]
 count = 2
+processing = { time = "20 us" }
 [gateways.hub]
 kind = "router"
 icmp = false
@@ -286,6 +287,7 @@ delay = "250 us"
 mtu = "1400 B"
 fragment = true
 framing = "ethernet"
+arp = { timeout = "30 s", queue = "3 packets" }
 redundancy = "16/15"
 forward = { queue = { kind = "red", limit = "60 packets", minimum_threshold = "5 packets", maximum_threshold = "15 packets", maximum_probability = 0.02, weight = 0.002, gentle = false, ecn = true, mean_packet = "1500 B" } }
 queue = { kind = "early-random-drop", limit = "10 packets", drop_level = "4 kB", drop_probability = 0.05 }

@@ -4,6 +4,8 @@
 //! and of every direction of every link. The same seed gives the same run, on every machine.
 
 mod attached;
+mod front;
+mod neighbour;
 mod network;
 mod node;
 mod outcome;
@@ -15,6 +17,7 @@ mod topology;
 
 pub use bentpipe_host::report;
 pub use bentpipe_host::{Distribution, Ports, Report, Traffic, applications};
+pub use neighbour::Neighbourhood;
 pub use network::{Departure, Network, Progress};
 pub use node::NodeId;
 pub use outcome::{
@@ -23,4 +26,6 @@ pub use outcome::{
 pub use probe::{FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 pub use router::Router;
 pub use tap::{End, Tap};
-pub use topology::{BuildError, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, local_ports};
+pub use topology::{
+    BuildError, FlowPlan, FlowSettings, LinkSettings, NetworkBuilder, Spread, local_ports,
+};

@@ -8,12 +8,19 @@ use bentpipe_types::{
 
 use crate::Router;
 use crate::attached::Attached;
+use crate::front::Front;
 
 /// A node of a network being built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeId(pub(crate) u16);
 
 impl NodeId {
+    /// What stands for a channel where a packet's destination is asked for: no node, but as one is named.
+    #[must_use]
+    pub fn of_channel(channel: Address) -> Option<Self> {
+        channel.channel().map(|_| Self(channel.0))
+    }
+
     /// The node's address in its network.
     #[must_use]
     pub fn address(self) -> Address {
@@ -34,9 +41,39 @@ pub(crate) enum Node {
     Router(Router),
     Attached(Attached),
     Custom(Box<dyn Agent + Send>),
+    /// One of the others, with something between it and its links.
+    Front(Box<Front>),
 }
 
 impl Node {
+    /// The host that it is, if it is one.
+    #[inline]
+    pub(crate) fn host(&self) -> Option<&Host<Ranges>> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Front(front) => front.node().host(),
+            Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
+        }
+    }
+
+    /// The host that it is, if it is one.
+    pub(crate) fn host_mut(&mut self) -> Option<&mut Host<Ranges>> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Front(front) => front.node_mut().host_mut(),
+            Self::Router(_) | Self::Attached(_) | Self::Custom(_) => None,
+        }
+    }
+
+    /// Is it neither host, nor router, nor where something outside begins?
+    pub(crate) fn is_custom(&self) -> bool {
+        match self {
+            Self::Custom(_) => true,
+            Self::Front(front) => front.node().is_custom(),
+            Self::Host(_) | Self::Router(_) | Self::Attached(_) => false,
+        }
+    }
+
     /// The node as an agent, for what is not asked per packet.
     pub(crate) fn agent(&self) -> &dyn Agent {
         match self {
@@ -44,6 +81,7 @@ impl Node {
             Self::Router(router) => router,
             Self::Attached(attached) => attached,
             Self::Custom(agent) => agent.as_ref(),
+            Self::Front(front) => front.as_ref(),
         }
     }
 }
@@ -55,6 +93,7 @@ impl Agent for Node {
             Self::Router(router) => router.routes(routes),
             Self::Attached(attached) => attached.routes(routes),
             Self::Custom(agent) => agent.routes(routes),
+            Self::Front(front) => front.routes(routes),
         }
     }
 
@@ -65,6 +104,7 @@ impl Agent for Node {
             Self::Router(router) => router.on_packet(from, packet, cx),
             Self::Attached(attached) => attached.on_packet(from, packet, cx),
             Self::Custom(agent) => agent.on_packet(from, packet, cx),
+            Self::Front(front) => front.on_packet(from, packet, cx),
         }
     }
 
@@ -74,6 +114,7 @@ impl Agent for Node {
             Self::Router(router) => router.on_deadline(cx),
             Self::Attached(attached) => attached.on_deadline(cx),
             Self::Custom(agent) => agent.on_deadline(cx),
+            Self::Front(front) => front.on_deadline(cx),
         }
     }
 
@@ -83,6 +124,7 @@ impl Agent for Node {
             Self::Host(host) => host.next_deadline(),
             Self::Router(_) | Self::Attached(_) => None,
             Self::Custom(agent) => agent.next_deadline(),
+            Self::Front(front) => front.next_deadline(),
         }
     }
 

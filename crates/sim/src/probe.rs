@@ -73,10 +73,19 @@ quantities! {
         Sent = "sent" in "B" => |connection| connection.sent_offset() as f64,
         /// Stream offset of every retransmitted segment.
         Retransmitted = "retransmitted" in "B",
+        /// Stream offset of every segment with data that the sender's host sends.
+        SentSegment = "sent_segment" in "B",
+        /// Stream offset of every segment with data that reaches the receiver's host.
+        ReceivedSegment = "received_segment" in "B",
+        /// Of every segment with data that reaches the receiver's host, the time since the sender's host last
+        /// sent its first byte: whatever gateways have done with it in between.
+        SegmentDelay = "segment_delay" in "s",
         /// Stream offset after the last byte acknowledged, at the sender.
         Acknowledged = "acknowledged" in "B" => |connection| connection.acknowledged_offset() as f64,
         /// Stream offset after the last byte delivered in order to the receiving application.
         Delivered = "delivered" in "B",
+        /// Round-trip times that the sender has measured since the last record: their mean.
+        MeasuredRtt = "measured_rtt" in "s",
         /// Smoothed round-trip time.
         SmoothedRtt = "smoothed_rtt" in "s" => |connection| connection.smoothed_rtt()?.as_secs_f64(),
         /// Mean deviation of round-trip times.
@@ -102,7 +111,15 @@ impl FlowQuantity {
     /// sampled.
     #[must_use]
     pub fn is_average(self) -> bool {
-        self == Self::Goodput
+        matches!(self, Self::Goodput | Self::MeasuredRtt)
+    }
+
+    /// Is it recorded for segments, whenever there is one?
+    pub(crate) fn is_of_segments(self) -> bool {
+        matches!(
+            self,
+            Self::Retransmitted | Self::SentSegment | Self::ReceivedSegment | Self::SegmentDelay
+        )
     }
 }
 
@@ -182,4 +199,6 @@ pub(crate) struct ActiveProbe {
     pub(crate) series: SeriesId,
     /// The last value recorded; for rates, the last total.
     pub(crate) last: Option<f64>,
+    /// For means, how many samples there were at the last look, and all of them together.
+    pub(crate) until: (u64, Span),
 }

@@ -31,11 +31,13 @@ pub enum DropReason {
     Checksum,
     /// The node that it reaches is not there: it has no power.
     Down,
+    /// The neighbour that it was to go on to has not told its link address.
+    Unresolved,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoRoute,
         Self::NoConnection,
         Self::TableFull,
@@ -45,6 +47,7 @@ impl DropReason {
         Self::TooBig,
         Self::Checksum,
         Self::Down,
+        Self::Unresolved,
     ];
 }
 

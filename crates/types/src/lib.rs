@@ -43,7 +43,8 @@ pub use distribution::Distribution;
 pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{
-    Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, SackBlock, SackBlocks, SynOptions,
+    Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, Resolution, SackBlock, SackBlocks,
+    SynOptions,
 };
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};

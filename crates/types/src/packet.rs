@@ -249,6 +249,15 @@ pub struct SynOptions {
     pub fast_open: Option<FastOpen>,
 }
 
+/// One of the two packets in which neighbours tell each other their link addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resolution {
+    /// Whose link address is wanted.
+    Request = 1,
+    /// It.
+    Reply = 2,
+}
+
 /// A TCP segment inside an IP packet, as the protocol code sees it; or any other IP packet, a
 /// *datagram*, of which there are only addresses, ports if it has any, protocol number and length.
 ///
@@ -298,6 +307,13 @@ const VERSION_6: u8 = 0b1000_0000;
 
 /// Beside the protocol number in a datagram's `window`.
 const CORRUPT: u16 = 0x100;
+/// In its place: this is no IP packet, but an ARP request or a reply (RFC 826's operation).
+const ARP: u16 = 0x200;
+
+/// Bytes of an ARP packet about IPv4 addresses on Ethernet (RFC 826); a neighbour solicitation and its answer
+/// are as long with IPv6's header, addresses and option (RFC 4861 sections 4.3 and 4.4): 72.
+const ARP_LENGTH: u8 = 28;
+const NEIGHBOUR_LENGTH: u8 = 72;
 
 /// IANA protocol numbers.
 const TCP: u8 = 6;
@@ -352,6 +368,36 @@ impl Packet {
         packet
     }
 
+    /// A question for a neighbour's link address, or the answer to one: ARP (RFC 826), neighbour discovery (RFC
+    /// 4861) of IPv6. It has no ports, and is for the other end of a link, not for hosts.
+    #[must_use]
+    pub fn resolution(
+        source: Address,
+        destination: Address,
+        version: IpVersion,
+        step: Resolution,
+    ) -> Self {
+        let end = |address| Endpoint { address, port: 0 };
+        let mut packet = Self::datagram(end(source), end(destination), version, 0);
+        packet.header_length = match version {
+            IpVersion::V4 => ARP_LENGTH,
+            IpVersion::V6 => NEIGHBOUR_LENGTH,
+        };
+        packet.window = ARP | step as u16;
+        packet
+    }
+
+    /// What it asks for or answers, where it is about a neighbour's link address.
+    #[must_use]
+    pub fn resolves(&self) -> Option<Resolution> {
+        let about = !self.is_tcp() && self.window & ARP != 0;
+        about.then_some(if self.window & 1 == Resolution::Request as u16 {
+            Resolution::Request
+        } else {
+            Resolution::Reply
+        })
+    }
+
     /// What somebody has said with [`set_said`](Self::set_said): zeros, if nobody has.
     pub(crate) fn said(&self) -> (u32, u32) {
         (self.timestamp_value, self.timestamp_echo)
@@ -390,6 +436,10 @@ impl Packet {
     /// Its checksum is wrong from now on. Of its headers, the `outer` bytes of a tunnel's and IP's own
     /// can still be made out, and UDP's, which nobody reads.
     pub(crate) fn corrupt(&mut self, outer: u8) {
+        if self.resolves().is_some() {
+            self.window |= CORRUPT;
+            return;
+        }
         let protocol = u16::from(self.protocol());
         if self.is_tcp() {
             let headers = outer + self.ip_version().header_length();

@@ -18,15 +18,17 @@ pub struct Processing {
 
 /// The packets that wait for a processor. karir1999, "Discussion": each packet passes the IP layer
 /// twice, and "this may cause incoming packets to be dropped and queues to overflow on the gateways".
+///
+/// Beside each packet, `P` says where it comes from, or goes to.
 #[derive(Debug)]
-pub struct Processor {
+pub struct Processor<P = Port> {
     settings: Processing,
     /// The first is being processed.
-    waiting: VecDeque<(Port, PacketRef)>,
+    waiting: VecDeque<(P, PacketRef)>,
     done_at: Time,
 }
 
-impl Processor {
+impl<P> Processor<P> {
     /// An idle one.
     #[must_use]
     pub fn new(settings: Processing) -> Self {
@@ -38,7 +40,7 @@ impl Processor {
     }
 
     /// A packet arrives. Handed back where there is no room for it.
-    pub fn offer(&mut self, from: Port, packet: PacketRef, now: Time) -> Option<PacketRef> {
+    pub fn offer(&mut self, from: P, packet: PacketRef, now: Time) -> Option<PacketRef> {
         if self.waiting.len() > self.settings.queue_packets {
             return Some(packet);
         }
@@ -56,7 +58,7 @@ impl Processor {
     }
 
     /// Takes the first, if it is done.
-    pub fn take(&mut self, now: Time) -> Option<(Port, PacketRef)> {
+    pub fn take(&mut self, now: Time) -> Option<(P, PacketRef)> {
         if self.next()? > now {
             return None;
         }

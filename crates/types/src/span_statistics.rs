@@ -55,6 +55,12 @@ impl SpanStatistics {
         self.count
     }
 
+    /// All samples together.
+    #[must_use]
+    pub fn sum(&self) -> Span {
+        Span::from_nanos(self.sum)
+    }
+
     /// The shortest.
     #[must_use]
     pub fn min(&self) -> Option<Span> {

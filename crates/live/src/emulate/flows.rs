@@ -259,7 +259,12 @@ impl Playing<'_> {
         };
         for (index, plan) in self.plans.iter().enumerate() {
             let take = |of: &mut BTreeMap<usize, Played>| of.remove(&index).unwrap_or_default();
-            let ends = [take(&mut openers), take(&mut servers)];
+            // What a channel's source did is told of each member's flow, the last one included.
+            let opener = match plan.channel {
+                Some(_) => openers.get(&self.first_of_channel(index)).cloned(),
+                None => openers.remove(&index),
+            };
+            let ends = [opener.unwrap_or_default(), take(&mut servers)];
             let told = self.told(index, plan, ends, seen.remove(&index))?;
             ran.outcomes.push(told.0);
             ran.flows.push(told.1);
@@ -275,6 +280,11 @@ impl Playing<'_> {
                 let Some(Actor::Kernels(application)) = actor else {
                     continue;
                 };
+                let first = self.first_of_channel(flow);
+                // A channel has one source, the first flow's.
+                if side == 0 && first != flow {
+                    continue;
+                }
                 let (at, other) = match side {
                     0 => (plan.from, plan.to),
                     _ => (plan.to, plan.from),
@@ -290,7 +300,10 @@ impl Playing<'_> {
                         let back = plan.traffic.calls_back_from().unwrap_or_default();
                         (plan.opener(config), Vec::new(), Ports::range(back, back))
                     }
-                    _ => (plan.listener(config), plan.traffic.ports(), plan.ports),
+                    _ => {
+                        let from = self.plans[first].ports;
+                        (plan.listener(config), plan.traffic.ports(), from)
+                    }
                 };
                 let end = End {
                     host,
@@ -300,11 +313,19 @@ impl Playing<'_> {
                     application,
                     listens,
                     peers: (other, ports),
+                    channel: plan.channel.filter(|_| side == 1),
                 };
                 casts[side].push((flow, end));
             }
         }
         casts
+    }
+
+    /// The first flow of the channel that a flow is of; of any other, itself.
+    fn first_of_channel(&self, flow: usize) -> usize {
+        let channel = self.plans[flow].channel;
+        let same = |plan: &FlowPlan| channel.is_some() && plan.channel == channel;
+        self.plans.iter().position(same).unwrap_or(flow)
     }
 
     fn place_of(&self, node: Address) -> Option<usize> {
@@ -368,7 +389,7 @@ impl Playing<'_> {
         };
         debug_assert_eq!(plan.name, self.scenario.flows[index].name, "in one order");
         let outcome = FlowOutcome::of(FlowTold {
-            multicast: false,
+            multicast: plan.channel.is_some(),
             name: plan.name.clone(),
             start: plan.opens,
             size: plan.traffic.size(),

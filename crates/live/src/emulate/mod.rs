@@ -21,8 +21,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use bentpipe_scenario::{Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings};
-use bentpipe_sim::{FlowOutcome, FlowPlan};
+use bentpipe_scenario::{
+    Flow, Interval, IpName, NodeKind, Outside, RunOptions, Scenario, TcpSettings,
+};
+use bentpipe_sim::{FlowOutcome, FlowPlan, NodeId};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Series, Span, Time};
 use bentpipe_wire::NodeAddresses;
@@ -207,6 +209,12 @@ pub fn emulate(request: &Request, control: &Control) -> Result<Emulated, Emulate
         engine.attach(nodes[index], Box::new(tun), &[Prefix::of(address)]);
         hosts.push(host);
     }
+    for channel in plans.iter().filter_map(|plan| plan.channel) {
+        if let Some(stands_for) = NodeId::of_channel(channel) {
+            let group = ip(scenario.ip == IpName::V6, channel);
+            engine.locate(stands_for, Prefix::of(group));
+        }
+    }
     let end = EventFd::new().map_err(io::Error::from)?;
     let (clock, ran) = thread::scope(|scope| {
         let keeper = scope.spawn(|| keeper::keep(&hosts, &end));
@@ -330,12 +338,29 @@ fn check(
         }
         notes.extend(host::impossible(scenario, host));
     }
+    for node in &scenario.nodes {
+        if matches!(&node.kind, NodeKind::Host(host) if host.processing.is_some()) {
+            notes.push(format!(
+                "hosts.{}.processing: no effect, a real host takes its own time",
+                node.name
+            ));
+        }
+    }
+    for link in scenario.links.iter().filter(|link| link.arp.is_some()) {
+        notes.push(format!(
+            "links.{}.arp: no effect, the hosts' devices have no link addresses",
+            link.name
+        ));
+    }
     if commands {
         return Ok(notes);
     }
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.channel.is_some()) {
+    let of_ours = |flow: &&Flow| {
+        flow.channel.is_some() && (ours.contains(&flow.from) || ours.contains(&flow.to))
+    };
+    if let Some(flow) = scenario.flows.iter().find(of_ours) {
         return Err(EmulateError::Request(format!(
-            "flows.{}.to: nothing is sent to groups in emulation as yet (`bentpipe run` simulates it)",
+            "flows.{}.to: a host of ours among real ones neither sends to groups nor hears them; only the kernel's do",
             flow.table
         )));
     }

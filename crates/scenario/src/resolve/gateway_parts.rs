@@ -105,15 +105,18 @@ pub(super) fn crashes(name: &str, file: &GatewayFile) -> Result<Vec<Crash>, Faul
     Ok(crashes)
 }
 
-/// What the gateway's processor takes.
-pub(super) fn processing(name: &str, file: &GatewayFile) -> Result<Option<Processing>, Fault> {
-    let of = |file| processor(name, file);
-    file.processing.as_ref().map(of).transpose()
+/// What the processor of a node takes, which stands in this table.
+pub(super) fn processing(
+    table: &str,
+    name: &str,
+    file: Option<&ProcessingFile>,
+) -> Result<Option<Processing>, Fault> {
+    file.map(|file| processor(table, name, file)).transpose()
 }
 
-fn processor(name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
+fn processor(table: &str, name: &str, file: &ProcessingFile) -> Result<Processing, Fault> {
     let refuse =
-        |key: &str, message: String| Err(fault(&["gateways", name, "processing", key], message));
+        |key: &str, message: String| Err(fault(&[table, name, "processing", key], message));
     let Length(time) = file.time;
     if time == Span::ZERO || time > LONGEST_PROCESSING {
         let message = format!(

@@ -33,7 +33,7 @@ pub(super) fn resolve(
     match file.kind {
         GatewayKind::Router => Ok(Gateway::Router {
             icmp: file.icmp.unwrap_or(true),
-            processing: processing(name, file)?,
+            processing: processing("gateways", name, file.processing.as_ref())?,
         }),
         GatewayKind::Split => Ok(Gateway::Split(Arc::new(split(name, file, node, around)?))),
         GatewayKind::Hybrid => {
@@ -93,7 +93,7 @@ fn split(
         memory: memory.0,
         only: class("only", &file.only)?,
         except: class("except", &file.except)?,
-        processing: processing(name, file)?,
+        processing: processing("gateways", name, file.processing.as_ref())?,
         warm_path: file.warm_path.unwrap_or(false),
         idle_timeout: idle_timeout.0,
         multiplex: multiplex(name, file, node, &around.links[facing])?,

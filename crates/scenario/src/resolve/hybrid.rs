@@ -107,7 +107,7 @@ pub(super) fn resolve(
         retransmission_timeout: retransmission_timeout(&read, file)?,
         give_up,
         idle_timeout,
-        processing: processing(name, file)?,
+        processing: processing("gateways", name, file.processing.as_ref())?,
         crashes: crashes(name, file)?,
     })
 }

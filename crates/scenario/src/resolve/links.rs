@@ -12,12 +12,12 @@ use super::limits::MAX_LOST_PACKETS;
 use crate::class::PacketClass;
 use crate::document::{Fault, Segment, path};
 use crate::error::quoted;
-use crate::quantity::{Mtu, Probability, Redundancy};
+use crate::quantity::{Length, Mtu, Probability, QueueLimit, Redundancy};
 use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
 };
 use crate::traces::Files;
-use crate::{Acks, Direction, Errors, Link, Queue, RandomErrors, Way};
+use crate::{Acks, Arp, Direction, Errors, Link, Queue, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -156,6 +156,7 @@ pub(super) fn resolve(
         table.refuse_what_has_no_effect()?;
         table.check_broadcast()?;
         let (forward, backward) = table.directions()?;
+        let arp = table.arp(&forward, backward.as_ref())?;
         for direction in std::iter::once(&forward).chain(&backward) {
             let listed = direction.errors.lost_packets.len().saturating_mul(made);
             lost_packets = lost_packets.saturating_add(listed);
@@ -172,6 +173,7 @@ pub(super) fn resolve(
             mtu,
             fragments,
             framing,
+            arp,
             forward: forward.clone(),
             backward: backward.clone(),
         }));
@@ -181,6 +183,11 @@ pub(super) fn resolve(
 
 /// Lengths that a link may limit packets to: room for a TCP header with all options and some payload.
 const MTU: std::ops::RangeInclusive<u64> = 128..=65_535;
+
+/// RFC 1122 section 2.3.2.1: "on the order of a minute".
+const ARP_TIMEOUT: Span = Span::from_secs(60);
+/// About what Linux's unres_qlen_bytes has room for: 101 packets of 2 KiB.
+const ARP_QUEUE: u32 = 101;
 
 /// RFC 894
 const ETHERNET: u32 = 1500;
@@ -253,6 +260,7 @@ impl<'a> LinkTable<'a> {
             };
         }
         let of_link = [
+            ("arp", false, link.arp.is_some()),
             ("fragment", false, link.fragment == Some(true)),
             (
                 "framing",
@@ -272,6 +280,47 @@ impl<'a> LinkTable<'a> {
             )),
             None => Ok(()),
         }
+    }
+
+    /// How the ends find out each other's addresses. An answer has to come back, and neither goes through a
+    /// tunnel, which joins IP nodes.
+    fn arp(&self, forward: &Direction, backward: Option<&Direction>) -> Result<Option<Arp>, Fault> {
+        let Some(file) = self.link.arp else {
+            return Ok(None);
+        };
+        let refuse = |key: &[&str], message: String| {
+            let key = [&["links", self.name, "arp"], key].concat();
+            Err(fault(&key, message))
+        };
+        if self.link.framing != Some(LinkFraming::Ethernet) {
+            let message = r#"has no effect: only framing = "ethernet" has link addresses"#;
+            return refuse(&[], message.to_owned());
+        }
+        let Some(backward) = backward else {
+            let message = "expected both directions: on a one_way link no answer comes back";
+            return refuse(&[], message.to_owned());
+        };
+        if forward.tunnel || backward.tunnel {
+            let message = "expected no tunnel on the link: link addresses are not asked for in one";
+            return refuse(&[], message.to_owned());
+        }
+        let timeout = file.timeout.map_or(ARP_TIMEOUT, |timeout| timeout.0);
+        if timeout < Span::from_secs(1) || timeout > Span::from_secs(24 * 3600) {
+            let message = format!(r#"expected "1 s" to "24 h", got "{}""#, Length(timeout));
+            return refuse(&["timeout"], message);
+        }
+        let queue_packets = match file.queue {
+            None => ARP_QUEUE,
+            Some(QueueLimit::Packets(packets)) if packets > 0 => packets,
+            Some(limit) => {
+                let message = format!(r#"expected packets such as "3 packets", got "{limit}""#);
+                return refuse(&["queue"], message);
+            }
+        };
+        Ok(Some(Arp {
+            timeout,
+            queue_packets,
+        }))
     }
 
     fn directions(&self) -> Result<(Direction, Option<Direction>), Fault> {

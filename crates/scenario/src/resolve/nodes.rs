@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::directory::{Directory, member_name};
-use super::gateway_parts::Surroundings;
+use super::gateway_parts::{Surroundings, processing};
 use super::gateways;
 use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
-use crate::{Node, NodeKind};
+use crate::{HostSettings, Node, NodeKind};
 
 /// Every node's name: hosts first.
 pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
@@ -54,10 +54,14 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
             },
             around.custom,
         )?);
+        let processing = processing("hosts", name, host.processing.as_ref())?;
         let count = count_of(name, host)?;
         nodes.extend((0..count.unwrap_or(1)).map(|n| Node {
             name: member_name(name, count, n),
-            kind: NodeKind::Host(Arc::clone(&tcp)),
+            kind: NodeKind::Host(HostSettings {
+                tcp: Arc::clone(&tcp),
+                processing,
+            }),
         }));
     }
     for (name, gateway) in file.gateways.iter() {

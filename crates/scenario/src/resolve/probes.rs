@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bentpipe_types::{Gauge, Span};
+use bentpipe_types::{Gauge, Served, Span};
 
 use super::directory::{Directory, Members, member_name};
 use super::fault;
@@ -13,9 +13,7 @@ use crate::quantity::{Interval, Length, SHORTEST_INTERVAL};
 use crate::schema::ProbesFile;
 use crate::schema::hints::list;
 use crate::suggest::suggest;
-use crate::{
-    FlowQuantity, Gateway, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way,
-};
+use crate::{FlowQuantity, Link, LinkQuantity, Node, NodeKind, Probe, Probes, Series, Way};
 
 /// Whom a series may be of.
 pub(super) struct Owners<'a> {
@@ -147,8 +145,8 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
     match parts[..] {
         [flow, series] => {
             let Some(members) = flows.find(flow) else {
-                if let Some((members, gateway)) = gateway_of(flow, owners) {
-                    let rest = gauge_of(flow, series, gateway)?;
+                if let Some((members, kind)) = node_of(flow, owners) {
+                    let rest = gauge_of(flow, series, kind)?;
                     return Ok((flow, rest, members));
                 }
                 if links.find(flow).is_some() {
@@ -189,20 +187,29 @@ fn owner_of<'t>(text: &'t str, owners: &Owners<'_>) -> Result<(&'t str, Rest, Me
     }
 }
 
-/// The gateway of this name.
-fn gateway_of<'a>(name: &str, owners: &Owners<'a>) -> Option<(Members, &'a Gateway)> {
+/// The gateway of this name, or the host, if it has something to look at.
+fn node_of<'a>(name: &str, owners: &Owners<'a>) -> Option<(Members, &'a NodeKind)> {
     let members = owners.node_names.find(name)?;
     match &owners.nodes.get(members.first)?.kind {
-        NodeKind::Gateway(gateway) => Some((members, gateway)),
-        NodeKind::Host(_) => None,
+        NodeKind::Host(host) if host.processing.is_none() => None,
+        kind => Some((members, kind)),
     }
 }
 
-fn gauge_of(name: &str, series: &str, gateway: &Gateway) -> Result<Rest, String> {
-    let gauges = gateway.gauges();
+fn gauge_of(name: &str, series: &str, kind: &NodeKind) -> Result<Rest, String> {
+    let gauges = match kind {
+        NodeKind::Host(_) => Served::GAUGES,
+        NodeKind::Gateway(gateway) => gateway.gauges(),
+    };
     if let Some(index) = gauges.iter().position(|gauge| gauge.name == series) {
         return Ok(Rest::Gateway(index, gauges[index]));
     }
+    let NodeKind::Gateway(gateway) = kind else {
+        return Err(format!(
+            "no series of a host's is {}; known: \"processing\"",
+            quoted(series)
+        ));
+    };
     let kind = gateway.kind();
     let names: Vec<&str> = gauges.iter().map(|gauge| gauge.name).collect();
     Err(if names.is_empty() {

@@ -2,19 +2,27 @@
 
 use bentpipe_link::Settings;
 use bentpipe_sim::{
-    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Network, NetworkBuilder, NodeId, Probe,
-    ProbeTarget, Sampling, Traffic,
+    FlowQuantity, FlowSettings, LinkQuantity, LinkSettings, Neighbourhood, Network, NetworkBuilder,
+    NodeId, Probe, ProbeTarget, Sampling, Spread, Traffic,
 };
 use bentpipe_tcp::Config;
-use bentpipe_types::{Agent, Bytes, Port, RandomStream, Span, Time};
+use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
 use super::tcp::Ends;
 use super::{RunError, classes, direction, gateway};
 use crate::quantity::Interval;
+use crate::schema::IpName;
 use crate::{App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series, Way};
 
 /// What makes an agent for a host that is outside, by its index and its TCP, if it is to have one.
 pub(super) type Put<'a> = dyn FnMut(usize, Config) -> Option<Box<dyn Agent + Send>> + 'a;
+
+/// A channel between hosts that are outside: its address, its source, its members, by index.
+pub(super) struct Spreading {
+    pub(super) channel: Address,
+    pub(super) from: usize,
+    pub(super) members: Vec<usize>,
+}
 
 /// The network, without probes. The hosts that are `outside` are attached nodes, but for those that
 /// `put` makes agents for.
@@ -23,6 +31,7 @@ pub(super) fn network(
     seed: u64,
     custom: &CustomControls,
     outside: &[usize],
+    spreads: &[Spreading],
     put: &mut Put<'_>,
 ) -> Result<(Network, Vec<NodeId>), RunError> {
     let mut builder = NetworkBuilder::new(seed);
@@ -80,9 +89,30 @@ pub(super) fn network(
                 builder.divides(second, second_port);
             }
         }
+        // Among real hosts nobody asks: theirs are point-to-point devices.
+        if let Some(arp) = link.arp.filter(|_| outside.is_empty()) {
+            for (own, port, other) in [(first, first_port, second), (second, second_port, first)] {
+                let neighbourhood = Neighbourhood {
+                    own: own.address(),
+                    other: other.address(),
+                    version: match scenario.ip {
+                        IpName::V4 => IpVersion::V4,
+                        IpName::V6 => IpVersion::V6,
+                    },
+                    timeout: arp.timeout,
+                    queue_packets: arp.queue_packets as usize,
+                };
+                builder.resolve(own, port, neighbourhood);
+            }
+        }
         ports.push([vec![first_port], vec![second_port]]);
     }
     for (node, id) in scenario.nodes.iter().zip(&nodes) {
+        if let NodeKind::Host(host) = &node.kind
+            && let Some(processing) = host.processing
+        {
+            builder.serve(*id, gateway::processing(processing));
+        }
         if let NodeKind::Gateway(Gateway::Router { icmp, processing }) = &node.kind {
             if !icmp {
                 builder.silence(*id);
@@ -118,6 +148,13 @@ pub(super) fn network(
     }
     if !channel.1.is_empty() {
         builder.channel(channel.1);
+    }
+    for each in spreads {
+        builder.spread(Spread {
+            channel: each.channel,
+            from: nodes[each.from],
+            members: each.members.iter().map(|member| nodes[*member]).collect(),
+        });
     }
     let network = builder
         .build()

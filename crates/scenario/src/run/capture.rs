@@ -79,12 +79,19 @@ impl Capture {
 
 impl Tap for Capture {
     fn sent(&mut self, at: Time, packet: PacketRef, packets: &PacketStore) {
+        // A capture is of IP packets.
+        if packets.get(packet).resolves().is_some() {
+            return;
+        }
         let bytes = self.encode(packet, packets);
         self.waiting.push_back((at, bytes));
     }
 
     fn received(&mut self, at: Time, packet: PacketRef, packets: &PacketStore) {
         self.write_sent_before(at);
+        if packets.get(packet).resolves().is_some() {
+            return;
+        }
         let bytes = self.encode(packet, packets);
         self.write(at, bytes);
     }

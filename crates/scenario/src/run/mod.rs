@@ -101,7 +101,7 @@ impl Run {
     /// A capture's place that does not exist, a file that cannot be written, a network that does
     /// not fit together.
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
-        Ok(Self::build(scenario, options, &[], &mut |_, _| None)?.0)
+        Ok(Self::build(scenario, options, &[], &[], &mut |_, _| None)?.0)
     }
 
     /// The same with these hosts outside, by index; and the network's nodes.
@@ -109,12 +109,19 @@ impl Run {
         scenario: &Scenario,
         options: &RunOptions,
         outside: &[usize],
+        spreads: &[build::Spreading],
         put: &mut build::Put<'_>,
     ) -> Result<(Self, Vec<NodeId>), RunError> {
         let seed = options.seed.unwrap_or(scenario.seed);
         let queues = direction::queues(scenario);
-        let (mut network, nodes) =
-            build::network(scenario, seed, &options.custom_controls, outside, put)?;
+        let (mut network, nodes) = build::network(
+            scenario,
+            seed,
+            &options.custom_controls,
+            outside,
+            spreads,
+            put,
+        )?;
         if !options.no_series {
             build::probe(scenario, options.default_probes, &mut network);
         }

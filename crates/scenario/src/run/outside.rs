@@ -6,7 +6,7 @@ use bentpipe_sim::{FlowOutcome, FlowPlan, Network, NodeId, local_ports};
 use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Time};
 
-use super::build::{starts, traffic_of};
+use super::build::{Spreading, starts, traffic_of};
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
 
@@ -47,7 +47,8 @@ impl Outside {
         probes.retain(|probe| matches!(probe.of, Series::Link(..)));
         let plans = plans(scenario, options.seed.unwrap_or(scenario.seed))?;
         let mut put = |index, config| put(index, config, &plans);
-        let (mut run, nodes) = Run::build(&inside, options, outside, &mut put)?;
+        let spreads = spreads(scenario);
+        let (mut run, nodes) = Run::build(&inside, options, outside, &spreads, &mut put)?;
         let network = run.exchange(None);
         Ok(Self {
             network,
@@ -81,6 +82,25 @@ impl Closing {
             outcome.ended = ended;
         })
     }
+}
+
+/// The channels of a scenario whose hosts are all outside: the network has their ways, not their flows.
+fn spreads(scenario: &Scenario) -> Vec<Spreading> {
+    let mut spreads: Vec<Spreading> = Vec::new();
+    for flow in &scenario.flows {
+        let Some(channel) = flow.channel.and_then(Address::of_channel) else {
+            continue;
+        };
+        match spreads.last_mut() {
+            Some(last) if last.channel == channel => last.members.push(flow.to),
+            _ => spreads.push(Spreading {
+                channel,
+                from: flow.from,
+                members: vec![flow.to],
+            }),
+        }
+    }
+    spreads
 }
 
 /// The flows of a scenario.

@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 use super::{
     AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile, TraceFile,
 };
-use crate::quantity::{Delay, Length, Mtu, Probability, Rate, Redundancy};
+use crate::quantity::{Delay, Length, Mtu, Probability, QueueLimit, Rate, Redundancy};
 use crate::scalar::inline_schema;
 use bentpipe_types::words;
 
@@ -109,6 +109,10 @@ with_direction_keys! {
             pub fragment: Option<bool>,
             /// What packets travel in. Default: "none".
             pub framing: Option<LinkFraming>,
+            /// Ask for the other end's link address before anything is sent there (RFC 826; with ip = "v6" by
+            /// neighbour discovery, RFC 4861). Needs `framing = "ethernet"` and both directions. Default: the
+            /// addresses are known from the topology, as from a table that is loaded, and nobody asks.
+            pub arp: Option<ArpFile>,
         }
         {
             /// What the direction from the first node to the second has of its own.
@@ -132,10 +136,24 @@ words! {
         /// Nothing: rates and lengths are those of IP packets.
         None = "none",
         /// Ethernet frames: 18 bytes of header and check sequence, 46 bytes of packet at least, 20 bytes
-        /// of preamble and gap. Neighbours' addresses are known from the topology (ARP has nothing to
-        /// ask).
+        /// of preamble and gap. Neighbours' addresses are known from the topology, unless `arp` has them
+        /// asked for.
         Ethernet = "ethernet",
     }
+}
+
+/// How the two ends of a link find out each other's link addresses. A packet for an address that is not known
+/// waits for the answer to a request, which is sent again after 1 s, three times in all; then what waits is
+/// given up. Requests and answers are packets like others: they wait, take the link's time and may be lost.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArpFile {
+    /// How long an address is good for after it was last heard (RFC 1122 section 2.3.2.1). "1 s" to "24 h".
+    /// Default: "60 s".
+    pub timeout: Option<Length>,
+    /// Packets that wait for an answer at most; one more drops the oldest. "1 packets" at least (RFC 1122 section
+    /// 2.3.2.2). Default: "101 packets".
+    pub queue: Option<QueueLimit>,
 }
 
 /// What loses packets on the way, after they were transmitted: a bit error rate or a packet loss

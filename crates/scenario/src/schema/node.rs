@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::TcpFile;
+use super::{ProcessingFile, TcpFile};
 
 /// A host: it runs the TCP at one end of each of its flows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -16,4 +16,7 @@ pub struct HostFile {
     /// How its TCP behaves. Default: today's Linux, as far as it is modelled.
     #[serde(default)]
     pub tcp: TcpFile,
+    /// What its processor takes for each packet that arrives or leaves (an IP service rate), one after the
+    /// other. What it finds no room for when it sends is lost as on a link. Default: no time.
+    pub processing: Option<ProcessingFile>,
 }

@@ -10,9 +10,10 @@ use crate::quantity::{Interval, Length};
 ///
 /// Series of a flow, at the sender: FLOW.congestion_window (B), FLOW.slow_start_threshold (B),
 /// FLOW.in_flight (B), FLOW.sent, FLOW.retransmitted and FLOW.acknowledged (B: places in the stream),
-/// FLOW.smoothed_rtt and FLOW.rtt_deviation (s), FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, where it paces),
+/// FLOW.measured_rtt, FLOW.smoothed_rtt and FLOW.rtt_deviation (s), FLOW.retransmission_timeout (s), FLOW.pacing_rate (bit/s, where it paces),
 /// FLOW.peer_window (B); at the receiver: FLOW.delivered (B of the stream, in order), FLOW.goodput
-/// (bit/s).
+/// (bit/s). Of each segment with data: FLOW.sent_segment, FLOW.received_segment (B: where it begins in the
+/// stream) and FLOW.segment_delay (s, from host to host).
 ///
 /// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_max (packets: the most since the
 /// last record), LINK.forward.queue_bytes (B),
@@ -30,7 +31,7 @@ pub struct ProbesFile {
     pub series: Vec<String>,
     /// How often, or "every-change": whenever the value changes. Default: "100 ms".
     pub interval: Interval,
-    /// With interval = "every-change", how often goodput, utilization and queue_max are recorded: they
+    /// With interval = "every-change", how often goodput, measured_rtt, utilization and queue_max are recorded: they
     /// are averages, or the most, since the last record, and have no value at an instant. Default: "100 ms".
     pub averages_every: Option<Length>,
 }

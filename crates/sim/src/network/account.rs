@@ -7,7 +7,6 @@ use bentpipe_tcp::Statistics;
 use bentpipe_types::{Address, Agent, Endpoint, Time};
 
 use super::{FlowEnd, FlowSlot, Network};
-use crate::node::Node;
 use crate::{AgentOutcome, Counts, DirectionOutcome, FlowOutcome, FlowTold, Outcome, Violation};
 
 /// Flows by their opener's node and the first of its ports, with the last of them, and the server's
@@ -70,11 +69,9 @@ impl Network {
     }
 
     fn agent_outcomes(&self) -> Vec<AgentOutcome> {
-        let agents = self.nodes.iter().filter_map(|slot| match &slot.node {
-            Node::Custom(agent) => Some((&slot.name, agent)),
-            Node::Host(_) | Node::Router(_) | Node::Attached(_) => None,
-        });
+        let agents = self.nodes.iter().filter(|slot| slot.node.is_custom());
         agents
+            .map(|slot| (&slot.name, slot.node.agent()))
             .map(|(name, agent)| {
                 let mut counters = Vec::new();
                 agent.counters(&mut |name, value| counters.push((name.to_owned(), value)));

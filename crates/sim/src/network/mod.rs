@@ -5,6 +5,7 @@ mod audience;
 mod managed;
 mod outside;
 mod probing;
+mod segments;
 
 use bentpipe_host::{ApplicationId, Host, Ports};
 use bentpipe_link::{Arrival, Direction, Settings, Verdict};
@@ -407,10 +408,7 @@ impl Network {
     }
 
     fn host(&self, node: u16) -> Option<&Host<Ranges>> {
-        match &self.nodes[usize::from(node)].node {
-            Node::Host(host) => Some(host),
-            Node::Router(_) | Node::Attached(_) | Node::Custom(_) => None,
-        }
+        self.nodes[usize::from(node)].node.host()
     }
 
     /// The connection that stands for an application.
@@ -490,6 +488,9 @@ impl Network {
                 Err(refusal) => self.refuse(to, packet, refusal),
             }
             return;
+        }
+        if slot.watched {
+            self.probe_received(to, packet);
         }
         self.call(to, |node, cx| node.on_packet(port, packet, cx));
     }

@@ -1,8 +1,8 @@
 //! Probes at work: they look when they are to, and record what they see.
 
-use bentpipe_tcp::Connection;
-use bentpipe_types::{Agent, Endpoint, Series, SeriesId, Span, Time};
+use bentpipe_types::{Agent, Series, Span, Time};
 
+use super::segments::SegmentProbe;
 use super::{FlowEnd, FlowSlot, Network};
 use crate::probe::{ActiveProbe, FlowQuantity, LinkQuantity, Probe, ProbeTarget, Sampling};
 use crate::schedule::ComponentId;
@@ -19,17 +19,8 @@ pub(super) struct Probes {
     at_queues: Vec<(u16, ActiveProbe)>,
     /// Most packets that have waited at a direction since the last sample.
     peaks: Vec<(u16, u64)>,
-    /// For each retransmitted segment.
-    retransmissions: Vec<RetransmissionProbe>,
-}
-
-struct RetransmissionProbe {
-    node: u16,
-    flow: usize,
-    series: SeriesId,
-    /// Who sends the flow, once it is known.
-    source: Option<Endpoint>,
-    highest: u64,
+    /// For segments, whenever there is one.
+    pub(super) segments: Vec<SegmentProbe>,
 }
 
 impl Network {
@@ -52,18 +43,11 @@ impl Network {
                 target: probe.target,
                 series,
                 last: None,
+                until: Default::default(),
             };
             match probe.target {
-                ProbeTarget::Flow(flow, FlowQuantity::Retransmitted) => {
-                    let node = self.flows[flow].sender.0;
-                    self.nodes[usize::from(node)].watched = true;
-                    self.probes.retransmissions.push(RetransmissionProbe {
-                        node,
-                        flow,
-                        series,
-                        source: None,
-                        highest: 0,
-                    });
+                ProbeTarget::Flow(flow, quantity) if quantity.is_of_segments() => {
+                    self.probe_segments(flow, quantity, series);
                 }
                 ProbeTarget::Flow(flow, quantity) if each_change && !quantity.is_average() => {
                     let flow = &self.flows[flow];
@@ -157,6 +141,9 @@ impl Network {
                             .unwrap_or(0.0);
                     Some(rate(probe, bits, elapsed))
                 }
+                ProbeTarget::Flow(flow, FlowQuantity::MeasuredRtt) => {
+                    self.measured_rtt(flow, probe)
+                }
                 ProbeTarget::Flow(flow, quantity) => self.flow_value(flow, quantity),
                 ProbeTarget::Goodput(first, count) => {
                     let flows = &self.flows[first..first + count];
@@ -208,34 +195,7 @@ impl Network {
             }
         }
         self.probes.at_nodes = probes;
-        self.probe_retransmissions(node);
-    }
-
-    /// Looks for retransmissions in what a node is about to send.
-    fn probe_retransmissions(&mut self, node: u16) {
-        let mut probes = std::mem::take(&mut self.probes.retransmissions);
-        for probe in probes.iter_mut().filter(|probe| probe.node == node) {
-            let sender = self.connection(self.flows[probe.flow].sender);
-            let source = sender.map(Connection::local);
-            if probe.source != source {
-                // Another connection, and another stream.
-                probe.source = source;
-                probe.highest = 0;
-            }
-            for &(_, packet) in &self.outbox {
-                let record = self.packets.get(packet);
-                if Some(record.source) != probe.source || record.payload_length == 0 {
-                    continue;
-                }
-                if record.payload_offset < probe.highest {
-                    self.trace
-                        .record(probe.series, self.now, record.payload_offset as f64);
-                }
-                let end = record.payload_offset + u64::from(record.payload_length);
-                probe.highest = probe.highest.max(end);
-            }
-        }
-        self.probes.retransmissions = probes;
+        self.probe_sent(node);
     }
 
     /// Probes at a queue look at what has changed there since they last looked.
@@ -325,6 +285,18 @@ impl Network {
             _ => {}
         }
         quantity.read(self.connection(end)?)
+    }
+
+    /// The mean of the round-trip times since the last look; `None` if there were none.
+    fn measured_rtt(&self, flow: usize, probe: &mut ActiveProbe) -> Option<f64> {
+        let rtt = &self.connection(self.flows[flow].sender)?.statistics().rtt;
+        let now = (rtt.count(), rtt.sum());
+        // Of a new connection, from the start.
+        let before = Some(probe.until).filter(|before| before.0 <= now.0);
+        let (count, sum) = before.unwrap_or_default();
+        probe.until = now;
+        let samples = now.0 - count;
+        (samples > 0).then(|| now.1.saturating_sub(sum).as_secs_f64() / samples as f64)
     }
 
     /// Bytes that were delivered; `None` before anything could be.

@@ -16,6 +16,8 @@ use bentpipe_tcp::{Config, Ranges};
 use bentpipe_types::{Address, Agent, Port, Processing, RandomStream, Routes, Served, Span, Time};
 
 use crate::attached::Attached;
+use crate::front::Front;
+use crate::neighbour::Neighbourhood;
 use crate::network::{Audience, DirectionSlot, FlowEnd, FlowSlot, Hearer, Network, NodeSlot};
 use crate::node::{Node, NodeId};
 use crate::router::Limits;
@@ -111,6 +113,8 @@ struct NodeDraft {
     dividing: Vec<Port>,
     silent: bool,
     processing: Option<Processing>,
+    // By port; empty: nobody is asked for a link address.
+    neighbourhoods: Vec<Option<Neighbourhood>>,
 }
 
 struct DirectionDraft {
@@ -132,6 +136,19 @@ pub struct NetworkBuilder {
     flows: Vec<FlowSettings>,
     /// The flows of each channel, by number.
     channels: Vec<Range<usize>>,
+    /// Those that are no flows of the network's own.
+    spreads: Vec<Spread>,
+}
+
+/// A channel whose source and members are outside: its address, the source's node, the members'.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    /// The channel's address: one of [`Address::of_channel`].
+    pub channel: Address,
+    /// Where its packets come in.
+    pub from: NodeId,
+    /// Where each of them leaves.
+    pub members: Vec<NodeId>,
 }
 
 /// The port on which receivers of bulk transfers listen: local ports lie above it.
@@ -149,6 +166,7 @@ impl NetworkBuilder {
             directions: Vec::new(),
             flows: Vec::new(),
             channels: Vec::new(),
+            spreads: Vec::new(),
         }
     }
 
@@ -198,9 +216,20 @@ impl NetworkBuilder {
         self.nodes[usize::from(router.0)].dividing.push(port);
     }
 
-    /// A router's packets wait for its processor first.
-    pub fn serve(&mut self, router: NodeId, processing: Processing) {
-        self.nodes[usize::from(router.0)].processing = Some(processing);
+    /// A router's packets wait for its processor first; so do a host's, those that it sends among them.
+    pub fn serve(&mut self, node: NodeId, processing: Processing) {
+        self.nodes[usize::from(node.0)].processing = Some(processing);
+    }
+
+    /// Before a node sends anything out of a port, it asks who is there (RFC 826). Both ends of the link need
+    /// it: who is not told of it understands no question.
+    pub fn resolve(&mut self, node: NodeId, port: Port, neighbourhood: Neighbourhood) {
+        let all = &mut self.nodes[usize::from(node.0)].neighbourhoods;
+        let index = usize::from(port.0);
+        if all.len() <= index {
+            all.resize(index + 1, None);
+        }
+        all[index] = Some(neighbourhood);
     }
 
     /// A router sends no ICMP errors: what is too long for a link vanishes.
@@ -219,6 +248,7 @@ impl NetworkBuilder {
             dividing: Vec::new(),
             silent: false,
             processing: None,
+            neighbourhoods: Vec::new(),
         });
         id
     }
@@ -314,6 +344,11 @@ impl NetworkBuilder {
         let first = self.flows.len();
         self.flows.extend(flows);
         self.channels.push(first..self.flows.len());
+    }
+
+    /// Adds the ways of a channel between attached nodes.
+    pub fn spread(&mut self, spread: Spread) {
+        self.spreads.push(spread);
     }
 
     /// The directions over which packets go from the one node of each pair to the other, by their numbers
@@ -477,6 +512,10 @@ impl NetworkBuilder {
             };
             trees.grow(&plan, &mut tables, address, source.from.0, &members);
         }
+        for each in &self.spreads {
+            let members: Vec<u16> = each.members.iter().map(|member| member.0).collect();
+            trees.grow(&plan, &mut tables, each.channel, each.from.0, &members);
+        }
         let mut audiences: Vec<Option<Audience>> = (self.directions.iter_mut())
             .map(|draft| {
                 let (first, hearers) = draft.broadcast.take()?;
@@ -523,6 +562,11 @@ impl NetworkBuilder {
                 if let (Some(processing), Node::Router(router)) = (draft.processing, &mut node) {
                     let router = std::mem::take(router);
                     node = Node::Custom(Box::new(Served::new(router, processing)));
+                }
+                let processing = draft.processing.filter(|_| node.host().is_some());
+                if processing.is_some() || !draft.neighbourhoods.is_empty() {
+                    let front = Front::new(node, processing, draft.neighbourhoods);
+                    node = Node::Front(Box::new(front));
                 }
                 node.routes(routes);
                 let random = RandomStream::new(seed, &draft.name, "agent");
@@ -736,8 +780,5 @@ fn open_flow(
 }
 
 fn host_mut(nodes: &mut [NodeSlot], node: NodeId) -> Option<&mut Host<Ranges>> {
-    match nodes.get_mut(usize::from(node.0))?.node_mut() {
-        Node::Host(host) => Some(host),
-        _ => None,
-    }
+    nodes.get_mut(usize::from(node.0))?.node_mut().host_mut()
 }

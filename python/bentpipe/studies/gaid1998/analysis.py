@@ -10,6 +10,7 @@ from bentpipe.studies.gaid1998.evidence import Evidence
 from bentpipe.studies.gaid1998.figures import figures
 from bentpipe.studies.gaid1998.future import future_figures
 from bentpipe.studies.gaid1998.measurements import measure
+from bentpipe.studies.gaid1998.probes import probe_figures
 from bentpipe.studies.gaid1998.remarks import remarks
 from bentpipe.studies.study import Analysis, Outcomes
 
@@ -26,6 +27,7 @@ def analyse(outcomes: Outcomes[Cell]) -> Analysis:
             *comparison_figures(evidence),
             centre_figure(evidence),
             *future_figures(evidence),
+            *probe_figures(evidence),
         ],
         measurements=measure(evidence),
         remarks=remarks(evidence),

@@ -41,14 +41,21 @@ NAMES: Final[Mapping[int, str]] = {
     4: "host window 1000 kbyte, too",
     5: "ACK timeout 10 ms",
 }
+# The paper's table 2, of the TCPs at both ends, and what its figures show besides.
 PROBES: Final = (
+    "download.segment_delay",
+    "download.received_segment",
+    "download.acknowledged",
+    "download.sent_segment",
     "download.delivered",
     "download.congestion_window",
-    "download.smoothed_rtt",
+    "download.measured_rtt",
+    "download.rtt_deviation",
     "satellite.forward.utilization",
 )
+RECEIVED: Final = "hub.received"
 HUB_PROBES: Final = (
-    "hub.received",
+    RECEIVED,
     "hub.sent",
     "hub.acknowledged",
     "hub.acknowledged_to_server",
@@ -107,6 +114,8 @@ SELECTIVE: Final = "selective"
 LOSS_SEEDS: Final = (1, 2, 3, 4, 5)
 LOSS_RATE: Final = 0.01
 TRANSFER_BYTES: Final = 1_000_000
+# How many of the host's windows the gateway sends at most: not beyond it at all, and ever further.
+FACTORS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +123,9 @@ class Download:
     """One of the paper's sets, or a variation of it.
 
     `loss` is that of every direction of every link, `satellite_loss` of the satellite's alone.
-    With `transfer` the server has so many bytes, else as many as it can send.
+    With `transfer` the server has so many bytes at once, else the paper's load. The gateway sends
+    `factor` of the host's windows at most; None, as far as there is something to send. With `bulk`
+    the server has as much to send as goes, rather than the paper's load.
     """
 
     number: int = 1
@@ -125,6 +136,8 @@ class Download:
     satellite_loss: float = 0.0
     seed: int = 1
     transfer: int | None = None
+    factor: float | None = None
+    bulk: bool = False
     sampled: bool = False
 
     @property
@@ -173,7 +186,9 @@ class Download:
                 keys[f"{_HUB}.adaptive_timeout"] = True
             else:
                 keys[f"{_HUB}.tcp.recovery"] = "sack"
-            series += HUB_PROBES if self.sampled else ()
+            if self.factor is not None:
+                keys[f"{_HUB}.window_factor"] = self.factor
+            series += HUB_PROBES if self.sampled else (RECEIVED,)
         else:
             keys[_HUB] = {"kind": "router"}
         if self.recovery == SELECTIVE or self.satellite_loss > 0.0:
@@ -186,8 +201,10 @@ class Download:
             keys["links.lan.errors.packet_loss_rate"] = self.loss
             for way in ("forward", "return"):
                 keys[f"{_SATELLITE}.{way}.errors.packet_loss_rate"] = self.loss
+        if self.bulk:
+            keys["flows.download.app"] = {"kind": "bulk"}
         if self.transfer is not None:
-            keys["flows.download.app.size"] = f"{self.transfer} B"
+            keys["flows.download.app"] = {"kind": "bulk", "size": f"{self.transfer} B"}
             keys["duration"] = "2000 s"
         keys["probes.series"] = series
         return Scenario(path=_FOLDER / "hybrid.toml").with_settings(keys)
@@ -208,14 +225,36 @@ def opened(open_: Open) -> Download:
     return Download(number=1, open=open_)
 
 
+def freed_at_once() -> Download:
+    """Return set 1 with a window that counts only what the gateway has not acknowledged."""
+    return Download(number=1, open=replace(FITTED, held_by_host=False), sampled=True)
+
+
+def anticipating(number: int, factor: float) -> Download:
+    """Return one of the sets, where so many of the host's windows are sent at most."""
+    return Download(number=number, open=FITTED, factor=factor)
+
+
 def adaptive() -> Download:
     """Return set 3 with a timeout that follows the round trips."""
     return Download(number=3, open=FITTED, recovery=ADAPTIVE)
 
 
 def lossy(recovery: str, seed: int) -> Download:
-    """Return set 2 with losses on the satellite."""
-    return Download(number=2, open=FITTED, recovery=recovery, satellite_loss=LOSS_RATE, seed=seed)
+    """Return set 2 with losses on the satellite, and as much to send as goes."""
+    return Download(
+        number=2,
+        open=FITTED,
+        recovery=recovery,
+        satellite_loss=LOSS_RATE,
+        seed=seed,
+        bulk=True,
+    )
+
+
+def bulk(number: int) -> Download:
+    """Return one of the sets with as much to send as goes."""
+    return Download(number=number, open=FITTED, bulk=True)
 
 
 def transfer(number: int, loss: float) -> Download:
@@ -272,6 +311,7 @@ class Beyond:
         modern = self.hosts == "today"
         keys: dict[str, object] = {
             "duration": f"{BEYOND_DURATION_S} s",
+            "flows.download.app": {"kind": "bulk"},
             "probes.series": [],
         }
         if self.network == NOW:
@@ -316,8 +356,11 @@ def every_cell(quick: bool) -> Sequence[Cell]:
     opens = [each for each in EVERY_OPEN if not quick or each == FITTED or _is_near(each)]
     cells: list[Cell] = [standard(number) for number in SETS]
     cells.append(plain())
+    cells.append(freed_at_once())
     cells.append(adaptive())
+    cells += [anticipating(number, factor) for factor in FACTORS for number in SETS[:4]]
     cells += [opened(each) for each in opens]
+    cells += [bulk(number) for number in (4, 5)]
     cells += [lossy(recovery, seed) for recovery in (TIMER, SELECTIVE) for seed in LOSS_SEEDS]
     cells += [transfer(number, loss) for number in SETS for loss in (0.0, LOSS_RATE)]
     cells += beyond_cells()

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.evidence import Curve, Runs
-from bentpipe.studies.gaid1998.cells import DURATION_S, FITTED, Cell, Download, Open, opened
+from bentpipe.studies.gaid1998.cells import (
+    DURATION_S,
+    FITTED,
+    RECEIVED,
+    Cell,
+    Download,
+    Open,
+    opened,
+)
 
 if TYPE_CHECKING:
     from bentpipe.results import FlowResult, GatewayResult
@@ -40,8 +48,8 @@ class Evidence(Runs[Cell]):
         return 8.0 * self.received_bytes(cell) / DURATION_S
 
     def sent_mb(self, download: Download) -> float:
-        """Return what the server sent, Mbyte."""
-        return self.flow(download).segments_sent * download.open.mss_bytes / 1e6
+        """Return what the server sent, as the gateway has received it in order, Mbyte."""
+        return float(self.curve(download, RECEIVED).known().values[-1]) / 1e6
 
     def opens(self) -> list[Open]:
         """Return which choices of what is left open were simulated."""

@@ -107,7 +107,8 @@ def _over_time(
                 label=name,
             )
         axes.set_xlim(0.0, end_s)
-        axes.set_ylim(0.0, None)
+        # The margin of what varies little is nothing beside the distance from zero.
+        axes.set_ylim(0.0, 1.05 * max(float(curve.values.max()) for curve in curves.values()))
         axes.set_xlabel("time (s)")
         axes.set_ylabel(y_label)
         if len(curves) > 1:
@@ -153,7 +154,9 @@ def _numbers(evidence: Evidence, plan: _Plan) -> Figure:
         "gateway",
         caption="Counted from the server's first byte; the first 10 s.",
         curves={
-            "sequence number at the host": _kbyte(evidence.curve(cell, "download.delivered")),
+            "sequence number at the host": _kbyte(
+                evidence.curve(cell, "download.received_segment")
+            ),
             "ACK number at the gateway": _kbyte(evidence.curve(cell, "hub.acknowledged")),
         },
         y_label="bytes (kbyte)",
@@ -167,16 +170,21 @@ def _duplicate(evidence: Evidence, plan: _Plan) -> Figure:
     return _over_time(
         plan,
         title="Example of a duplicated segment received by the hybrid host",
-        caption="The first two seconds. The gateway's timer expires 200 ms after the first segment "
+        caption="The first 1.2 s; a segment received by the host is where it begins in the "
+        "stream, "
+        "so that one that comes twice goes back. The gateway's timer expires 200 ms after the "
+        "first segment "
         "has left, before that has even arrived: it goes again. Of the whole set, "
         f"{again} segments reach the host twice.",
         curves={
             "sent by the gateway": _kbyte(evidence.curve(cell, "hub.sent")),
-            "received by the host": _kbyte(evidence.curve(cell, "download.delivered")),
+            "segments received by the host": _kbyte(
+                evidence.curve(cell, "download.received_segment")
+            ),
             "acknowledged by the host": _kbyte(evidence.curve(cell, "hub.acknowledged")),
         },
         y_label="bytes (kbyte)",
-        end_s=2.0,
+        end_s=1.2,
     )
 
 
@@ -240,10 +248,12 @@ def _rtt(evidence: Evidence, plan: _Plan) -> Figure:
     return _over_time(
         plan,
         title="RTT measured at the server and the hybrid host",
-        caption="Smoothed. The host sends nothing but ACKs in this simulation, so that it measures "
+        caption="At the server the mean of what was measured in a tenth of a second, at the "
+        "gateway smoothed. "
+        "The host sends nothing but ACKs in this simulation, so that it measures "
         "nothing; the gateway measures the way to it and back.",
         curves={
-            "server to gateway": milliseconds("download.smoothed_rtt"),
+            "server to gateway": milliseconds("download.measured_rtt"),
             "gateway to host": milliseconds("hub.smoothed_rtt"),
         },
         y_label="round-trip time (ms)",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from bentpipe.studies.gaid1998 import cells
 from bentpipe.studies.gaid1998.cells import (
     DURATION_S,
     FITTED,
     LOSS_RATE,
     LOSS_SEEDS,
+    RECEIVED,
     SATELLITE_DELAY_S,
     SELECTIVE,
     SETS,
@@ -24,6 +23,8 @@ from bentpipe.studies.gaid1998.cells import (
     TRANSFER_BYTES,
     Download,
     adaptive,
+    bulk,
+    freed_at_once,
     lossy,
     plain,
     standard,
@@ -54,13 +55,27 @@ def _window_over_t1(evidence: Evidence, _: Claim) -> Measurement:
     round_trip_s = 2e-3 * FITTED.delay_ms + download.ack_timeout_s
     predicted = download.window_bytes / round_trip_s / 1e3
     measured = evidence.sent_mb(download) * 1e3 / DURATION_S
-    unbounded = (
-        evidence.sent_mb(cells.opened(replace(FITTED, held_by_host=False))) * 1e3 / DURATION_S
-    )
+    unbounded = evidence.sent_mb(freed_at_once()) * 1e3 / DURATION_S
     return Measurement(
         measured=f"{measured:.0f} kbyte/s, where window / T1 is {predicted:.0f}; "
         f"{unbounded:.0f} if what the host hasn't acknowledged doesn't count",
         values={"measured_over_computed": [measured / predicted]},
+    )
+
+
+def _window_over_measured_t1(evidence: Evidence, _: Claim) -> Measurement:
+    download = freed_at_once()
+    half = DURATION_S / 2
+    round_trip = evidence.curve(download, "download.measured_rtt").known()
+    t1_s = float(np.mean(round_trip.between(half, DURATION_S)))
+    received = evidence.curve(download, RECEIVED).known()
+    rate = float(received.values[-1] - received.at(half)) / half / 1e3
+    predicted = download.window_bytes / t1_s / 1e3
+    return Measurement(
+        measured=f"{rate:.0f} kbyte/s in the last {half:.0f} s, where T1 is {1e3 * t1_s:.0f} ms "
+        f"and "
+        f"window / T1 {predicted:.0f}",
+        values={"measured_over_computed": [rate / predicted]},
     )
 
 
@@ -110,9 +125,11 @@ def _forty_times(evidence: Evidence, _: Claim) -> Measurement:
 def _ack_timeout(evidence: Evidence, _: Claim) -> Measurement:
     host = [evidence.received_bytes(standard(number)) for number in (4, 5)]
     gateway = [evidence.sent_mb(standard(number)) for number in (4, 5)]
+    more = [evidence.received_bytes(bulk(number)) / 1e6 for number in (4, 5)]
     return Measurement(
         measured=f"at the host {host[0] / 1e6:.2f} Mbyte with 200 ms, {host[1] / 1e6:.2f} with 10 "
-        f"ms; from the server {gateway[0]:.2f} and {gateway[1]:.2f}",
+        f"ms, which is the load; from the server {gateway[0]:.2f} and {gateway[1]:.2f}; with as "
+        f"much to send as goes {more[0]:.1f} and {more[1]:.1f} at the host",
         values={"set_5_over_set_4": [ratio(host[1], host[0]), ratio(gateway[1], gateway[0])]},
     )
 
@@ -184,18 +201,22 @@ def _merely_the_same(evidence: Evidence, _: Claim) -> Measurement:
 
 
 def _host_window(evidence: Evidence, _: Claim) -> Measurement:
-    shares = {}
+    windows = {}
     for number in (1, 2, 3, 4):
         window = evidence.curve(standard(number), "hub.host_window").known()
-        shares[number] = float(np.median(window.values)) / standard(number).host_window_bytes
+        windows[number] = float(np.median(window.values))
+    buffers = {number: standard(number).host_window_bytes for number in windows}
+    segment = FITTED.mss_bytes
     return Measurement(
-        measured=", ".join(f"set {n} {share:.3f}" for n, share in shares.items()) + " of it",
-        values={"window_over_buffer": list(shares.values())},
+        measured=", ".join(f"set {n} {w:.0f} B of {buffers[n]}" for n, w in windows.items()),
+        values={
+            "segments_less": [(buffers[n] - w) / segment for n, w in windows.items()],
+        },
     )
 
 
 def _rtt_apart(evidence: Evidence, _: Claim) -> Measurement:
-    median = float(np.median(evidence.curve(standard(1), "download.smoothed_rtt").known().values))
+    median = float(np.median(evidence.curve(standard(1), "download.measured_rtt").known().values))
     return Measurement(measured=f"{1e3 * median:.0f} ms", values={"median_s": [median]})
 
 
@@ -240,6 +261,7 @@ def _fast_retransmit(evidence: Evidence, _: Claim) -> Measurement:
 _MEASURES: Final[dict[str, Measure]] = {
     "window-over-t": _window_over_t,
     "window-over-t1": _window_over_t1,
+    "window-over-measured-t1": _window_over_measured_t1,
     "standard-seven": _standard_seven,
     "standard-faster": _standard_faster,
     "standard-not-satellite": _standard_not_satellite,

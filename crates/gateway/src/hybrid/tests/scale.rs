@@ -1,5 +1,6 @@
 //! Many connections: memory, and what the cost of a packet depends on.
 
+use allocation_counter::measure;
 use bentpipe_types::{
     Address, Agent, Endpoint, Flags, IpVersion, Packet, Port, RandomStream, Routes, Seq, Span,
     SynOptions, Time, World,
@@ -135,6 +136,39 @@ fn an_idle_connection_takes_less_than_a_kibibyte() {
     println!("never used {never_used}, busy {busy}, idle {idle} bytes");
     assert!(never_used < 1024, "{never_used}");
     assert!(idle < 1024, "{idle}");
+}
+
+/// What the allocator has given away for good, not what the table says of itself. An idle connection's own
+/// timers are over: its deadline is that of being forgotten.
+#[test]
+fn an_idle_connection_keeps_less_than_a_kibibyte_of_the_allocator() {
+    const CONNECTIONS: u16 = 10_000;
+    let settings = Settings {
+        connections: usize::from(CONNECTIONS),
+        ..Settings::default()
+    };
+    for used in [false, true] {
+        let mut gateway = None;
+        let kept = measure(|| {
+            let mut fleet = Fleet::new(settings.clone());
+            for connection in 0..CONNECTIONS {
+                fleet.open(connection);
+                if used {
+                    fleet.data(connection, 0, 1460);
+                    fleet.acknowledge(connection, 1460);
+                }
+            }
+            fleet.wait(Time::ZERO + Span::from_secs(60));
+            assert_eq!(fleet.world.packets.held(), 0);
+            gateway = Some(fleet.gateway);
+        });
+        let gateway = gateway.expect("it was made");
+        let said = gateway.memory() / usize::from(CONNECTIONS);
+        let each = kept.bytes_current / i64::from(CONNECTIONS);
+        println!("used {used}: {each} bytes of the allocator, {said} by the table's own account");
+        assert!(each < 1024, "used {used}: {each}");
+        assert!(said.abs_diff(each as usize) < 64, "{said} and {each}");
+    }
 }
 
 #[test]

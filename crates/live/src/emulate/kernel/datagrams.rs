@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use bentpipe_host::{Arrival, Datagram, Ports};
 use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::table::{Table, Tag, Taker};
+use crate::emulate::ip;
 
 /// Bytes that may wait to be read: calls of many users may come at once.
 const BUFFER: usize = 4 << 20;
@@ -16,6 +17,9 @@ const BUFFER: usize = 4 << 20;
 /// Types of ICMP echo requests: RFC 792, RFC 4443 section 4.1.
 const REQUEST_V4: u8 = 8;
 const REQUEST_V6: u8 = 128;
+
+/// Hops that what goes to a group may take: Linux's default of one does not leave the link.
+const GROUP_HOPS: u32 = 64;
 
 /// Longest datagram there is.
 const LONGEST: usize = 1 << 16;
@@ -31,23 +35,38 @@ struct Wire {
     owner: Option<usize>,
 }
 
+/// What a socket for datagrams is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Purpose {
+    Datagrams,
+    Echoes,
+    /// What comes over this channel, and nothing else.
+    Channel(Address),
+}
+
 /// The sockets for datagrams.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     wires: Vec<Wire>,
-    /// By host, port, and whether it is for echoes.
-    by_port: BTreeMap<(usize, u16, bool), usize>,
+    /// By host, port, and what it is for.
+    by_port: BTreeMap<(usize, u16, Purpose), usize>,
     buffer: Vec<u8>,
 }
 
 impl Table<'_> {
     /// The socket of a host's port, which is opened if it is not yet.
-    fn wire(&mut self, host: usize, port: u16, echoes: bool) -> io::Result<usize> {
-        if let Some(known) = self.datagrams.by_port.get(&(host, port, echoes)) {
+    fn wire(&mut self, host: usize, port: u16, purpose: Purpose) -> io::Result<usize> {
+        if let Some(known) = self.datagrams.by_port.get(&(host, port, purpose)) {
             return Ok(*known);
         }
         self.enter(host)?;
-        let local = SocketAddr::new(self.hosts[host].address, port);
+        let own = self.hosts[host].address;
+        let echoes = purpose == Purpose::Echoes;
+        let group = match purpose {
+            Purpose::Channel(channel) => Some(ip(own.is_ipv6(), channel)),
+            Purpose::Datagrams | Purpose::Echoes => None,
+        };
+        let local = SocketAddr::new(group.unwrap_or(own), port);
         let domain = Domain::for_address(local);
         let protocol = match (echoes, local.is_ipv6()) {
             (false, _) => Protocol::UDP,
@@ -57,6 +76,24 @@ impl Table<'_> {
         };
         let socket = Socket::new(domain, Type::DGRAM, Some(protocol))?;
         socket.bind(&local.into())?;
+        match (group, own) {
+            (Some(IpAddr::V4(group)), IpAddr::V4(own)) => {
+                socket.join_multicast_v4(&group, &own)?;
+            }
+            (Some(IpAddr::V6(group)), _) => {
+                socket.join_multicast_v6(&group, self.hosts[host].interface)?;
+            }
+            // Groups are reached over routers, and not heard by who sends to them.
+            (None, IpAddr::V4(_)) => {
+                socket.set_multicast_ttl_v4(GROUP_HOPS)?;
+                socket.set_multicast_loop_v4(false)?;
+            }
+            (None, IpAddr::V6(_)) if !echoes => {
+                socket.set_multicast_hops_v6(GROUP_HOPS)?;
+                socket.set_multicast_loop_v6(false)?;
+            }
+            _ => {}
+        }
         socket.set_nonblocking(true)?;
         let _ = socket.set_recv_buffer_size(BUFFER);
         let index = self.datagrams.wires.len();
@@ -69,7 +106,7 @@ impl Table<'_> {
             taker: Taker::default(),
             owner: None,
         });
-        self.datagrams.by_port.insert((host, port, echoes), index);
+        self.datagrams.by_port.insert((host, port, purpose), index);
         Ok(index)
     }
 
@@ -80,10 +117,23 @@ impl Table<'_> {
         port: u16,
         expects: Option<((Address, Ports), usize)>,
     ) -> io::Result<()> {
-        let wire = self.wire(host, port, false)?;
+        let wire = self.wire(host, port, Purpose::Datagrams)?;
         if let Some((peers, owner)) = expects {
             self.datagrams.wires[wire].taker.expect(peers, owner);
         }
+        Ok(())
+    }
+
+    /// A member of a channel's: whose what comes is, which its source sends from some of its ports.
+    pub(super) fn hear(
+        &mut self,
+        host: usize,
+        channel: Address,
+        port: u16,
+        (source, owner): ((Address, Ports), usize),
+    ) -> io::Result<()> {
+        let wire = self.wire(host, port, Purpose::Channel(channel))?;
+        self.datagrams.wires[wire].taker.expect(source, owner);
         Ok(())
     }
 
@@ -96,7 +146,7 @@ impl Table<'_> {
         datagram: Datagram,
     ) -> bool {
         let host = self.accounts[me].host;
-        let Ok(wire) = self.wire(host, port, false) else {
+        let Ok(wire) = self.wire(host, port, Purpose::Datagrams) else {
             return false;
         };
         self.transmit(me, wire, remote, 0, datagram)
@@ -106,7 +156,7 @@ impl Table<'_> {
     pub(super) fn ping(&mut self, me: usize, remote: Endpoint, datagram: Datagram) -> bool {
         let account = &self.accounts[me];
         let (host, port) = (account.host, account.member.ports.bounds().0);
-        let Ok(wire) = self.wire(host, port, true) else {
+        let Ok(wire) = self.wire(host, port, Purpose::Echoes) else {
             return false;
         };
         let remote = Endpoint { port: 0, ..remote };

@@ -85,7 +85,7 @@ impl Activity {
 }
 
 /// What came of an application.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
     /// What its connections have counted, as far as the kernel tells; none before the first.
     pub(crate) statistics: Option<Statistics>,
@@ -111,6 +111,8 @@ pub(crate) struct End {
     /// The ports at which it is spoken to, and from where: a node and some of its ports.
     pub(crate) listens: Vec<u16>,
     pub(crate) peers: (Address, Ports),
+    /// The channel that it hears, besides what is for its host.
+    pub(crate) channel: Option<Address>,
 }
 
 /// Plays applications, all in the calling thread.
@@ -145,6 +147,7 @@ impl<'h> Player<'h> {
                 end.member,
                 &end.listens,
                 end.peers,
+                end.channel,
             )?;
             player.applications.push(end.application);
         }

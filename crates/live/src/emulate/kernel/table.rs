@@ -185,7 +185,8 @@ impl<'h> Table<'h> {
         Ok(())
     }
 
-    /// An application more, in this host, spoken to at these ports.
+    /// An application more, in this host, spoken to at these ports, or over a channel.
+    #[expect(clippy::too_many_arguments, reason = "an end of a flow, part by part")]
     pub(super) fn add(
         &mut self,
         host: usize,
@@ -194,6 +195,7 @@ impl<'h> Table<'h> {
         member: Member,
         listens: &[u16],
         peers: (Address, Ports),
+        channel: Option<Address>,
     ) -> io::Result<()> {
         let me = self.accounts.len();
         self.accounts.push(Account {
@@ -207,6 +209,10 @@ impl<'h> Table<'h> {
             delivered: 0,
         });
         for port in listens {
+            if let Some(channel) = channel {
+                self.hear(host, channel, *port, (peers, me))?;
+                continue;
+            }
             self.listen(me, *port, false)?;
             self.open_datagrams(host, *port, Some((peers, me)))?;
         }

@@ -1,0 +1,176 @@
+//! Probes of segments: they look at what a host sends, and at what reaches one.
+
+use std::collections::VecDeque;
+
+use bentpipe_tcp::Connection;
+use bentpipe_types::{Endpoint, Packet, PacketRef, SeriesId, Time};
+
+use super::Network;
+use crate::probe::FlowQuantity;
+
+/// A probe of the segments of one flow.
+pub(super) struct SegmentProbe {
+    quantity: FlowQuantity,
+    flow: usize,
+    series: SeriesId,
+    /// Who sends the flow, once it is known.
+    source: Option<Endpoint>,
+    /// Stream offset after the last byte sent.
+    highest: u64,
+    sent: SendTimes,
+}
+
+/// When each byte of a stream was last sent.
+#[derive(Default)]
+struct SendTimes(VecDeque<(u64, Time)>);
+
+/// Beyond so many entries, those of what the receiver's application has are forgotten: later copies of it are
+/// not told of. Whoever sends ten such windows twice has other troubles.
+const REMEMBERED: usize = 1 << 16;
+
+impl SendTimes {
+    /// From this offset on, up to `end`, it was sent now. What was never sent begins at `end`.
+    fn note(&mut self, start: u64, end: u64, now: Time) {
+        // Of what goes again, every entry in it is of now; one before it ends where this begins.
+        let first = self.0.partition_point(|(offset, _)| *offset < start);
+        if self.0.get(first).is_none_or(|(offset, _)| *offset != start) {
+            self.0.insert(first, (start, now));
+        }
+        for entry in self.0.range_mut(first..).take_while(|entry| entry.0 < end) {
+            entry.1 = now;
+        }
+    }
+
+    /// When the byte at this offset was last sent.
+    fn of(&self, offset: u64) -> Option<Time> {
+        let after = self.0.partition_point(|(start, _)| *start <= offset);
+        Some(self.0.get(after.checked_sub(1)?)?.1)
+    }
+
+    /// What lies before this offset need not be known any more.
+    fn forget(&mut self, before: u64) {
+        while self.0.len() > REMEMBERED && self.0.get(1).is_some_and(|(next, _)| *next <= before) {
+            self.0.pop_front();
+        }
+    }
+}
+
+impl Network {
+    /// Adds a probe of a flow's segments.
+    pub(super) fn probe_segments(&mut self, flow: usize, quantity: FlowQuantity, series: SeriesId) {
+        let (sender, receiver) = (self.flows[flow].sender.0, self.flows[flow].receiver.0);
+        self.nodes[usize::from(sender)].watched = true;
+        self.nodes[usize::from(receiver)].watched = true;
+        self.probes.segments.push(SegmentProbe {
+            quantity,
+            flow,
+            series,
+            source: None,
+            highest: 0,
+            sent: SendTimes::default(),
+        });
+    }
+
+    /// Looks at what a node is about to send.
+    pub(super) fn probe_sent(&mut self, node: u16) {
+        let mut probes = std::mem::take(&mut self.probes.segments);
+        for probe in &mut probes {
+            let end = self.flows[probe.flow].sender;
+            if end.0 != node {
+                continue;
+            }
+            let source = self.connection(end).map(Connection::local);
+            if probe.source != source {
+                // Another connection, and another stream.
+                probe.source = source;
+                probe.highest = 0;
+                probe.sent = SendTimes::default();
+            }
+            for &(_, packet) in &self.outbox {
+                let Some((start, end)) = text(self.packets.get(packet), probe.source) else {
+                    continue;
+                };
+                match probe.quantity {
+                    FlowQuantity::SentSegment => {
+                        self.trace.record(probe.series, self.now, start as f64);
+                    }
+                    FlowQuantity::Retransmitted if start < probe.highest => {
+                        self.trace.record(probe.series, self.now, start as f64);
+                    }
+                    FlowQuantity::SegmentDelay => probe.sent.note(start, end, self.now),
+                    _ => {}
+                }
+                probe.highest = probe.highest.max(end);
+            }
+        }
+        self.probes.segments = probes;
+    }
+
+    /// Looks at what reaches a node.
+    #[cold]
+    pub(super) fn probe_received(&mut self, node: u16, packet: PacketRef) {
+        let mut probes = std::mem::take(&mut self.probes.segments);
+        for probe in &mut probes {
+            let (at, end) = self.flows[probe.flow].receiver;
+            if at != node {
+                continue;
+            }
+            let Some((start, _)) = text(self.packets.get(packet), probe.source) else {
+                continue;
+            };
+            match probe.quantity {
+                FlowQuantity::ReceivedSegment => {
+                    self.trace.record(probe.series, self.now, start as f64);
+                }
+                FlowQuantity::SegmentDelay => {
+                    if let Some(sent) = probe.sent.of(start) {
+                        let delay = self.now.since(sent).as_secs_f64();
+                        self.trace.record(probe.series, self.now, delay);
+                    }
+                    let delivered = self.host(at).map_or(0, |host| host.delivered(end));
+                    probe.sent.forget(delivered);
+                }
+                _ => {}
+            }
+        }
+        self.probes.segments = probes;
+    }
+}
+
+/// Where the payload of a segment of this sender's begins and ends in its stream, if it has one.
+fn text(packet: &Packet, source: Option<Endpoint>) -> Option<(u64, u64)> {
+    let has = packet.is_tcp() && Some(packet.source) == source && packet.payload_length > 0;
+    let end = packet.payload_offset + u64::from(packet.payload_length);
+    has.then_some((packet.payload_offset, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_was_sent_when_it_last_was() {
+        let at = |second| Time::ZERO + bentpipe_types::Span::from_secs(second);
+        let mut times = SendTimes::default();
+        assert_eq!(times.of(0), None);
+        for (start, second) in [(0, 1), (100, 2), (200, 3)] {
+            times.note(start, start + 100, at(second));
+        }
+        assert_eq!(times.of(0), Some(at(1)));
+        assert_eq!(times.of(199), Some(at(2)));
+        times.note(100, 200, at(5));
+        assert_eq!(
+            [99, 100, 199, 200].map(|byte| times.of(byte)),
+            [1, 5, 5, 3].map(|s| Some(at(s)))
+        );
+        // One of the size of two, and half of one.
+        times.note(0, 200, at(6));
+        times.note(250, 300, at(7));
+        assert_eq!(
+            [0, 150, 249, 250].map(|byte| times.of(byte)),
+            [6, 6, 3, 7].map(|s| Some(at(s)))
+        );
+        times.forget(1000);
+        assert_eq!(times.of(0), Some(at(6)), "few are all kept");
+    }
+}
