@@ -36,6 +36,7 @@ test-python: setup
 	$(BIN)/python -m pytest --quiet
 
 test-slow: setup  ## What takes minutes to hours, in release mode
+	cargo check --manifest-path fuzz/Cargo.toml --no-default-features --locked --quiet
 	cargo test --workspace --release --quiet -- --ignored
 	BENTPIPE_HOSTILE_CASES=100000 cargo test --quiet --package bentpipe-testkit --test hostile_networks
 	cargo build --release --quiet --package bentpipe-live
