@@ -103,6 +103,19 @@ if sys.argv[2] == "is killed":
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     time.sleep(2)
+if sys.argv[2] == "hears of the gateway":
+    s = connect()
+    s.settimeout(6)
+    late = 0
+    deadline = time.monotonic() + 9
+    try:
+        while (left := deadline - time.monotonic()) > 0 and (part := s.recv(100_000)):
+            digest.update(part)
+            count += len(part)
+            late += len(part) if left < 2 else 0
+    except OSError as error:
+        told["error"] = type(error).__name__
+    told |= {"count": count, "late": late, "download": digest.hexdigest()}
 # The run ends with this program: what is under way to the gateway arrives first.
 time.sleep(0.5)
 with open(sys.argv[1], "w") as file:
@@ -202,4 +215,24 @@ def test_of_a_host_whose_program_is_killed_the_server_hears_at_once(tmp_path: Pa
     assert server["after_s"] < 6
     (hub,) = result.summary.gateways
     assert hub.connections["given_up"] == 0
+    assert hub.bytes_held["now"] == 0
+
+
+@live
+def test_a_connection_outlives_a_gateway_that_has_sent_all_that_it_held(tmp_path: Path) -> None:
+    scenario = network(
+        ack_every=2, adaptive_timeout=True, crashes=[{"at": "5 s", "lasts": "300 ms"}]
+    )
+    result, _, host = emulate(tmp_path, scenario, "hears of the gateway")
+    assert result.status == 0
+    # Nothing is lost on the satellite: what the server was told of arrives, the rest it sends
+    # again, through a gateway that has not seen the connection begin.
+    assert "error" not in host
+    assert host["late"] > 0
+    text = bytes(range(251)) * 12_000
+    sent = text * (1 + host["count"] // len(text))
+    assert host["download"] == hashlib.sha256(sent[: host["count"]]).hexdigest()
+    (hub,) = result.summary.gateways
+    assert hub.extra["crashes"]["count"] == 1
+    assert hub.extra["crashes"]["connections_lost"] == 1
     assert hub.bytes_held["now"] == 0

@@ -257,6 +257,7 @@ anticipation = "strict"
 adaptive_timeout = true
 congestion_window = true
 give_up = "60 s"
+crashes = [{ at = "3 s", lasts = "1 s" }]
 connections = 100
 [gateways.factor]
 kind = "hybrid"
