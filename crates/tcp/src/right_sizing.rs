@@ -220,7 +220,9 @@ impl RightSizing {
         let unit = 1 << shift;
         let allowed = self.payload_in(self.buffer);
         let full = self.clamp.min(allowed);
-        let segment = u64::from(self.segment).min(full);
+        // A segment longer than the threshold, which only a window that was none of ours lets come, would shut the
+        // window for good in Linux.
+        let segment = u64::from(self.segment).min(full).min(self.threshold.max(1));
         let mut free = self.room(stream);
         if segment == 0 {
             return 0;

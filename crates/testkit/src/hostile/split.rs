@@ -552,7 +552,9 @@ impl<'a> Chain<'a> {
                 tcp.is_some_and(|tcp| tcp.state() == State::Closed && tcp.readable() == 0)
             };
             let forgotten = (self.gateways.iter()).all(|gateway| gateway.split.is_forgotten());
-            let idle = self.hops.iter().all(|hop| hop.next_arrival().is_none());
+            // (A persistent connection may have to say something once more.)
+            let holds = (self.gateways.iter()).any(|gateway| gateway.split.gauge(0) > 0.0);
+            let idle = !holds && self.hops.iter().all(|hop| hop.next_arrival().is_none());
             if closed(A) && closed(B) && forgotten && idle || self.step(busy).is_none() {
                 return Ok(());
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bentpipe_tcp::{Config, IdleRestart, Opening, Payload, Rings, Socket};
-use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq};
+use bentpipe_tcp::{Config, IdleRestart, KeepAlive, Opening, Payload, Rings, Socket};
+use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq, Span};
 
 use super::super::Answer;
 use super::carried::Carried;
@@ -17,6 +17,12 @@ pub(super) const FIRST_PORT: u16 = 3135;
 const LEAST_BUFFER: u64 = 16 << 10;
 /// Of the gateway's memory, all of the buffers of one kind take as large a part at most.
 const PART_OF_MEMORY: u64 = 8;
+/// A persistent connection on which nothing has come for a minute is asked for a sign of life, six times.
+const KEEP_ALIVE: KeepAlive = KeepAlive {
+    idle: Span::from_secs(60),
+    interval: Span::from_secs(10),
+    probes: 6,
+};
 /// TCP's protocol number.
 const TCP: u8 = 6;
 
@@ -99,6 +105,8 @@ impl<P: Payload> Multiplex<P> {
         if around.settings.warm_path {
             config.idle_restart = IdleRestart::Off;
         }
+        // What it carries may all wait for the other side: only a question tells whether that is there.
+        config.keep_alive.get_or_insert(KEEP_ALIVE);
         // Besides, the beginning of a frame.
         let reserved = config.send_buffer + config.receive_buffer + frame::LONGEST as u64;
         (around.budget.left() / 2 >= reserved).then_some((Arc::new(config), reserved))

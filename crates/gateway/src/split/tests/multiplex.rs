@@ -1,6 +1,6 @@
 //! Connections over persistent ones: what is the same as without, and what is not.
 
-use bentpipe_tcp::{Events, State};
+use bentpipe_tcp::{Events, Source, State};
 use bentpipe_types::{Agent, Flags, Port, Seq, Span};
 
 use super::Net;
@@ -159,6 +159,23 @@ fn a_close_is_confirmed_when_the_other_side_has() {
 fn a_reset_goes_on() {
     for side in [CLIENT, SERVER] {
         bodies::reset(opened(multiplexed(1, |_| {})), side);
+    }
+}
+
+/// All that could be said waits for the other gateway, which is no longer there.
+#[test]
+fn when_the_middle_dies_while_all_wait_who_waits_hears_of_it() {
+    let mut net = opened(multiplexed(1, reads_little));
+    net.at(CLIENT, |socket, cx| {
+        socket.write(Source::Filler(10_000_000), cx)
+    });
+    net.run(Span::from_secs(30));
+    let dies = net.world.now;
+    net.hook(1, Box::new(move |now, _, _| (now < dies).then_some(())));
+    net.run(Span::from_secs(130));
+    for side in [CLIENT, SERVER] {
+        let events = net.at(side, |socket, _| socket.take_events());
+        assert!(events.has(Events::RESET), "{side}");
     }
 }
 
