@@ -165,11 +165,22 @@ fn a_reset_goes_on() {
 /// All that could be said waits for the other gateway, which is no longer there.
 #[test]
 fn when_the_middle_dies_while_all_wait_who_waits_hears_of_it() {
-    let mut net = opened(multiplexed(1, reads_little));
+    let mut net = warm(multiplexed(1, reads_little));
+    net.configs[SERVER].receive_buffer = 20_000;
+    net.configs[SERVER].receive_sizes = None;
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(1));
     net.at(CLIENT, |socket, cx| {
         socket.write(Source::Filler(10_000_000), cx)
     });
+    let sent = |net: &Net| {
+        let client = net.hosts[CLIENT].as_ref().expect("a socket");
+        client.connection().sent_offset()
+    };
     net.run(Span::from_secs(30));
+    let before = sent(&net);
+    net.run(Span::from_secs(10));
+    assert_eq!(before, sent(&net), "it waits");
     let dies = net.world.now;
     net.hook(1, Box::new(move |now, _, _| (now < dies).then_some(())));
     net.run(Span::from_secs(130));
