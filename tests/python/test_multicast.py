@@ -120,9 +120,12 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "100% of the files become whole" in told.output
 
 
-def test_emulate_refuses_a_group() -> None:
-    with pytest.raises(bentpipe.ScenarioError, match=r"flows\.news\.to: nothing is sent to groups"):
-        bentpipe.emulate(Scenario(path=Path("many.toml"), text=TEXT))
+@live
+def test_emulate_refuses_a_group_with_hosts_of_ours() -> None:
+    scenario = Scenario(path=Path("many.toml"), text=TEXT)
+    for host in ("station", "dish-3"):
+        with pytest.raises(bentpipe.ScenarioError, match=r"flows\.news\.to: a host of ours"):
+            bentpipe.emulate(scenario, attach={host: "our"})
 
 
 def test_advise_has_nothing_to_say_of_a_group() -> None:
