@@ -34,9 +34,5 @@ pub use far_end::{EndCtx, FarEnd};
 pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;
 pub use managed::{Managed, Watch};
-pub use queue::{
-    ClassCounts, ClassSettings, Classes, ClassesSettings, DropTail, DropTailQueue, EarlyRandomDrop,
-    EarlyRandomDropSettings, Fair, FairSettings, FlowEnd, FlowEnds, GivenUp, Limit, Measure,
-    QueueCtx, QueueDiscipline, Red, RedSettings, Service, TrafficClass, Verdict,
-};
+pub use queue::*;
 pub use tally::{Flow, Tally};
