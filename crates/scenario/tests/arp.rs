@@ -9,16 +9,9 @@ seed = 1
 [hosts.server]
 [hosts.client]
 [gateways.hub]
-[links.lan]
-between = ["server", "hub"]
-rate = "10 Mbit/s"
-delay = "1 ms"
-framing = "ethernet"
-arp = {}
-[links.satellite]
-between = ["hub", "client"]
-rate = "10 Mbit/s"
-delay = "100 ms"
+[links]
+lan = { between = ["server", "hub"], rate = "10 Mbit/s", delay = "1 ms", framing = "ethernet", arp = {} }
+satellite = { between = ["hub", "client"], rate = "10 Mbit/s", delay = "100 ms" }
 [flows.stream]
 from = "server"
 to = "client"

@@ -15,19 +15,10 @@ timestamps = false
 mss = "1460 B"
 [gateways.hub]
 [gateways.terminal]
-[links.lan]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "1 ms"
-[links.narrow]
-between = ["hub", "terminal"]
-rate = "1 Mbit/s"
-delay = "20 ms"
-queue = { kind = "drop-tail", limit = "1000 packets" }
-[links.home]
-between = ["terminal", "client"]
-rate = "100 Mbit/s"
-delay = "1 ms"
+[links]
+lan = { between = ["server", "hub"], rate = "100 Mbit/s", delay = "1 ms" }
+narrow = { between = ["hub", "terminal"], rate = "1 Mbit/s", delay = "20 ms", queue = { kind = "drop-tail", limit = "1000 packets" } }
+home = { between = ["terminal", "client"], rate = "100 Mbit/s", delay = "1 ms" }
 [flows.download]
 from = "server"
 to = "client"

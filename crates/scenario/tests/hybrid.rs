@@ -12,14 +12,9 @@ tcp = { mss = "1024 B", receive_buffer = "4096 B" }
 [gateways.hub]
 kind = "hybrid"
 facing = "satellite"
-[links.lan]
-between = ["server", "hub"]
-rate = "10 Mbit/s"
-delay = "1 ms"
-[links.satellite]
-between = ["hub", "host"]
-forward = { rate = "10 Mbit/s", delay = "250 ms" }
-return = { rate = "29.9 kbit/s", delay = "20 ms", tunnel = true }
+[links]
+lan = { between = ["server", "hub"], rate = "10 Mbit/s", delay = "1 ms" }
+satellite = { between = ["hub", "host"], forward = { rate = "10 Mbit/s", delay = "250 ms" }, return = { rate = "29.9 kbit/s", delay = "20 ms", tunnel = true } }
 [flows.download]
 from = "server"
 to = "host"
@@ -152,26 +147,11 @@ duration = "60 s"
 [hosts.host]
 [gateways.hub]
 [gateways.isp]
-[links.lan]
-between = ["server", "hub"]
-rate = "10 Mbit/s"
-delay = "1 ms"
-one_way = true
-[links.satellite]
-between = ["hub", "host"]
-rate = "10 Mbit/s"
-delay = "250 ms"
-one_way = true
-[links.modem]
-between = ["host", "isp"]
-rate = "64 kbit/s"
-delay = "20 ms"
-one_way = true
-[links.internet]
-between = ["isp", "server"]
-rate = "10 Mbit/s"
-delay = "20 ms"
-one_way = true
+[links]
+lan = { between = ["server", "hub"], rate = "10 Mbit/s", delay = "1 ms", one_way = true }
+satellite = { between = ["hub", "host"], rate = "10 Mbit/s", delay = "250 ms", one_way = true }
+modem = { between = ["host", "isp"], rate = "64 kbit/s", delay = "20 ms", one_way = true }
+internet = { between = ["isp", "server"], rate = "10 Mbit/s", delay = "20 ms", one_way = true }
 [flows.download]
 from = "server"
 to = "host"

@@ -11,14 +11,9 @@ seed = 1
 [hosts.client]
 [gateways.hub]
 processing = { time = "2 ms", queue = "10 packets" }
-[links.lan]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "1 ms"
-[links.satellite]
-between = ["hub", "client"]
-rate = "100 Mbit/s"
-delay = "100 ms"
+[links]
+lan = { between = ["server", "hub"], rate = "100 Mbit/s", delay = "1 ms" }
+satellite = { between = ["hub", "client"], rate = "100 Mbit/s", delay = "100 ms" }
 [flows.stream]
 from = "server"
 to = "client"

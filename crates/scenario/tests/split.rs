@@ -13,18 +13,10 @@ facing = "satellite"
 [gateways.terminal]
 kind = "split"
 facing = "satellite"
-[links.lan]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "10 ms"
-[links.satellite]
-between = ["hub", "terminal"]
-rate = "10 Mbit/s"
-delay = "250 ms"
-[links.home]
-between = ["terminal", "client"]
-rate = "100 Mbit/s"
-delay = "1 ms"
+[links]
+lan = { between = ["server", "hub"], rate = "100 Mbit/s", delay = "10 ms" }
+satellite = { between = ["hub", "terminal"], rate = "10 Mbit/s", delay = "250 ms" }
+home = { between = ["terminal", "client"], rate = "100 Mbit/s", delay = "1 ms" }
 [flows.download]
 from = "server"
 to = "client"
@@ -193,28 +185,12 @@ duration = "300 s"
 [gateways.hub]
 [gateways.terminal]
 [gateways.provider]
-[links.lan]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "10 ms"
-[links.satellite]
-between = ["hub", "terminal"]
-one_way = true
-rate = "10 Mbit/s"
-delay = "250 ms"
-[links.modem]
-between = ["terminal", "provider"]
-one_way = true
-rate = "128 kbit/s"
-delay = "30 ms"
-[links.backbone]
-between = ["provider", "hub"]
-rate = "100 Mbit/s"
-delay = "5 ms"
-[links.home]
-between = ["terminal", "client"]
-rate = "100 Mbit/s"
-delay = "1 ms"
+[links]
+lan = { between = ["server", "hub"], rate = "100 Mbit/s", delay = "10 ms" }
+satellite = { between = ["hub", "terminal"], one_way = true, rate = "10 Mbit/s", delay = "250 ms" }
+modem = { between = ["terminal", "provider"], one_way = true, rate = "128 kbit/s", delay = "30 ms" }
+backbone = { between = ["provider", "hub"], rate = "100 Mbit/s", delay = "5 ms" }
+home = { between = ["terminal", "client"], rate = "100 Mbit/s", delay = "1 ms" }
 [flows.download]
 from = "server"
 to = "client"
@@ -281,24 +257,11 @@ duration = "300 s"
 kind = "split"
 facing = "satellite"
 [gateways.provider]
-[links.uplink]
-between = ["server", "hub"]
-rate = "100 Mbit/s"
-delay = "5 ms"
-[links.satellite]
-between = ["hub", "client"]
-one_way = true
-rate = "10 Mbit/s"
-delay = "280 ms"
-[links.modem]
-between = ["client", "provider"]
-one_way = true
-rate = "56 kbit/s"
-delay = "50 ms"
-[links.backbone]
-between = ["provider", "server"]
-rate = "100 Mbit/s"
-delay = "15 ms"
+[links]
+uplink = { between = ["server", "hub"], rate = "100 Mbit/s", delay = "5 ms" }
+satellite = { between = ["hub", "client"], one_way = true, rate = "10 Mbit/s", delay = "280 ms" }
+modem = { between = ["client", "provider"], one_way = true, rate = "56 kbit/s", delay = "50 ms" }
+backbone = { between = ["provider", "server"], rate = "100 Mbit/s", delay = "15 ms" }
 [flows.download]
 from = "server"
 to = "client"
