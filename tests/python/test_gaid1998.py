@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bentpipe.studies import get
 from bentpipe.studies.gaid1998.cells import EVERY_OPEN, FITTED, every_cell, standard
+from bentpipe.studies.gaid1998.future import MEMORIES, WINDOWS
 
-FIGURES = ("12", *(str(n) for n in range(16, 45)), *(f"A{n}" for n in range(1, 9)))
+FIGURES = ("12", *(str(n) for n in range(16, 45)), *(f"A{n}" for n in range(1, 10)))
 
 
 STUDY = "gaid1998"
@@ -17,6 +20,12 @@ STUDY = "gaid1998"
 
 def test_every_figure_is_written(has_figures: bool) -> None:
     assert has_figures
+
+
+def test_the_figure_of_the_bounded_memory_is_the_ready_made_sweep() -> None:
+    sweep = Path(__file__).parents[2] / "examples" / "hybrid-memory.toml"
+    hub = tomllib.loads(sweep.read_text())["axes"]["gateways"]["hub"]
+    assert (tuple(hub["memory"]), tuple(hub["receive_buffer"])) == (MEMORIES, WINDOWS)
 
 
 @pytest.mark.parametrize(

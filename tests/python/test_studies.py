@@ -258,6 +258,8 @@ def test_a_claim_that_was_changed_says_when_and_why_beside_its_verdict() -> None
     }
     # What the history of the claims' files has, after each study's first measurement.
     assert changed.keys() >= {
+        ("gaid1998", "host-window"),
+        ("gaid1998", "window-over-measured-t1"),
         ("obata2000", "narrow-uplink"),
         ("obata2000", "bandwidth-order"),
         ("samaraweera1999", "harmless-goodput"),

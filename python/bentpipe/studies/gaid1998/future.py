@@ -1,4 +1,4 @@
-"""What the paper leaves to the future (section 7): more users, merged traffic, broadcast."""
+"""What the paper leaves to the future (section 7): users, merged traffic, broadcast, memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from bentpipe.studies.gaid1998.evidence import Evidence
 
 BROADCAST: Final = "broadcast"
+_HUNDRED: Final = "hybrid-hundred"
+# The gateway's memory, and the windows that it offers servers, as in examples/hybrid-memory.toml.
+MEMORIES: Final = ("256 KiB", "512 KiB", "1 MiB", "2 MiB", "4 MiB")
+WINDOWS: Final = ("8 kB", "16 kB", "64 kB", "256 kB")
 _ROUTER: Final = "a router"
 _GATEWAYS: Final[Mapping[str, Mapping[str, object]]] = {
     "the hybrid gateway": {},
@@ -28,7 +32,7 @@ _GATEWAYS: Final[Mapping[str, Mapping[str, object]]] = {
 }
 # Whose goodput is shown, by ready-made network: the tables of its flows, and what they are called.
 _GOODPUTS: Final[Mapping[str, Mapping[str, str]]] = {
-    "hybrid-hundred": {"download": "100 homes,\ntogether"},
+    _HUNDRED: {"download": "100 homes,\ntogether"},
     "hybrid-internet": {"download": "across the\nInternet"},
     "hybrid-mixed": {"home": "a hybrid\nhome", "office": "an office\nby wire"},
     "hybrid-web": {"download": "a download\nbeside pages"},
@@ -42,26 +46,37 @@ _WAITS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Future:
-    """A ready-made network, with this at its hub."""
+    """A ready-made network, with this at its hub; or for a minute, with this memory there."""
 
     network: str
     hub: str = ""
+    memory: str = ""
+    window: str = ""
 
     def scenario(self) -> Scenario:
         """Return the network, without probes."""
         settings = {"probes.series": [], **_GATEWAYS.get(self.hub, {})}
+        if self.memory:
+            settings["duration"] = "60 s"
+            settings["gateways.hub.memory"] = self.memory
+            settings["gateways.hub.receive_buffer"] = self.window
         return Scenario.find(self.network).with_settings(settings)
 
 
 def future_cells() -> list[Future]:
     """Return every run of the figures."""
     cells = [Future(network=network, hub=hub) for network in _GOODPUTS for hub in _GATEWAYS]
-    return [*cells, Future(network=BROADCAST)]
+    bounded = (_bounded(memory, window) for window in WINDOWS for memory in MEMORIES)
+    return [*cells, Future(network=BROADCAST), *bounded]
 
 
 def future_figures(evidence: Evidence) -> list[Figure]:
     """Return the figures of these networks."""
-    return [_merged(evidence), _broadcast(evidence)]
+    return [_merged(evidence), _broadcast(evidence), _memory(evidence)]
+
+
+def _bounded(memory: str, window: str) -> Future:
+    return Future(network=_HUNDRED, memory=memory, window=window)
 
 
 def _group(evidence: Evidence, cell: Future, table: str) -> GroupResult:
@@ -164,5 +179,37 @@ def _broadcast(evidence: Evidence) -> Figure:
         "by itself (the ready-made network broadcast, one seed): all files to all dishes, and the "
         "closed form for independent losses.",
         columns={"time_s": list(times_s), "whole_percent": list(shares)},
+        draw=draw,
+    )
+
+
+def _memory(evidence: Evidence) -> Figure:
+    columns: dict[str, list[Value]] = {"memory": [], "window": [], "goodput_bps": []}
+    curves: dict[str, list[float]] = {}
+    for window in WINDOWS:
+        for memory in MEMORIES:
+            rate = _group(evidence, _bounded(memory, window), "download").goodput_bps
+            curves.setdefault(window, []).append(rate)
+            for key, value in zip(columns, (memory, window, rate), strict=True):
+                columns[key].append(value)
+
+    def draw(canvas: Canvas) -> None:
+        (axes,) = new_axes(canvas)
+        for (window, rates), colour, marker in zip(curves.items(), COLOURS, "osD^", strict=False):
+            scaled = [rate / 1e6 for rate in rates]
+            axes.plot(MEMORIES, scaled, marker=marker, color=colour, label=f"{window} offered")
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel("the gateway's memory")
+        axes.set_ylabel("goodput of a hundred homes (Mbit/s)")
+        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+    return Figure(
+        id="A9",
+        title="The most goodput at a bounded memory",
+        caption="The ready-made network hybrid-hundred for 60 s, by the gateway's memory and the "
+        "window that it offers to each server; one seed. What is offered is promised: a "
+        "bandwidth-delay product (610 KiB) is nearly enough for all, and small windows share a "
+        "smaller memory best.",
+        columns=columns,
         draw=draw,
     )
