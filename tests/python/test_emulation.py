@@ -40,7 +40,7 @@ def test_the_kernel_does_what_the_simulation_says() -> None:
     assert difference.transfer_time is not None
     assert abs(difference.transfer_time) < 0.05
     data = comparison.to_data()
-    assert data.keys() == {"predict", "run", "emulate", "difference"}
+    assert data.keys() == {"predict", "run", "emulate", "difference", "groups"}
     assert data["emulate"]["late_ms"].keys() == {"mean", "p99", "p999", "max"}
     simulated = data["run"]["flows"][0].keys() - {"limited_s", "path_mtu"}
     assert simulated <= data["emulate"]["flows"][0].keys()

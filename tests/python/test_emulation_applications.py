@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +13,8 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import emulate
 from bentpipe.results import run
 from bentpipe.scenario import Scenario
+
+from .live import once_more
 
 OBSTACLE = _native.emulation_obstacle()
 pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
@@ -146,19 +146,6 @@ def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
         ours, theirs = simulated["video"], real["video"]
         assert theirs["stalls"] == ours["stalls"] == 0
         near(ours["start_up_ms"]["p50"], theirs["start_up_ms"]["p50"], "start-up")
-
-
-def once_more(test: Callable[..., None]) -> Callable[..., None]:
-    """Try again what failed: a busy machine may stop an application for 10 ms, now and then."""
-
-    @functools.wraps(test)
-    def tried(*args: Any, **kwargs: Any) -> None:
-        try:
-            test(*args, **kwargs)
-        except AssertionError:
-            test(*args, **kwargs)
-
-    return tried
 
 
 @once_more

@@ -149,7 +149,7 @@ def network(**gateway: object) -> dict[str, Any]:
 
 
 def emulate(folder: Path, scenario: dict[str, Any], what: str) -> tuple[Any, Any, Any]:
-    """Run server and host; return the result, and what each of them has told."""
+    """Run server and host; return the result, and what each of them has told by the host's end."""
     programs, told = {}, {}
     for name, text in {"server": SERVER, "host": HOST}.items():
         program, told[name] = folder / f"{name}.py", folder / f"{name}.json"
@@ -162,7 +162,8 @@ def emulate(folder: Path, scenario: dict[str, Any], what: str) -> tuple[Any, Any
             Command(host="host", words=programs["host"], waited_for=True),
         ],
     )
-    return result, *(json.loads(told[name].read_text()) for name in ("server", "host"))
+    texts = [told[name].read_text() if told[name].exists() else "null" for name in told]
+    return result, *map(json.loads, texts)
 
 
 GATEWAYS: dict[str, dict[str, object]] = {
@@ -236,3 +237,25 @@ def test_a_connection_outlives_a_gateway_that_has_sent_all_that_it_held(tmp_path
     assert hub.extra["crashes"]["count"] == 1
     assert hub.extra["crashes"]["connections_lost"] == 1
     assert hub.bytes_held["now"] == 0
+
+
+@live
+def test_what_a_dead_gateway_had_acknowledged_and_was_lost_nobody_sends_again(
+    tmp_path: Path,
+) -> None:
+    scenario = network(
+        ack_every=2, adaptive_timeout=True, crashes=[{"at": "5 s", "lasts": "300 ms"}]
+    )
+    # What goes up in the last 400 ms of the gateway's life is lost; the server has been told of it.
+    scenario["links"]["satellite"]["forward"]["outages"] = [{"at": "4.6 s", "lasts": "400 ms"}]
+    result, _, host = emulate(tmp_path, scenario, "hears of the gateway")
+    assert result.status == 0
+    # The host waits for what it misses, and hears nothing; what it has is right.
+    assert host["error"] == "TimeoutError"
+    assert host["count"] > 0
+    assert host["late"] == 0
+    text = bytes(range(251)) * 12_000
+    sent = text * (1 + host["count"] // len(text))
+    assert host["download"] == hashlib.sha256(sent[: host["count"]]).hexdigest()
+    (hub,) = result.summary.gateways
+    assert hub.extra["crashes"]["connections_lost"] == 1

@@ -17,6 +17,8 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
+from .live import once_more
+
 OBSTACLE = _native.emulation_obstacle()
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
@@ -215,6 +217,7 @@ def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any]
 
 @live
 @pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
+@once_more
 def test_what_is_split_live_is_split_as_simulated(between: dict[str, Any]) -> None:
     comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()
