@@ -7,14 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 import bentpipe
-from bentpipe import _native
 from bentpipe.emulation import Command
 
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+from .live import live
 
 # Of an end: what it heard, when, and how many bytes it had sent or got until then, and of them in
 # the last three seconds; of the receiver also whether they were the right ones. Then one more

@@ -24,10 +24,8 @@ from bentpipe.emulation import Command
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.scenario import Scenario
 
+from .live import OBSTACLE, live
 from .networks import short
-
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 
 @live

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from bentpipe import _native
 from bentpipe._native import ScenarioError
 from bentpipe.comparison import compare
 from bentpipe.emulation import emulate
 from bentpipe.results import run
 from bentpipe.scenario import Scenario
 
-from .live import once_more
+from .live import live, once_more
 
-OBSTACLE = _native.emulation_obstacle()
-pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+pytestmark = live
 
 PAGE = {"page": "fixed", "document": "30 kB", "objects": 12, "object_size": "15 kB", "levels": 2}
 

@@ -14,10 +14,9 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
+from .live import live
 from .networks import short
 
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 network = partial(short, rate="16 Mbit/s")
 
 

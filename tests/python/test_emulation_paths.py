@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bentpipe import _native
 from bentpipe.emulation import emulate
 from bentpipe.results import run
 
-OBSTACLE = _native.emulation_obstacle()
-pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+from .live import live
+
+pytestmark = live
 
 # What happens to each of these links within six seconds.
 CHANGES: dict[str, dict[str, Any]] = {

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 import bentpipe
-from bentpipe import _native
 from bentpipe.emulation import Command
 
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+from .live import live
 
 SERVER = """
 import hashlib, json, socket, sys, time

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import _native
 from bentpipe.cli import execute
 
-_OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(_OBSTACLE is not None, reason=f"{_OBSTACLE}")
+from .live import live
 
 RATE_BPS = 2_000_000
 

@@ -14,10 +14,8 @@ from bentpipe import _native
 from bentpipe.cli.commands import application
 from bentpipe.scenario import Scenario
 
+from .live import live
 from .networks import link
-
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 TEXT = "\n".join(
     [

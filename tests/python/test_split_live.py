@@ -12,15 +12,11 @@ from typing import Any, Final
 import pytest
 
 import bentpipe
-from bentpipe import _native
 from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
-from .live import once_more
-
-OBSTACLE = _native.emulation_obstacle()
-live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
+from .live import live, once_more
 
 SERVER = """
 import asyncio, hashlib, socket, ssl, struct, sys
