@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, new_axes
+from bentpipe.plot.style import COLOURS, legend_below, new_axes
 from bentpipe.prediction.multicast import HEADER_BYTES, completion
 from bentpipe.prediction.network import directions
 from bentpipe.scenario import Scenario
@@ -128,7 +128,7 @@ def _merged(evidence: Evidence) -> Figure:
         above.set_ylabel("goodput (Mbit/s)")
         below.set_ylim(bottom=0.0)
         below.set_ylabel("hybrid-web:\n95% within (s)")
-        canvas.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, above, columns=2)
 
     return Figure(
         id="A4",
@@ -170,7 +170,7 @@ def _broadcast(evidence: Evidence) -> Figure:
         axes.set_ylim(0.0, 100.0)
         axes.set_xlabel("time since the file's start (s)")
         axes.set_ylabel("share of the files that are whole (%)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        legend_below(canvas, axes, columns=2)
 
     return Figure(
         id="A5",
@@ -201,7 +201,7 @@ def _memory(evidence: Evidence) -> Figure:
         axes.set_ylim(bottom=0.0)
         axes.set_xlabel("the gateway's memory")
         axes.set_ylabel("goodput of a hundred homes (Mbit/s)")
-        canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend_below(canvas, axes, columns=4)
 
     return Figure(
         id="A9",

@@ -65,12 +65,9 @@ def _anticipation(evidence: Evidence) -> Figure:
         id="A6",
         title="How far the gateway sends beyond the host's window",
         caption="What the host receives in 100 s, of about 100 Mbyte that the application offers, "
-        "where the "
-        "gateway sends so many of the windows that the host has advertised, and where it sends "
-        "all it has. Only "
-        "with two to eight windows does each set bring more than the one before; the paper's 7 "
-        "Mbyte in set 1 "
-        "need more.",
+        "where the gateway sends so many of the windows that the host has advertised, and where it "
+        "sends all it has. Only with two to eight windows does each set bring more than the one "
+        "before; the paper's 7 Mbyte in set 1 need more.",
         columns=columns,
         draw=draw,
     )
@@ -122,11 +119,9 @@ def _delays(evidence: Evidence) -> Figure:
         id="A7",
         title="End-to-end delay of the segments received by the hybrid host",
         caption="Table 2, number 0: from the server's sending of a segment to its arrival at the "
-        "host, whatever "
-        "the gateway did with it in between; median of every quarter of a second, and from the "
-        "least to the "
-        "most. The first 20 s. Where the server's window is what the gateway holds, a segment "
-        "leaves at once.",
+        "host, whatever the gateway did with it in between; median of every quarter of a second, "
+        "and from the least to the most. The first 20 s. Where the server's window is what the "
+        "gateway holds, a segment leaves at once.",
         columns=columns,
         draw=draw,
     )
@@ -171,8 +166,7 @@ def _sender(evidence: Evidence) -> Figure:
         id="A8",
         title="What the server's TCP knows",
         caption="Table 2, numbers 5 to 7: congestion window, measured round trips (the mean of "
-        "those of a tenth "
-        "of a second) and their mean deviation. The first 20 s.",
+        "those of a tenth of a second) and their mean deviation. The first 20 s.",
         columns=columns,
         draw=draw,
         height=6.0,
