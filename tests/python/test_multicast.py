@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import bentpipe
 from bentpipe import _native
-from bentpipe.cli.commands import application
+from bentpipe.cli.application import application
 from bentpipe.scenario import Scenario
 
 from .live import live
@@ -108,11 +108,11 @@ def test_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "many.toml"
     file.write_text(TEXT)
     runner = CliRunner()
-    ran = runner.invoke(application, ["run", str(file), "--out", str(tmp_path / "out")])
+    ran = runner.invoke(application(), ["run", str(file), "--out", str(tmp_path / "out")])
     assert ran.exit_code == 0, ran.output
     assert "each got: least" in ran.output
     assert (tmp_path / "out" / "received.svg").exists()
-    told = runner.invoke(application, ["predict", str(file)])
+    told = runner.invoke(application(), ["predict", str(file)])
     assert told.exit_code == 0, told.output
     assert "to a group, unloaded" in told.output
     assert "100% of the files become whole" in told.output

@@ -1,8 +1,8 @@
 """The command line: `bentpipe run`, `predict`, `reproduce`, `sweep`, `list`, `schema`, `doctor`.
 
 This module turns every way of ending into an exit status and at most one line on stderr. The
-commands live beside it and import what they need when they are called: `bentpipe run` answers
-before matplotlib would be loaded.
+commands live beside it and are imported when they are called: `bentpipe run` answers before
+matplotlib, or typer, would be loaded.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import typer
-
-from bentpipe.cli.commands import application_for
+from bentpipe.cli import plain
+from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.output import ClosedOutput
 from bentpipe.errors import RequestError, WorkError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 # As a shell reports a process that Ctrl-C ended.
 INTERRUPTED = 130
-
-# typer's own: what it raises for a command line that it can't read.
-_UsageError = typer.BadParameter.__base__ or typer.BadParameter
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -46,14 +42,12 @@ def execute(arguments: Sequence[str]) -> int:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
-        application = application_for(arguments)
-        status = application(list(arguments), prog_name="bentpipe", standalone_mode=False)
+        status = _call(arguments)
         sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return _end(INTERRUPTED, "interrupted")
     except BrokenPipeError:
-        # The reader left; typer does the same within a command. Whatever is buffered has nowhere
-        # to go, and neither has a message.
+        # The reader left. Whatever is buffered has nowhere to go, and neither has a message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except RequestError as error:
@@ -61,8 +55,8 @@ def execute(arguments: Sequence[str]) -> int:
     except (WorkError, OSError) as error:
         return _end(FAILED, _describe(error))
     except Exception as error:
-        if isinstance(error, _UsageError):
-            return _end(WRONG_REQUEST, error.format_message())  # type: ignore[attr-defined]
+        if (mistake := _mistake(error)) is not None:
+            return _end(WRONG_REQUEST, mistake)
         if _is_native(error, "ScenarioError"):
             return _end(WRONG_REQUEST, str(error))
         traceback_wanted = bool(os.environ.get("BENTPIPE_TRACEBACK"))
@@ -75,8 +69,32 @@ def execute(arguments: Sequence[str]) -> int:
             f"internal error: {type(error).__name__}: {error} (BENTPIPE_TRACEBACK=1 shows where)"
         )
         return _end(FAILED, message)
-    # A command returns nothing; a number is how typer itself ended it.
+    # Typer says so itself when a command that it called was interrupted.
     return _end(status or DONE, "interrupted" if status == INTERRUPTED else "")
+
+
+def _call(arguments: Sequence[str]) -> int | None:
+    name, *words = arguments or [""]
+    command = COMMANDS.get(name)
+    if command is not None:
+        values = plain.read(command.parameters, words)
+        if values is not None:
+            return command.call(values)
+    from bentpipe.cli.application import application
+
+    # Typer looks at every signature that it has, which takes longer than a short run.
+    built = application([name] if command is not None else COMMANDS)
+    status: int | None = built(list(arguments), prog_name="bentpipe", standalone_mode=False)
+    return status
+
+
+def _mistake(error: Exception) -> str | None:
+    """Return what typer says of a command line that it can't read."""
+    typers = sys.modules.get("bentpipe.cli.application")
+    if typers is None or not isinstance(error, typers.UsageError):
+        return None
+    message: str = error.format_message()
+    return message
 
 
 def _is_native(error: Exception, name: str) -> bool:

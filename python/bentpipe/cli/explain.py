@@ -15,14 +15,17 @@ from bentpipe.keys import Key, every_key, key_at
 _WIDTH: Final = 100
 
 
-def explain(*, what: str, as_json: bool) -> None:
-    """Print what the key means, takes and is without it.
+def explain(*, what: str | None, as_json: bool) -> None:
+    """Print what the key means, takes and is without it; without a key, the tables there are.
 
     Raises
     ------
     RequestError
         There is no such key and no such word.
     """
+    if what is None:
+        _print_tables()
+        return
     found = find_keys(what)
     if as_json:
         print_json({"keys": [_as_data(key) for key in found]})
@@ -73,8 +76,7 @@ def _top() -> Sequence[str]:
     return whole.keys if whole is not None else ()
 
 
-def print_tables() -> None:
-    """Print the tables of a scenario file, to begin with."""
+def _print_tables() -> None:
     table = Table(headings=("", ""), prose=True)
     for name in _top():
         key = key_at((name,))

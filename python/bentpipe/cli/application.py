@@ -1,0 +1,106 @@
+"""Typer's application of the table of commands: help, completion, and what to say of a mistake."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from bentpipe.cli import completion
+from bentpipe.cli.commands import COMMANDS
+from bentpipe.cli.declaring import Command, Parameter
+
+Call = Callable[[Command, Mapping[str, Any]], int | None]
+
+# What typer raises for a command line that it can't read; it does not export it itself.
+UsageError: Final = typer.BadParameter.__base__ or typer.BadParameter
+
+
+def application(names: Iterable[str] = COMMANDS, *, call: Call = Command.call) -> typer.Typer:
+    """Return the command line with these commands; `call` is what is done with one that is read."""
+    built = typer.Typer(
+        name="bentpipe",
+        help="A workbench for TCP over satellite and other long, asymmetric paths.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    built.callback()(_common)
+    for name in names:
+        built.command(name, help=COMMANDS[name].help)(_function(COMMANDS[name], call))
+    return built
+
+
+def _function(command: Command, call: Call) -> Callable[..., int | None]:
+    """Return a function with the signature that typer reads a command's parameters from."""
+
+    def called(**values: Any) -> int | None:
+        for name, each in command.parameters.items():
+            if each.many:
+                values[name] = values[name] or []
+        return call(command, values)
+
+    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_parameter(name, each) for name, each in command.parameters.items()]
+    )
+    return called
+
+
+def _parameter(name: str, declared: Parameter) -> inspect.Parameter:
+    kind: Any = list[declared.kind] if declared.many else declared.kind  # type: ignore[name-defined]
+    default: Any = declared.default
+    if declared.required:
+        default = inspect.Parameter.empty
+    elif default is None:
+        kind |= None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, _typers(declared)],
+    )
+
+
+def _typers(declared: Parameter) -> Any:
+    checked = declared.kind is Path and not declared.may_be_empty
+    options: dict[str, Any] = {
+        "metavar": declared.metavar,
+        "help": declared.help,
+        "min": declared.least,
+        "max": declared.most,
+        "parser": _path if checked else None,
+        "autocompletion": getattr(completion, declared.complete) if declared.complete else None,
+    }
+    if declared.option:
+        return typer.Option(declared.option, **options)
+    return typer.Argument(**options)
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise typer.BadParameter("expected a path, got nothing")
+    return Path(text)
+
+
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda wanted: _print_version() if wanted else None,
+            is_eager=True,
+            help="Print the version and the commit.",
+        ),
+    ] = False,
+) -> None:
+    del version
+
+
+def _print_version() -> None:
+    from bentpipe._native import __commit__, __version__
+
+    print(f"bentpipe {__version__}" + (f" (commit {__commit__})" if __commit__ else ""))
+    raise typer.Exit

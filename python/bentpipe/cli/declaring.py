@@ -1,0 +1,65 @@
+"""What a command is, and what it takes: plain data, of which two readers make what they need.
+
+`plain` reads the command lines that most people write, `application` makes typer's application of
+it for everything else. Neither dataclasses nor typer is imported here: a start has to pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Parameter(NamedTuple):
+    """A parameter: an option by its name such as "--set"; without one, an argument by its place.
+
+    `kind` is str, int, Path, or bool for a flag. `many` may be given again and again. `least` and
+    `most` bound a number. A path is never empty, unless `may_be_empty`: Path("") would be the
+    working folder, and is a script's unset variable. `complete` names a function of `completion`.
+    """
+
+    option: str
+    help: str
+    metavar: str | None = None
+    kind: type[str | int | Path] = str
+    many: bool = False
+    required: bool = False
+    default: str | int | Path | None = None
+    least: int | None = None
+    most: int | None = None
+    may_be_empty: bool = False
+    complete: str | None = None
+
+
+class Command(NamedTuple):
+    """A command: what it says of itself, what it takes, and where it is: "run.run".
+
+    The function is given every parameter by its name: what is `many` as a list, a flag as a bool.
+    """
+
+    help: str
+    place: str
+    parameters: Mapping[str, Parameter]
+
+    def call(self, values: Mapping[str, Any]) -> int | None:
+        """Import the command and call it; it returns an exit status, or None for 0."""
+        module, _, function = self.place.partition(".")
+        status: int | None = getattr(import_module(f"bentpipe.cli.{module}"), function)(**values)
+        return status
+
+
+def argument(metavar: str, help: str, **more: Any) -> Parameter:  # noqa: A002
+    """Declare an argument by its place."""
+    return Parameter("", help, metavar, **more)
+
+
+def option(name: str, metavar: str | None, help: str, **more: Any) -> Parameter:  # noqa: A002
+    """Declare an option with a value."""
+    return Parameter(name, help, metavar, **more)
+
+
+def flag(name: str, help: str) -> Parameter:  # noqa: A002
+    """Declare an option without a value."""
+    return Parameter(name, help, kind=bool, default=False)

@@ -1,0 +1,130 @@
+"""Command lines are read the short way as typer reads them, and the table is what commands take."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bentpipe.cli import plain
+from bentpipe.cli.application import UsageError, application
+from bentpipe.cli.commands import COMMANDS
+from bentpipe.cli.declaring import Command
+
+NUMBERS = (
+    *("0", "1", "3", "007", "+3", "-1", "1_000", "٣", " 3", "x", "1000", "1001", ""),
+    *(str(2**64 - 1), str(2**64), "9" * 5000),
+)
+TEXTS = ("vsat", "a=b", "duration=1 s", "dir/file.svg", "-", "", "--", "-x", "--=", "é", "--json")
+OTHERS = ("--help", "-h", "--nosuch", "--nosuch=1", "--se", "--version", "vsat", "-", "--")
+
+Call = tuple[Command, dict[str, Any]]
+
+
+def read_by_typer(name: str, words: list[str]) -> Call | None:
+    """Return what typer would have a command called with; None for a mistake, or help."""
+    calls: list[Call] = []
+
+    def note(command: Command, values: Mapping[str, Any]) -> None:
+        calls.append((command, dict(values)))
+
+    try:
+        application([name], call=note)([name, *words], prog_name="bentpipe", standalone_mode=False)
+    except Exception as error:
+        if isinstance(error, UsageError):
+            return None
+        raise
+    return calls[0] if calls else None
+
+
+def assert_same(name: str, words: list[str]) -> None:
+    values = plain.read(COMMANDS[name].parameters, words)
+    if values is not None:
+        assert read_by_typer(name, words) == (COMMANDS[name], values)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """Draw a command with an argument, and options in which little is wrong."""
+    # The others have no parameter of a kind that these don't have.
+    name = draw(st.sampled_from(["run", "emulate", "advise", "reproduce", "new"]))
+    parameters = list(COMMANDS[name].parameters.values())
+    words = ["vsat"] if any(each.required for each in parameters) else []
+    for each in draw(st.lists(st.sampled_from(parameters), max_size=4)):
+        text = draw(st.sampled_from(NUMBERS if each.kind is int else TEXTS))
+        if not each.option:
+            words.append(text)
+        elif each.kind is bool:
+            words.append(each.option)
+        else:
+            words += draw(st.sampled_from([(each.option, text), (f"{each.option}={text}",)]))
+    if draw(st.integers(0, 3)) == 0:
+        words.insert(draw(st.integers(0, len(words))), draw(st.sampled_from(OTHERS)))
+    return name, words
+
+
+@settings(max_examples=400)
+@given(lines())
+def test_what_is_read_the_short_way_typer_reads_the_same(line: tuple[str, list[str]]) -> None:
+    assert_same(*line)
+
+
+@pytest.mark.parametrize("line", ["run vsat --seed", "advise vsat --seeds", "sweep x --workers"])
+def test_numbers_are_read_as_typer_reads_them(line: str) -> None:
+    name, *words = line.split()
+    for number in NUMBERS:
+        assert_same(name, [*words, number])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run vsat",
+        "run vsat --json",
+        "run --seed 3 vsat --set a=b --set=c=d --out results --pcap satellite",
+        "run - --python rule.py --all",
+        "emulate vsat ping ship --shell shore",
+        "compare vsat --plot both.svg",
+        "predict vsat",
+        "advise vsat --seeds 5 --workers 2",
+        "reproduce obata2000 karir1999 --quick",
+        "reproduce",
+        "sweep grid.toml --resume --dask tcp://localhost:8786",
+        "new mine.toml --template leo",
+        "explain",
+        "list scenarios --json",
+        "schema results",
+        "doctor",
+    ],
+)
+def test_ordinary_lines_are_read_the_short_way(line: str) -> None:
+    name, *words = line.split()
+    values = plain.read(COMMANDS[name].parameters, words)
+    assert values is not None
+    assert read_by_typer(name, words) == (COMMANDS[name], values)
+
+
+def test_what_a_shell_completes_is_typers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, plain.COMPLETING, "complete_bash")
+    assert plain.read(COMMANDS["run"].parameters, ["vsat"]) is None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_takes_what_the_table_says(name: str) -> None:
+    module, _, function = COMMANDS[name].place.partition(".")
+    command = getattr(import_module(f"bentpipe.cli.{module}"), function)
+    taken = inspect.signature(command).parameters
+    assert set(taken) == set(COMMANDS[name].parameters)
+
+
+def test_paths_are_paths() -> None:
+    values = plain.read(COMMANDS["run"].parameters, ["vsat", "--out", "a/b"])
+    assert values is not None
+    assert values["out"] == Path("a/b")
