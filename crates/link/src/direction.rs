@@ -1,13 +1,13 @@
 //! One direction of a link.
 
-use bentpipe_types::{BitRate, RandomStream, Span, Time};
+use bentpipe_types::{BitRate, PacketStore, RandomStream, Span, Time};
 
 use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
     Changes, ClassCounts, Counters, DropTail, Ends, ErrorModel, Fifo, Managed, QueueDiscipline,
-    Tally,
+    Queued, Tally,
 };
 
 /// What one direction of a link is made of.
@@ -67,7 +67,9 @@ impl From<DropTail> for Queueing {
 pub enum Direction {
     /// Behind a drop-tail queue: a departure is known when a packet arrives.
     Fifo(Fifo),
-    /// Behind any other queue, with something at its ends, or on a path that changes.
+    /// Behind any other queue, which is asked when the transmitter is free: nobody sees that at the time.
+    Queued(Box<Queued>),
+    /// With something at its ends, on a path that changes, or looked at: each departure is an event.
     Managed(Box<Managed>),
 }
 
@@ -75,13 +77,17 @@ impl Direction {
     /// An empty, idle direction.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        if !settings.ends.is_empty() || settings.changes.is_some() {
+            return Self::managed(settings);
+        }
+        let transmitter = Transmitter::new(settings.rate, settings.redundancy);
+        let (delay, errors) = (settings.delay, settings.errors);
         match settings.queue {
-            Queueing::DropTail(queue) if settings.ends.is_empty() && settings.changes.is_none() => {
-                let transmitter = Transmitter::new(settings.rate, settings.redundancy);
-                let fifo = Fifo::new(transmitter, settings.delay, queue, settings.errors);
-                Self::Fifo(fifo)
+            Queueing::DropTail(queue) => Self::Fifo(Fifo::new(transmitter, delay, queue, errors)),
+            Queueing::Discipline { queue, random } => {
+                let queued = Queued::new(transmitter, delay, queue, random, errors);
+                Self::Queued(Box::new(queued))
             }
-            _ => Self::managed(settings),
         }
     }
 
@@ -118,13 +124,28 @@ impl Direction {
         )))
     }
 
+    /// Somebody wants to see what happens here at the time at which it happens.
+    pub fn attend(&mut self, now: Time, packets: &mut PacketStore) {
+        self.settle(now, packets);
+        if let Self::Queued(queued) = self {
+            *self = Self::Managed(Box::new(queued.as_mut().into()));
+        }
+    }
+
+    /// Brings what results say of it up to `now`.
+    pub fn settle(&mut self, now: Time, packets: &mut PacketStore) {
+        if let Self::Queued(queued) = self {
+            queued.advance(now, packets);
+        }
+    }
+
     /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
     /// it began to be transmitted, and how many packets and bytes then still waited.
     pub fn advance(&mut self, now: Time, left: impl FnMut(Time, u64, u64)) {
         match self {
             Self::Fifo(fifo) => fifo.advance(now, left),
-            // Each departure that changes its queue is an event.
-            Self::Managed(_) => {}
+            // Where somebody looks, each departure that changes its queue is an event.
+            Self::Queued(_) | Self::Managed(_) => {}
         }
     }
 
@@ -133,6 +154,7 @@ impl Direction {
     pub fn waiting_packets(&self) -> u64 {
         match self {
             Self::Fifo(fifo) => fifo.waiting_packets(),
+            Self::Queued(queued) => queued.waiting_packets(),
             Self::Managed(managed) => managed.waiting_packets(),
         }
     }
@@ -142,6 +164,7 @@ impl Direction {
     pub fn waiting_bytes(&self) -> u64 {
         match self {
             Self::Fifo(fifo) => fifo.waiting_bytes(),
+            Self::Queued(queued) => queued.waiting_bytes(),
             Self::Managed(managed) => managed.waiting_bytes(),
         }
     }
@@ -151,6 +174,7 @@ impl Direction {
     pub fn in_transit(&self) -> usize {
         match self {
             Self::Fifo(fifo) => fifo.in_transit(),
+            Self::Queued(queued) => queued.in_transit(),
             Self::Managed(managed) => managed.in_transit(),
         }
     }
@@ -159,7 +183,7 @@ impl Direction {
     #[must_use]
     pub fn held_back(&self) -> usize {
         match self {
-            Self::Fifo(_) => 0,
+            Self::Fifo(_) | Self::Queued(_) => 0,
             Self::Managed(managed) => managed.held_back(),
         }
     }
@@ -169,6 +193,7 @@ impl Direction {
     pub fn counters(&self) -> Counters {
         match self {
             Self::Fifo(fifo) => fifo.counters(),
+            Self::Queued(queued) => queued.counters(),
             Self::Managed(managed) => managed.counters(),
         }
     }
@@ -178,6 +203,7 @@ impl Direction {
     pub fn busy(&self, now: Time) -> Span {
         match self {
             Self::Fifo(fifo) => fifo.busy(now),
+            Self::Queued(queued) => queued.busy(now),
             Self::Managed(managed) => managed.busy(now),
         }
     }
@@ -187,6 +213,7 @@ impl Direction {
     pub fn classes(&self) -> &[ClassCounts] {
         match self {
             Self::Fifo(_) => &[],
+            Self::Queued(queued) => queued.classes(),
             Self::Managed(managed) => managed.classes(),
         }
     }
@@ -207,6 +234,7 @@ impl Direction {
     pub fn tally(&self, each: &mut Tally<'_>) {
         match self {
             Self::Fifo(_) => {}
+            Self::Queued(queued) => queued.tally(each),
             Self::Managed(managed) => managed.tally(each),
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! A [`Direction`] needs one pending event. Behind a drop-tail queue that is the arrival of the packet
 //! at the head of its ring ([`Fifo`]): the departure of a packet is known the moment it is enqueued.
-//! Any other queue decides when the transmitter is free ([`Managed`]): then it is the first of a
-//! departure, an arrival and a deadline of the far end.
+//! Any other queue decides when the transmitter is free: that, too, is caught up with when a packet arrives
+//! ([`Queued`]). With something at the ends, on a path that changes, or where somebody looks, it is the first of
+//! a departure, an arrival and a deadline of the far end ([`Managed`]).
 
 mod changes;
 mod counters;
@@ -17,6 +18,7 @@ mod flight;
 mod framing;
 mod managed;
 mod queue;
+mod queued;
 mod ring;
 mod tally;
 mod transmitter;
@@ -35,4 +37,5 @@ pub use fifo::{Arrival, Fifo};
 pub use framing::Framing;
 pub use managed::{Managed, Watch};
 pub use queue::*;
+pub use queued::Queued;
 pub use tally::{Flow, Tally};

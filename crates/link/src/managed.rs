@@ -4,9 +4,11 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
 use crate::changes::{Course, Fate, Passage};
 use crate::flight::{Airborne, Flight};
+use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
 use crate::{
-    ClassCounts, Counters, EndCtx, Ends, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
+    ClassCounts, Counters, EndCtx, Ends, ErrorModel, Limit, QueueCtx, QueueDiscipline, Queued,
+    Tally, Verdict,
 };
 
 /// Sees what is on the link: packets as their framings made them.
@@ -392,6 +394,35 @@ impl Managed {
         }
         if let Some(course) = &self.course {
             course.tally(each);
+        }
+    }
+}
+
+impl From<&mut Queued> for Managed {
+    /// The same, with an event for each departure. Nothing is left behind.
+    fn from(queued: &mut Queued) -> Self {
+        let mut flight = Flight::default();
+        for airborne in queued.flight.drain(..) {
+            flight.push(airborne);
+        }
+        let nothing = Box::new(DropTailQueue::new(Limit::Packets(0)));
+        Self {
+            flight,
+            idle_from: queued.idle_from,
+            stalled: queued.stalled,
+            counters: Counters {
+                passed_on: queued.counters.delivered,
+                ..queued.counters
+            },
+            ..Self::new(
+                queued.transmitter.clone(),
+                queued.delay,
+                std::mem::replace(&mut queued.queue, nothing),
+                queued.random.clone(),
+                std::mem::take(&mut queued.errors),
+                Ends::default(),
+                None,
+            )
         }
     }
 }

@@ -91,7 +91,7 @@ struct Replay {
 /// Offers ns-2's arrivals to a queue of ours in front of the same link.
 fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
     let random = RandomStream::new(5, "witness", "queue");
-    let Direction::Managed(mut link) = Direction::new(Settings {
+    let Direction::Managed(mut link) = Direction::managed(Settings {
         rate: BitRate::new(1_000_000).expect("not zero"),
         delay: Span::from_millis(10),
         queue: Queueing::Discipline { queue, random },
@@ -100,7 +100,7 @@ fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
         ends: Ends::default(),
         changes: None,
     }) else {
-        unreachable!("a discipline is managed");
+        unreachable!("it is managed");
     };
     let mut packets = PacketStore::default();
     let mut departures = Departures::default();

@@ -27,9 +27,9 @@ fn settings(queue: Queueing, errors: Vec<ErrorModel>, ends: Ends) -> Settings {
 fn managed(queue: Box<dyn QueueDiscipline>, errors: Vec<ErrorModel>, ends: Ends) -> Managed {
     let random = RandomStream::new(1, "link", "queue");
     let queue = Queueing::Discipline { queue, random };
-    match Direction::new(settings(queue, errors, ends)) {
+    match Direction::managed(settings(queue, errors, ends)) {
         Direction::Managed(managed) => *managed,
-        Direction::Fifo(_) => unreachable!("a discipline is managed"),
+        _ => unreachable!("it is managed"),
     }
 }
 
@@ -283,6 +283,90 @@ proptest! {
         quick_run(&mut quick, Time::LAST);
         prop_assert_eq!(out, quick_out);
         prop_assert_eq!(link.counters(), quick.counters());
+    }
+
+    /// Any queue does the same whether each departure is an event or they are caught up with, and when somebody
+    /// begins to look.
+    #[test]
+    fn departures_may_be_caught_up_with(
+        offers in prop::collection::vec((0_u64..400, 40_u64..1_500, 0_u16..8), 1..100),
+        (kind, gentle, flows) in (0_usize..KINDS, any::<bool>(), 1_usize..6),
+        loss in 0.0_f64..0.3,
+        looks_from in 0_usize..200,
+    ) {
+        let whole = || {
+            let (name, queue) = queue(kind, Limit::Packets(LIMIT), gentle, flows);
+            let random = RandomStream::new(1, "link", "queue");
+            let errors = RandomStream::new(3, "link", "errors");
+            let errors = vec![ErrorModel::packet_loss(loss, errors)];
+            (name, settings(Queueing::Discipline { queue, random }, errors, Ends::default()))
+        };
+        let (name, one) = whole();
+        let mut link = match Direction::managed(one) {
+            Direction::Managed(managed) => *managed,
+            _ => unreachable!("it is managed"),
+        };
+        let mut other = Direction::new(whole().1);
+        prop_assert!(matches!(other, Direction::Queued(_)));
+        let (mut packets, mut other_packets) = (PacketStore::default(), PacketStore::default());
+        let (mut out, mut other_out) = (Vec::new(), Vec::new());
+        let run_other = |other: &mut Direction, until, packets: &mut PacketStore, out: &mut Vec<_>| {
+            let queued = match other {
+                Direction::Managed(managed) => return run(managed, until, packets, out),
+                Direction::Queued(queued) => queued,
+                Direction::Fifo(_) => unreachable!("its queue chooses"),
+            };
+            while let Some((at, _)) = queued.first().filter(|(at, _)| *at <= until) {
+                match queued.arrive(at, packets) {
+                    Some(Arrival::Delivered(packet)) => out.push((at, packet)),
+                    Some(Arrival::Lost(packet)) => packets.release(packet),
+                    None => unreachable!("it was the first"),
+                }
+            }
+        };
+        let mut now = Time::ZERO;
+        let mut looked_at = Vec::new();
+        for (number, (gap, length, flow)) in offers.into_iter().enumerate() {
+            now += Span::from_millis(gap);
+            if number == looks_from {
+                other.attend(now, &mut other_packets);
+            }
+            run(&mut link, now, &mut packets, &mut out);
+            run_other(&mut other, now, &mut other_packets, &mut other_out);
+            let packet = insert(&mut packets, flow, length);
+            let other_packet = insert(&mut other_packets, flow, length);
+            let verdict = link.enqueue(now, packet, &mut packets, &mut ());
+            let other_verdict = match &mut other {
+                Direction::Managed(managed) => {
+                    managed.enqueue(now, other_packet, &mut other_packets, &mut ())
+                }
+                Direction::Queued(queued) => {
+                    queued.enqueue(now, other_packet, &mut other_packets)
+                }
+                Direction::Fifo(_) => unreachable!("its queue chooses"),
+            };
+            prop_assert_eq!(verdict, other_verdict, "{}", name);
+            if verdict == Verdict::Dropped {
+                packets.release(packet);
+                other_packets.release(other_packet);
+            }
+            looked_at.push((link.waiting_packets(), other.waiting_packets()));
+            prop_assert_eq!(link.waiting_bytes(), other.waiting_bytes());
+            prop_assert_eq!(link.in_transit(), other.in_transit());
+            prop_assert_eq!(link.busy(now), other.busy(now));
+        }
+        prop_assert!(looked_at.iter().all(|(one, other)| one == other), "{name}: {looked_at:?}");
+        run(&mut link, Time::LAST, &mut packets, &mut out);
+        run_other(&mut other, Time::LAST, &mut other_packets, &mut other_out);
+        let told = |out: &[(Time, PacketRef)], packets: &PacketStore| -> Vec<_> {
+            let tell = |(at, packet): &(Time, PacketRef)| {
+                let record = packets.get(*packet);
+                (*at, record.source.port, record.length())
+            };
+            out.iter().map(tell).collect()
+        };
+        prop_assert_eq!(told(&out, &packets), told(&other_out, &other_packets));
+        prop_assert_eq!(link.counters(), other.counters());
     }
 
     /// Every packet is accounted for at any time, whatever the queue and the ends; within a flow

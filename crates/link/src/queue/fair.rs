@@ -1,18 +1,21 @@
 //! Fair queueing by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using
 //! Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3), 1996).
 
+mod flows;
 mod longest;
+mod slab;
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use bentpipe_types::{Bytes, Packet, PacketRef, PacketStore};
-use rustc_hash::FxHashMap;
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
-use longest::{Claim, Longest};
+use flows::{Ends, Flows};
+use longest::{Claim, Longest, NOTHING};
+use slab::{List, Slab};
 
 /// How a fair queue is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,28 +29,41 @@ pub struct FairSettings {
     pub flows: usize,
 }
 
-/// Who sends to whom, by whose addresses where there are real ones: what makes a flow.
-type FlowKey = (u64, u64, Option<(IpAddr, IpAddr)>);
-
-#[derive(Debug, Default)]
+/// A queue, in one cache line: packets of so many flows come between those of one that its queue has left the
+/// cache.
+#[derive(Debug)]
+#[repr(align(64))]
 struct Queue {
-    waiting: Waiting,
+    waiting: List,
+    bytes: u64,
     /// The paper's deficit counter: what it may send in this turn.
     deficit: u64,
-    /// When its place among the active ones was given to it: the lower, the sooner is its turn. `None`
-    /// where it has no place.
-    place: Option<u64>,
-    /// Flows whose packets wait here, to forget them when none does.
-    keys: Vec<FlowKey>,
+    /// When its place among the active ones was given to it: the lower, the sooner is its turn.
+    /// [`NOWHERE`] where it has no place.
+    place: u64,
+    /// The flow that has it, if one has, to forget it when none of its packets waits.
+    owner: Ends,
+    is_owned: bool,
+    /// What it has claimed: see [`Longest`].
+    entered: Claim,
+    /// It may have more than it has claimed.
+    grown: bool,
 }
+
+const _: () = assert!(size_of::<Queue>() == 64);
+
+/// No place among the active ones.
+const NOWHERE: u64 = u64::MAX;
 
 /// A queue for each flow, served in turn.
 #[derive(Debug)]
 pub struct Fair {
     settings: FairSettings,
     queues: Vec<Queue>,
+    /// What waits in them.
+    slab: Slab,
     /// Which queue a flow with waiting packets has.
-    of_flow: FxHashMap<FlowKey, u32>,
+    flows: Flows,
     /// Queues that nobody has.
     free: Vec<u32>,
     /// Queues with packets, in order of their turns, each with its place; an entry whose place is not
@@ -73,12 +89,11 @@ impl Fair {
         let flows = settings.flows.clamp(1, 1 << 16);
         let mut queues = Vec::with_capacity(flows);
         queues.resize_with(flows, Queue::default);
-        let mut of_flow = FxHashMap::default();
-        of_flow.reserve(flows);
         Self {
             settings,
             queues,
-            of_flow,
+            slab: Slab::default(),
+            flows: Flows::with_capacity(flows),
             // The first flow takes queue 0.
             free: (0..flows as u32).rev().collect(),
             active: VecDeque::with_capacity(flows),
@@ -94,19 +109,20 @@ impl Fair {
     }
 
     /// The flow's queue: the one it has, a free one, or one that it shares.
-    fn queue_of(&mut self, key: FlowKey) -> u32 {
-        if let Some(index) = self.of_flow.get(&key) {
-            return *index;
+    #[inline]
+    fn queue_of(&mut self, ends: Ends, ip: Option<(IpAddr, IpAddr)>) -> u32 {
+        if let Some(index) = self.flows.get(ends, ip) {
+            return index;
         }
         if let Some(index) = self.free.pop() {
-            self.of_flow.insert(key, index);
-            self.queues[index as usize].keys.push(key);
+            self.flows.insert(ends, ip, index);
+            let queue = &mut self.queues[index as usize];
+            (queue.owner, queue.is_owned) = (ends, true);
             return index;
         }
         // It is not remembered: however many flows there are, no more memory is used.
         self.shared += 1;
-        let mixed = (key.0 ^ key.1.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((mixed >> 32) % self.queues.len() as u64) as u32
+        (ends.mixed() % self.queues.len() as u64) as u32
     }
 
     fn full(&self) -> bool {
@@ -116,17 +132,15 @@ impl Fair {
     /// Takes the first packet of a queue out, and forgets the flow if it was the last.
     fn take(&mut self, index: u32) -> Option<PacketRef> {
         let queue = &mut self.queues[index as usize];
-        let length = queue.waiting.first_length()?;
-        let packet = queue.waiting.pop()?;
+        let (packet, length) = self.slab.pop(&mut queue.waiting)?;
+        queue.bytes -= u64::from(length);
         self.packets -= 1;
         self.bytes -= u64::from(length);
-        if queue.waiting.packets() == 0 {
+        if queue.waiting.is_empty() {
             // Section III.A: a queue that is empty loses what it has saved.
             queue.deficit = 0;
-            if !queue.keys.is_empty() {
-                for key in queue.keys.drain(..) {
-                    self.of_flow.remove(&key);
-                }
+            if std::mem::take(&mut queue.is_owned) {
+                self.flows.remove(queue.owner, index);
                 self.free.push(index);
             }
         }
@@ -135,24 +149,22 @@ impl Fair {
 
     /// The longest queue in bytes; of those as long, the one whose turn comes first.
     fn find_longest(&mut self) -> Option<u32> {
-        let queues = &self.queues;
-        self.longest.find(|index| queues[index as usize].claim())
+        self.longest.find(&mut self.queues)
     }
 
     /// The queue is served after all others that have packets.
     fn activate(&mut self, index: u32) {
         let place = self.next_place;
         self.next_place += 1;
-        self.queues[index as usize].place = Some(place);
+        self.queues[index as usize].place = place;
         self.active.push_back((index, place));
     }
 
     /// Drops have emptied the queue: it is no longer served. Its entry goes when it comes up, or when
     /// there are more such entries than others.
     fn deactivate(&mut self, index: u32) {
-        let place = self.queues[index as usize].place.take();
-        let first = self.active.front().map(|(_, place)| *place);
-        if first == place {
+        let place = std::mem::replace(&mut self.queues[index as usize].place, NOWHERE);
+        if self.active.front() == Some(&(index, place)) {
             self.active.pop_front();
             self.in_turn = false;
             return;
@@ -161,18 +173,21 @@ impl Fair {
         if 2 * self.abandoned > self.active.len() {
             let queues = &self.queues;
             self.active
-                .retain(|(index, place)| queues[*index as usize].place == Some(*place));
+                .retain(|(index, place)| queues[*index as usize].place == *place);
             self.abandoned = 0;
         }
     }
 
-    /// The packet that goes next, most probably, will be looked at soon: it has waited and left the cache, and
-    /// those beside it in memory are other flows'.
+    /// The packet that goes next, most probably, will be looked at soon, and the queue after that: they have
+    /// left the cache, and what is beside the packet in memory is other flows'.
     fn fetch_next(&self, packets: &PacketStore) {
         // A quantum is about a packet: who has sent one in its turn has seldom a second one.
         let next = usize::from(self.in_turn);
+        if let Some((after, _)) = self.active.get(next + 1) {
+            prefetch_index::prefetch_index(&self.queues, *after as usize);
+        }
         if let Some((index, _)) = self.active.get(next)
-            && let Some(packet) = self.queues[*index as usize].waiting.first()
+            && let Some((packet, _)) = self.slab.first(&self.queues[*index as usize].waiting)
         {
             packets.prefetch(packet);
         }
@@ -182,7 +197,7 @@ impl Fair {
     fn first_active(&mut self) -> Option<u32> {
         loop {
             let (index, place) = *self.active.front()?;
-            if self.queues[index as usize].place == Some(place) {
+            if self.queues[index as usize].place == place {
                 return Some(index);
             }
             self.active.pop_front();
@@ -191,40 +206,43 @@ impl Fair {
     }
 }
 
-impl Queue {
-    /// See [`Longest`].
-    fn claim(&self) -> Claim {
-        (
-            self.waiting.bytes().get(),
-            Reverse(self.place.unwrap_or(u64::MAX)),
-        )
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            waiting: List::default(),
+            bytes: 0,
+            deficit: 0,
+            place: NOWHERE,
+            owner: Ends::default(),
+            is_owned: false,
+            entered: NOTHING,
+            grown: false,
+        }
     }
 }
 
-fn key_of(packet: &Packet, ip: Option<(IpAddr, IpAddr)>) -> FlowKey {
-    let end = |address: u16, port: u16| u64::from(address) << 16 | u64::from(port);
-    (
-        end(packet.source.address.0, packet.source.port),
-        end(packet.destination.address.0, packet.destination.port),
-        ip,
-    )
+impl Queue {
+    /// See [`Longest`].
+    fn claim(&self) -> Claim {
+        (self.bytes, Reverse(self.place))
+    }
 }
 
 impl QueueDiscipline for Fair {
     fn enqueue(&mut self, packet: PacketRef, cx: &mut QueueCtx<'_>) -> Verdict {
         let record = cx.packets.get(packet);
-        let length = record.length();
-        let index = self.queue_of(key_of(record, cx.packets.ip(packet)));
+        let length = record.length().get();
+        let index = self.queue_of(Ends::of(record), cx.packets.ip(packet));
         let queue = &mut self.queues[index as usize];
-        let was_empty = queue.waiting.packets() == 0;
-        queue.waiting.push(packet, length);
+        let was_empty = queue.waiting.is_empty();
+        self.slab.push(&mut queue.waiting, packet, length as u32);
+        queue.bytes += length;
         self.packets += 1;
-        self.bytes += length.get();
+        self.bytes += length;
+        self.longest.grown(index, queue);
         if was_empty {
             self.activate(index);
         }
-        self.longest
-            .grown(index, self.queues[index as usize].claim());
         // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
         // learns of it sooner).
         while !cx.idle && self.full() {
@@ -234,7 +252,7 @@ impl QueueDiscipline for Fair {
             let Some(given_up) = self.take(longest) else {
                 break;
             };
-            if self.queues[longest as usize].waiting.packets() == 0 {
+            if self.queues[longest as usize].waiting.is_empty() {
                 self.deactivate(longest);
             }
             if given_up == packet {
@@ -256,11 +274,12 @@ impl QueueDiscipline for Fair {
                 queue.deficit += quantum;
                 self.in_turn = true;
             }
-            let length = u64::from(queue.waiting.first_length()?);
+            let (_, length) = self.slab.first(&queue.waiting)?;
+            let length = u64::from(length);
             if length <= queue.deficit {
                 queue.deficit -= length;
                 let packet = self.take(index);
-                if self.queues[index as usize].waiting.packets() == 0 {
+                if self.queues[index as usize].waiting.is_empty() {
                     self.deactivate(index);
                 }
                 self.fetch_next(cx.packets);

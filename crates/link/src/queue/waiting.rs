@@ -40,16 +40,6 @@ impl Waiting {
         Some(packet)
     }
 
-    /// The first.
-    pub(crate) fn first(&self) -> Option<PacketRef> {
-        self.queue.front().map(|(packet, _)| *packet)
-    }
-
-    /// The length of the first.
-    pub(crate) fn first_length(&self) -> Option<u32> {
-        self.queue.front().map(|(_, length)| *length)
-    }
-
     pub(crate) fn packets(&self) -> u64 {
         self.queue.len() as u64
     }

@@ -35,6 +35,9 @@ impl Network {
     pub fn outcome(&mut self) -> Outcome {
         debug_assert_eq!(self.violations(), [], "not every packet is accounted for");
         let ended = self.ended.unwrap_or(self.now);
+        for slot in &mut self.directions {
+            slot.direction.settle(ended, &mut self.packets);
+        }
         let by_ends = self.flows_by_ends();
         let directions = self
             .directions

@@ -32,7 +32,7 @@ impl DirectionSlot {
     fn next_event(&self, now: Time) -> Option<Time> {
         match &self.direction {
             Direction::Managed(managed) => managed.next_event().map(|at| at.max(now)),
-            Direction::Fifo(_) => None,
+            Direction::Fifo(_) | Direction::Queued(_) => None,
         }
     }
 }
@@ -68,12 +68,31 @@ impl Network {
         self.arrived.pop()
     }
 
-    /// Offers a packet to a direction.
+    /// Offers a packet to a direction behind a queue that chooses.
     #[inline(never)]
-    pub(super) fn transmit_managed(&mut self, index: u16, packet: PacketRef) {
-        let verdict = self.run_managed(index, |now, managed, packets, watch| {
-            managed.enqueue(now, packet, packets, watch)
-        });
+    pub(super) fn transmit_queued(&mut self, index: u16, packet: PacketRef) {
+        let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction else {
+            debug_assert!(false, "nothing else has such a queue");
+            return;
+        };
+        let was_empty = queued.first().is_none();
+        if queued.enqueue(self.now, packet, &mut self.packets) == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+        if was_empty && let Some((at, _)) = queued.first() {
+            self.schedule.push(at, ComponentId(index));
+        }
+    }
+
+    /// Somebody looks at this direction: from now on, what happens there is an event.
+    pub(super) fn attend(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        slot.direction.attend(self.now, &mut self.packets);
+        self.reschedule_direction(index);
+    }
+
+    /// Enters a managed direction's next event, unless an entry as early is there already.
+    fn reschedule_direction(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if let Some(at) = slot.next_event(self.now)
             && slot.scheduled.is_none_or(|scheduled| at < scheduled)
@@ -81,6 +100,15 @@ impl Network {
             slot.scheduled = Some(at);
             self.schedule.push(at, ComponentId(index));
         }
+    }
+
+    /// Offers a packet to a direction.
+    #[inline(never)]
+    pub(super) fn transmit_managed(&mut self, index: u16, packet: PacketRef) {
+        let verdict = self.run_managed(index, |now, managed, packets, watch| {
+            managed.enqueue(now, packet, packets, watch)
+        });
+        self.reschedule_direction(index);
         if verdict == Some(Verdict::Dropped) {
             self.packets.release(packet);
         }

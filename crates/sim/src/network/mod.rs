@@ -109,8 +109,8 @@ pub(crate) struct DirectionSlot {
     watched: bool,
     /// A probe or a tap looks: one byte to test for the many at which nobody does.
     attended: bool,
-    /// The earliest of a managed direction's entries in the schedule; later ones are stale. A
-    /// drop-tail direction's one entry is the arrival of its head.
+    /// The earliest of a managed direction's entries in the schedule; later ones are stale. Another
+    /// direction's one entry is the arrival of its head.
     scheduled: Option<Time>,
 }
 
@@ -311,20 +311,19 @@ impl Network {
             End::First => ("forward", "return"),
             End::Second => ("return", "forward"),
         };
-        let index = self.taps.len() as u16;
+        let number = self.taps.len() as u16;
         self.taps.push(tap);
-        for slot in &mut self.directions {
-            if let Some(direction) = slot
-                .name
-                .strip_prefix(link)
-                .and_then(|s| s.strip_prefix('.'))
-            {
-                if direction == sent {
-                    slot.set_tap(SENDING, Some(index));
-                } else if direction == received {
-                    slot.set_tap(RECEIVING, Some(index));
-                }
-            }
+        for index in 0..self.directions.len() {
+            let slot = &mut self.directions[index];
+            let direction = slot.name.strip_prefix(link);
+            let direction = direction.and_then(|s| s.strip_prefix('.'));
+            let end = match direction {
+                Some(direction) if direction == sent => SENDING,
+                Some(direction) if direction == received => RECEIVING,
+                _ => continue,
+            };
+            slot.set_tap(end, Some(number));
+            self.attend(index as u16);
         }
     }
 
@@ -426,12 +425,18 @@ impl Network {
         }
         let slot = &mut self.directions[usize::from(index)];
         let (to, port) = (slot.to, slot.to_port);
-        let Direction::Fifo(fifo) = &mut slot.direction else {
-            self.on_managed_arrival(index, to, port);
-            return;
+        let (arrival, first) = match &mut slot.direction {
+            Direction::Fifo(fifo) => (fifo.arrive(self.now), fifo.first()),
+            Direction::Queued(queued) => {
+                let arrival = queued.arrive(self.now, &mut self.packets);
+                (arrival, queued.first())
+            }
+            Direction::Managed(_) => {
+                self.on_managed_arrival(index, to, port);
+                return;
+            }
         };
-        let arrival = fifo.arrive(self.now);
-        match fifo.first() {
+        match first {
             Some((at, next)) => {
                 self.packets.prefetch(next);
                 self.schedule.postpone_first(at);
@@ -579,9 +584,10 @@ impl Network {
             self.probe_queue(index);
         }
         let slot = &mut self.directions[usize::from(index)];
-        let Direction::Fifo(fifo) = &mut slot.direction else {
-            self.transmit_managed(index, packet);
-            return;
+        let fifo = match &mut slot.direction {
+            Direction::Fifo(fifo) => fifo,
+            Direction::Queued(_) => return self.transmit_queued(index, packet),
+            Direction::Managed(_) => return self.transmit_managed(index, packet),
         };
         let was_empty = fifo.in_transit() == 0;
         let length = self.packets.get(packet).length();

@@ -45,6 +45,9 @@ impl Network {
                 last: None,
                 until: Default::default(),
             };
+            if let ProbeTarget::Direction(direction, _) = probe.target {
+                self.attend(direction as u16);
+            }
             match probe.target {
                 ProbeTarget::Flow(flow, quantity) if quantity.is_of_segments() => {
                     self.probe_segments(flow, quantity, series);

@@ -2,67 +2,82 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use super::Queue;
 
 /// How much a queue claims to be the longest: its bytes; of those as long, the one whose turn came
 /// first.
 pub(super) type Claim = (u64, Reverse<u64>);
 
+/// What a queue has claimed of which nothing is known.
+pub(super) const NOTHING: Claim = (0, Reverse(u64::MAX));
+
 /// The longest of a number of queues, by what they have claimed.
 ///
-/// A claim that has grown is entered; one that has shrunk is found out only when it comes up, and
-/// entered again as it is then. So a queue that never fills costs its packets a comparison each, and
-/// every search is paid for by packets that have left.
-#[derive(Debug)]
+/// Nobody asks before too much waits: so a queue that grows is only noted, once, and its claim entered when
+/// somebody asks. One that has shrunk is found out when its claim comes up, and entered again as it is then.
+/// A queue that never fills costs its packets a test each, and every search is paid for by packets that have
+/// come and left.
+#[derive(Debug, Default)]
 pub(super) struct Longest {
-    /// What was entered; of a queue's entries only the one that equals its bound is good.
+    /// What was entered; of a queue's entries only the one that equals its `entered` is good.
     entries: BinaryHeap<(Claim, u32)>,
-    /// At least each queue's claim.
-    bounds: Vec<Claim>,
+    /// Queues that may have more than they have claimed.
+    grown: Vec<u32>,
 }
-
-const NOTHING: Claim = (0, Reverse(u64::MAX));
 
 impl Longest {
     /// For this many queues, all of them empty.
     pub(super) fn new(queues: usize) -> Self {
         Self {
             entries: BinaryHeap::with_capacity(most_entries(queues) + 1),
-            bounds: vec![NOTHING; queues],
+            grown: Vec::with_capacity(queues),
         }
     }
 
     /// A queue has more than before.
-    pub(super) fn grown(&mut self, queue: u32, claim: Claim) {
-        let bound = &mut self.bounds[queue as usize];
-        if claim <= *bound {
-            return;
+    #[inline]
+    pub(super) fn grown(&mut self, index: u32, queue: &mut Queue) {
+        if !queue.grown {
+            queue.grown = true;
+            self.grown.push(index);
         }
-        *bound = claim;
-        if self.entries.len() >= most_entries(self.bounds.len()) {
-            // Most of them are old claims of queues that have grown since.
-            let bounds = &self.bounds;
-            self.entries
-                .retain(|(claim, queue)| *claim == bounds[*queue as usize]);
-        }
-        self.entries.push((claim, queue));
     }
 
-    /// The longest queue; `claim` says what a queue claims now.
-    pub(super) fn find(&mut self, claim: impl Fn(u32) -> Claim) -> Option<u32> {
-        while let Some((entered, queue)) = self.entries.peek().copied() {
-            let bound = &mut self.bounds[queue as usize];
-            let now = claim(queue);
-            if entered == *bound && entered == now {
-                return Some(queue);
+    /// The longest queue.
+    pub(super) fn find(&mut self, queues: &mut [Queue]) -> Option<u32> {
+        for index in self.grown.drain(..) {
+            let queue = &mut queues[index as usize];
+            queue.grown = false;
+            let claim = queue.claim();
+            if claim > queue.entered {
+                queue.entered = claim;
+                self.entries.push((claim, index));
             }
-            self.entries.pop();
-            if entered == *bound {
-                *bound = now;
-                if now.0 > 0 {
-                    self.entries.push((now, queue));
-                } else {
-                    *bound = NOTHING;
-                }
+        }
+        if self.entries.len() > most_entries(queues.len()) {
+            // Most of them are old claims of queues that have grown since.
+            self.entries
+                .retain(|(claim, index)| *claim == queues[*index as usize].entered);
+        }
+        while let Some(mut entry) = self.entries.peek_mut() {
+            let (entered, index) = *entry;
+            let queue = &mut queues[index as usize];
+            if entered != queue.entered {
+                PeekMut::pop(entry);
+                continue;
+            }
+            let now = queue.claim();
+            if entered == now {
+                return Some(index);
+            }
+            if now.0 > 0 {
+                queue.entered = now;
+                *entry = (now, index);
+            } else {
+                queue.entered = NOTHING;
+                PeekMut::pop(entry);
             }
         }
         None

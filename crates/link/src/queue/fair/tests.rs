@@ -1,4 +1,4 @@
-use bentpipe_types::{Endpoint, IpVersion, PacketStore, RandomStream};
+use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream};
 use proptest::prelude::*;
 
 use super::*;
@@ -155,12 +155,12 @@ proptest! {
             let longest = bench.queue.find_longest();
             let queue = &bench.queue;
             // The longest is the one that a search finds.
-            let found = queue.queues.iter().enumerate().filter(|(_, q)| q.waiting.packets() > 0);
+            let found = queue.queues.iter().enumerate().filter(|(_, q)| !q.waiting.is_empty());
             let found = found.max_by_key(|(_, q)| q.claim()).map(|(index, _)| index as u32);
             prop_assert_eq!(longest, found);
-            let busy = queue.queues.iter().filter(|q| q.waiting.packets() > 0).count();
+            let busy = queue.queues.iter().filter(|q| !q.waiting.is_empty()).count();
             prop_assert_eq!(busy, queue.active.len() - queue.abandoned);
-            prop_assert_eq!(queue.free.len() + queue.of_flow.len(), flows.max(queue.of_flow.len()));
+            prop_assert_eq!(queue.free.len() + queue.flows.len(), flows.max(queue.flows.len()));
             prop_assert!(queue.packets() <= limit);
             prop_assert_eq!(bench.packets.held() as u64, queue.packets());
         }

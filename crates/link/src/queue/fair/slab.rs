@@ -1,0 +1,100 @@
+//! Where the packets of many queues wait.
+
+use bentpipe_types::PacketRef;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// A packet that waits, and the place of the one behind it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    packet: PacketRef,
+    length: u32,
+    next: u32,
+}
+
+/// A queue: the places of its first and its last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    first: u32,
+    last: u32,
+}
+
+impl List {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self {
+            first: NONE,
+            last: NONE,
+        }
+    }
+}
+
+/// The packets of many queues, each first in, first out: as many places as packets have ever waited at once,
+/// however they were spread over the queues. The last to become free is the next to be taken.
+#[derive(Debug)]
+pub(super) struct Slab {
+    places: Vec<Place>,
+    free: u32,
+}
+
+impl Default for Slab {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            free: NONE,
+        }
+    }
+}
+
+impl Slab {
+    #[inline]
+    pub(super) fn push(&mut self, list: &mut List, packet: PacketRef, length: u32) {
+        let place = Place {
+            packet,
+            length,
+            next: NONE,
+        };
+        let index = self.free;
+        let index = if let Some(free) = self.places.get_mut(index as usize) {
+            self.free = free.next;
+            *free = place;
+            index
+        } else {
+            self.places.push(place);
+            (self.places.len() - 1) as u32
+        };
+        match self.places.get_mut(list.last as usize) {
+            Some(last) => last.next = index,
+            None => list.first = index,
+        }
+        list.last = index;
+    }
+
+    /// The first of a queue, and its length.
+    #[inline]
+    pub(super) fn first(&self, list: &List) -> Option<(PacketRef, u32)> {
+        let place = self.places.get(list.first as usize)?;
+        Some((place.packet, place.length))
+    }
+
+    /// Takes the first of a queue, and its length.
+    #[inline]
+    pub(super) fn pop(&mut self, list: &mut List) -> Option<(PacketRef, u32)> {
+        let place = self.places.get_mut(list.first as usize)?;
+        let taken = (place.packet, place.length);
+        let behind = std::mem::replace(&mut place.next, self.free);
+        self.free = list.first;
+        list.first = behind;
+        if behind == NONE {
+            list.last = NONE;
+        }
+        Some(taken)
+    }
+}
