@@ -39,6 +39,7 @@ impl Deadlines {
         }
     }
 
+    #[inline(never)]
     fn enter(&mut self, number: u32, at: Time) {
         self.armed[number as usize] = Some(at);
         self.heap.push(Reverse((at, number)));

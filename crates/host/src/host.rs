@@ -483,6 +483,20 @@ impl<P: Realm> Host<P> {
         }
     }
 
+    /// A segment of no connection.
+    #[inline(never)]
+    fn on_stranger(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let flags = cx.packets.get(packet).flags;
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST));
+        match opens.then(|| self.accept(packet, cx)).flatten() {
+            Some(place) => {
+                self.settle(place, cx);
+                self.look_at_touched(ROUNDS, cx);
+            }
+            None => self.refuse(from, packet, cx),
+        }
+    }
+
     /// A packet that no open connection takes: RFC 9293 section 3.10.7.1.
     fn refuse(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.counters.no_connection += 1;
@@ -491,6 +505,7 @@ impl<P: Realm> Host<P> {
     }
 
     /// Lets the application see what is new, and notes when the connection next wants to run.
+    #[inline(never)]
     fn settle(&mut self, place: u32, cx: &mut Ctx<'_>) {
         let Some(slot) = self.sockets.at_mut(place) else {
             return;
@@ -643,12 +658,10 @@ impl<P: Realm> Agent for Host<P> {
     }
 
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        let record = cx.packets.get(packet);
-        if !record.is_tcp() {
+        if !cx.packets.get(packet).is_tcp() {
             self.on_datagram(packet, cx);
             return;
         }
-        let flags = record.flags;
         let key = P::key(cx.packets, packet);
         if let Some(place) = self.sockets.find(key)
             && let Some(slot) = self.sockets.at_mut(place)
@@ -662,14 +675,7 @@ impl<P: Realm> Agent for Host<P> {
             }
             return;
         }
-        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK.with(Flags::RST));
-        match opens.then(|| self.accept(packet, cx)).flatten() {
-            Some(place) => {
-                self.settle(place, cx);
-                self.look_at_touched(ROUNDS, cx);
-            }
-            None => self.refuse(from, packet, cx),
-        }
+        self.on_stranger(from, packet, cx);
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {

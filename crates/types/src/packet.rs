@@ -496,6 +496,16 @@ impl Packet {
         self.timestamp_echo = echo;
     }
 
+    /// Is it a segment without anything special: no flag but ACK, and perhaps PSH, no option but timestamps,
+    /// if it is to have those?
+    #[inline]
+    #[must_use]
+    pub fn is_bare(&self, timestamped: bool) -> bool {
+        let options = if timestamped { TIMESTAMPED } else { 0 };
+        self.flags.0 & !Flags::PSH.0 == Flags::ACK.0
+            && self.attributes & (SACK_COUNT | TIMESTAMPED) == options
+    }
+
     /// The ECN field.
     #[must_use]
     pub fn ecn(&self) -> Ecn {

@@ -68,13 +68,10 @@ impl Sender {
         distance: i64,
         now: Time,
     ) {
-        // The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
-        if self.send.window == 0 {
-            self.send.attempts = 0;
-        }
+        self.peer_lives();
         if distance > 0 {
             self.update_window(packet, true);
-            self.new_data_acknowledged::<false>(packet, distance as u64, sack, now);
+            let _ = self.new_data_acknowledged::<false>(packet, distance as u64, sack, now);
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window(packet, false);
@@ -89,6 +86,21 @@ impl Sender {
                 self.nothing_new_acknowledged(packet, duplicate, sack, now);
             }
         }
+    }
+
+    /// The peer lives (RFC 9293 section 3.8.6.1: then a probed connection stays open).
+    #[inline]
+    fn peer_lives(&mut self) {
+        if self.send.window == 0 {
+            self.send.attempts = 0;
+        }
+    }
+
+    /// The same [of SND.UNA](Self::acknowledged), where nothing is outstanding and no block comes with it.
+    #[inline]
+    pub(super) fn nothing_acknowledged(&mut self, packet: &Packet) {
+        self.peer_lives();
+        self.update_window(packet, false);
     }
 
     /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
@@ -113,8 +125,9 @@ impl Sender {
         }
     }
 
-    /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, and what
-    /// it excludes need not be asked again. Returns what loss recovery makes of it.
+    /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, less is
+    /// acknowledged than was sent, and what that excludes need not be asked again. Returns whether nothing
+    /// but the window says after it how much may be in flight.
     #[inline]
     pub(super) fn new_data_acknowledged<const PLAIN: bool>(
         &mut self,
@@ -122,7 +135,7 @@ impl Sender {
         acknowledged: u64,
         sack: Option<&SackBlocks>,
         now: Time,
-    ) -> Reaction {
+    ) -> bool {
         if !PLAIN {
             self.before_delivery();
         }
@@ -130,7 +143,9 @@ impl Sender {
         let before = send.sequence.unacknowledged;
         let position = before + acknowledged;
         send.sequence.unacknowledged = position;
-        send.sequence.next = send.sequence.next.max(position);
+        if !PLAIN {
+            send.sequence.next = send.sequence.next.max(position);
+        }
         while !PLAIN && send.records.front().is_some_and(|&end| end <= position) {
             send.records.pop_front();
         }
@@ -153,7 +168,13 @@ impl Sender {
             let sample = self.ack_sample(acknowledged, rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        let reaction = self.recover(packet, acknowledged, false, now);
+        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
+        let quiet = self.recovery.is_quiet(&self.scoreboard);
+        let reaction = if quiet {
+            Reaction::Grow
+        } else {
+            self.recover(packet, acknowledged, false, now)
+        };
         let mut restart_timer = true;
         match reaction {
             Reaction::Grow => {
@@ -173,7 +194,9 @@ impl Sender {
         if !PLAIN {
             self.after_delivery(acknowledged, reaction, rtt, now);
         }
-        self.regulate(true);
+        if !quiet {
+            self.regulate(true);
+        }
 
         // RFC 6298 sections 5.2 and 5.3
         if !PLAIN && self.send.is_idle() {
@@ -186,7 +209,7 @@ impl Sender {
             let at = (from + self.rtt.rto()).max(now);
             self.timers.set(Purpose::Retransmit, at);
         }
-        reaction
+        quiet
     }
 
     fn nothing_new_acknowledged(
@@ -213,6 +236,7 @@ impl Sender {
             let sample = self.ack_sample(0, rtt, now);
             self.congestion.on_delivery(&sample);
         }
+        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
         let reaction = self.recover(packet, 0, duplicate, now);
         self.react(reaction, now);
         self.after_delivery(0, reaction, rtt, now);
@@ -273,7 +297,6 @@ impl Sender {
     }
 
     /// What loss recovery makes of an acknowledgment of this many new positions.
-    #[inline(always)]
     fn recover(
         &mut self,
         packet: &Packet,

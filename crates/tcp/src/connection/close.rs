@@ -37,6 +37,7 @@ impl Connection {
     /// 1122 section 4.2.2.13, RFC 2525 section 2.17).
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
         self.receive.refuses = true;
+        self.changed();
         if self.readable() > 0 {
             self.abort(cx);
         } else {
@@ -73,6 +74,7 @@ impl Connection {
             self.sender.statistics.failure = Some(Failure { at: now, why });
         }
         self.state = State::Closed;
+        self.changed();
         self.events |= Events::CLOSED | why;
         self.sender.timers.stop_all();
         self.receive.acknowledge_now = false;

@@ -92,6 +92,7 @@ impl Connection {
     /// acknowledge the peer's SYN.
     pub fn announce_write(&mut self) {
         self.sender.send.writer_waits = true;
+        self.changed();
     }
 
     /// Was text on the SYN taken at once, ours or the peer's?

@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
+use super::prediction::Foresight;
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, State};
 
@@ -17,7 +18,7 @@ const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
 const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
 
 impl Connection {
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment_arrives(
         &mut self,
         reference: PacketRef,
@@ -25,53 +26,72 @@ impl Connection {
     ) -> Option<Accepted> {
         self.sender.statistics.segments_received += 1;
         let packet = cx.packets.get(reference);
-        if !self.is_ordinary(packet) {
-            let packet = *packet;
-            let accepted = self.unusual_segment(reference, &packet, cx);
-            self.check_space();
-            return accepted;
+        match self.foresight() {
+            Foresight::Text => {
+                if let Some(start) = self.only_brings_text(packet) {
+                    return self.next_text(reference, start, cx);
+                }
+            }
+            Foresight::Acknowledgment => {
+                if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
+                    self.next_acknowledgment(reference, acknowledged, cx);
+                    return None;
+                }
+            }
+            Foresight::Nothing | Foresight::Unknown => {}
         }
-        if self.only_brings_text(packet) {
-            return self.next_text(reference, cx);
-        }
-        if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
-            self.next_acknowledgment(reference, acknowledged, cx);
-            return None;
-        }
-        let packet = *packet;
-        cx.packets.release(reference);
-        if !self.acknowledgment(&packet, None, cx.now) {
-            self.output(cx);
-            return None;
-        }
-        let accepted = self.ordinary_segment(&packet, cx);
+        self.any_segment(reference, cx)
+    }
+
+    /// A segment that no shorter way was open for.
+    #[inline(never)]
+    fn any_segment(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
+        self.changed();
+        let packet = *cx.packets.get(reference);
+        let accepted = match self.is_ordinary(&packet) {
+            Some(start) => {
+                let sack = packet
+                    .has_sack_blocks()
+                    .then(|| cx.packets.sack_blocks(reference));
+                cx.packets.release(reference);
+                self.ordinary_segment(&packet, start, sack.as_ref(), cx)
+            }
+            None => self.unusual_segment(reference, &packet, cx),
+        };
         self.check_space();
         accepted
     }
 
+    /// Like [`in_order_of_the_rfc`](Self::in_order_of_the_rfc), of a segment that passes every check.
     #[inline]
-    fn ordinary_segment(&mut self, packet: &Packet, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        self.update_timestamp(packet, 0, cx.now);
-        let accepted = if packet.payload_length > 0 {
-            if self.receive.refuses {
-                self.refuse(packet, cx);
-                return None;
+    fn ordinary_segment(
+        &mut self,
+        packet: &Packet,
+        start: i64,
+        sack: Option<&SackBlocks>,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
+        let mut accepted = None;
+        if self.acknowledgment(packet, sack, cx.now) {
+            self.update_timestamp(packet, start, cx.now);
+            if self.sender.send.fin_acknowledged() {
+                self.fin_acknowledged(cx);
             }
-            self.text(packet, 0, cx.now)
-        } else {
-            None
-        };
-        if self.sender.send.fin_acknowledged() {
-            self.fin_acknowledged(cx);
+            if self.receive.refuses && packet.payload_length > 0 {
+                self.refuse(packet, cx);
+            } else if packet.payload_length > 0 {
+                accepted = self.text(packet, start, cx.now);
+            }
         }
         self.output(cx);
         accepted
     }
 
-    /// Header prediction: the connection is established, this is the next segment in order, or an
-    /// acknowledgment, and there is nothing else to it. Every check of the long way is passed.
+    /// Header prediction: the connection is established, this segment is in the window or an
+    /// acknowledgment, and there is nothing else to it, but SACK blocks perhaps. Every check of the long way
+    /// is passed. Returns how far after RCV.NXT it begins.
     #[inline]
-    fn is_ordinary(&self, packet: &Packet) -> bool {
+    fn is_ordinary(&self, packet: &Packet) -> Option<i64> {
         let timestamps = match packet.timestamps() {
             Some((value, _)) => {
                 self.sender.negotiated.timestamps
@@ -79,15 +99,19 @@ impl Connection {
             }
             None => !self.sender.negotiated.timestamps,
         };
-        matches!(self.state, State::Established | State::FinWait1)
+        let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
+        let end = start + i64::from(packet.payload_length);
+        let ordinary = self.sender.config.header_prediction
+            && matches!(self.state, State::Established | State::FinWait1)
             && !packet.flags.has(UNUSUAL)
             && !self.sender.ecn.is_on()
             && packet.flags.has(Flags::ACK)
-            && packet.sequence == self.receive.wire()
-            && u64::from(packet.payload_length) <= self.receive.window()
+            && start >= 0
+            && end <= self.receive.window() as i64
             && self.receive.fin == NOWHERE
             && timestamps
-            && !packet.has_sack_blocks()
+            && (self.sender.negotiated.sack || !packet.has_sack_blocks());
+        ordinary.then_some(start)
     }
 
     fn unusual_segment(

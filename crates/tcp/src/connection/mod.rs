@@ -59,6 +59,7 @@ use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
 use fast_open::FastOpening;
+use prediction::Foresight;
 use receive::Receive;
 
 pub use close::reset_reply;
@@ -85,6 +86,8 @@ pub struct Accepted {
 pub struct Connection {
     state: State,
     events: Events,
+    #[serde(skip)]
+    foresight: Foresight,
     // It came of a SYN that a listening host received.
     passive: bool,
     egress: Port,
@@ -106,6 +109,7 @@ pub struct Connection {
 
 impl Connection {
     /// A packet for this connection has arrived. Consumes it.
+    #[inline]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let _ = self.segment_arrives(packet, cx);
     }
@@ -130,6 +134,7 @@ impl Connection {
 
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
+    #[inline]
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
         self.sender.send.pushed = self.sender.send.end + accepted;
@@ -167,12 +172,15 @@ impl Connection {
         if !self.sender.send.writer_waits || !self.sender.config.habits.asks_limit_at_writes {
             self.sender.check_app_limited();
         }
+        let held_up = self.is_held_up(cx.now);
         self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
         if accepted > 0 {
-            let held_up = self.is_held_up(cx.now);
             self.sender.before_write(accepted);
             self.sender.send.end += accepted;
-            if !held_up {
+        }
+        if !held_up {
+            self.changed();
+            if accepted > 0 {
                 self.output(cx);
             }
         }
@@ -222,6 +230,7 @@ impl Connection {
 
     /// Bytes that [`write`](Self::write) would take now.
     #[must_use]
+    #[inline]
     pub fn writable(&self) -> u64 {
         if self.sender.send.fin || self.state == State::Closed {
             return 0;

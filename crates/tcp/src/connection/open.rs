@@ -7,6 +7,7 @@ use bentpipe_types::{
 };
 
 use super::fast_open::{FastOpening, Opening, PassiveFastOpen};
+use super::prediction::Foresight;
 use super::receive::Receive;
 use super::timers::Purpose;
 use super::{Accepted, Connection, Events, Sender, State};
@@ -111,6 +112,7 @@ impl Connection {
         Self {
             state: State::SynSent,
             events: Events::NONE,
+            foresight: Foresight::Unknown,
             passive: false,
             egress,
             sender: Sender::new(config, initial_sequence),

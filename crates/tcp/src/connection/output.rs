@@ -31,6 +31,7 @@ impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
     #[inline]
     pub(super) fn output(&mut self, cx: &mut Ctx<'_>) {
+        self.changed();
         let again = self
             .sender
             .recovery

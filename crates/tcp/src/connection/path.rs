@@ -28,6 +28,13 @@ impl Sender {
     /// when it writes, when an acknowledgment arrives and when a timer expires.
     #[inline]
     pub(super) fn check_app_limited(&mut self) {
+        if self.delivery_rate.is_some() {
+            self.look_for_app_limit();
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_app_limit(&mut self) {
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };

@@ -3,33 +3,108 @@
 //! Each is tried before anything is changed, and leads where the long way would:
 //! [`Config::header_prediction`](crate::Config::header_prediction) turns all of them off, and a property
 //! test compares hostile cases packet for packet.
+//!
+//! What a connection has to be like for a short way to be open is looked up once, and remembered until
+//! something else than that way changes the connection ([`Foresight`]; the idea is Van Jacobson's, in whose
+//! BSD it was two comparisons, and Linux's `pred_flags`).
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
-use super::{Accepted, Connection, Sender};
-use crate::recovery::{LossRecovery, Reaction};
+use super::receive::NOWHERE;
+use super::{Accepted, Connection, Sender, State};
+use crate::recovery::LossRecovery;
+
+/// What may come next that there is a short way for, by what the connection is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Foresight {
+    /// To be looked up: something has changed.
+    #[default]
+    Unknown,
+    /// Nothing.
+    Nothing,
+    /// Text, to an end that has nothing to send: there is but one thing that it can make this end send, an
+    /// acknowledgment.
+    Text,
+    /// An acknowledgment, to a sender of which nothing is lost.
+    Acknowledgment,
+}
 
 impl Connection {
-    /// Of an ordinary segment: is it text, and nothing to an end that has nothing to send? Then there is
-    /// but one thing that it can make this end send: an acknowledgment.
+    /// Something has changed, or may have, that [`foresee`](Self::foresee) looks at.
     #[inline]
-    pub(super) fn only_brings_text(&self, packet: &Packet) -> bool {
+    pub(super) fn changed(&mut self) {
+        self.foresight = Foresight::Unknown;
+    }
+
+    /// Looks up what there is a short way for.
+    fn foresee(&self) -> Foresight {
         let sender = &self.sender;
-        self.sender.config.header_prediction
+        let established = matches!(self.state, State::Established | State::FinWait1)
+            && self.receive.fin == NOWHERE
+            && !sender.ecn.is_on();
+        if !established || !sender.config.header_prediction {
+            Foresight::Nothing
+        } else if sender.is_at_rest() && !self.receive.refuses {
+            Foresight::Text
+        } else if sender.is_plain() && !self.receive.acknowledge_now {
+            Foresight::Acknowledgment
+        } else {
+            Foresight::Nothing
+        }
+    }
+
+    /// What there is a short way for now.
+    #[inline]
+    pub(super) fn foresight(&mut self) -> Foresight {
+        if self.foresight == Foresight::Unknown {
+            self.foresight = self.foresee();
+        }
+        debug_assert_eq!(
+            self.foresight,
+            self.foresee(),
+            "changed, and nobody said so"
+        );
+        self.foresight
+    }
+
+    /// Is this segment one that carries neither flags nor options worth a look, and whose timestamp is no
+    /// older than the last?
+    #[inline]
+    fn is_bare(&self, packet: &Packet) -> bool {
+        let timely = packet
+            .timestamps()
+            .is_none_or(|(value, _)| value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0);
+        packet.is_bare(self.sender.negotiated.timestamps) && timely
+    }
+
+    /// Where [text is foreseen](Foresight::Text): is it text, and nothing else? Returns how far after RCV.NXT
+    /// it begins, if all of it is in the window.
+    #[inline]
+    pub(super) fn only_brings_text(&self, packet: &Packet) -> Option<i64> {
+        let send = &self.sender.send;
+        let start = i64::from(packet.sequence.distance_from(self.receive.wire()));
+        let end = start + i64::from(packet.payload_length);
+        let only = self.is_bare(packet)
             && packet.payload_length > 0
-            && packet.acknowledgment == sender.send.wire(sender.send.sequence.unacknowledged)
-            && sender.is_at_rest()
-            && !self.receive.refuses
+            && packet.acknowledgment == send.wire(send.sequence.unacknowledged)
+            && start >= 0
+            && end <= self.receive.window() as i64;
+        only.then_some(start)
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with text that is all a segment brings.
     #[inline]
-    pub(super) fn next_text(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
+    pub(super) fn next_text(
+        &mut self,
+        reference: PacketRef,
+        start: i64,
+        cx: &mut Ctx<'_>,
+    ) -> Option<Accepted> {
         let packet = cx.packets.get(reference);
-        self.sender.acknowledged(packet, None, 0, cx.now);
+        self.sender.nothing_acknowledged(packet);
         self.heard(cx.now);
-        self.update_timestamp(packet, 0, cx.now);
-        let accepted = self.text(packet, 0, cx.now);
+        self.update_timestamp(packet, start, cx.now);
+        let accepted = self.text(packet, start, cx.now);
         if self.receive.acknowledge_now {
             self.acknowledge_in_place(reference, cx);
         } else {
@@ -38,18 +113,20 @@ impl Connection {
         accepted
     }
 
-    /// Of an ordinary segment: does it acknowledge the first of what is outstanding, and nothing else, at
-    /// an end with more to send? Returns how many positions it acknowledges.
+    /// Where [an acknowledgment is foreseen](Foresight::Acknowledgment): does it acknowledge the first of what
+    /// is outstanding, and nothing else, at an end with more to send? Returns how many positions it
+    /// acknowledges.
     #[inline]
     pub(super) fn only_acknowledges(&self, packet: &Packet, now: Time) -> Option<u64> {
         let send = &self.sender.send;
         let expected = send.wire(send.sequence.unacknowledged);
         let acknowledged = i64::from(packet.acknowledgment.distance_from(expected));
-        let only = packet.payload_length == 0
+        let only = self.is_bare(packet)
+            && packet.payload_length == 0
+            && packet.sequence == self.receive.wire()
             && (1..send.sequence.outstanding() as i64).contains(&acknowledged)
             && send.sequence.next < send.end
-            && self.sender.is_plain(now)
-            && !self.receive.acknowledge_now;
+            && !self.sender.path_mtu.is_looked_after(now);
         only.then_some(acknowledged as u64)
     }
 
@@ -65,11 +142,11 @@ impl Connection {
         let packet = cx.packets.get(reference);
         let sender = &mut self.sender;
         sender.update_window(packet, true);
-        let reaction = sender.new_data_acknowledged::<true>(packet, acknowledged, None, cx.now);
+        let quiet = sender.new_data_acknowledged::<true>(packet, acknowledged, None, cx.now);
         self.update_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
         self.progressed(cx.now);
-        if reaction == Reaction::Grow {
+        if quiet {
             self.transmit::<true>(cx);
             self.sender.review_early_timer(true, cx.now);
         } else {
@@ -85,27 +162,29 @@ impl Connection {
     #[inline]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
-        sender.config.header_prediction
+        let nothing_else = self.foresight == Foresight::Acknowledgment
+            || sender.config.header_prediction
+                && !self.receive.acknowledge_now
+                && !sender.pacer.is_on()
+                && !sender.recovery.is_recovering()
+                && self.state.can_send();
+        nothing_else
             && !sender.config.habits.sends_in_bursts
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
-            && !self.receive.acknowledge_now
-            && !sender.pacer.is_on()
-            && !sender.recovery.is_recovering()
             && !sender.path_mtu.is_looked_after(now)
-            && self.state.can_send()
     }
 }
 
 impl Sender {
     /// Is there nothing about this sender but a window? Nothing is lost or was sent twice, it neither
-    /// paces nor models the path nor searches its MTU, and its segments are no records.
+    /// paces nor models the path, and its segments are no records. (Whether it searches its MTU depends on
+    /// the time.)
     #[inline]
-    fn is_plain(&self, now: Time) -> bool {
+    fn is_plain(&self) -> bool {
         self.send.is_plain
             && self.send.sequence.next == self.send.sequence.highest
             && self.recovery.is_quiet(&self.scoreboard)
-            && !self.path_mtu.is_looked_after(now)
             && self.send.records.is_empty()
     }
 

@@ -30,5 +30,6 @@ impl Connection {
     /// and have to be put back into one that comes from there.
     pub fn put_settings(&mut self, settings: Arc<Config>) {
         self.sender.config = settings;
+        self.changed();
     }
 }

@@ -120,7 +120,7 @@ impl Sender {
 
     /// Before the next segment is sent, with so much room in the congestion window: is it the last of
     /// those that leave at once? True: it waits until more can.
-    #[inline]
+    #[inline(always)]
     pub(super) fn before_next(
         &mut self,
         burst: &mut Burst,
@@ -128,15 +128,16 @@ impl Sender {
         allowance: u64,
         now: Time,
     ) -> bool {
-        if self.config.habits.sends_in_bursts || self.send.sizing.is_some() {
-            if burst.left == 0
-                && self.config.habits.sends_in_bursts
-                && self.defers(burst, room, now)
-            {
-                return true;
-            }
-            self.form_burst(burst, room.min(allowance));
+        (self.config.habits.sends_in_bursts || self.send.sizing.is_some())
+            && self.goes_into_burst(burst, room, allowance, now)
+    }
+
+    #[inline(never)]
+    fn goes_into_burst(&mut self, burst: &mut Burst, room: u64, allowance: u64, now: Time) -> bool {
+        if burst.left == 0 && self.config.habits.sends_in_bursts && self.defers(burst, room, now) {
+            return true;
         }
+        self.form_burst(burst, room.min(allowance));
         false
     }
 

@@ -34,9 +34,9 @@ pub(super) struct Found {
 impl Detection {
     /// Takes in an acknowledgment, before [`detect`](Self::detect).
     #[inline]
-    pub(super) fn on_ack(&mut self, ack: &Acknowledgment, send: &SendSequence, board: &Scoreboard) {
+    pub(super) fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
         if let Self::Rack(rack) = self {
-            rack.on_ack(board, send.unacknowledged, send.highest, ack.now);
+            rack.on_ack(board, send.unacknowledged, send.highest, now);
         }
     }
 

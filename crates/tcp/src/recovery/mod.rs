@@ -144,7 +144,11 @@ pub struct Retransmission {
 
 /// A loss recovery.
 pub trait LossRecovery {
-    /// An acknowledgment has arrived.
+    /// An acknowledgment has arrived, and the scoreboard knows what it says.
+    fn take_in(&mut self, _send: &SendSequence, _board: &Scoreboard, _now: Time) {}
+
+    /// What the acknowledgment that was [taken in](Self::take_in) means. One that acknowledges something new
+    /// when all [is quiet](Self::is_quiet) means [`Reaction::Grow`], and need not be asked about.
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,
@@ -324,6 +328,10 @@ impl Recovery {
 
 impl LossRecovery for Recovery {
     #[inline]
+    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
+        dispatch!(self, r => r.take_in(send, board, now));
+    }
+
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,

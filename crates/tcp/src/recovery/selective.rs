@@ -94,8 +94,55 @@ impl Selective {
         }
     }
 
-    /// An acknowledgment about which there is something to think.
-    fn on_unusual_ack(
+    fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
+        self.state = State::Fast {
+            point: send.highest,
+        };
+        self.forward = ForwardRto::Off;
+        self.probe.forget();
+        self.reduction = None;
+        self.regardless = !self.reduce_proportionally;
+        self.rescued = false;
+        if self.undoes {
+            self.undo
+                .start(send.unacknowledged, board.retransmitted_segments());
+        }
+    }
+
+    fn leave(&mut self) {
+        self.state = State::Open;
+        self.forward = ForwardRto::Off;
+        self.reduction = None;
+        self.regardless = false;
+        self.detection.on_exit();
+    }
+
+    /// It was no loss.
+    fn take_back(&mut self, board: &mut Scoreboard) {
+        if self.state != State::Open {
+            self.leave();
+        }
+        self.undo.stop();
+        board.unmark_lost();
+    }
+
+    /// May something be sent again that is not known to be lost?
+    #[inline]
+    fn may_suspect(&self) -> bool {
+        matches!(
+            (self.state, &self.detection),
+            (State::Fast { .. }, Detection::Sacked(_))
+        )
+    }
+}
+
+impl LossRecovery for Selective {
+    #[inline]
+    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
+        self.detection.take_in(send, board, now);
+    }
+
+    fn on_ack(
         &mut self,
         ack: &Acknowledgment,
         send: &SendSequence,
@@ -169,63 +216,6 @@ impl Selective {
             _ if advances => Reaction::Grow,
             _ => Reaction::Hold,
         }
-    }
-
-    fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
-        self.state = State::Fast {
-            point: send.highest,
-        };
-        self.forward = ForwardRto::Off;
-        self.probe.forget();
-        self.reduction = None;
-        self.regardless = !self.reduce_proportionally;
-        self.rescued = false;
-        if self.undoes {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
-        }
-    }
-
-    fn leave(&mut self) {
-        self.state = State::Open;
-        self.forward = ForwardRto::Off;
-        self.reduction = None;
-        self.regardless = false;
-        self.detection.on_exit();
-    }
-
-    /// It was no loss.
-    fn take_back(&mut self, board: &mut Scoreboard) {
-        if self.state != State::Open {
-            self.leave();
-        }
-        self.undo.stop();
-        board.unmark_lost();
-    }
-
-    /// May something be sent again that is not known to be lost?
-    #[inline]
-    fn may_suspect(&self) -> bool {
-        matches!(
-            (self.state, &self.detection),
-            (State::Fast { .. }, Detection::Sacked(_))
-        )
-    }
-}
-
-impl LossRecovery for Selective {
-    #[inline]
-    fn on_ack(
-        &mut self,
-        ack: &Acknowledgment,
-        send: &SendSequence,
-        board: &mut Scoreboard,
-    ) -> Reaction {
-        self.detection.on_ack(ack, send, board);
-        if ack.acknowledged > 0 && self.is_quiet(board) {
-            return Reaction::Grow;
-        }
-        self.on_unusual_ack(ack, send, board)
     }
 
     #[inline]

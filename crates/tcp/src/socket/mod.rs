@@ -145,6 +145,7 @@ impl<P: Payload> Socket<P> {
     }
 
     /// The send buffer has room again.
+    #[inline]
     fn feed_on(&mut self, cx: &mut Ctx<'_>) {
         let Some(feed) = self.feed else {
             return;

@@ -305,7 +305,7 @@ impl Scoreboard {
     }
 
     /// An acknowledgment has come, of everything below `position` (which may be nothing new).
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
         self.arrival = arrival;
         self.delivered.begin(arrival.now);
@@ -331,6 +331,9 @@ impl Scoreboard {
                 self.acknowledge_marked(&segment);
             }
             self.ring.first += 1;
+            if end == position {
+                break;
+            }
         }
         self.forward = self.forward.max(position);
         let first = self.ring.first;
