@@ -188,6 +188,26 @@ impl Direction {
         }
     }
 
+    /// Packets that its queue dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        match self {
+            Self::Fifo(fifo) => fifo.dropped(),
+            Self::Queued(queued) => queued.counters().dropped,
+            Self::Managed(managed) => managed.counters().dropped,
+        }
+    }
+
+    /// Packets lost to errors so far.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        match self {
+            Self::Fifo(fifo) => fifo.lost(),
+            Self::Queued(queued) => queued.counters().lost,
+            Self::Managed(managed) => managed.counters().lost,
+        }
+    }
+
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {

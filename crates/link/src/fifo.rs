@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Bytes, PacketRef, Span, Time};
 
+use crate::most::Most;
 use crate::ring::{InTransit, Ring};
 use crate::transmitter::Transmitter;
 use crate::{Counters, DropTail, ErrorModel, Verdict};
@@ -15,20 +16,28 @@ pub enum Arrival {
     Lost(PacketRef),
 }
 
-/// One direction of a link, first in, first out, up to a limit: one event per packet.
+/// One direction of a link, first in, first out, up to a limit: one event per packet, and none where another
+/// direction gets all that leaves it.
 ///
 /// `departure`, the end of a packet's transmission, is fixed when it is enqueued; the ring holds
 /// propagating, transmitted and waiting packets, in that order.
+///
+/// What is counted is what cannot be told from the ring: packets ever queued and those still in it say how many
+/// have arrived.
 #[derive(Debug)]
 pub struct Fifo {
     ring: Ring,
     waiting_bytes: u64,
     idle_from: Time,
-    last_start: Time,
     delay: Span,
     transmitter: Transmitter,
     queue: DropTail,
-    counters: Counters,
+    queued_bytes: u64,
+    busy: Span,
+    most: Most,
+    dropped: u64,
+    lost: u64,
+    lost_bytes: u64,
     errors: Vec<ErrorModel>,
 }
 
@@ -44,11 +53,15 @@ impl Fifo {
             ring: Ring::default(),
             waiting_bytes: 0,
             idle_from: Time::ZERO,
-            last_start: Time::ZERO,
             delay,
             transmitter,
             queue,
-            counters: Counters::default(),
+            queued_bytes: 0,
+            busy: Span::ZERO,
+            most: Most::default(),
+            dropped: 0,
+            lost: 0,
+            lost_bytes: 0,
             errors,
         }
     }
@@ -56,35 +69,43 @@ impl Fifo {
     /// Offers a packet to the queue. A dropped packet stays the caller's.
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
-        self.counters.offered += 1;
+        let verdict = self.offer(now, packet, length);
+        if verdict == Verdict::Dropped {
+            self.count_dropped();
+        }
+        verdict
+    }
+
+    /// Offers a packet that comes `at` a time, which need not be now: all that come before it have been offered.
+    /// One that will be dropped is not counted as yet, and stays the caller's.
+    #[inline]
+    pub fn offer(&mut self, at: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let length = length.get() as u32;
-        let start = if self.idle_from > now {
-            self.advance(now, |_, _, _| {});
+        let start = if self.idle_from > at {
+            self.advance(at, |_, _, _| {});
             let waiting = self.waiting_packets();
-            let verdict = self.queue.enqueue(
-                waiting,
-                Bytes::new(self.waiting_bytes),
-                Bytes::new(u64::from(length)),
-            );
+            let bytes = Bytes::new(self.waiting_bytes);
+            let verdict = (self.queue).enqueue(waiting, bytes, Bytes::new(u64::from(length)));
             if verdict == Verdict::Dropped {
-                self.counters.dropped += 1;
                 return verdict;
             }
             self.waiting_bytes += u64::from(length);
-            self.counters.queue_max_packets = self.counters.queue_max_packets.max(waiting + 1);
-            self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(self.waiting_bytes);
+            if self.most.is_exceeded(waiting + 1, self.waiting_bytes) {
+                let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
+                (self.most).note(number, arrived, waiting + 1, self.waiting_bytes);
+            }
             self.idle_from
         } else {
             // The transmitter is idle: all before it have departed, and nothing waits.
             self.ring.depart_all();
             self.waiting_bytes = 0;
-            now
+            at
         };
         let transmission = self.transmitter.time(length);
         let departure = start + transmission;
-        self.last_start = start;
         self.idle_from = departure;
-        self.counters.busy += transmission;
+        self.busy += transmission;
+        self.queued_bytes += u64::from(length);
         self.ring.push(InTransit {
             departure,
             packet,
@@ -93,10 +114,22 @@ impl Fifo {
         Verdict::Queued
     }
 
+    /// Counts a packet that the queue has dropped.
+    pub fn count_dropped(&mut self) {
+        self.dropped += 1;
+    }
+
     /// When the transmission of the packet last enqueued begins (or began).
     #[must_use]
     pub fn last_start(&self) -> Time {
-        self.last_start
+        Time::ZERO + (self.idle_from.since(Time::ZERO) - self.transmitter.last_time())
+    }
+
+    /// When the packet last enqueued arrives (or arrived).
+    #[inline]
+    #[must_use]
+    pub fn last_arrival(&self) -> Time {
+        self.idle_from + self.delay
     }
 
     /// When the packet at the head of the ring arrives, and the packet.
@@ -114,6 +147,7 @@ impl Fifo {
     }
 
     /// Takes the packet whose arrival time has come. `None` if there is none.
+    #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
         let head = *self.ring.first()?;
         if head.departure + self.delay > now {
@@ -124,19 +158,54 @@ impl Fifo {
             self.advance(now, |_, _, _| {});
         }
         self.ring.arrive();
-        let length = Bytes::new(u64::from(head.length));
+        if !self.errors.is_empty() && self.loses(head.length) {
+            return Some(Arrival::Lost(head.packet));
+        }
+        Some(Arrival::Delivered(head.packet))
+    }
+
+    /// Is the next packet to arrive lost?
+    #[inline(never)]
+    fn loses(&mut self, length: u32) -> bool {
         let mut lost = false;
         for model in &mut self.errors {
             // Every model sees every packet, so that one's losses don't shift another's draws.
-            lost |= model.loses(length);
+            lost |= model.loses(Bytes::new(u64::from(length)));
         }
         if lost {
-            self.counters.lost += 1;
-            return Some(Arrival::Lost(head.packet));
+            self.lost += 1;
+            self.lost_bytes += u64::from(length);
         }
-        self.counters.delivered += 1;
-        self.counters.delivered_bytes += length.get();
-        Some(Arrival::Delivered(head.packet))
+        lost
+    }
+
+    /// Does it lose nothing?
+    #[must_use]
+    pub fn is_error_free(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Does even the shortest packet take time to cross it?
+    #[must_use]
+    pub fn takes_time(&self) -> bool {
+        self.delay + self.transmitter.exact(1) > Span::ZERO
+    }
+
+    /// Makes room in a ring that is full for what comes `now`, of a direction whose arrivals are nobody's events:
+    /// what has arrived by now is in it no more.
+    #[inline]
+    pub fn make_room(&mut self, now: Time) {
+        if self.ring.is_full() {
+            self.retire(now);
+        }
+    }
+
+    #[cold]
+    fn retire(&mut self, now: Time) {
+        self.advance(now, |_, _, _| {});
+        while self.next_arrival().is_some_and(|at| at <= now) {
+            self.ring.arrive();
+        }
     }
 
     /// Brings the queue up to `now`, telling `left` of each packet that has left it meanwhile: when
@@ -171,24 +240,88 @@ impl Fifo {
     }
 
     /// Packets in the queue, in transmission or in flight.
+    #[inline]
     #[must_use]
     pub fn in_transit(&self) -> usize {
         self.ring.len()
     }
 
+    /// Packets that its queue dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Packets lost to errors so far.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        Counters {
-            passed_on: self.counters.delivered,
-            ..self.counters
-        }
+        self.counters_without(0, self.ring.len())
     }
 
     /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
-        self.counters.busy.saturating_sub(self.idle_from.since(now))
+        self.busy_without(0, now)
+    }
+
+    /// The packets offered that arrive after `now`, the last first.
+    pub fn arriving_after(&self, now: Time) -> impl Iterator<Item = PacketRef> {
+        let mut packets = self.ring.newest();
+        std::iter::from_fn(move || {
+            let next = packets.next()?;
+            (next.departure + self.delay > now).then_some(next.packet)
+        })
+    }
+
+    /// What it has done so far, without the last `ahead` packets offered, which come later, and with so many of
+    /// the others in transit.
+    #[must_use]
+    pub fn counters_without(&self, ahead: usize, in_transit: usize) -> Counters {
+        let queued = self.ring.pushed() - ahead as u64;
+        let delivered = queued - self.lost - in_transit as u64;
+        let not_arrived: u64 = (self.ring.newest().take(ahead + in_transit))
+            .map(|each| u64::from(each.length))
+            .sum();
+        let (queue_max_packets, queue_max_bytes) = self.most.among(queued);
+        Counters {
+            offered: queued + self.dropped,
+            dropped: self.dropped,
+            lost: self.lost,
+            delivered,
+            delivered_bytes: self.queued_bytes - self.lost_bytes - not_arrived,
+            passed_on: delivered,
+            queue_max_packets,
+            queue_max_bytes,
+            busy: self.given_without(ahead),
+            ..Counters::default()
+        }
+    }
+
+    /// Time the transmitter has worked, up to `now`, without the last `ahead` packets offered, which come later.
+    #[must_use]
+    pub fn busy_without(&self, ahead: usize, now: Time) -> Span {
+        let idle_from = if ahead == 0 {
+            self.idle_from
+        } else {
+            let before = self.ring.newest().nth(ahead);
+            before.map_or(Time::ZERO, |last| last.departure)
+        };
+        self.given_without(ahead)
+            .saturating_sub(idle_from.since(now))
+    }
+
+    /// Time the transmitter was given work for, without the last `ahead` packets offered.
+    fn given_without(&self, ahead: usize) -> Span {
+        let times = self.ring.newest().take(ahead);
+        times.fold(self.busy, |busy, each| {
+            busy - self.transmitter.exact(each.length)
+        })
     }
 }
 

@@ -17,6 +17,7 @@ mod fifo;
 mod flight;
 mod framing;
 mod managed;
+mod most;
 mod queue;
 mod queued;
 mod ring;

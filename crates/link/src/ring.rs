@@ -14,7 +14,7 @@ pub(crate) struct InTransit {
 /// A queue of packets in order of departure, with a mark between those that have departed and those
 /// that have not.
 ///
-/// A power of two of slots, and positions that only ever grow: a position's slot is its low bits.
+/// A power of two of slots, and positions that only ever grow, from 0: a position's slot is its low bits.
 /// It doubles when it is full, and never shrinks: nothing is allocated per packet.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
@@ -29,6 +29,31 @@ impl Ring {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.end - self.first
+    }
+
+    /// Packets ever pushed.
+    #[inline]
+    pub(crate) fn pushed(&self) -> u64 {
+        self.end as u64
+    }
+
+    /// Packets that have arrived.
+    #[inline]
+    pub(crate) fn arrived(&self) -> u64 {
+        self.first as u64
+    }
+
+    /// Has it to grow for one more?
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() == self.slots.len()
+    }
+
+    /// Those in it, the last pushed first.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = &InTransit> {
+        (self.first..self.end)
+            .rev()
+            .map(|position| self.at(position))
     }
 
     /// Packets that have not departed.
@@ -74,7 +99,7 @@ impl Ring {
 
     #[inline]
     pub(crate) fn push(&mut self, packet: InTransit) {
-        if self.len() == self.slots.len() {
+        if self.is_full() {
             self.grow(packet);
         }
         let mask = self.slots.len() - 1;
@@ -91,12 +116,10 @@ impl Ring {
     #[cold]
     fn grow(&mut self, filler: InTransit) {
         let size = (2 * self.slots.len()).max(16);
-        let mut slots = Vec::with_capacity(size);
-        slots.extend((self.first..self.end).map(|position| *self.at(position)));
-        slots.resize(size, filler);
+        let mut slots = vec![filler; size];
+        for position in self.first..self.end {
+            slots[position & (size - 1)] = *self.at(position);
+        }
         self.slots = slots;
-        self.departed -= self.first;
-        self.end -= self.first;
-        self.first = 0;
     }
 }

@@ -27,15 +27,22 @@ impl Transmitter {
     pub(crate) fn time(&mut self, length: u32) -> Span {
         if length != self.last_length {
             self.last_length = length;
-            let exact = self.rate.transmission_time(Bytes::new(u64::from(length)));
-            self.last_time = if self.redundancy == 1.0 {
-                exact
-            } else {
-                Span::from_secs_f64(
-                    f64::from(length) * 8.0 * self.redundancy / self.rate.bits_per_second() as f64,
-                )
-            };
+            self.last_time = self.exact(length);
         }
         self.last_time
+    }
+
+    /// How long the packet took that was last asked about.
+    pub(crate) fn last_time(&self) -> Span {
+        self.last_time
+    }
+
+    /// How long a packet of `length` bytes takes, worked out.
+    pub(crate) fn exact(&self, length: u32) -> Span {
+        if self.redundancy == 1.0 {
+            return self.rate.transmission_time(Bytes::new(u64::from(length)));
+        }
+        let bits = f64::from(length) * 8.0 * self.redundancy;
+        Span::from_secs_f64(bits / self.rate.bits_per_second() as f64)
     }
 }

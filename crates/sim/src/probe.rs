@@ -135,9 +135,9 @@ quantities! {
         /// Share of the time since the last record during which the transmitter works.
         Utilization = "utilization" in "1",
         /// Packets that the full queue dropped so far.
-        Dropped = "dropped" in "packets" => |direction| direction.counters().dropped as f64,
+        Dropped = "dropped" in "packets" => |direction| direction.dropped() as f64,
         /// Packets lost to errors so far.
-        Lost = "lost" in "packets" => |direction| direction.counters().lost as f64,
+        Lost = "lost" in "packets" => |direction| direction.lost() as f64,
         /// Acknowledgments removed from the queue so far.
         AcksRemoved = "acks_removed" in "packets" => |direction| direction.counters().removed as f64,
         /// Acknowledgments that the far end has restored so far.

@@ -39,16 +39,18 @@ impl Network {
             slot.direction.settle(ended, &mut self.packets);
         }
         let by_ends = self.flows_by_ends();
+        let (standings, packet_hops) = self.standings(ended);
         let directions = self
             .directions
             .iter()
-            .map(|slot| {
+            .zip(standings)
+            .map(|(slot, standing)| {
                 let (counts, flow_counts) = self.counts(&slot.direction, &by_ends);
                 DirectionOutcome {
                     name: slot.name.clone(),
-                    counters: slot.direction.counters(),
-                    utilization: share(slot.direction.busy(ended).as_secs_f64(), ended),
-                    in_transit: slot.direction.in_transit() as u64,
+                    counters: standing.counters,
+                    utilization: share(standing.busy.as_secs_f64(), ended),
+                    in_transit: standing.in_transit as u64,
                     broadcast: slot.audience.is_some(),
                     counts,
                     flow_counts,
@@ -58,7 +60,7 @@ impl Network {
             .collect();
         Outcome {
             ended,
-            packet_hops: self.packet_hops,
+            packet_hops,
             discards: self.discards,
             flows: self
                 .flows
@@ -159,9 +161,10 @@ impl Network {
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut all_in_transit = 0;
-        for slot in &self.directions {
-            let counters = slot.direction.counters();
-            let in_transit = slot.direction.in_transit() as u64;
+        let (standings, _) = self.standings(self.now);
+        for (slot, standing) in self.directions.iter().zip(standings) {
+            let counters = standing.counters;
+            let in_transit = standing.in_transit as u64;
             let held_back = slot.direction.held_back() as u64;
             all_in_transit += in_transit + held_back;
             let left = counters.delivered

@@ -2,6 +2,7 @@
 
 mod account;
 mod audience;
+mod chain;
 mod managed;
 mod outside;
 mod probing;
@@ -20,6 +21,7 @@ use crate::node::{Node, NodeId};
 use crate::router::Refusal;
 use crate::schedule::{ComponentId, Schedule};
 use crate::tap::End;
+use chain::Exits;
 use probing::Probes;
 
 pub(crate) use audience::{Audience, Hearer, MANY};
@@ -112,6 +114,10 @@ pub(crate) struct DirectionSlot {
     /// The earliest of a managed direction's entries in the schedule; later ones are stale. Another
     /// direction's one entry is the arrival of its head.
     scheduled: Option<Time>,
+    /// Where all its packets come from, in a chain.
+    upstream: Option<u16>,
+    /// It is the upstream of others: only what leaves the chain at its end is an event.
+    exits: Option<Box<Exits>>,
 }
 
 const SENDING: usize = 0;
@@ -130,6 +136,8 @@ impl DirectionSlot {
             watched: false,
             attended: false,
             scheduled: None,
+            upstream: None,
+            exits: None,
         }
     }
 
@@ -145,6 +153,8 @@ impl DirectionSlot {
             watched: false,
             attended: false,
             scheduled: None,
+            upstream: None,
+            exits: None,
         }
     }
 
@@ -221,12 +231,15 @@ pub struct Network {
     ended: Option<Time>,
     /// What has arrived at attached nodes and nobody has taken yet.
     departed: Vec<Departure>,
+    /// Directions that get all their packets from one other, and that one: what chains are made of, which is done
+    /// when the run begins.
+    upstream: Vec<(u16, u16)>,
 }
 
 impl Default for Network {
     /// A network of nothing.
     fn default() -> Self {
-        Self::new(Vec::new(), Vec::new(), Vec::new(), Vec::new())
+        Self::new(Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new())
     }
 }
 
@@ -236,6 +249,7 @@ impl Network {
         directions: Vec<DirectionSlot>,
         flows: Vec<FlowSlot>,
         branches: Vec<Box<[u16]>>,
+        upstream: Vec<(u16, u16)>,
     ) -> Self {
         let mut network = Self {
             now: Time::ZERO,
@@ -256,6 +270,7 @@ impl Network {
             last_activity: Time::ZERO,
             ended: None,
             departed: Vec::new(),
+            upstream,
         };
         for index in 0..network.nodes.len() {
             network.reschedule(index as u16);
@@ -338,6 +353,9 @@ impl Network {
 
     /// Runs up to and including `until`, or `budget` events, whichever comes first.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
+        if !self.upstream.is_empty() {
+            self.make_chains();
+        }
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
         for _ in 0..budget {
@@ -390,9 +408,7 @@ impl Network {
 
     /// Packets that nodes keep may stay for good.
     fn nothing_in_transit(&self) -> bool {
-        self.packets.held() == 0
-            || (self.directions.iter())
-                .all(|slot| slot.direction.in_transit() + slot.direction.held_back() == 0)
+        self.packets.held() == 0 || !self.directions.iter().any(DirectionSlot::has_events)
     }
 
     /// When a connection was last given up, which sends nothing.
@@ -425,6 +441,9 @@ impl Network {
         }
         let slot = &mut self.directions[usize::from(index)];
         let (to, port) = (slot.to, slot.to_port);
+        if slot.exits.is_some() {
+            return self.on_exit(index);
+        }
         let (arrival, first) = match &mut slot.direction {
             Direction::Fifo(fifo) => (fifo.arrive(self.now), fifo.first()),
             Direction::Queued(queued) => {
@@ -589,7 +608,11 @@ impl Network {
             Direction::Queued(_) => return self.transmit_queued(index, packet),
             Direction::Managed(_) => return self.transmit_managed(index, packet),
         };
-        let was_empty = fifo.in_transit() == 0;
+        debug_assert!(slot.upstream.is_none(), "it has one upstream only");
+        let leads_on = slot.exits.is_some();
+        if leads_on {
+            fifo.make_room(self.now);
+        }
         let length = self.packets.get(packet).length();
         match fifo.enqueue(self.now, packet, length) {
             Verdict::Queued => {
@@ -597,8 +620,11 @@ impl Network {
                     let start = fifo.last_start();
                     self.taps[usize::from(tap)].sent(start, packet, &self.packets);
                 }
-                if was_empty && let Some(at) = fifo.next_arrival() {
-                    self.schedule.push(at, ComponentId(index));
+                if leads_on {
+                    self.follow(index, packet, length);
+                } else if fifo.in_transit() == 1 {
+                    let arrival = fifo.last_arrival();
+                    self.schedule.push(arrival, ComponentId(index));
                 }
             }
             Verdict::Dropped => self.packets.release(packet),

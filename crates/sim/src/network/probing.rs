@@ -1,6 +1,7 @@
 //! Probes at work: they look when they are to, and record what they see.
 
 use bentpipe_types::{Agent, Series, Span, Time};
+use rustc_hash::FxHashSet;
 
 use super::segments::SegmentProbe;
 use super::{FlowEnd, FlowSlot, Network};
@@ -87,6 +88,17 @@ impl Network {
             self.probes.interval = Some(rates.max(Span::from_nanos(1)));
             self.schedule.push(self.now, self.sampler());
         }
+    }
+
+    /// The directions at which a probe looks every so often.
+    pub(super) fn sampled_directions(&self) -> FxHashSet<u16> {
+        let directions = self.probes.sampled.iter().map(|probe| probe.target);
+        directions
+            .filter_map(|target| match target {
+                ProbeTarget::Direction(index, _) => Some(index as u16),
+                ProbeTarget::Flow(..) | ProbeTarget::Goodput(..) | ProbeTarget::Node(..) => None,
+            })
+            .collect()
     }
 
     /// Records that the probes have made and nobody has taken.

@@ -10,6 +10,7 @@ use crate::{
     Outcome, Probe, ProbeTarget, Sampling, Traffic,
 };
 
+mod chains;
 mod ends;
 mod narrow;
 mod outside;

@@ -4,6 +4,7 @@ mod channels;
 mod flow;
 mod routes;
 mod trees;
+mod upstream;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -358,31 +359,10 @@ impl NetworkBuilder {
     ///
     /// [`BuildError`], where a pair is not joined, or the network is too large.
     pub fn paths(&self, pairs: &[(NodeId, NodeId)]) -> Result<Vec<Vec<usize>>, BuildError> {
-        let Plan {
-            ports,
-            edges,
-            directions,
-            ..
-        } = self.plan()?;
+        let plan = self.plan()?;
         let ends: Vec<(u16, u16)> = pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
-        let tables = self.routes(&ports, &edges, ends.iter().copied())?;
-        let path = |&(from, to): &(u16, u16)| {
-            let mut path = Vec::new();
-            let mut node = from;
-            // A route that goes in circles is longer than there are directions.
-            while node != to && path.len() < edges.len() {
-                let port = tables[usize::from(node)].port_towards(Address(to));
-                let edge = port.map_or(u16::MAX, |port| {
-                    ports[usize::from(node)][usize::from(port.0)]
-                });
-                let Some(direction) = directions.get(usize::from(edge)) else {
-                    break;
-                };
-                path.push(usize::from(*direction));
-                node = edges[usize::from(edge)].to;
-            }
-            path
-        };
+        let tables = self.routes(&plan.ports, &plan.edges, ends.iter().copied())?;
+        let path = |&(from, to): &(u16, u16)| plan.path(&tables, from, to);
         Ok(ends.iter().map(path).collect())
     }
 
@@ -500,6 +480,7 @@ impl NetworkBuilder {
             ]
         });
         let mut tables = self.routes(&plan.ports, &plan.edges, ends.flatten())?;
+        let upstreams = self.upstreams(&plan, &tables);
         let mut trees = ChannelTrees::default();
         for (number, members) in self.channels.iter().enumerate() {
             let address = Address::of_channel(number).ok_or(BuildError::TooManyChannels)?;
@@ -599,7 +580,8 @@ impl NetworkBuilder {
             };
             flows.push(open_flow(settings, ports, role, &mut nodes, seed)?);
         }
-        Ok(Network::new(nodes, directions, flows, branches.directions))
+        let branches = branches.directions;
+        Ok(Network::new(nodes, directions, flows, branches, upstreams))
     }
 }
 
@@ -612,6 +594,27 @@ struct Plan {
     /// The direction that each step is over, and to which of its far ends, by number.
     directions: Vec<u16>,
     ends: Vec<u16>,
+}
+
+impl Plan {
+    /// The directions over which packets go from one node to another, by these routes.
+    fn path(&self, tables: &[Routes], from: u16, to: u16) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut node = from;
+        // A route that goes in circles is longer than there are directions.
+        while node != to && path.len() < self.edges.len() {
+            let port = tables[usize::from(node)].port_towards(Address(to));
+            let edge = port.map_or(u16::MAX, |port| {
+                self.ports[usize::from(node)][usize::from(port.0)]
+            });
+            let Some(direction) = self.directions.get(usize::from(edge)) else {
+                break;
+            };
+            path.push(usize::from(*direction));
+            node = self.edges[usize::from(edge)].to;
+        }
+        path
+    }
 }
 
 /// What a flow is among others.

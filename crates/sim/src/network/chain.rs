@@ -1,0 +1,240 @@
+//! Chains: drop-tail directions in a row, of which all but the first get their packets from the one before alone.
+//!
+//! What enters the first is computed through all of them at once, since everything is known: when a packet
+//! departs, what waits before it at the next direction, whether it finds room there. Only its arrival at the end
+//! of the chain is in the schedule. So the later directions are *ahead*: they have been offered packets that
+//! come to them later. Who asks what has happened by now leaves these out ([`Network::standings`]).
+//!
+//! Nothing else is different, whatever happens at the same nanosecond. What an arrival within a chain does,
+//! nobody sees but the next direction and who asks later; nobody else offers anything to that one; and since a
+//! packet takes time to cross it, its event at the far end was always entered before that time came. A packet
+//! that leaves the chain midway, to a direction that is not of it, because the router refuses it or the next
+//! queue has no room, is an event at just that direction, as without chains.
+
+use std::collections::VecDeque;
+
+use bentpipe_link::{Counters, Direction, Fifo, Verdict};
+use bentpipe_types::{Bytes, PacketRef, Port, Span, Time};
+use rustc_hash::FxHashSet;
+
+use super::{DirectionSlot, Network};
+use crate::node::Node;
+use crate::router::Refusal;
+use crate::schedule::ComponentId;
+
+/// A packet that leaves a chain before its end.
+#[derive(Debug)]
+pub(super) struct Exit {
+    at: Time,
+    packet: PacketRef,
+    way: Way,
+}
+
+/// Where it goes from the router.
+#[derive(Debug)]
+enum Way {
+    /// Out of this port: the direction there is not of the chain.
+    On(Port),
+    /// Nowhere.
+    Refused(Refusal),
+    /// To this direction, whose queue is full by then.
+    Dropped(u16),
+}
+
+/// What leaves a direction of a chain midway, in order; the first is in the schedule.
+pub(super) type Exits = VecDeque<Exit>;
+
+/// What has become of a direction's packets.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) counters: Counters,
+    pub(super) in_transit: usize,
+    /// Time that the transmitter has worked.
+    pub(super) busy: Span,
+}
+
+impl DirectionSlot {
+    /// The queue of one at which nobody looks, and where all is known when a packet is offered.
+    fn plain(&self) -> Option<&Fifo> {
+        match &self.direction {
+            Direction::Fifo(fifo) if !self.attended => Some(fifo),
+            _ => None,
+        }
+    }
+
+    /// Packets that come out of it as events: all that are in it, or what leaves its chain here.
+    pub(super) fn has_events(&self) -> bool {
+        match &self.exits {
+            Some(exits) => !exits.is_empty(),
+            None => self.direction.in_transit() + self.direction.held_back() > 0,
+        }
+    }
+}
+
+impl Network {
+    /// Without chains, every packet that arrives anywhere is an event: the same, with more work. For tests; before
+    /// the run.
+    pub fn without_chains(&mut self) {
+        self.upstream.clear();
+    }
+
+    /// The run begins, and it is known where probes and taps look: makes chains of the directions that have one
+    /// upstream, wherever nobody looks.
+    #[cold]
+    pub(super) fn make_chains(&mut self) {
+        let sampled = self.sampled_directions();
+        for (index, upstream) in std::mem::take(&mut self.upstream) {
+            let [slot, before] = [index, upstream].map(|each| &self.directions[usize::from(each)]);
+            let router = &self.nodes[usize::from(before.to)];
+            if before.plain().is_some_and(Fifo::is_error_free)
+                && slot.plain().is_some_and(Fifo::takes_time)
+                && matches!(router.node, Node::Router(_))
+                && !router.watched
+                && !sampled.contains(&index)
+                && !sampled.contains(&upstream)
+            {
+                self.directions[usize::from(index)].upstream = Some(upstream);
+                let before = &mut self.directions[usize::from(upstream)];
+                before.exits.get_or_insert_default();
+            }
+        }
+    }
+
+    /// A packet has been queued at a direction that is the upstream of others: takes it on, to where its chain ends
+    /// or it leaves it.
+    pub(super) fn follow(&mut self, first: u16, packet: PacketRef, length: Bytes) {
+        let mut index = first;
+        loop {
+            let slot = &self.directions[usize::from(index)];
+            let router = &self.nodes[usize::from(slot.to)];
+            let (Direction::Fifo(fifo), Node::Router(routes)) = (&slot.direction, &router.node)
+            else {
+                debug_assert!(false, "a chain is of drop-tail directions and routers");
+                return;
+            };
+            let at = fifo.last_arrival();
+            let port = match routes.way(packet, &mut self.packets) {
+                Ok(port) => port,
+                Err(refusal) => return self.exit(index, at, packet, Way::Refused(refusal)),
+            };
+            let next = router.ways.behind(port).unwrap_or(u16::MAX);
+            let slot = self.directions.get_mut(usize::from(next));
+            let Some(slot) = slot.filter(|slot| slot.upstream == Some(index)) else {
+                return self.exit(index, at, packet, Way::On(port));
+            };
+            let Direction::Fifo(fifo) = &mut slot.direction else {
+                debug_assert!(false, "a chain is of drop-tail directions");
+                return;
+            };
+            let leads_on = slot.exits.is_some();
+            if leads_on {
+                fifo.make_room(self.now);
+            }
+            if fifo.offer(at, packet, length) == Verdict::Dropped {
+                return self.exit(index, at, packet, Way::Dropped(next));
+            }
+            self.packet_hops += 1;
+            if !leads_on {
+                if fifo.in_transit() == 1 {
+                    let arrival = fifo.last_arrival();
+                    self.schedule.push(arrival, ComponentId(next));
+                }
+                return;
+            }
+            index = next;
+        }
+    }
+
+    /// A packet will leave the chain at the end of this direction.
+    #[inline(never)]
+    fn exit(&mut self, index: u16, at: Time, packet: PacketRef, way: Way) {
+        let Some(exits) = &mut self.directions[usize::from(index)].exits else {
+            debug_assert!(false, "it leads on");
+            return;
+        };
+        if exits.is_empty() {
+            self.schedule.push(at, ComponentId(index));
+        }
+        exits.push_back(Exit { at, packet, way });
+    }
+
+    /// The first packet that leaves a chain at the end of this direction has come there.
+    #[inline(never)]
+    pub(super) fn on_exit(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        let router = slot.to;
+        let exits = slot.exits.as_deref_mut();
+        let Some((exit, exits)) = exits.and_then(|exits| Some((exits.pop_front()?, exits))) else {
+            debug_assert!(false, "the entry is of its first exit");
+            return self.schedule.remove_first();
+        };
+        match exits.front() {
+            Some(next) => self.schedule.postpone_first(next.at),
+            None => self.schedule.remove_first(),
+        }
+        self.packet_hops += 1;
+        self.last_activity = self.now;
+        match exit.way {
+            Way::On(port) => {
+                let behind = self.nodes[usize::from(router)].ways.behind(port);
+                self.transmit(router, behind, exit.packet);
+            }
+            Way::Refused(refusal) => self.refuse(router, exit.packet, refusal),
+            Way::Dropped(next) => {
+                if let Direction::Fifo(fifo) = &mut self.directions[usize::from(next)].direction {
+                    fifo.count_dropped();
+                }
+                self.packets.release(exit.packet);
+            }
+        }
+    }
+
+    /// Of each direction, how many packets it has been offered that come to it after now.
+    fn ahead(&self) -> Vec<usize> {
+        let not_left = |slot: &DirectionSlot| match (&slot.exits, &slot.direction) {
+            (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
+            _ => FxHashSet::default(),
+        };
+        let not_left: Vec<FxHashSet<PacketRef>> = self.directions.iter().map(not_left).collect();
+        let ahead = |slot: &DirectionSlot| match (slot.upstream, &slot.direction) {
+            (Some(upstream), Direction::Fifo(fifo)) => {
+                let before = &not_left[usize::from(upstream)];
+                let coming = fifo.arriving_after(self.now);
+                coming.take_while(|packet| before.contains(packet)).count()
+            }
+            _ => 0,
+        };
+        self.directions.iter().map(ahead).collect()
+    }
+
+    /// What has become of the packets of each direction by now, its transmitter's work up to `ended`; and how many
+    /// hops packets have made.
+    pub(super) fn standings(&self, ended: Time) -> (Vec<Standing>, u64) {
+        let ahead = self.ahead();
+        let hops = self.packet_hops - ahead.iter().map(|each| *each as u64).sum::<u64>();
+        let standing = |(slot, ahead): (&DirectionSlot, usize)| match &slot.direction {
+            Direction::Fifo(fifo) => {
+                let in_transit = match &slot.exits {
+                    Some(exits) => {
+                        // One that comes out just now is here still, until its event.
+                        let due = exits.iter().take_while(|exit| exit.at <= self.now);
+                        fifo.arriving_after(self.now).count() + due.count()
+                    }
+                    None => fifo.in_transit(),
+                } - ahead;
+                Standing {
+                    counters: fifo.counters_without(ahead, in_transit),
+                    in_transit,
+                    busy: fifo.busy_without(ahead, ended),
+                }
+            }
+            other => Standing {
+                counters: other.counters(),
+                in_transit: other.in_transit(),
+                busy: other.busy(ended),
+            },
+        };
+        let all = self.directions.iter().zip(ahead).map(standing).collect();
+        (all, hops)
+    }
+}

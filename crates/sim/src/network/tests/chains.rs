@@ -1,0 +1,236 @@
+//! Chains are the same as step by step, whatever crosses them.
+
+use std::sync::{Arc, Mutex};
+
+use bentpipe_types::{PacketRef, PacketStore};
+
+use super::*;
+use crate::{End, Progress, Tap};
+
+/// What a tap saw: sent or received, when, and the packet's numbers.
+type Seen = Arc<Mutex<Vec<(bool, Time, u32, u32, u64)>>>;
+
+struct Watcher(Seen);
+
+impl Watcher {
+    fn note(&self, sent: bool, at: Time, packet: PacketRef, packets: &PacketStore) {
+        let packet = packets.get(packet);
+        let numbers = (packet.sequence.get(), packet.acknowledgment.get());
+        let seen = (sent, at, numbers.0, numbers.1, packet.payload_offset);
+        self.0.lock().expect("no panic").push(seen);
+    }
+}
+
+impl Tap for Watcher {
+    fn sent(&mut self, at: Time, packet: PacketRef, packets: &PacketStore) {
+        self.note(true, at, packet, packets);
+    }
+
+    fn received(&mut self, at: Time, packet: PacketRef, packets: &PacketStore) {
+        self.note(false, at, packet, packets);
+    }
+}
+
+/// One link: (rates, delays, queue limits) of its two directions, and what they lose.
+type Link = ([(u64, u64, u64); 2], f64);
+
+fn link() -> impl Strategy<Value = Link> {
+    // Few different values, so that much happens at the same nanosecond.
+    let way = || {
+        (
+            prop::sample::select(vec![1_000_000_u64, 8_000_000, 8_000_000, 100_000_000]),
+            prop::sample::select(vec![0_u64, 1, 1, 10, 100]),
+            prop::sample::select(vec![0_u64, 1, 3, 20, 1_000]),
+        )
+    };
+    let loss = prop::sample::select(vec![0.0, 0.0, 0.0, 0.0, 0.02]);
+    ([way(), way()], loss)
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    /// Between routers in a row.
+    trunks: Vec<Link>,
+    /// Of hosts: at which router, by which link.
+    hosts: Vec<(usize, Link)>,
+    /// From which host to which, bytes, start in ms.
+    flows: Vec<(usize, usize, u64, u64)>,
+    /// Which direction a probe looks at, and whether at each change.
+    probe: Option<(usize, bool)>,
+    /// Which link is captured, and at which end.
+    capture: Option<(usize, bool)>,
+    /// When somebody asks, in ms.
+    asked: Vec<u64>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let hosts = prop::collection::vec((0_usize..5, link()), 0..5);
+    let ends = (link(), link());
+    let flow = (any::<usize>(), any::<usize>(), 1_u64..300_000, 0_u64..300);
+    (
+        any::<u64>(),
+        prop::collection::vec(link(), 0..5),
+        (ends, hosts),
+        prop::collection::vec(flow, 1..5),
+        prop::option::weighted(0.5, (any::<usize>(), any::<bool>())),
+        prop::option::weighted(0.3, (any::<usize>(), any::<bool>())),
+        prop::collection::vec(0_u64..3_000, 0..5),
+    )
+        .prop_map(
+            |(seed, trunks, (ends, mut hosts), flows, probe, capture, mut asked)| {
+                // A host at each end of the row, so that there is one.
+                hosts.insert(0, (trunks.len(), ends.1));
+                hosts.insert(0, (0, ends.0));
+                asked.sort_unstable();
+                Case {
+                    seed,
+                    trunks,
+                    hosts,
+                    flows,
+                    probe,
+                    capture,
+                    asked,
+                }
+            },
+        )
+}
+
+fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
+    let (rate, delay, queue) = link.0[way];
+    let errors = if link.1 > 0.0 {
+        let random = RandomStream::new(seed, &format!("{name}.{way}"), "errors");
+        vec![ErrorModel::packet_loss(link.1, random)]
+    } else {
+        Vec::new()
+    };
+    direction(
+        rate,
+        Span::from_millis(delay),
+        Limit::Packets(queue),
+        errors,
+    )
+}
+
+/// All that can be known of a run, and how many events it took.
+fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
+    let mut builder = NetworkBuilder::new(case.seed);
+    let routers: Vec<NodeId> = (0..=case.trunks.len())
+        .map(|index| builder.router(&format!("router{index}")))
+        .collect();
+    let mut links = Vec::new();
+    let mut join = |builder: &mut NetworkBuilder, first, second, link: &Link| {
+        let name = format!("link{}", links.len());
+        let both = [0, 1].map(|way| settings(case.seed, &name, link, way));
+        let [forward, backward] = both;
+        builder.link(first, second, duplex(&name, forward, backward));
+        links.push(name);
+    };
+    let mut hosts = Vec::new();
+    for (index, (router, link)) in case.hosts.iter().enumerate() {
+        let host = builder.host(&format!("host{index}"));
+        join(&mut builder, host, routers[router % routers.len()], link);
+        hosts.push(host);
+    }
+    for (pair, link) in routers.windows(2).zip(&case.trunks) {
+        join(&mut builder, pair[0], pair[1], link);
+    }
+    for (index, (from, to, size, start)) in case.flows.iter().enumerate() {
+        let from = from % hosts.len();
+        let to = (from + 1 + to % (hosts.len() - 1)) % hosts.len();
+        let mut flow = bulk(&format!("flow{index}"), hosts[from], hosts[to], Some(*size));
+        flow.start = Span::from_millis(*start);
+        builder.flow(flow);
+    }
+    let mut network = builder.build().expect("it fits together");
+    if !chains {
+        network.without_chains();
+    }
+    let seen = Seen::default();
+    if let Some((link, first)) = case.capture {
+        let end = if first { End::First } else { End::Second };
+        let link = &links[link % links.len()];
+        network.tap(link, end, Box::new(Watcher(Arc::clone(&seen))));
+    }
+    if let Some((direction, each_change)) = case.probe {
+        let target = |quantity| ProbeTarget::Direction(direction % (2 * links.len()), quantity);
+        let probe = |quantity: LinkQuantity| Probe {
+            name: quantity.name().to_owned(),
+            target: target(quantity),
+        };
+        let rates = Span::from_millis(7);
+        let sampling = if each_change {
+            Sampling::EveryChange { rates }
+        } else {
+            Sampling::Interval(rates)
+        };
+        let probes = LinkQuantity::ALL.iter().copied().map(probe).collect();
+        network.probe(probes, sampling);
+    }
+    let mut told = Vec::new();
+    let mut events = 0;
+    let ends = case.asked.iter().copied().chain([400_000]);
+    for until in ends {
+        let until = Time::ZERO + Span::from_millis(until);
+        while network.run(until, 1) == Progress::Running {
+            events += 1;
+        }
+        let (standings, hops) = network.standings(until);
+        told.push(format!("{:?} {hops} hops {standings:?}", network.now()));
+        assert_eq!(network.violations(), []);
+    }
+    told.push(format!("{:#?}", network.outcome()));
+    let seen = seen.lock().expect("no panic");
+    told.extend(seen.iter().map(|each| format!("{each:?}")));
+    (told, events)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Random rows of routers with hosts at any of them: whether chains are computed at once or step by step,
+    /// results, series and captures are the same, at every time at which somebody asks.
+    #[test]
+    fn chains_are_the_same_as_step_by_step(case in case()) {
+        let (chained, fewer) = play(&case, true);
+        let (stepped, events) = play(&case, false);
+        prop_assert_eq!(chained, stepped);
+        prop_assert!(fewer <= events);
+    }
+}
+
+/// A row of three links, without anything that crosses it.
+fn row() -> Case {
+    let link = || ([(8_000_000, 10, 50), (8_000_000, 10, 50)], 0.0);
+    Case {
+        seed: 1,
+        trunks: vec![link()],
+        hosts: vec![(0, link()), (1, link())],
+        flows: vec![(0, 0, 200_000, 0)],
+        probe: None,
+        capture: None,
+        asked: Vec::new(),
+    }
+}
+
+#[test]
+fn a_chain_is_an_event_per_packet() {
+    let chained = |case: &Case| play(case, true).1 as f64 / play(case, false).1 as f64;
+    let share = chained(&row());
+    assert!(
+        (0.33..0.4).contains(&share),
+        "three hops, {share} of the events"
+    );
+    // Somebody looks at what comes to the middle of it: the forward chain is the last two links, and back the
+    // first two.
+    let mut captured = row();
+    captured.capture = Some((0, false));
+    let share = chained(&captured);
+    assert!((0.66..0.72).contains(&share), "{share} of the events");
+    // A third host sends into the middle of it: forward, the trunk has two upstreams, and leads to one direction.
+    let mut crossed = row();
+    crossed.hosts.push((0, crossed.hosts[0].1));
+    crossed.flows.push((2, 1, 200_000, 0));
+    let share = chained(&crossed);
+    assert!((0.5..0.72).contains(&share), "{share} of the events");
+}

@@ -1,0 +1,63 @@
+//! Which directions get all their packets from one other.
+
+use bentpipe_types::Routes;
+
+use super::{NetworkBuilder, NodeKind, Plan};
+
+/// Who offers packets to a direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Upstream {
+    Nobody,
+    /// This direction alone.
+    One(u16),
+    /// Several directions, or the node where it begins.
+    Others,
+}
+
+impl Upstream {
+    fn and(self, other: Self) -> Self {
+        match self {
+            Self::Nobody => other,
+            same if same == other => same,
+            _ => Self::Others,
+        }
+    }
+}
+
+impl NetworkBuilder {
+    /// The directions that get all their packets from one other, each with that one.
+    ///
+    /// Hosts send to those alone that they have flows with, and routers send nothing of their own, unless a link
+    /// limits how long packets may be. Of what other nodes send, nothing is known: with one of them there is no
+    /// such direction, nor with channels.
+    pub(super) fn upstreams(&self, plan: &Plan, tables: &[Routes]) -> Vec<(u16, u16)> {
+        let knows = self.nodes.iter().all(|node| {
+            node.neighbourhoods.is_empty()
+                && match node.kind {
+                    NodeKind::Host => true,
+                    NodeKind::Router => node.mtus.is_empty() && node.processing.is_none(),
+                    NodeKind::Attached | NodeKind::Custom(_) => false,
+                }
+        });
+        let is_broadcast = self.directions.iter().any(|each| each.broadcast.is_some());
+        if !knows || is_broadcast || !self.channels.is_empty() || !self.spreads.is_empty() {
+            return Vec::new();
+        }
+        let mut upstream = vec![Upstream::Nobody; self.directions.len()];
+        for flow in &self.flows {
+            for (from, to) in [(flow.from.0, flow.to.0), (flow.to.0, flow.from.0)] {
+                let mut before = Upstream::Others;
+                for direction in plan.path(tables, from, to) {
+                    upstream[direction] = upstream[direction].and(before);
+                    before = Upstream::One(direction as u16);
+                }
+            }
+        }
+        (upstream.iter().zip(0..))
+            .filter_map(|(upstream, direction)| match upstream {
+                Upstream::One(before) => Some((direction, *before)),
+                Upstream::Nobody | Upstream::Others => None,
+            })
+            .collect()
+    }
+}
