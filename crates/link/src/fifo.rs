@@ -78,7 +78,7 @@ impl Fifo {
 
     /// Offers a packet that comes `at` a time, which need not be now: all that come before it have been offered.
     /// One that will be dropped is not counted as yet, and stays the caller's.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let length = length.get() as u32;
         let start = if self.idle_from > at {
@@ -146,13 +146,11 @@ impl Fifo {
         self.ring.first().map(|head| head.departure + self.delay)
     }
 
-    /// Takes the packet whose arrival time has come. `None` if there is none.
+    /// Takes the packet at the head of the ring, whose arrival time has come. `None` if there is none.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
         let head = *self.ring.first()?;
-        if head.departure + self.delay > now {
-            return None;
-        }
+        debug_assert!(head.departure + self.delay <= now, "it is under way");
         if self.ring.not_departed() == self.ring.len() {
             // Nothing has asked about the queue since this packet left it.
             self.advance(now, |_, _, _| {});

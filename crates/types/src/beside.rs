@@ -128,10 +128,14 @@ impl PacketStore {
     /// section 5.3.1); packets without bytes may go any number.
     #[inline]
     pub fn hop(&mut self, reference: PacketRef) -> bool {
-        if self.get(reference).extension().is_none() {
-            return true;
-        }
-        self.hop_counted(reference)
+        !self.counts_hops(reference) || self.hop_counted(reference)
+    }
+
+    /// Might the packet be one that may go so many hops? One that is its record alone may go any number.
+    #[inline]
+    #[must_use]
+    pub fn counts_hops(&self, reference: PacketRef) -> bool {
+        self.get(reference).extension().is_some()
     }
 
     #[inline(never)]

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_link::{Counters, Direction, Fifo, Verdict};
-use bentpipe_types::{Bytes, PacketRef, Port, Span, Time};
+use bentpipe_types::{Address, Bytes, DropReason, PacketRef, Port, Span, Time};
 use rustc_hash::FxHashSet;
 
 use super::{DirectionSlot, Network};
@@ -41,8 +41,14 @@ enum Way {
     Dropped(u16),
 }
 
-/// What leaves a direction of a chain midway, in order; the first is in the schedule.
-pub(super) type Exits = VecDeque<Exit>;
+/// What a direction knows that leads to others.
+#[derive(Debug, Default)]
+pub(super) struct Onward {
+    /// Where the packet before was for, and the direction that it went on to: most go where the one before went.
+    last: Option<(Address, u16)>,
+    /// What leaves the chain here, in order; the first is in the schedule.
+    exits: VecDeque<Exit>,
+}
 
 /// What has become of a direction's packets.
 #[derive(Debug)]
@@ -64,8 +70,8 @@ impl DirectionSlot {
 
     /// Packets that come out of it as events: all that are in it, or what leaves its chain here.
     pub(super) fn has_events(&self) -> bool {
-        match &self.exits {
-            Some(exits) => !exits.is_empty(),
+        match &self.onward {
+            Some(onward) => !onward.exits.is_empty(),
             None => self.direction.in_transit() + self.direction.held_back() > 0,
         }
     }
@@ -95,7 +101,7 @@ impl Network {
             {
                 self.directions[usize::from(index)].upstream = Some(upstream);
                 let before = &mut self.directions[usize::from(upstream)];
-                before.exits.get_or_insert_default();
+                before.onward.get_or_insert_default();
             }
         }
     }
@@ -103,30 +109,29 @@ impl Network {
     /// A packet has been queued at a direction that is the upstream of others: takes it on, to where its chain ends
     /// or it leaves it.
     pub(super) fn follow(&mut self, first: u16, packet: PacketRef, length: Bytes) {
+        let destination = self.packets.get(packet).destination.address;
+        let counted = self.packets.counts_hops(packet);
         let mut index = first;
         loop {
             let slot = &self.directions[usize::from(index)];
-            let router = &self.nodes[usize::from(slot.to)];
-            let (Direction::Fifo(fifo), Node::Router(routes)) = (&slot.direction, &router.node)
-            else {
-                debug_assert!(false, "a chain is of drop-tail directions and routers");
+            let (Direction::Fifo(fifo), Some(onward)) = (&slot.direction, &slot.onward) else {
+                debug_assert!(false, "a chain is of drop-tail directions");
                 return;
             };
             let at = fifo.last_arrival();
-            let port = match routes.way(packet, &mut self.packets) {
-                Ok(port) => port,
-                Err(refusal) => return self.exit(index, at, packet, Way::Refused(refusal)),
+            let next = match onward.last {
+                Some((last, next)) if last == destination && !counted => next,
+                _ => match self.find_next(index, packet) {
+                    Ok(next) => next,
+                    Err(way) => return self.exit(index, at, packet, way),
+                },
             };
-            let next = router.ways.behind(port).unwrap_or(u16::MAX);
-            let slot = self.directions.get_mut(usize::from(next));
-            let Some(slot) = slot.filter(|slot| slot.upstream == Some(index)) else {
-                return self.exit(index, at, packet, Way::On(port));
-            };
+            let slot = &mut self.directions[usize::from(next)];
             let Direction::Fifo(fifo) = &mut slot.direction else {
                 debug_assert!(false, "a chain is of drop-tail directions");
                 return;
             };
-            let leads_on = slot.exits.is_some();
+            let leads_on = slot.onward.is_some();
             if leads_on {
                 fifo.make_room(self.now);
             }
@@ -145,17 +150,41 @@ impl Network {
         }
     }
 
+    /// The direction that a packet goes on to from the end of another, if it is of the chain.
+    #[inline(never)]
+    fn find_next(&mut self, index: u16, packet: PacketRef) -> Result<u16, Way> {
+        let slot = &self.directions[usize::from(index)];
+        let router = &self.nodes[usize::from(slot.to)];
+        let Node::Router(routes) = &router.node else {
+            debug_assert!(false, "a chain leads through routers");
+            return Err(Way::Refused(Refusal::Drop(DropReason::NoRoute)));
+        };
+        let port = routes
+            .way(packet, &mut self.packets)
+            .map_err(Way::Refused)?;
+        let next = router.ways.behind(port).unwrap_or(u16::MAX);
+        let follows = |slot: &DirectionSlot| slot.upstream == Some(index);
+        if !self.directions.get(usize::from(next)).is_some_and(follows) {
+            return Err(Way::On(port));
+        }
+        let destination = self.packets.get(packet).destination.address;
+        if let Some(onward) = &mut self.directions[usize::from(index)].onward {
+            onward.last = Some((destination, next));
+        }
+        Ok(next)
+    }
+
     /// A packet will leave the chain at the end of this direction.
     #[inline(never)]
     fn exit(&mut self, index: u16, at: Time, packet: PacketRef, way: Way) {
-        let Some(exits) = &mut self.directions[usize::from(index)].exits else {
+        let Some(onward) = &mut self.directions[usize::from(index)].onward else {
             debug_assert!(false, "it leads on");
             return;
         };
-        if exits.is_empty() {
+        if onward.exits.is_empty() {
             self.schedule.push(at, ComponentId(index));
         }
-        exits.push_back(Exit { at, packet, way });
+        onward.exits.push_back(Exit { at, packet, way });
     }
 
     /// The first packet that leaves a chain at the end of this direction has come there.
@@ -163,7 +192,7 @@ impl Network {
     pub(super) fn on_exit(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let router = slot.to;
-        let exits = slot.exits.as_deref_mut();
+        let exits = slot.onward.as_mut().map(|onward| &mut onward.exits);
         let Some((exit, exits)) = exits.and_then(|exits| Some((exits.pop_front()?, exits))) else {
             debug_assert!(false, "the entry is of its first exit");
             return self.schedule.remove_first();
@@ -191,7 +220,7 @@ impl Network {
 
     /// Of each direction, how many packets it has been offered that come to it after now.
     fn ahead(&self) -> Vec<usize> {
-        let not_left = |slot: &DirectionSlot| match (&slot.exits, &slot.direction) {
+        let not_left = |slot: &DirectionSlot| match (&slot.onward, &slot.direction) {
             (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
             _ => FxHashSet::default(),
         };
@@ -214,10 +243,10 @@ impl Network {
         let hops = self.packet_hops - ahead.iter().map(|each| *each as u64).sum::<u64>();
         let standing = |(slot, ahead): (&DirectionSlot, usize)| match &slot.direction {
             Direction::Fifo(fifo) => {
-                let in_transit = match &slot.exits {
-                    Some(exits) => {
+                let in_transit = match &slot.onward {
+                    Some(onward) => {
                         // One that comes out just now is here still, until its event.
-                        let due = exits.iter().take_while(|exit| exit.at <= self.now);
+                        let due = onward.exits.iter().take_while(|exit| exit.at <= self.now);
                         fifo.arriving_after(self.now).count() + due.count()
                     }
                     None => fifo.in_transit(),

@@ -21,7 +21,7 @@ use crate::node::{Node, NodeId};
 use crate::router::Refusal;
 use crate::schedule::{ComponentId, Schedule};
 use crate::tap::End;
-use chain::Exits;
+use chain::Onward;
 use probing::Probes;
 
 pub(crate) use audience::{Audience, Hearer, MANY};
@@ -117,7 +117,7 @@ pub(crate) struct DirectionSlot {
     /// Where all its packets come from, in a chain.
     upstream: Option<u16>,
     /// It is the upstream of others: only what leaves the chain at its end is an event.
-    exits: Option<Box<Exits>>,
+    onward: Option<Box<Onward>>,
 }
 
 const SENDING: usize = 0;
@@ -137,7 +137,7 @@ impl DirectionSlot {
             attended: false,
             scheduled: None,
             upstream: None,
-            exits: None,
+            onward: None,
         }
     }
 
@@ -154,7 +154,7 @@ impl DirectionSlot {
             attended: false,
             scheduled: None,
             upstream: None,
-            exits: None,
+            onward: None,
         }
     }
 
@@ -434,14 +434,27 @@ impl Network {
     /// The packet at the head of a direction arrives.
     #[inline(always)]
     fn on_arrival(&mut self, index: u16) {
-        let slot = &mut self.directions[usize::from(index)];
-        let attended = slot.attended;
-        if attended && slot.watched {
+        if self.directions[usize::from(index)].attended {
+            self.on_attended_arrival(index);
+        } else {
+            self.arrive::<false>(index);
+        }
+    }
+
+    #[inline(never)]
+    fn on_attended_arrival(&mut self, index: u16) {
+        if self.directions[usize::from(index)].watched {
             self.probe_queue(index);
         }
+        self.arrive::<true>(index);
+    }
+
+    /// The packet at the head of a direction arrives; does a probe or a tap look?
+    #[inline(always)]
+    fn arrive<const ATTENDED: bool>(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let (to, port) = (slot.to, slot.to_port);
-        if slot.exits.is_some() {
+        if slot.onward.is_some() {
             return self.on_exit(index);
         }
         let (arrival, first) = match &mut slot.direction {
@@ -464,7 +477,7 @@ impl Network {
         }
         match arrival {
             Some(Arrival::Delivered(packet)) => {
-                if attended && let Some(tap) = slot.taps[RECEIVING] {
+                if ATTENDED && let Some(tap) = slot.taps[RECEIVING] {
                     self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
                 }
                 self.deliver(to, port, packet);
@@ -472,7 +485,7 @@ impl Network {
             Some(Arrival::Lost(packet)) => {
                 self.packets.release(packet);
                 self.last_activity = self.now;
-                if attended && slot.watched {
+                if ATTENDED && slot.watched {
                     self.probe_queue(index);
                 }
             }
@@ -572,10 +585,11 @@ impl Network {
         if watched {
             self.probe_node(index);
         }
-        for position in 0..self.outbox.len() {
-            let (port, packet) = self.outbox[position];
+        let mut position = 0;
+        while let Some((port, packet)) = self.outbox.get(position).copied() {
             let direction = self.nodes[usize::from(index)].ways.behind(port);
             self.transmit(index, direction, packet);
+            position += 1;
         }
         self.outbox.clear();
     }
@@ -589,49 +603,74 @@ impl Network {
     }
 
     /// Offers a packet to the direction behind a port.
-    #[inline(always)]
+    #[inline(never)]
     fn transmit(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
         let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
             self.leave(from, behind, packet);
             return;
         };
         let slot = &self.directions[usize::from(index)];
-        let attended = slot.attended;
-        let watched = attended && slot.watched;
+        if slot.attended {
+            return self.transmit_attended(index, packet);
+        }
+        match slot.direction {
+            Direction::Fifo(_) => {
+                self.queue(index, packet);
+            }
+            Direction::Queued(_) => self.transmit_queued(index, packet),
+            Direction::Managed(_) => self.transmit_managed(index, packet),
+        }
+    }
+
+    /// The same, where a probe or a tap looks.
+    #[inline(never)]
+    fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
+        let slot = &self.directions[usize::from(index)];
+        let (watched, tap) = (slot.watched, slot.taps[SENDING]);
         if watched {
             // The queue as it was, before this packet brings it up to date.
             self.probe_queue(index);
         }
-        let slot = &mut self.directions[usize::from(index)];
-        let fifo = match &mut slot.direction {
-            Direction::Fifo(fifo) => fifo,
+        match self.directions[usize::from(index)].direction {
+            Direction::Fifo(_) => {}
             Direction::Queued(_) => return self.transmit_queued(index, packet),
             Direction::Managed(_) => return self.transmit_managed(index, packet),
         };
-        debug_assert!(slot.upstream.is_none(), "it has one upstream only");
-        let leads_on = slot.exits.is_some();
-        if leads_on {
-            fifo.make_room(self.now);
-        }
-        let length = self.packets.get(packet).length();
-        match fifo.enqueue(self.now, packet, length) {
-            Verdict::Queued => {
-                if attended && let Some(tap) = slot.taps[SENDING] {
-                    let start = fifo.last_start();
-                    self.taps[usize::from(tap)].sent(start, packet, &self.packets);
-                }
-                if leads_on {
-                    self.follow(index, packet, length);
-                } else if fifo.in_transit() == 1 {
-                    let arrival = fifo.last_arrival();
-                    self.schedule.push(arrival, ComponentId(index));
-                }
-            }
-            Verdict::Dropped => self.packets.release(packet),
+        let start = self.queue(index, packet);
+        if let (Some(start), Some(tap)) = (start, tap) {
+            self.taps[usize::from(tap)].sent(start, packet, &self.packets);
         }
         if watched {
             self.probe_queue(index);
         }
+    }
+
+    /// Offers a packet to a drop-tail queue. When its transmission begins; `None`, if the queue is full.
+    #[inline(always)]
+    fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
+        let slot = &mut self.directions[usize::from(index)];
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            debug_assert!(false, "a managed direction has a queue of its own");
+            return None;
+        };
+        debug_assert!(slot.upstream.is_none(), "it has one upstream only");
+        let leads_on = slot.onward.is_some();
+        if leads_on {
+            fifo.make_room(self.now);
+        }
+        let length = self.packets.get(packet).length();
+        if fifo.enqueue(self.now, packet, length) == Verdict::Dropped {
+            self.packets.release(packet);
+            return None;
+        }
+        let start = fifo.last_start();
+        if leads_on {
+            self.follow(index, packet, length);
+        } else if fifo.in_transit() == 1 {
+            let arrival = fifo.last_arrival();
+            self.schedule.push(arrival, ComponentId(index));
+        }
+        Some(start)
     }
 }
 
