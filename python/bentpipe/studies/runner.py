@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from bentpipe.sweeps.local import cores
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
+    from bentpipe.scenario import Scenario
     from bentpipe.studies.study import Analysis, Cell, Figure, Study
 
 _CellT = TypeVar("_CellT", bound="Cell")
@@ -71,11 +73,15 @@ def reproduce(
     progress = progress or Progress()
     with _Simulations() as simulations:
         # All of them at once: while one study's figures are drawn, which takes a core, the others
-        # simulate the next one's cells.
-        begun = [(study, simulations.begin(_cells(study, quick))) for study in studies]
-        reproduced = [
-            _reproduce(study, futures, out=out, progress=progress) for study, futures in begun
-        ]
+        # simulate the next one's cells. The study with the most goes first, since nothing is left
+        # to simulate while the last one's figures are drawn.
+        most_first = sorted(studies, key=lambda study: len(_cells(study, quick)), reverse=True)
+        begun = {study.key: simulations.begin(_cells(study, quick)) for study in most_first}
+        done = {
+            study.key: _reproduce(study, begun[study.key], out=out, progress=progress)
+            for study in most_first
+        }
+    reproduced = [done[study.key] for study in studies]
     verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]
     claims = json.dumps(verdicts, indent=2, ensure_ascii=False)
     (out / "claims.json").write_text(claims + "\n", encoding="utf-8")
@@ -127,6 +133,7 @@ class _Simulations:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(max_workers=cores())
         self._stopped = threading.Event()
+        self._begun: dict[Scenario, Future[RunResult]] = {}
 
     def __enter__(self) -> _Simulations:
         return self
@@ -136,11 +143,15 @@ class _Simulations:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
-        """Have cells simulated, in this order."""
-        return {cell: self._pool.submit(self._simulate, cell) for cell in cells}
+        """Have cells simulated, in this order; those with the same scenario share a run."""
+        return {cell: self._run_of(cell.scenario()) for cell in cells}
 
-    def _simulate(self, cell: Cell) -> RunResult:
-        scenario = cell.scenario()
+    def _run_of(self, scenario: Scenario) -> Future[RunResult]:
+        if scenario not in self._begun:
+            self._begun[scenario] = self._pool.submit(self._simulate, scenario)
+        return self._begun[scenario]
+
+    def _simulate(self, scenario: Scenario) -> RunResult:
         try:
             return run(scenario, default_probes=False, progress=self._look)
         except (ValueError, RuntimeError) as error:
@@ -155,9 +166,11 @@ def _results(
     futures: Mapping[_CellT, Future[RunResult]], *, on_done: Callable[[], None]
 ) -> dict[_CellT, RunResult]:
     """Wait for cells; the first one that fails ends it."""
-    for future in as_completed(futures.values()):
+    sharing = Counter(futures.values())
+    for future in as_completed(sharing):
         future.result()
-        on_done()
+        for _ in range(sharing[future]):
+            on_done()
     return {cell: future.result() for cell, future in futures.items()}
 
 
