@@ -32,8 +32,9 @@ test: test-rust test-python  ## Everything that must pass
 test-rust: $(STAMPS)/python
 	cargo test --workspace --quiet
 
+# Two processes: half of the time is spent waiting, and tests in real time are all in one of them.
 test-python: setup
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 test-slow: setup  ## What takes minutes to hours, in release mode
 	cargo check --manifest-path fuzz/Cargo.toml --no-default-features --locked --quiet

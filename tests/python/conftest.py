@@ -21,6 +21,26 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests stay together where two processes share them out.
+
+    Those of a file do, since they share what it has set up, and all of those in real time, which
+    are not to disturb one another. These begin first: they take longest, most of it waiting.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        group = "real time" if _is_in_real_time(item) else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: not _is_in_real_time(item))
+
+
+def _is_in_real_time(item: pytest.Item) -> bool:
+    """Whether a test's file has any that run in real time: it imports `live`."""
+    return isinstance(item, pytest.Function) and hasattr(item.module, "live")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
