@@ -85,8 +85,8 @@ impl Reassembly {
         {
             last.end = range.end;
             self.bytes += range.end - range.start;
-            let merged = *last;
-            self.report(merged);
+            let grown = *last;
+            self.report_grown(grown);
             return Inserted::New;
         }
         // The ranges that touch or overlap this one are [first, after).
@@ -172,6 +172,16 @@ impl Reassembly {
         self.recent[..self.recent_count]
             .iter()
             .map(move |range| range.block(initial))
+    }
+
+    // A range has grown at its end, and has met no other: most often the one that was reported first.
+    #[inline]
+    fn report_grown(&mut self, grown: Range) {
+        if self.recent_count > 0 && self.recent[0].start == grown.start {
+            self.recent[0] = grown;
+        } else {
+            self.report(grown);
+        }
     }
 
     // RFC 2018 section 4: the first block is the one with the segment that triggered the

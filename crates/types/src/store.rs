@@ -149,15 +149,15 @@ impl PacketStore {
     }
 
     /// Replaces the SACK blocks. The caller counts their bytes in `header_length`.
+    #[inline]
     pub fn set_sack_blocks(&mut self, reference: PacketRef, blocks: &SackBlocks) {
-        let blocks = *blocks;
         let count = blocks.as_slice().len();
         if count <= INLINE_SACK_BLOCKS && self.get(reference).extension().is_none() {
             self.get_mut(reference)
                 .set_inline_sack_blocks(blocks.as_slice());
             return;
         }
-        self.extend(reference).sack = blocks;
+        self.extend(reference).sack = *blocks;
         self.get_mut(reference).set_sack_count(count);
     }
 

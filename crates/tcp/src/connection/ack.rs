@@ -39,8 +39,19 @@ impl Connection {
     }
 
     /// Something new was acknowledged: what the application is told of it.
+    #[inline]
+    fn progressed(&mut self, now: Time) {
+        self.makes_room(now);
+        let send = &self.sender.send;
+        let position = send.sequence.unacknowledged;
+        if position > 1 && position >= send.end + u64::from(send.fin) {
+            self.events |= Events::DRAINED;
+        }
+    }
+
+    /// The same, of less than was written.
     #[inline(always)]
-    pub(super) fn progressed(&mut self, now: Time) {
+    pub(super) fn makes_room(&mut self, now: Time) {
         self.heard(now);
         self.path_error = None;
         let send = &mut self.sender.send;
@@ -50,10 +61,6 @@ impl Connection {
             && send.buffer_room() >= u64::from(self.sender.negotiated.segment).min(send.buffer)
         {
             self.events |= Events::WRITABLE;
-        }
-        let position = send.sequence.unacknowledged;
-        if position > 1 && position >= send.end + u64::from(send.fin) {
-            self.events |= Events::DRAINED;
         }
     }
 }
@@ -156,9 +163,9 @@ impl Sender {
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
-        self.timers.review();
         let rtt = self.measure(packet, before, now);
         if self.recovery.knows_segments() {
+            self.timers.review();
             self.delivered.add(self.scoreboard.delivered().bytes());
         } else {
             self.delivered
@@ -271,22 +278,24 @@ impl Sender {
     #[inline]
     fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
         let sequence = &self.send.sequence;
-        if !self.recovery.knows_segments() {
-            let arrival = Arrival {
+        let selective = self.recovery.knows_segments();
+        let arrival = if selective {
+            Arrival {
+                now,
+                echo: self.echo(packet),
+                minimum_rtt: self.recovery.minimum_rtt(),
+            }
+        } else {
+            Arrival {
                 now,
                 ..Arrival::default()
-            };
-            self.scoreboard
-                .acknowledge(sequence.unacknowledged, arrival);
-            return;
-        }
-        let arrival = Arrival {
-            now,
-            echo: self.echo(packet),
-            minimum_rtt: self.recovery.minimum_rtt(),
+            }
         };
         self.scoreboard
             .acknowledge(sequence.unacknowledged, arrival);
+        if !selective {
+            return;
+        }
         if let Some(blocks) = sack {
             let (from, to) = (sequence.unacknowledged, sequence.highest);
             self.scoreboard
@@ -318,7 +327,20 @@ impl Sender {
     }
 
     /// What loss recovery asks for, window growth aside.
+    #[inline]
     pub(super) fn react(&mut self, reaction: Reaction, now: Time) {
+        let goes_on = matches!(
+            reaction,
+            Reaction::Grow | Reaction::Hold | Reaction::Partial { .. }
+        );
+        if !goes_on {
+            self.react_to_turn(reaction, now);
+        }
+    }
+
+    /// Recovery begins, or is over.
+    #[inline(never)]
+    fn react_to_turn(&mut self, reaction: Reaction, now: Time) {
         match reaction {
             Reaction::Grow | Reaction::Hold | Reaction::Partial { .. } => {}
             Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
-use super::prediction::Foresight;
+use super::prediction::{Foresight, Way};
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Events, State};
 
@@ -50,6 +50,7 @@ impl Connection {
         let packet = *cx.packets.get(reference);
         let accepted = match self.is_ordinary(&packet) {
             Some(start) => {
+                Way::Ordinary.taken();
                 let sack = packet
                     .has_sack_blocks()
                     .then(|| cx.packets.sack_blocks(reference));

@@ -59,7 +59,7 @@ use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
 use crate::statistics::Statistics;
 use fast_open::FastOpening;
-use prediction::Foresight;
+use prediction::{Foresight, Way};
 use receive::Receive;
 
 pub use close::reset_reply;
@@ -109,7 +109,7 @@ pub struct Connection {
 
 impl Connection {
     /// A packet for this connection has arrived. Consumes it.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let _ = self.segment_arrives(packet, cx);
     }
@@ -134,7 +134,7 @@ impl Connection {
 
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         let accepted = bytes.min(self.writable());
         self.sender.send.pushed = self.sender.send.end + accepted;
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Of these bytes, the send buffer takes `accepted`.
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
         // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
         // then is its buffer.
@@ -178,13 +178,21 @@ impl Connection {
             self.sender.before_write(accepted);
             self.sender.send.end += accepted;
         }
-        if !held_up {
-            self.changed();
-            if accepted > 0 {
-                self.output(cx);
-            }
+        if held_up {
+            Way::Write.taken();
+        } else {
+            self.after_write(accepted, cx);
         }
         accepted
+    }
+
+    /// The send buffer took `accepted` bytes, which may have something to let out.
+    #[inline(never)]
+    fn after_write(&mut self, accepted: u64, cx: &mut Ctx<'_>) {
+        self.changed();
+        if accepted > 0 {
+            self.output(cx);
+        }
     }
 
     /// Nagle's algorithm, from now on: `false` is the socket option TCP_NODELAY. What it held back

@@ -68,7 +68,11 @@ impl Connection {
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
-        let window = self.sending_window();
+        let window = if PLAIN {
+            self.congestion_window()
+        } else {
+            self.sending_window()
+        };
         // Where the scoreboard has no room left, the window is larger than can be.
         let mut limit = Limit::CongestionWindow;
         while !PLAIN
@@ -166,14 +170,16 @@ impl Connection {
         if sent || limited {
             self.sender.validate_window(limited);
         }
-        self.note_limit(if paced { Limit::Pacing } else { limit }, cx.now);
+        let stopped = if paced { Limit::Pacing } else { limit };
+        let recovering = !PLAIN && self.sender.recovery.is_recovering();
+        self.note_limit(stopped, recovering, cx.now);
     }
 
     /// Notes what stopped the sender; in loss recovery it is that, whatever else.
     #[inline]
-    fn note_limit(&mut self, stopped: Limit, now: Time) {
+    fn note_limit(&mut self, stopped: Limit, recovering: bool, now: Time) {
         let sender = &mut self.sender;
-        let limit = if sender.recovery.is_recovering() {
+        let limit = if recovering {
             Limit::Recovery
         } else if stopped == Limit::CongestionWindow && sender.congestion.window().in_slow_start() {
             Limit::SlowStart
@@ -188,7 +194,8 @@ impl Connection {
         if self.sender.send.is_idle() {
             self.sender.statistics.limited.set(Limit::Idle, now);
         } else if !self.sender.send.writer_waits {
-            self.note_limit(Limit::Application, now);
+            let recovering = self.sender.recovery.is_recovering();
+            self.note_limit(Limit::Application, recovering, now);
         }
     }
 
@@ -407,14 +414,19 @@ impl Connection {
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
-        // A segment that is sent again as it was may leave less room than a new one.
-        let room = self.sender.negotiated.segment - length.min(self.sender.negotiated.segment);
-        let fits = |blocks: usize| length == 0 || u32::from(sack_length(blocks)) <= room;
-        let most = (1..=self.maximum_sack_blocks()).rev().find(|&n| fits(n));
-        let Some(most) = most.filter(|_| self.sender.negotiated.sack) else {
+        let mut most = self.maximum_sack_blocks();
+        if !self.sender.negotiated.sack {
+            most = 0;
+        } else if length > 0 {
+            // A segment that is sent again as it was may leave less room than a new one.
+            let room = self.sender.negotiated.segment.saturating_sub(length);
+            let fits = |blocks: &usize| u32::from(sack_length(*blocks)) <= room;
+            most = (1..=most).rev().find(fits).unwrap_or(0);
+        }
+        if most == 0 {
             self.receive.duplicate = None;
             return;
-        };
+        }
         let blocks = self.receive.sack_blocks(most);
         cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
         cx.packets.set_sack_blocks(reference, &blocks);

@@ -29,6 +29,39 @@ pub(super) enum Foresight {
     Acknowledgment,
 }
 
+/// A shorter way, named where it is taken: a test that is to take each of them counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// The next text.
+    Text,
+    /// Text ahead of a gap.
+    TextAhead,
+    /// An acknowledgment of the first of what is outstanding.
+    Acknowledgment,
+    /// Any segment in the window, or with SACK blocks, that passes every check.
+    Ordinary,
+    /// A write behind a full segment.
+    Write,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often each was taken.
+    pub(super) static TAKEN: std::cell::Cell<[u64; 5]> = const { std::cell::Cell::new([0; 5]) };
+}
+
+impl Way {
+    #[inline(always)]
+    pub(super) fn taken(self) {
+        #[cfg(test)]
+        {
+            let mut taken = TAKEN.get();
+            taken[self as usize] += 1;
+            TAKEN.set(taken);
+        }
+    }
+}
+
 impl Connection {
     /// Something has changed, or may have, that [`foresee`](Self::foresee) looks at.
     #[inline]
@@ -100,6 +133,8 @@ impl Connection {
         start: i64,
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
+        let way = if start > 0 { Way::TextAhead } else { Way::Text };
+        way.taken();
         let packet = cx.packets.get(reference);
         self.sender.nothing_acknowledged(packet);
         self.heard(cx.now);
@@ -145,8 +180,9 @@ impl Connection {
         let quiet = sender.new_data_acknowledged::<true>(packet, acknowledged, None, cx.now);
         self.update_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
-        self.progressed(cx.now);
+        self.makes_room(cx.now);
         if quiet {
+            Way::Acknowledgment.taken();
             self.transmit::<true>(cx);
             self.sender.review_early_timer(true, cx.now);
         } else {

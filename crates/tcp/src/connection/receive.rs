@@ -293,16 +293,17 @@ impl Receive {
     /// The SACK option's blocks: a duplicate first (RFC 2883), then what is out of order.
     pub(super) fn sack_blocks(&mut self, maximum: usize) -> SackBlocks {
         let initial = self.initial;
-        let duplicate = self.duplicate.take();
+        let Some(duplicate) = self.duplicate.take() else {
+            return self.reassembly.blocks(initial).take(maximum).collect();
+        };
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
-        let around = duplicate.and_then(|range| self.reassembly.containing(range.start));
+        let around = self.reassembly.containing(duplicate.start);
         let rest = self
             .reassembly
             .blocks(initial)
             .filter(|block| Some(*block) != around.map(|range| range.block(initial)));
-        duplicate
-            .into_iter()
+        std::iter::once(duplicate)
             .chain(around)
             .map(|range| range.block(initial))
             .chain(rest)
@@ -378,7 +379,11 @@ impl Connection {
             // RFC 5681 section 4.2: out of order, acknowledged at once
             self.sender.statistics.out_of_order += 1;
             match self.receive.reassembly.insert(range) {
-                Inserted::New => self.sized_out_of_order(packet, due, now),
+                Inserted::New => {
+                    if self.receive.sizing.is_some() {
+                        self.sized_out_of_order(packet, due, now);
+                    }
+                }
                 Inserted::Overlapping(common) => {
                     self.sender.statistics.duplicates_received += 1;
                     self.receive.duplicate = Some(common);

@@ -354,9 +354,12 @@ impl Sender {
     /// Sets the early timer, when something was sent or acknowledged.
     #[inline]
     pub(super) fn review_early_timer(&mut self, synchronized: bool, now: Time) {
-        if !self.timers.review {
-            return;
+        if self.timers.review {
+            self.set_early_timer(synchronized, now);
         }
+    }
+
+    fn set_early_timer(&mut self, synchronized: bool, now: Time) {
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);
         if !self.recovery.knows_segments() {

@@ -35,6 +35,23 @@ fn rfc2018_section_4_case_3_reports_the_latest_first() {
 }
 
 #[test]
+fn a_range_that_grows_is_reported_first_and_the_others_as_before() {
+    let mut reassembly = Reassembly::new(100);
+    for (start, end) in [
+        (10, 20),
+        (30, 40),
+        (40, 50),
+        (60, 70),
+        (15, 22),
+        (70, 80),
+        (80, 90),
+    ] {
+        reassembly.insert(range(start, end));
+    }
+    assert_eq!(reported(&reassembly), [(60, 90), (10, 22), (30, 50)]);
+}
+
+#[test]
 fn a_fifth_block_pushes_out_the_oldest_report_and_no_range() {
     let mut reassembly = Reassembly::new(100);
     for n in 0..6 {

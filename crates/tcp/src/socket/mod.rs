@@ -120,7 +120,8 @@ impl<P: Payload> Socket<P> {
     }
 
     /// A packet for this connection has arrived. Consumes it.
-    #[inline]
+    // Compiled into the host that calls it for each packet, with all that is called once per packet.
+    #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         if P::KEEPS_BYTES {
             self.on_packet_with_bytes(packet, cx);
@@ -145,7 +146,7 @@ impl<P: Payload> Socket<P> {
     }
 
     /// The send buffer has room again.
-    #[inline]
+    #[inline(always)]
     fn feed_on(&mut self, cx: &mut Ctx<'_>) {
         let Some(feed) = self.feed else {
             return;
@@ -240,7 +241,10 @@ impl<P: Payload> Socket<P> {
     #[inline]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
         self.keep(source);
-        self.act(cx, |connection, cx| connection.write(source.length(), cx))
+        let before = cx.outbox.len();
+        let written = self.connection.write(source.length(), cx);
+        self.attach(before, cx);
+        written
     }
 
     /// Like [`write`](Self::write), with more to come at once: see [`Connection::write_more`].

@@ -31,6 +31,28 @@ impl Previous {
         &self.blocks[..self.count]
     }
 
+    /// The same blocks as before, but that the first has grown at its end, as nearly always while segments
+    /// arrive behind a gap? Returns where it ends now. (A first block inside the second would tell of what
+    /// has arrived twice.)
+    #[inline]
+    fn grown(&self, blocks: &[SackBlock], unacknowledged: u64, highest: u64) -> Option<u64> {
+        let ([first, rest @ ..], [known, others @ ..]) = (blocks, self.known()) else {
+            return None;
+        };
+        let more = first.end.distance_from(known.block.end);
+        let end = known.end + u64::try_from(more).ok()?;
+        let same = first.start == known.block.start
+            && known.start >= unacknowledged
+            && end <= highest
+            && rest.len() == others.len()
+            && rest
+                .iter()
+                .zip(others)
+                .all(|(block, known)| *block == known.block && known.start >= unacknowledged);
+        let inside = |second: &Known| second.start <= known.start && end <= second.end;
+        (same && !others.first().is_some_and(inside)).then_some(end)
+    }
+
     /// The same block in the same place, if it is not yet acknowledged: most often only the first
     /// block of an acknowledgment says something new.
     #[inline]
@@ -45,7 +67,30 @@ impl Scoreboard {
     /// `number`; `highest` is the position after the last ever sent. After
     /// [`acknowledge`](Self::acknowledge).
     pub fn sack(&mut self, blocks: &SackBlocks, unacknowledged: u64, number: Seq, highest: u64) {
-        let mut blocks = blocks.as_slice();
+        let blocks = blocks.as_slice();
+        match self.previous.grown(blocks, unacknowledged, highest) {
+            Some(end) => {
+                let known = self.previous.blocks[0];
+                let after = self.cover_from(known.after.max(self.ring.first), end);
+                self.previous.blocks[0] = Known {
+                    block: blocks[0],
+                    end,
+                    after,
+                    ..known
+                };
+            }
+            None => self.sack_anew(blocks, unacknowledged, number, highest),
+        }
+    }
+
+    /// The same, of blocks that say more than that the first has grown.
+    fn sack_anew(
+        &mut self,
+        mut blocks: &[SackBlock],
+        unacknowledged: u64,
+        number: Seq,
+        highest: u64,
+    ) {
         let distance = |seq: Seq| i64::from(seq.distance_from(number));
         let position = |seq: Seq| unacknowledged.saturating_add_signed(distance(seq));
         if let [first, rest @ ..] = blocks {
@@ -141,7 +186,7 @@ impl Scoreboard {
                 }
             }
         }
-        let mut number = match from {
+        let number = match from {
             Some(number) => number,
             None if start <= self.ring.get(first).start => first,
             None => {
@@ -150,6 +195,12 @@ impl Scoreboard {
                 holds + u64::from(self.ring.get(holds).start < start)
             }
         };
+        self.cover_from(number, end)
+    }
+
+    /// Marks the segments from this one on that end at `end` or before.
+    #[inline]
+    fn cover_from(&mut self, mut number: u64, end: u64) -> u64 {
         loop {
             number = self.ring.next_not_sacked(number);
             if number >= self.ring.next {
@@ -161,6 +212,9 @@ impl Scoreboard {
             }
             self.mark_sacked(number, &segment);
             number += 1;
+            if segment.end() == end {
+                return number;
+            }
         }
     }
 

@@ -51,6 +51,8 @@ enum Operation {
     /// Shares of what is outstanding: acknowledged, and blocks as (start, length); snapped to
     /// segments' ends or not.
     Acknowledge(f64, Vec<(f64, f64)>, bool),
+    /// The last blocks again, the first of them up to this share of what is outstanding.
+    Grow(f64),
     /// The next lost segments are sent again, this many.
     Retransmit(usize),
     Suspect,
@@ -67,6 +69,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(Operation::Send),
         8 => (share, proptest::collection::vec(block, 0..4), proptest::bool::weighted(0.9))
             .prop_map(|(share, blocks, snap)| Operation::Acknowledge(share, blocks, snap)),
+        8 => (0.0..1.0).prop_map(Operation::Grow),
         4 => (0_usize..5).prop_map(Operation::Retransmit),
         1 => Just(Operation::Suspect),
         1 => Just(Operation::Timeout),
@@ -83,6 +86,8 @@ struct Both {
     una: u64,
     highest: u64,
     newest: Option<Transmission>,
+    /// The ranges that the last acknowledgment told of.
+    told: Vec<(u64, u64)>,
 }
 
 impl Both {
@@ -97,6 +102,7 @@ impl Both {
             una: 1,
             highest: 1,
             newest: None,
+            told: Vec::new(),
         }
     }
 
@@ -142,7 +148,10 @@ impl Both {
             })
             .filter(|&(_, end)| end <= self.highest)
             .collect();
-        let mut ranges = ranges;
+        self.sack(ranges);
+    }
+
+    fn sack(&mut self, mut ranges: Vec<(u64, u64)>) {
         if let [first, second, ..] = ranges[..]
             && first.0 >= second.0
             && first.1 <= second.1
@@ -151,9 +160,10 @@ impl Both {
         }
         self.board
             .sack(&blocks(&ranges), self.una, wire(self.una), self.highest);
-        for (start, end) in ranges {
+        for &(start, end) in &ranges {
             self.naive.sack(start, end);
         }
+        self.told = ranges;
         if let Some(newest) = self.board.delivered().newest()
             && newest.is_newer_than(self.newest.as_ref())
         {
@@ -186,6 +196,17 @@ impl Both {
                 }
             }
             Operation::Acknowledge(share, shares, snap) => self.acknowledge(*share, shares, *snap),
+            Operation::Grow(share) => {
+                let end = self.position(*share, true);
+                let mut ranges = self.told.clone();
+                let Some(first) = ranges.first_mut() else {
+                    return;
+                };
+                first.1 = first.1.max(end);
+                self.board.acknowledge(self.una, arrival(self.now));
+                self.naive.acknowledge(self.una);
+                self.sack(ranges);
+            }
             Operation::Retransmit(times) => {
                 for _ in 0..*times {
                     let lost = self.board.next_lost();
