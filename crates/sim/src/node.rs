@@ -74,6 +74,17 @@ impl Node {
         }
     }
 
+    /// The node as an agent, to let it run.
+    fn agent_mut(&mut self) -> &mut dyn Agent {
+        match self {
+            Self::Host(host) => host,
+            Self::Router(router) => router,
+            Self::Attached(attached) => attached,
+            Self::Custom(agent) => agent.as_mut(),
+            Self::Front(front) => front.as_mut(),
+        }
+    }
+
     /// The node as an agent, for what is not asked per packet.
     pub(crate) fn agent(&self) -> &dyn Agent {
         match self {
@@ -88,33 +99,23 @@ impl Node {
 
 impl Agent for Node {
     fn routes(&mut self, routes: Routes) {
-        match self {
-            Self::Host(host) => host.routes(routes),
-            Self::Router(router) => router.routes(routes),
-            Self::Attached(attached) => attached.routes(routes),
-            Self::Custom(agent) => agent.routes(routes),
-            Self::Front(front) => front.routes(routes),
-        }
+        self.agent_mut().routes(routes);
     }
+
+    // Routers are not run per packet, so that nearly all that is run is hosts.
 
     #[inline]
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         match self {
             Self::Host(host) => host.on_packet(from, packet, cx),
-            Self::Router(router) => router.on_packet(from, packet, cx),
-            Self::Attached(attached) => attached.on_packet(from, packet, cx),
-            Self::Custom(agent) => agent.on_packet(from, packet, cx),
-            Self::Front(front) => front.on_packet(from, packet, cx),
+            other => other.agent_mut().on_packet(from, packet, cx),
         }
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
         match self {
             Self::Host(host) => host.on_deadline(cx),
-            Self::Router(router) => router.on_deadline(cx),
-            Self::Attached(attached) => attached.on_deadline(cx),
-            Self::Custom(agent) => agent.on_deadline(cx),
-            Self::Front(front) => front.on_deadline(cx),
+            other => other.agent_mut().on_deadline(cx),
         }
     }
 
@@ -122,9 +123,7 @@ impl Agent for Node {
     fn next_deadline(&self) -> Option<Time> {
         match self {
             Self::Host(host) => host.next_deadline(),
-            Self::Router(_) | Self::Attached(_) => None,
-            Self::Custom(agent) => agent.next_deadline(),
-            Self::Front(front) => front.next_deadline(),
+            other => other.agent().next_deadline(),
         }
     }
 

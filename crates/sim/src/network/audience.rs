@@ -111,17 +111,14 @@ impl Network {
     }
 
     /// Sends a packet on to each direction of a branch. False, if that is not what is behind the port.
-    pub(super) fn branch(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) -> bool {
-        let number = behind.and_then(|number| {
-            let number = usize::from(number).checked_sub(self.directions.len())?;
-            (number < self.branches.len()).then_some(number)
-        });
-        let Some(number) = number else {
+    pub(super) fn branch(&mut self, from: u16, behind: u16, packet: PacketRef) -> bool {
+        let number = usize::from(behind).checked_sub(self.directions.len());
+        let Some(number) = number.filter(|number| *number < self.branches.len()) else {
             return false;
         };
         let directions = self.branches[number].len();
         for place in 0..directions {
-            let direction = Some(self.branches[number][place]);
+            let direction = self.branches[number][place];
             let is_last = place + 1 == directions;
             let copy = if is_last {
                 packet

@@ -162,7 +162,7 @@ impl Network {
         let port = routes
             .way(packet, &mut self.packets)
             .map_err(Way::Refused)?;
-        let next = router.ways.behind(port).unwrap_or(u16::MAX);
+        let next = router.ways.behind(port);
         let follows = |slot: &DirectionSlot| slot.upstream == Some(index);
         if !self.directions.get(usize::from(next)).is_some_and(follows) {
             return Err(Way::On(port));

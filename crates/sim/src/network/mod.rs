@@ -46,11 +46,15 @@ impl Ways {
         }
     }
 
+    /// `u16::MAX` behind a port that there is not.
     #[inline]
-    fn behind(&self, port: Port) -> Option<u16> {
+    fn behind(&self, port: Port) -> u16 {
         match port.0 {
-            0 => Some(self.first),
-            port => self.others.get(usize::from(port) - 1).copied(),
+            0 => self.first,
+            port => {
+                let others = self.others.get(usize::from(port) - 1);
+                others.copied().unwrap_or(u16::MAX)
+            }
         }
     }
 }
@@ -453,22 +457,55 @@ impl Network {
     #[inline(always)]
     fn arrive<const ATTENDED: bool>(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
-        let (to, port) = (slot.to, slot.to_port);
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            return self.on_other_arrival(index);
+        };
         if slot.onward.is_some() {
             return self.on_exit(index);
         }
-        let (arrival, first) = match &mut slot.direction {
-            Direction::Fifo(fifo) => (fifo.arrive(self.now), fifo.first()),
-            Direction::Queued(queued) => {
-                let arrival = queued.arrive(self.now, &mut self.packets);
-                (arrival, queued.first())
+        let (to, port) = (slot.to, slot.to_port);
+        let arrival = fifo.arrive(self.now);
+        match fifo.first() {
+            Some((at, next)) => {
+                self.packets.prefetch(next);
+                self.schedule.postpone_first(at);
             }
-            Direction::Managed(_) => {
-                self.on_managed_arrival(index, to, port);
-                return;
+            None => self.schedule.remove_first(),
+        }
+        if let Some(Arrival::Delivered(packet)) = arrival {
+            if ATTENDED && let Some(tap) = slot.taps[RECEIVING] {
+                self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
             }
+            self.deliver(to, port, packet);
+        } else {
+            self.lose(index, arrival);
+        }
+    }
+
+    /// What has arrived is lost to errors.
+    #[inline(never)]
+    fn lose(&mut self, index: u16, arrival: Option<Arrival>) {
+        let Some(Arrival::Lost(packet)) = arrival else {
+            debug_assert!(false, "a direction's entry is the arrival of its head");
+            return;
         };
-        match first {
+        self.packets.release(packet);
+        self.last_activity = self.now;
+        if self.directions[usize::from(index)].watched {
+            self.probe_queue(index);
+        }
+    }
+
+    /// A packet arrives from a direction that is not a drop-tail queue alone, or several do, or none.
+    #[inline(never)]
+    fn on_other_arrival(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        let (to, port) = (slot.to, slot.to_port);
+        let Direction::Queued(queued) = &mut slot.direction else {
+            return self.on_managed_arrival(index, to, port);
+        };
+        let arrival = queued.arrive(self.now, &mut self.packets);
+        match queued.first() {
             Some((at, next)) => {
                 self.packets.prefetch(next);
                 self.schedule.postpone_first(at);
@@ -476,20 +513,8 @@ impl Network {
             None => self.schedule.remove_first(),
         }
         match arrival {
-            Some(Arrival::Delivered(packet)) => {
-                if ATTENDED && let Some(tap) = slot.taps[RECEIVING] {
-                    self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
-                }
-                self.deliver(to, port, packet);
-            }
-            Some(Arrival::Lost(packet)) => {
-                self.packets.release(packet);
-                self.last_activity = self.now;
-                if ATTENDED && slot.watched {
-                    self.probe_queue(index);
-                }
-            }
-            None => debug_assert!(false, "a direction's entry is the arrival of its head"),
+            Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
+            lost => self.lose(index, lost),
         }
     }
 
@@ -604,21 +629,25 @@ impl Network {
 
     /// Offers a packet to the direction behind a port.
     #[inline(never)]
-    fn transmit(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
-        let Some(index) = behind.filter(|index| usize::from(*index) < self.directions.len()) else {
-            self.leave(from, behind, packet);
-            return;
+    fn transmit(&mut self, from: u16, index: u16, packet: PacketRef) {
+        let Some(slot) = self.directions.get(usize::from(index)) else {
+            return self.leave(from, index, packet);
         };
-        let slot = &self.directions[usize::from(index)];
         if slot.attended {
-            return self.transmit_attended(index, packet);
+            self.transmit_attended(index, packet);
+        } else if let Direction::Fifo(_) = slot.direction {
+            self.queue(index, packet);
+        } else {
+            self.transmit_other(index, packet);
         }
-        match slot.direction {
-            Direction::Fifo(_) => {
-                self.queue(index, packet);
-            }
+    }
+
+    /// Offers a packet to a direction that is not a drop-tail queue alone.
+    #[inline(never)]
+    fn transmit_other(&mut self, index: u16, packet: PacketRef) {
+        match self.directions[usize::from(index)].direction {
             Direction::Queued(_) => self.transmit_queued(index, packet),
-            Direction::Managed(_) => self.transmit_managed(index, packet),
+            _ => self.transmit_managed(index, packet),
         }
     }
 
@@ -631,10 +660,8 @@ impl Network {
             // The queue as it was, before this packet brings it up to date.
             self.probe_queue(index);
         }
-        match self.directions[usize::from(index)].direction {
-            Direction::Fifo(_) => {}
-            Direction::Queued(_) => return self.transmit_queued(index, packet),
-            Direction::Managed(_) => return self.transmit_managed(index, packet),
+        let Direction::Fifo(_) = self.directions[usize::from(index)].direction else {
+            return self.transmit_other(index, packet);
         };
         let start = self.queue(index, packet);
         if let (Some(start), Some(tap)) = (start, tap) {

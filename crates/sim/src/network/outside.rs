@@ -93,7 +93,7 @@ impl Network {
     /// What was emitted at a port with no direction behind it: `behind` is what there is instead.
     #[cold]
     #[inline(never)]
-    pub(super) fn leave(&mut self, from: u16, behind: Option<u16>, packet: PacketRef) {
+    pub(super) fn leave(&mut self, from: u16, behind: u16, packet: PacketRef) {
         if self.branch(from, behind, packet) {
             return;
         }

@@ -56,8 +56,8 @@ struct Case {
     hosts: Vec<(usize, Link)>,
     /// From which host to which, bytes, start in ms.
     flows: Vec<(usize, usize, u64, u64)>,
-    /// Which direction a probe looks at, and whether at each change.
-    probe: Option<(usize, bool)>,
+    /// Which direction a probe looks at, for what, and whether at each change.
+    probe: Option<(usize, usize, bool)>,
     /// Which link is captured, and at which end.
     capture: Option<(usize, bool)>,
     /// When somebody asks, in ms.
@@ -73,7 +73,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop::collection::vec(link(), 0..5),
         (ends, hosts),
         prop::collection::vec(flow, 1..5),
-        prop::option::weighted(0.5, (any::<usize>(), any::<bool>())),
+        prop::option::weighted(0.5, (any::<usize>(), any::<usize>(), any::<bool>())),
         prop::option::weighted(0.3, (any::<usize>(), any::<bool>())),
         prop::collection::vec(0_u64..3_000, 0..5),
     )
@@ -152,11 +152,11 @@ fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
         let link = &links[link % links.len()];
         network.tap(link, end, Box::new(Watcher(Arc::clone(&seen))));
     }
-    if let Some((direction, each_change)) = case.probe {
-        let target = |quantity| ProbeTarget::Direction(direction % (2 * links.len()), quantity);
-        let probe = |quantity: LinkQuantity| Probe {
+    if let Some((direction, quantity, each_change)) = case.probe {
+        let quantity = LinkQuantity::ALL[quantity % LinkQuantity::ALL.len()];
+        let probe = Probe {
             name: quantity.name().to_owned(),
-            target: target(quantity),
+            target: ProbeTarget::Direction(direction % (2 * links.len()), quantity),
         };
         let rates = Span::from_millis(7);
         let sampling = if each_change {
@@ -164,8 +164,7 @@ fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
         } else {
             Sampling::Interval(rates)
         };
-        let probes = LinkQuantity::ALL.iter().copied().map(probe).collect();
-        network.probe(probes, sampling);
+        network.probe(vec![probe], sampling);
     }
     let mut told = Vec::new();
     let mut events = 0;
