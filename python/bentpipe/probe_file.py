@@ -138,8 +138,8 @@ class FiledSeries(Mapping[str, Series]):
             if known is not None and known.has_min_max and not known.min <= name <= known.max:
                 continue
             rows = file.read_row_group(index, columns=["series", "time_s", "value"])
-            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), name))
-            yield rows["time_s"].to_numpy(), rows["value"].to_numpy()
+            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), _text(name)[0]))
+            yield _numbers(rows["time_s"]), _numbers(rows["value"])
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:
@@ -168,13 +168,36 @@ def _table(name: str, times_s: Floats, values: Floats, unit: str) -> pa.Table:
     return pa.table(
         {
             "series": _repeated(name, len(times_s)),
-            "time_s": pa.array(times_s),
-            "value": pa.array(values),
+            "time_s": _column(times_s, pa.float64()),
+            "value": _column(values, pa.float64()),
             "unit": _repeated(unit, len(times_s)),
         },
         schema=SCHEMA,
     )
 
 
+# Into and out of buffers: `pa.array`, `pa.scalar` and `to_numpy` import pandas, to ask whether what
+# they are given is a series of its own, which takes a quarter of a second.
+def _column(values: NDArray[np.float64 | np.int32], kind: pa.DataType) -> pa.Array:
+    content = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None, content])
+
+
+def _numbers(column: pa.ChunkedArray) -> Floats:
+    chunks = [
+        np.frombuffer(chunk.buffers()[1], np.float64, len(chunk), 8 * chunk.offset)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate([np.zeros(0), *chunks])
+
+
+def _text(text: str) -> pa.StringArray:
+    encoded = text.encode()
+    ends = pa.py_buffer(np.array([0, len(encoded)], dtype=np.int32))
+    return pa.StringArray.from_buffers(1, ends, pa.py_buffer(encoded))
+
+
 def _repeated(label: str, count: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [label])
+    places = _column(np.zeros(count, dtype=np.int32), pa.int32())
+    return pa.DictionaryArray.from_arrays(places, _text(label))

@@ -379,27 +379,39 @@ def test_help_and_version(bentpipe: Any) -> None:
             assert parameter.option in said.out
 
 
-def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
-    """Start-up is bounded by what is imported; times would depend on the machine."""
+def loaded_by(*arguments: object) -> set[str]:
+    """Return the modules that a command line imports."""
     script = (
         "import sys; from bentpipe import cli; status = cli.execute(sys.argv[1:]); "
         "print(*sys.modules, file=sys.stderr); sys.exit(status)"
     )
+    process = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(process.stderr.split())
+
+
+def test_a_run_loads_nothing_that_it_does_not_need(small: Path) -> None:
+    """Start-up is bounded by what is imported; times would depend on the machine."""
     # Each of them costs more than the run itself: rich alone is a third of the start.
     heavy = {"numpy", "matplotlib", "pyarrow", "jinja2", "pydantic", "rich", "tomllib", "typer"}
     for options in (["--json"], ["--seed", "2", "--set", "duration=20 s"]):
-        process = subprocess.run(
-            [sys.executable, "-c", script, "run", str(small), *options],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        loaded = set(process.stderr.split())
+        loaded = loaded_by("run", small, *options)
         assert not loaded & heavy
         # Python itself has some 90; ours are what a run needs, each a file to read.
         ours = {name for name in loaded if name.startswith("bentpipe")}
         assert len(ours) <= MOST_OWN_MODULES
         assert len(loaded) <= MOST_MODULES
+
+
+def test_what_a_run_writes_needs_no_pandas(small: Path, tmp_path: Path) -> None:
+    """It is there, since xarray needs it, and takes longer to import than most runs."""
+    loaded = loaded_by("run", small, "--out", tmp_path / "out")
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded
 
 
 def test_main_exits_with_the_status(
