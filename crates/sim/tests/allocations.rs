@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bentpipe_host::Distribution;
 use bentpipe_host::applications::{
-    Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings, MixSettings,
+    BulkSettings, Codec, Direction, EchoBy, FtpMode, FtpSettings, Http, MailSettings, MixSettings,
     PacketsSettings, PageModel, PingSettings, RequestResponseSettings, Share, Tls, Transport,
     VoiceSettings, WebSettings,
 };
@@ -49,7 +49,7 @@ fn network_of(flows: &[Traffic], queue: impl Fn(usize) -> Queueing) -> Network {
             name: format!("flow-{number}"),
             from: server,
             to: client,
-            start: Span::ZERO,
+            start: Span::from_millis(10 * number as u64),
             application: application.clone(),
             sender: Config {
                 send_buffer: 16_000_000,
@@ -245,4 +245,38 @@ fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
         assert!(hops > 300, "{hops} of {flow:?}");
         assert_eq!(allocations.count_total, 0, "{allocations:?} of {flow:?}");
     }
+}
+
+/// What an end of a flow keeps that is connected and has nothing outstanding, all that there is of it counted:
+/// connection, application, what tells one flow from another.
+#[test]
+fn an_idle_end_of_a_flow_keeps_less_than_four_kibibytes() {
+    const FLOWS: usize = 2_000;
+    let traffic = Traffic::Bulk(BulkSettings {
+        size: Some(3_000),
+        direction: Direction::Upload,
+        transfers: 2,
+        pause: Span::from_secs(1_000),
+    });
+    let kept = |flows: usize| {
+        let mut network = None;
+        let kept = allocation_counter::measure(|| {
+            let drop_tail = |_| {
+                let limit = Limit::Packets(10_000);
+                DropTail { limit }.into()
+            };
+            let mut made = network_of(&vec![traffic.clone(); flows], drop_tail);
+            made.run_until(Time::ZERO + Span::from_secs(100));
+            assert_eq!(made.packets_held(), 0);
+            network = Some(made);
+        });
+        let outcome = network.as_mut().map(Network::outcome);
+        let delivered = outcome.map(|outcome| outcome.directions[0].counters.delivered);
+        assert!(delivered.is_some_and(|packets| packets as usize >= 4 * flows));
+        kept.bytes_current as usize
+    };
+    // What the packets took that were on their way at once is the same for both, and not of the flows.
+    let each = (kept(2 * FLOWS) - kept(FLOWS)) / (2 * FLOWS);
+    println!("{each} bytes");
+    assert!(each < 4 * 1024, "{each} bytes");
 }
