@@ -76,7 +76,7 @@ CASES = (
     Case(
         "Hybla, BER 1e-6",
         "hybla-1e-6.toml",
-        12_000,
+        48_000,
         "vanzara2014.tcl",
         (*HYBLA, "1e-6"),
         has_all_headers=False,
@@ -85,7 +85,7 @@ CASES = (
     Case(
         "Hybla, BER 1e-5",
         "hybla-1e-5.toml",
-        30_000,
+        200_000,
         "vanzara2014.tcl",
         (*HYBLA, "1e-5"),
         has_all_headers=False,
