@@ -113,7 +113,7 @@ impl Connection {
         }
         let mut burst = Burst::default();
         while self.sender.scoreboard.has_room() {
-            match self.next_to_send(room) {
+            match self.next_to_send::<PLAIN>(room) {
                 Next::Send(length) if allowance < u64::from(length) => {
                     paced = true;
                     break;
@@ -125,7 +125,7 @@ impl Connection {
                         limited = room <= send.unsent();
                         break;
                     }
-                    self.send_next(length, cx);
+                    self.send_next::<PLAIN>(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
@@ -199,8 +199,10 @@ impl Connection {
         }
     }
 
+    /// What may be sent next, if there is so much room in the congestion window. `PLAIN`: there are no
+    /// records.
     #[inline(always)]
-    pub(super) fn next_to_send(&self, room: u64) -> Next {
+    pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64) -> Next {
         let send = &self.sender.send;
         let sequence = &send.sequence;
         if !send.has_unsent() {
@@ -208,7 +210,7 @@ impl Connection {
         }
         let full = u64::from(self.payload_limit());
         let mut unsent = send.end - sequence.next;
-        if !send.records.is_empty() {
+        if !PLAIN && !send.records.is_empty() {
             unsent = send.unsent_of_record().unwrap_or(unsent);
         }
         let usable = send.usable();
@@ -273,23 +275,25 @@ impl Connection {
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
     #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from(position, length, cx);
+        self.send_from::<false>(position, length, cx);
     }
 
     /// Sends the next `length` bytes: what nearly every segment is, so that it is compiled into the loop
     /// around it.
     #[inline(always)]
-    fn send_next(&mut self, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from(self.sender.send.sequence.next, length, cx);
+    fn send_next<const PLAIN: bool>(&mut self, length: u32, cx: &mut Ctx<'_>) {
+        self.send_from::<PLAIN>(self.sender.send.sequence.next, length, cx);
     }
 
+    /// `PLAIN`: nothing of it was sent before, something is outstanding, and there are no records.
     #[inline(always)]
-    fn send_from(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
+    fn send_from<const PLAIN: bool>(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
         let send = &mut self.sender.send;
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;
         let mut end = data_end;
-        let ends_record = !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
+        let ends_record =
+            !PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
         if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
@@ -304,7 +308,7 @@ impl Connection {
             }
         }
         let highest = send.sequence.highest;
-        self.sender.note_sent(position, end, cx.now);
+        self.sender.note_sent::<PLAIN>(position, end, cx.now);
         let send = &mut self.sender.send;
         if self.sender.config.habits.recognises_dialogue
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
@@ -323,7 +327,7 @@ impl Connection {
                 send.small_end = data_end;
             }
             self.sender.statistics.segments_sent += 1;
-            if data_end <= highest {
+            if !PLAIN && data_end <= highest {
                 self.sender.statistics.segments_retransmitted += 1;
             }
             if self.sender.statistics.first_data_at.is_none() {

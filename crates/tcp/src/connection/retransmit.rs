@@ -63,7 +63,7 @@ impl Connection {
     /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
     /// window says, or else the last one again.
     pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
-        let new = match self.next_to_send(u64::MAX) {
+        let new = match self.next_to_send::<false>(u64::MAX) {
             Next::Send(length) if self.sender.scoreboard.has_room() => Some(length),
             _ => None,
         };

@@ -189,21 +189,22 @@ impl Sender {
 
     /// Everything from one position to another, which is new or was sent before, has left.
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
-        self.note_sent(position, end, now);
+        self.note_sent::<false>(position, end, now);
     }
 
+    /// The same. `NEXT`: nothing of it was sent before, and something is outstanding.
     #[inline(always)]
-    pub(super) fn note_sent(&mut self, position: u64, end: u64, now: Time) {
+    pub(super) fn note_sent<const NEXT: bool>(&mut self, position: u64, end: u64, now: Time) {
         let send = &mut self.send;
-        let idle = send.is_idle();
+        let idle = !NEXT && send.is_idle();
         let highest = send.sequence.highest;
         if idle {
             self.congestion.on_idle_end(send.last_sent_at, now);
         }
-        if position < highest && !self.recovery.knows_segments() {
+        if !NEXT && position < highest && !self.recovery.knows_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
-        if end > highest {
+        if NEXT || end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }

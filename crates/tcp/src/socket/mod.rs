@@ -238,7 +238,7 @@ impl<P: Payload> Socket<P> {
 
     /// Writes as much as the send buffer takes. Returns how many bytes; if not all,
     /// [`Events::WRITABLE`] says when it takes more.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
         self.keep(source);
         let before = cx.outbox.len();
