@@ -156,6 +156,13 @@ fn any_operations() {
     report(&run_all("any_operations", operations));
 }
 
+/// A case that failed once: a record that was written behind a full segment, while a short way was open that
+/// has no eye for records.
+#[test]
+fn a_record_behind_a_full_segment() {
+    operations(2514, None).expect("it passes");
+}
+
 /// What the replay rests on: a seed is the same case each time, and its capture holds every packet.
 #[test]
 fn a_seed_is_a_case_and_a_capture() {

@@ -160,6 +160,7 @@ impl Connection {
                 .send
                 .records
                 .push_back(self.sender.send.end + bytes);
+            self.changed();
         }
         self.write(bytes, cx)
     }
