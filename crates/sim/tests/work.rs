@@ -1,13 +1,19 @@
 //! What a packet costs in events, which no clock is needed to count: with one schedule entry per
 //! direction, a hop is one event, a chain of hops is one, and an acknowledgment that restarts a timer is none.
 
-use bentpipe_link::{DropTail, Ends, Limit, Settings};
+use bentpipe_link::{DropTail, Ends, Fair, FairSettings, Limit, Queueing, Settings};
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Progress, Traffic};
 use bentpipe_tcp::{Config, RecoveryKind};
-use bentpipe_types::{BitRate, Span, Time};
+use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 /// A download over this many links in a row, without a loss.
 fn chain(links: usize, recovery: RecoveryKind) -> Network {
+    let limit = Limit::Packets(20_000);
+    chain_behind(links, recovery, || DropTail { limit }.into())
+}
+
+/// The same behind queues of another kind.
+fn chain_behind(links: usize, recovery: RecoveryKind, queue: impl Fn() -> Queueing) -> Network {
     let mut builder = NetworkBuilder::new(1);
     let mut nodes = vec![builder.host("server")];
     for number in 1..links {
@@ -18,10 +24,7 @@ fn chain(links: usize, recovery: RecoveryKind) -> Network {
         BitRate::new(100_000_000).map(|rate| Settings {
             rate,
             delay: Span::from_millis(100),
-            queue: DropTail {
-                limit: Limit::Packets(20_000),
-            }
-            .into(),
+            queue: queue(),
             ends: Ends::default(),
             errors: Vec::new(),
             redundancy: 1.0,
@@ -90,5 +93,26 @@ fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
                 "{recovery:?}, {links} links: {events} events for {hops} hops"
             );
         }
+    }
+}
+
+#[test]
+fn a_hop_behind_a_fair_queue_is_an_event_too() {
+    let fair = || Queueing::Discipline {
+        queue: Box::new(Fair::new(FairSettings {
+            limit: Limit::Packets(20_000),
+            quantum: Bytes::new(1500),
+            flows: 64,
+        })),
+        random: RandomStream::new(1, "link", "queue"),
+    };
+    for links in [1, 3] {
+        let (events, hops) = work(chain_behind(links, RecoveryKind::Sack, fair));
+        assert!(hops > 100_000, "{hops} hops");
+        let most = hops + hops / 1_000;
+        assert!(
+            (hops..=most).contains(&events),
+            "{links} links: {events} events for {hops} hops"
+        );
     }
 }
