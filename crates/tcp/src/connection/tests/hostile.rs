@@ -12,11 +12,36 @@ use crate::{
     PacingKind, PathMtuDiscovery, QuickAcks, RecoveryKind, RtoRule, SlowStartKind, State,
 };
 
+/// How an application hands over what it writes.
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// As a stream.
+    Stream,
+    /// Each write is a record of its own (MSG_EOR).
+    Records,
+    /// More is to come, three times in four (MSG_MORE).
+    More,
+    /// All of that in turn.
+    Mixed,
+}
+
+impl Manner {
+    /// The write before which so many bytes were written.
+    fn write(self, pair: &mut Pair, side: usize, written: u64, chunk: u64) -> u64 {
+        pair.with(side, |tcp, cx| match (self, written % 4) {
+            (Self::Records, _) | (Self::Mixed, 1) => tcp.write_record(chunk, cx),
+            (Self::More, 1..) | (Self::Mixed, 2) => tcp.write_more(chunk, cx),
+            _ => tcp.write(chunk, cx),
+        })
+    }
+}
+
 /// What one end's application does.
 #[derive(Clone, Debug)]
 struct Application {
     to_write: u64,
     chunk: u64,
+    manner: Manner,
     sink: bool,
     read_at_most: u64,
     /// It stops reading in this time, in milliseconds.
@@ -28,19 +53,26 @@ struct Application {
 fn application() -> impl Strategy<Value = Application> {
     (
         0_u64..200_000,
-        prop_oneof![1_u64..300, Just(1_000_000)],
+        prop_oneof![2 => 1_u64..300, 1 => 300_u64..9_000, 2 => Just(1_000_000)],
         any::<bool>(),
         50_u64..20_000,
         (0_u64..2_000, 0_u64..20_000),
+        prop_oneof![
+            3 => Just(Manner::Stream),
+            1 => Just(Manner::Records),
+            1 => Just(Manner::More),
+            1 => Just(Manner::Mixed),
+        ],
     )
         .prop_map(
-            |(to_write, chunk, sink, read_at_most, asleep)| Application {
+            |(to_write, chunk, sink, read_at_most, asleep, manner)| Application {
                 to_write: if chunk < 1000 {
                     to_write / 20
                 } else {
                     to_write
                 },
                 chunk,
+                manner,
                 sink,
                 read_at_most,
                 asleep: (asleep.0, asleep.0 + asleep.1),
@@ -220,7 +252,8 @@ fn act(pair: &mut Pair, applications: &[Application; 2], written: &mut [u64; 2])
         let left = application.to_write - written[side];
         if left > 0 && tcp.writable() > 0 {
             let chunk = left.min(application.chunk);
-            written[side] += pair.with(side, |tcp, cx| tcp.write(chunk, cx));
+            let manner = application.manner;
+            written[side] += manner.write(pair, side, written[side], chunk);
             if written[side] == application.to_write && !application.patient {
                 pair.with(side, |tcp, cx| tcp.close(cx));
             }
