@@ -16,8 +16,16 @@ from bentpipe.emulation import Command
 
 from .live import live
 
-SERVER = """
-import hashlib, json, socket, sys, time
+# At once or not at all: the run's end may end a program anywhere.
+TELL = """
+with open(sys.argv[1] + ".part", "w") as file:
+    json.dump(told, file)
+os.replace(sys.argv[1] + ".part", sys.argv[1])
+"""
+
+SERVER = (
+    """
+import hashlib, json, os, socket, sys, time
 
 def serve(listener):
     s, _ = listener.accept()
@@ -48,11 +56,12 @@ if sys.argv[2] != "stays":
         told["error"] = type(error).__name__
     told["after_s"] = time.monotonic() - began
     s.close()
-with open(sys.argv[1], "w") as file:
-    json.dump(told, file)
 """
+    + TELL
+)
 
-HOST = """
+HOST = (
+    """
 import hashlib, json, os, signal, socket, subprocess, sys, time
 
 def connect():
@@ -116,9 +125,9 @@ if sys.argv[2] == "hears of the gateway":
     told |= {"count": count, "late": late, "download": digest.hexdigest()}
 # The run ends with this program: what is under way to the gateway arrives first.
 time.sleep(0.5)
-with open(sys.argv[1], "w") as file:
-    json.dump(told, file)
 """
+    + TELL
+)
 
 
 def network(**gateway: object) -> dict[str, Any]:
