@@ -238,9 +238,13 @@ impl RightSizing {
         if shift > 0 {
             return free.next_multiple_of(unit);
         }
+        // RFC 9293 section 3.8.6.2.2, Fr = 1/2: half of the widest window is worth saying where that is less than
+        // a segment. Linux knows this only of windows of one segment, and only if its buffer is what keeps them
+        // so: a threshold as low would keep what a slow reader has left of a window, be it a byte, for good.
+        let widest = full.min(self.threshold);
         if self.window + segment <= free || self.window > free {
             free - free % segment
-        } else if segment == full && free > self.window + full / 2 {
+        } else if widest < 2 * segment && free > self.window + widest / 2 {
             free
         } else {
             self.window

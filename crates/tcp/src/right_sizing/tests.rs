@@ -164,3 +164,28 @@ fn true_sizes_are_the_allocators() {
         assert_eq!(true_size(packet), size, "{packet}");
     }
 }
+
+#[test]
+fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
+    // A window of one segment, no scaling: the segment fills it but for a byte, and is read afterwards.
+    let mut sizing = RightSizing::new(BufferSizes {
+        least: 4096,
+        initial: 7410,
+        most: 250_000,
+    });
+    let first = sizing.initial_window(1448);
+    sizing.established(1448, 65_535, 1, Time::ZERO);
+    sizing.advertised(first);
+    let full = Segment {
+        length: 1448,
+        ..SEGMENT
+    };
+    let mut stream = at(1 + 1448);
+    stream.read = 1;
+    sizing.in_order(&full, &stream, RTO, milliseconds(1));
+    sizing.threshold = 1448;
+    sizing.advertised(1);
+    stream.read = stream.next;
+    assert!(sizing.owes_update(&stream, 1, 0));
+    assert_eq!(sizing.select_window(&stream, 0), 1448);
+}
