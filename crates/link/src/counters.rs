@@ -2,6 +2,8 @@
 
 use bentpipe_types::Span;
 
+use crate::GivenUp;
+
 /// What a direction has done so far.
 ///
 /// Every packet is somewhere: `offered + duplicated + copied = delivered + lost + dropped + removed +
@@ -40,4 +42,15 @@ pub struct Counters {
     pub queue_max_bytes: u64,
     /// Time the transmitter was given work for.
     pub busy: Span,
+}
+
+impl Counters {
+    /// These, and what the queue has given up since it took it.
+    pub(crate) fn with(self, given_up: GivenUp) -> Self {
+        Self {
+            dropped: self.dropped + given_up.dropped,
+            removed: self.removed + given_up.removed,
+            ..self
+        }
+    }
 }

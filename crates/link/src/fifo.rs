@@ -165,11 +165,7 @@ impl Fifo {
     /// Is the next packet to arrive lost?
     #[inline(never)]
     fn loses(&mut self, length: u32) -> bool {
-        let mut lost = false;
-        for model in &mut self.errors {
-            // Every model sees every packet, so that one's losses don't shift another's draws.
-            lost |= model.loses(Bytes::new(u64::from(length)));
-        }
+        let lost = ErrorModel::any_loses(&mut self.errors, Bytes::new(u64::from(length)));
         if lost {
             self.lost += 1;
             self.lost_bytes += u64::from(length);

@@ -321,10 +321,7 @@ impl Managed {
                 }
             }
         };
-        for model in &mut self.errors {
-            // Every model sees every packet, so that one's losses don't shift another's draws.
-            passage.fate.lost |= model.loses(length);
-        }
+        passage.fate.lost |= ErrorModel::any_loses(&mut self.errors, length);
         passage
     }
 
@@ -358,11 +355,7 @@ impl Managed {
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let given_up = self.queue.given_up();
-        let mut counters = self.counters;
-        counters.dropped += given_up.dropped;
-        counters.removed += given_up.removed;
-        counters
+        self.counters.with(self.queue.given_up())
     }
 
     /// Time the transmitter has worked, up to `now`.

@@ -135,11 +135,10 @@ impl Queued {
         let time = self.transmitter.time(bytes);
         self.counters.busy += time;
         self.idle_from = start + time;
-        let mut fate = Fate::default();
-        for model in &mut self.errors {
-            // Every model sees every packet, so that one's losses don't shift another's draws.
-            fate.lost |= model.loses(length);
-        }
+        let fate = Fate {
+            lost: ErrorModel::any_loses(&mut self.errors, length),
+            ..Fate::default()
+        };
         self.flight.push_back(Airborne {
             arrival: self.idle_from + self.delay,
             packet,
@@ -169,12 +168,9 @@ impl Queued {
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let given_up = self.queue.given_up();
         Counters {
-            dropped: self.counters.dropped + given_up.dropped,
-            removed: given_up.removed,
             passed_on: self.counters.delivered,
-            ..self.counters
+            ..self.counters.with(self.queue.given_up())
         }
     }
 

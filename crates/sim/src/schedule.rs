@@ -46,6 +46,15 @@ impl Schedule {
         }
     }
 
+    /// The first entry's component goes on at a later time, or has nothing to come any more.
+    #[inline]
+    pub(crate) fn first_goes_on(&mut self, at: Option<Time>) {
+        match at {
+            Some(at) => self.postpone_first(at),
+            None => self.remove_first(),
+        }
+    }
+
     pub(crate) fn remove_first(&mut self) {
         self.heap.pop();
     }

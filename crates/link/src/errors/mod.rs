@@ -50,6 +50,14 @@ impl ErrorModel {
         Self::Listed(Listed::new(packets))
     }
 
+    /// Is the next packet, of this length on the air, lost to any of several? Every model sees every packet, so
+    /// that one's losses don't shift another's draws.
+    pub(crate) fn any_loses(models: &mut [Self], length: Bytes) -> bool {
+        models
+            .iter_mut()
+            .fold(false, |lost, model| lost | model.loses(length))
+    }
+
     /// Is the next packet, of this length on the air, lost? Called once per packet, in order.
     pub fn loses(&mut self, length: Bytes) -> bool {
         match self {

@@ -197,10 +197,8 @@ impl Network {
             debug_assert!(false, "the entry is of its first exit");
             return self.schedule.remove_first();
         };
-        match exits.front() {
-            Some(next) => self.schedule.postpone_first(next.at),
-            None => self.schedule.remove_first(),
-        }
+        self.schedule
+            .first_goes_on(exits.front().map(|next| next.at));
         self.packet_hops += 1;
         self.last_activity = self.now;
         match exit.way {

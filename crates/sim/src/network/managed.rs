@@ -55,10 +55,7 @@ impl Network {
         // Its entry is the first still: cheaper to move than to take out and put in.
         let slot = &mut self.directions[usize::from(index)];
         slot.scheduled = slot.next_event(self.now);
-        match slot.scheduled {
-            Some(at) => self.schedule.postpone_first(at),
-            None => self.schedule.remove_first(),
-        }
+        self.schedule.first_goes_on(slot.scheduled);
         if self.packets.held() < held {
             // A packet was lost.
             self.last_activity = self.now;

@@ -465,13 +465,11 @@ impl Network {
         }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
-        match fifo.first() {
-            Some((at, next)) => {
-                self.packets.prefetch(next);
-                self.schedule.postpone_first(at);
-            }
-            None => self.schedule.remove_first(),
-        }
+        let next = fifo.first().map(|(at, next)| {
+            self.packets.prefetch(next);
+            at
+        });
+        self.schedule.first_goes_on(next);
         if let Some(Arrival::Delivered(packet)) = arrival {
             if ATTENDED && let Some(tap) = slot.taps[RECEIVING] {
                 self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
@@ -505,13 +503,11 @@ impl Network {
             return self.on_managed_arrival(index, to, port);
         };
         let arrival = queued.arrive(self.now, &mut self.packets);
-        match queued.first() {
-            Some((at, next)) => {
-                self.packets.prefetch(next);
-                self.schedule.postpone_first(at);
-            }
-            None => self.schedule.remove_first(),
-        }
+        let next = queued.first().map(|(at, next)| {
+            self.packets.prefetch(next);
+            at
+        });
+        self.schedule.first_goes_on(next);
         match arrival {
             Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
             lost => self.lose(index, lost),
@@ -651,7 +647,7 @@ impl Network {
         }
     }
 
-    /// The same, where a probe or a tap looks.
+    /// Offers a packet to a direction at which a probe or a tap looks.
     #[inline(never)]
     fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
         let slot = &self.directions[usize::from(index)];
