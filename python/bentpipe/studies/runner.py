@@ -75,8 +75,9 @@ def reproduce(
         # All of them at once: while one study's figures are drawn, which takes a core, the others
         # simulate the next one's cells. The study with the most goes first, since nothing is left
         # to simulate while the last one's figures are drawn.
-        most_first = sorted(studies, key=lambda study: len(_cells(study, quick)), reverse=True)
-        begun = {study.key: simulations.begin(_cells(study, quick)) for study in most_first}
+        cells = {study.key: _cells(study, quick) for study in studies}
+        most_first = sorted(studies, key=lambda study: len(cells[study.key]), reverse=True)
+        begun = {study.key: simulations.begin(cells[study.key]) for study in most_first}
         done = {
             study.key: _reproduce(study, begun[study.key], out=out, progress=progress)
             for study in most_first
