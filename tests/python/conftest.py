@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import signal
 import sys
 from collections.abc import Generator
 from contextlib import redirect_stderr
@@ -19,6 +20,12 @@ from bentpipe import cli
 # A property holds or it doesn't; how long it takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C reach the programs that tests start, also where a shell runs us with `&`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
 from bentpipe.sweeps.local import outcomes
+from bentpipe.sweeps.stopping import interrupts_noted
 from bentpipe.sweeps.summary import quartiles, summarise
 
 from .networks import pair
@@ -90,8 +92,8 @@ def test_the_number_of_workers_changes_nothing(folder: Path) -> None:
 def test_the_order_of_completion_changes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def backwards(tasks: Any, *, workers: int) -> Any:
-        del workers
+    def backwards(tasks: Any, *, workers: int, look: Any) -> Any:
+        del workers, look
         for task in reversed(list(tasks)):
             yield from outcomes(iter([task]), workers=1)
 
@@ -243,8 +245,8 @@ def test_nothing_that_has_finished_is_repeated(
 
     ran: list[int] = []
 
-    def some(tasks: Any, *, workers: int) -> Any:
-        del workers
+    def some(tasks: Any, *, workers: int, look: Any) -> Any:
+        del workers, look
         for task in tasks:
             if len(ran) in {4, 9}:
                 ran.append(-1)
@@ -358,6 +360,19 @@ flows.f = { from = "server", to = "client", app = { kind = "bulk" } }
 """
 
 
+def _endless_sweep(folder: Path, *, loop: str) -> None:
+    (folder / "huge.toml").write_text(HUGE, encoding="utf-8")
+    (folder / "endless.py").write_text(ENDLESS.replace("LOOP", loop), encoding="utf-8")
+    (folder / "sweep.toml").write_text(
+        'name = "s"\nscenario = "huge.toml"\n[set]\n'
+        '"hosts.server.tcp.congestion_control" = "endless"\n'
+        '"hosts.server.tcp.slow_start" = "standard"\n'
+        '"hosts.server.tcp.initial_slow_start_threshold" = "20 segments"\n'
+        "[axes]\nseed = [1, 2, 3, 4]\n",
+        encoding="utf-8",
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
 @pytest.mark.parametrize(
     "loop",
@@ -370,16 +385,7 @@ flows.f = { from = "server", to = "client", app = { kind = "bulk" } }
     ids=["simulates", "loops", "sleeps", "clings"],
 )
 def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
-    (tmp_path / "huge.toml").write_text(HUGE, encoding="utf-8")
-    (tmp_path / "endless.py").write_text(ENDLESS.replace("LOOP", loop), encoding="utf-8")
-    (tmp_path / "sweep.toml").write_text(
-        'name = "s"\nscenario = "huge.toml"\n[set]\n'
-        '"hosts.server.tcp.congestion_control" = "endless"\n'
-        '"hosts.server.tcp.slow_start" = "standard"\n'
-        '"hosts.server.tcp.initial_slow_start_threshold" = "20 segments"\n'
-        "[axes]\nseed = [1, 2, 3, 4]\n",
-        encoding="utf-8",
-    )
+    _endless_sweep(tmp_path, loop=loop)
     command = [sys.executable, "-m", "bentpipe", "sweep", "sweep.toml", "--python", "endless.py"]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -398,6 +404,28 @@ def test_ctrl_c_ends_cells_that_are_running(tmp_path: Path, loop: str) -> None:
     assert "Traceback" not in said
     # A second on a machine that is ours alone; these cells take hours.
     assert took < 5.0
+
+
+def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
+    """By itself it would be: "Exception ignored in" is all that is heard of it."""
+
+    class Dying:
+        pass
+
+    dying = Dying()
+    watcher = weakref.ref(dying, lambda _: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt), interrupts_noted() as look:
+        look()
+        del dying
+        assert watcher() is None
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL, "a second one ends the process"
+        look()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupts_noted():
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_a_failing_cell_is_kept_and_the_rest_goes_on(

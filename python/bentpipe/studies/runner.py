@@ -6,7 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ from bentpipe.errors import WorkError
 from bentpipe.results import run
 from bentpipe.studies.study import Verdict
 from bentpipe.sweeps.local import cores
+from bentpipe.sweeps.stopping import interrupts_noted, some_done
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -145,7 +146,8 @@ class _Simulations:
 
     def begin(self, cells: Sequence[_CellT]) -> dict[_CellT, Future[RunResult]]:
         """Have cells simulated, in this order; those with the same scenario share a run."""
-        return {cell: self._run_of(cell.scenario()) for cell in cells}
+        with interrupts_noted():
+            return {cell: self._run_of(cell.scenario()) for cell in cells}
 
     def _run_of(self, scenario: Scenario) -> Future[RunResult]:
         if scenario not in self._begun:
@@ -168,10 +170,15 @@ def _results(
 ) -> dict[_CellT, RunResult]:
     """Wait for cells; the first one that fails ends it."""
     sharing = Counter(futures.values())
-    for future in as_completed(sharing):
-        future.result()
-        for _ in range(sharing[future]):
-            on_done()
+    running = set(sharing)
+    with interrupts_noted() as look:
+        while running:
+            look()
+            done, running = some_done(running)
+            for future in done:
+                future.result()
+                for _ in range(sharing[future]):
+                    on_done()
     return {cell: future.result() for cell, future in futures.items()}
 
 

@@ -14,7 +14,7 @@ from bentpipe import __version__
 from bentpipe.congestion import congestion_control, registered
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import UnwantedError, a_second_one_kills, thrown_out
+from bentpipe.sweeps.stopping import LOOK_S, UnwantedError, a_second_one_kills, thrown_out
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -27,7 +27,6 @@ _PATIENCE_S: Final = 60.0
 # Waiting tasks for each thread of the cluster: enough that none idles for a round trip, few
 # enough that a sweep of a million cells isn't in the scheduler's memory.
 _AHEAD: Final = 4
-_POLL_S: Final = 0.5
 # How long saying goodbye may take, in seconds; who has pressed Ctrl-C waits for nothing.
 _GOODBYE_S: Final = 5.0
 _HURRY_S: Final = 0.3
@@ -89,10 +88,13 @@ def _knock(address: str) -> None:
         raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
 
 
-def outcomes(tasks: Iterator[Task], *, client: Client, address: str) -> Iterator[list[Outcome]]:
+def outcomes(
+    tasks: Iterator[Task], *, client: Client, address: str, look: Callable[[], None]
+) -> Iterator[list[Outcome]]:
     """Simulate tasks on the cluster; yield what has finished since the last time.
 
-    A worker that dies takes nothing with it: the scheduler gives its cells to the others.
+    A worker that dies takes nothing with it: the scheduler gives its cells to the others. `look` is
+    called several times a second, and raises KeyboardInterrupt after Ctrl-C.
 
     Raises
     ------
@@ -106,6 +108,7 @@ def outcomes(tasks: Iterator[Task], *, client: Client, address: str) -> Iterator
     heard = time.monotonic()
     lost: list[str] = []
     while True:
+        look()
         threads = _threads(client, address)
         if threads:
             heard = time.monotonic()
@@ -142,7 +145,7 @@ def _finished(completed: SimpleQueue[Future]) -> list[Future]:
     """Wait for a moment, until a task is done; return all that are."""
     done: list[Future] = []
     try:
-        done.append(completed.get(timeout=_POLL_S))
+        done.append(completed.get(timeout=LOOK_S))
         while True:
             done.append(completed.get_nowait())
     except Empty:

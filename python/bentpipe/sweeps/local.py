@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import NOTICE_S, a_second_one_kills, throw_into
+from bentpipe.sweeps.stopping import NOTICE_S, some_done, throw_into
 
 # Tasks for each worker, running or waiting: what finishes while a part is being written makes up
 # the next one, so that keeping cells of a millisecond costs no more than simulating them.
@@ -27,22 +27,25 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def outcomes(tasks: Iterator[Task], *, workers: int) -> Iterator[list[Outcome]]:
+def outcomes(
+    tasks: Iterator[Task], *, workers: int, look: Callable[[], None] = lambda: None
+) -> Iterator[list[Outcome]]:
     """Simulate tasks; yield what has finished since the last time, in no particular order.
 
-    Ctrl-C ends the cells that are running, too, within a second; what had finished is yielded, and
-    then it is raised.
+    `look` is called several times a second, and raises KeyboardInterrupt after Ctrl-C. That ends
+    the cells that are running, too, within a second; what had finished is yielded, and then it is
+    raised.
     """
     cells = _Cells(workers)
     try:
         while True:
+            look()
             cells.start(tasks)
             if not cells.running:
                 return
             yield cells.finished()
     except KeyboardInterrupt:
-        with a_second_one_kills():
-            yield cells.stop()
+        yield cells.stop()
         raise
     finally:
         # Whoever asked for the cells may have failed, or been interrupted, between two batches.
@@ -65,7 +68,7 @@ class _Cells:
             self.running.add(self._pool.submit(self._simulate, task))
 
     def finished(self) -> list[Outcome]:
-        done, self.running = wait(self.running, return_when=FIRST_COMPLETED)
+        done, self.running = some_done(self.running)
         return [future.result() for future in done]
 
     def stop(self) -> list[Outcome]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bentpipe.errors import RequestError
 from bentpipe.sweeps import local
@@ -17,6 +17,7 @@ from bentpipe.sweeps.check import check_sweep, scenario_in_memory
 from bentpipe.sweeps.definition import Sweep
 from bentpipe.sweeps.outcome import SweepResult, load_sweep
 from bentpipe.sweeps.reader import define_sweep, read_sweep
+from bentpipe.sweeps.stopping import interrupts_noted
 from bentpipe.sweeps.store import Store
 
 
@@ -119,11 +120,12 @@ def _work(
             definition.name, total=len(definition), done=store.finished, failed=store.failed
         )
         if store.finished < len(definition):
-            for batch in simulate(_tasks(definition, store)):
-                if batch:
-                    store.append(batch)
-                    failed = sum(outcome.error is not None for outcome in batch)
-                    progress.step(done=len(batch), failed=failed)
+            with interrupts_noted() as look:
+                for batch in simulate(_tasks(definition, store), look=look):
+                    if batch:
+                        store.append(batch)
+                        failed = sum(outcome.error is not None for outcome in batch)
+                        progress.step(done=len(batch), failed=failed)
         store.finish()
 
 
@@ -134,7 +136,10 @@ def _tasks(definition: Sweep, store: Store) -> Iterator[Task]:
             yield Task(cell=cell.number, scenario=scenario, series=definition.series)
 
 
-_Simulator = Callable[[Iterator[Task]], Iterator[list[Outcome]]]
+class _Simulator(Protocol):
+    def __call__(
+        self, tasks: Iterator[Task], *, look: Callable[[], None]
+    ) -> Iterator[list[Outcome]]: ...
 
 
 @contextmanager

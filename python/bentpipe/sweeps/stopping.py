@@ -1,4 +1,4 @@
-"""How work that nobody waits for any more is ended, also in a rule of the user's that loops."""
+"""How Ctrl-C reaches work in threads, and how what nobody waits for any more is ended."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import ctypes
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from typing import Final
+from types import FrameType
+from typing import Final, TypeVar
 
 # How long a simulation may take to notice by itself, before what it runs is thrown out of.
 NOTICE_S: Final = 0.2
 _AGAIN_S: Final = 0.05
+# How long the main thread waits before it looks whether Ctrl-C was pressed.
+LOOK_S: Final = 0.1
+
+_ResultT = TypeVar("_ResultT")
 
 
 class UnwantedError(BaseException):
@@ -55,6 +61,51 @@ def thrown_out(unwanted: Callable[[], bool], *, every_s: float = NOTICE_S) -> It
         with lock:
             ended.set()
             throw_into(inside, None)
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[Callable[[], None]]:
+    """Keep Ctrl-C until it is asked for; a second one ends the process at once.
+
+    The block is given what raises KeyboardInterrupt if Ctrl-C was pressed. By itself, Python raises
+    it between any two steps of the main thread: in a weak reference's callback, where it is lost,
+    or between taking a lock and the `with` that gives it back, which then stops every thread that
+    wants the lock. Whoever deals with threads therefore asks. A handler that isn't Python's own
+    stays.
+    """
+    noted = threading.Event()
+
+    def look() -> None:
+        if noted.is_set():
+            raise KeyboardInterrupt
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del frame
+        signal.signal(number, signal.SIG_DFL)
+        noted.set()
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield look
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield look
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    look()
+
+
+def some_done(
+    running: set[Future[_ResultT]],
+) -> tuple[set[Future[_ResultT]], set[Future[_ResultT]]]:
+    """Wait until something is done, or for a moment; return what is and what isn't.
+
+    A signal that comes just before a lock is waited for does not end the waiting, so that waiting
+    without end may go on for hours after Ctrl-C.
+    """
+    done, others = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+    return done, others
 
 
 @contextmanager
