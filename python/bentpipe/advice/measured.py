@@ -251,6 +251,7 @@ class _Bench:
         self, scenario: Scenario, *, workers: int | None, seeds: int, progress: Progress | None
     ) -> None:
         from bentpipe.sweeps.local import cores
+        from bentpipe.sweeps.stopping import interrupts_noted, result_of
 
         self._scenario = scenario
         self.base = run(scenario, no_probes=True)
@@ -258,15 +259,18 @@ class _Bench:
         own = self.base.summary.seed
         self.seeds = tuple((own + more) % 2**64 for more in range(seeds))
         self._pool = ThreadPoolExecutor(max_workers=workers or cores())
-        others = self._pool.map(
-            lambda seed: run(scenario, seed=seed, no_probes=True), self.seeds[1:]
-        )
-        without = [self.base, *others]
+        self._ended = threading.Event()
+        try:
+            with interrupts_noted() as look:
+                others = [self._pool.submit(self._run, scenario, seed) for seed in self.seeds[1:]]
+                without = [self.base, *(result_of(each, look) for each in others)]
+        except BaseException:
+            self.__exit__()
+            raise
         # Asked of what comes out, not of the file: errors, queues, applications and window rules
         # draw, and may draw nothing.
         self.random = any(not _same(each, self.base) for each in without)
         self._without_bps = [goodput_of(each) for each in without]
-        self._ended = threading.Event()
         self._progress = progress
         self._done = self._known = 0
         self.refused: dict[str, str] = {}
@@ -280,12 +284,18 @@ class _Bench:
 
     def measured(self, several: Sequence[Remedy]) -> list[Measured]:
         """Simulate each; those that the scenario can't have are in `refused` afterwards."""
+        from bentpipe.sweeps.stopping import interrupts_noted, result_of
+
         self._known += len(several)
+        several_results = []
+        with interrupts_noted() as look:
+            for future in [self._pool.submit(self._results, remedy) for remedy in several]:
+                several_results.append(result_of(future, look))
+                self._done += 1
+                if self._progress is not None:
+                    self._progress(self._done, self._known)
         found = []
-        for remedy, results in zip(several, self._pool.map(self._results, several), strict=True):
-            self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._known)
+        for remedy, results in zip(several, several_results, strict=True):
             if not results:
                 continue
             gains = [

@@ -108,6 +108,14 @@ def some_done(
     return done, others
 
 
+def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
+    """Wait for a result; `look` is called several times a second, and may raise."""
+    while not future.done():
+        look()
+        wait([future], timeout=LOOK_S)
+    return future.result()
+
+
 @contextmanager
 def a_second_one_kills() -> Iterator[None]:
     """Let Ctrl-C end the process at once, whatever it is doing."""
