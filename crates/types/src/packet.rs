@@ -506,6 +506,16 @@ impl Packet {
             && self.attributes & (SACK_COUNT | TIMESTAMPED) == options
     }
 
+    /// Is it the same, but for SACK blocks, of which it has some?
+    #[inline]
+    #[must_use]
+    pub fn is_bare_with_sack_blocks(&self, timestamped: bool) -> bool {
+        let options = if timestamped { TIMESTAMPED } else { 0 };
+        self.flags.0 & !Flags::PSH.0 == Flags::ACK.0
+            && self.attributes & TIMESTAMPED == options
+            && self.has_sack_blocks()
+    }
+
     /// The ECN field.
     #[must_use]
     pub fn ecn(&self) -> Ecn {

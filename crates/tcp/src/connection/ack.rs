@@ -90,7 +90,7 @@ impl Sender {
                 && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.knows_segments() {
-                self.nothing_new_acknowledged(packet, duplicate, sack, now);
+                self.nothing_new_acknowledged::<false>(packet, duplicate, sack, now);
             }
         }
     }
@@ -219,7 +219,10 @@ impl Sender {
         quiet
     }
 
-    fn nothing_new_acknowledged(
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `PLAIN`: recovery knows segments, and
+    /// [`is_plain`](super::send::Send::is_plain) was asked.
+    #[inline]
+    pub(super) fn nothing_new_acknowledged<const PLAIN: bool>(
         &mut self,
         packet: &Packet,
         duplicate: bool,
@@ -229,10 +232,12 @@ impl Sender {
         if duplicate {
             self.statistics.duplicate_acks += 1;
         }
-        self.before_delivery();
+        if !PLAIN {
+            self.before_delivery();
+        }
         self.update_scoreboard(packet, sack, now);
         let mut rtt = None;
-        if !self.recovery.knows_segments() {
+        if !PLAIN && !self.recovery.knows_segments() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
@@ -246,7 +251,9 @@ impl Sender {
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
         let reaction = self.recover(packet, 0, duplicate, now);
         self.react(reaction, now);
-        self.after_delivery(0, reaction, rtt, now);
+        if !PLAIN {
+            self.after_delivery(0, reaction, rtt, now);
+        }
         self.regulate(false);
     }
 

@@ -38,6 +38,12 @@ impl Connection {
                     return None;
                 }
             }
+            Foresight::Duplicate => {
+                if self.only_repeats(packet, cx.now) {
+                    self.next_duplicate(reference, cx);
+                    return None;
+                }
+            }
             Foresight::Nothing | Foresight::Unknown => {}
         }
         self.any_segment(reference, cx)

@@ -38,7 +38,7 @@ impl Connection {
             .wants_retransmit(&self.sender.scoreboard);
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
-            self.transmit::<false>(cx);
+            self.transmit::<false, false>(cx);
         } else if self.sender.statistics.limited.is_any() {
             self.review_limit(cx.now);
         }
@@ -50,9 +50,10 @@ impl Connection {
     }
 
     /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
-    /// outstanding, and what that excludes need not be asked again.
+    /// outstanding, and what that excludes need not be asked again. `QUIET`: neither need recovery, which
+    /// [is quiet](LossRecovery::is_quiet).
     #[inline]
-    pub(super) fn transmit<const PLAIN: bool>(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(&mut self, cx: &mut Ctx<'_>) {
         self.sender.send.left_in_parts = false;
         if !PLAIN && self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
@@ -68,14 +69,14 @@ impl Connection {
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
-        let window = if PLAIN {
+        let window = if QUIET {
             self.congestion_window()
         } else {
             self.sending_window()
         };
         // Where the scoreboard has no room left, the window is larger than can be.
         let mut limit = Limit::CongestionWindow;
-        while !PLAIN
+        while !QUIET
             && self
                 .sender
                 .recovery
@@ -157,7 +158,7 @@ impl Connection {
                 }
             }
         }
-        if !PLAIN && !limited && !paced && self.sender.recovery.is_recovering() {
+        if !QUIET && !limited && !paced && self.sender.recovery.is_recovering() {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
@@ -171,7 +172,7 @@ impl Connection {
             self.sender.validate_window(limited);
         }
         let stopped = if paced { Limit::Pacing } else { limit };
-        let recovering = !PLAIN && self.sender.recovery.is_recovering();
+        let recovering = !QUIET && self.sender.recovery.is_recovering();
         self.note_limit(stopped, recovering, cx.now);
     }
 

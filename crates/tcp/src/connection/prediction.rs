@@ -27,6 +27,8 @@ pub(super) enum Foresight {
     Text,
     /// An acknowledgment, to a sender of which nothing is lost.
     Acknowledgment,
+    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
+    Duplicate,
 }
 
 /// A shorter way, named where it is taken: a test that is to take each of them counts.
@@ -38,6 +40,8 @@ pub(super) enum Way {
     TextAhead,
     /// An acknowledgment of the first of what is outstanding.
     Acknowledgment,
+    /// A duplicate acknowledgment with SACK blocks, in fast recovery.
+    Duplicate,
     /// Any segment in the window, or with SACK blocks, that passes every check.
     Ordinary,
     /// A write behind a full segment.
@@ -47,7 +51,7 @@ pub(super) enum Way {
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(super) static TAKEN: std::cell::Cell<[u64; 5]> = const { std::cell::Cell::new([0; 5]) };
+    pub(super) static TAKEN: std::cell::Cell<[u64; 6]> = const { std::cell::Cell::new([0; 6]) };
 }
 
 impl Way {
@@ -79,8 +83,12 @@ impl Connection {
             Foresight::Nothing
         } else if sender.is_at_rest() && !self.receive.refuses {
             Foresight::Text
-        } else if sender.is_plain() && !self.receive.acknowledge_now {
+        } else if !sender.is_plain() || self.receive.acknowledge_now {
+            Foresight::Nothing
+        } else if sender.recovery.is_quiet(&sender.scoreboard) {
             Foresight::Acknowledgment
+        } else if sender.recovery.knows_segments() && sender.recovery.is_recovering() {
+            Foresight::Duplicate
         } else {
             Foresight::Nothing
         }
@@ -104,10 +112,14 @@ impl Connection {
     /// older than the last?
     #[inline]
     fn is_bare(&self, packet: &Packet) -> bool {
-        let timely = packet
+        packet.is_bare(self.sender.negotiated.timestamps) && self.is_timely(packet)
+    }
+
+    #[inline]
+    fn is_timely(&self, packet: &Packet) -> bool {
+        packet
             .timestamps()
-            .is_none_or(|(value, _)| value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0);
-        packet.is_bare(self.sender.negotiated.timestamps) && timely
+            .is_none_or(|(value, _)| value.wrapping_sub(self.receive.timestamp_recent) as i32 >= 0)
     }
 
     /// Where [text is foreseen](Foresight::Text): is it text, and nothing else? Returns how far after RCV.NXT
@@ -183,11 +195,48 @@ impl Connection {
         self.makes_room(cx.now);
         if quiet {
             Way::Acknowledgment.taken();
-            self.transmit::<true>(cx);
+            self.transmit::<true, true>(cx);
             self.sender.review_early_timer(true, cx.now);
         } else {
             self.output(cx);
         }
+        self.check_space();
+    }
+
+    /// Where [a duplicate is foreseen](Foresight::Duplicate): is it one, with SACK blocks, and nothing else, at
+    /// an end with more to send?
+    #[inline]
+    pub(super) fn only_repeats(&self, packet: &Packet, now: Time) -> bool {
+        let send = &self.sender.send;
+        packet.is_bare_with_sack_blocks(self.sender.negotiated.timestamps)
+            && self.is_timely(packet)
+            && packet.payload_length == 0
+            && packet.sequence == self.receive.wire()
+            && packet.acknowledgment == send.wire(send.sequence.unacknowledged)
+            && packet.window > 0
+            && u64::from(packet.window) << self.sender.negotiated.send_shift == send.window
+            && !send.is_idle()
+            && send.sequence.next < send.end
+            && !self.sender.path_mtu.is_looked_after(now)
+    }
+
+    /// What [`ordinary_segment`](Self::ordinary_segment) does with a duplicate that is all a segment brings.
+    #[inline(never)]
+    pub(super) fn next_duplicate(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) {
+        Way::Duplicate.taken();
+        let packet = cx.packets.get(reference);
+        let blocks = cx.packets.sack_blocks(reference);
+        self.heard(cx.now);
+        let sender = &mut self.sender;
+        sender.update_window(packet, false);
+        sender.nothing_new_acknowledged::<true>(packet, true, Some(&blocks), cx.now);
+        if !sender.recovery.is_recovering() {
+            self.changed();
+        }
+        self.update_timestamp(packet, 0, cx.now);
+        cx.packets.release(reference);
+        self.transmit::<true, false>(cx);
+        self.sender.review_early_timer(true, cx.now);
         self.check_space();
     }
 
@@ -213,14 +262,13 @@ impl Connection {
 }
 
 impl Sender {
-    /// Is there nothing about this sender but a window? Nothing is lost or was sent twice, it neither
-    /// paces nor models the path, and its segments are no records. (Whether it searches its MTU depends on
-    /// the time.)
+    /// Is there nothing about this sender but a window and loss recovery? Nothing is before what is sent
+    /// next, it neither paces nor models the path, and its segments are no records. (Whether it searches its
+    /// MTU depends on the time.)
     #[inline]
     fn is_plain(&self) -> bool {
         self.send.is_plain
             && self.send.sequence.next == self.send.sequence.highest
-            && self.recovery.is_quiet(&self.scoreboard)
             && self.send.records.is_empty()
     }
 
