@@ -116,7 +116,7 @@ impl Detection {
                 };
                 // IsLost; steps 1 and 2
                 let bytes = u64::from(DUPLICATE_THRESHOLD - 1) * u64::from(send.segment);
-                let found = board.mark_below_sacked(u64::from(DUPLICATE_THRESHOLD), bytes);
+                let found = board.mark_below_sacked(DUPLICATE_THRESHOLD, bytes);
                 if !recovering && !found && *duplicates >= DUPLICATE_THRESHOLD {
                     // Step 4.3: the first, lost or not
                     board.mark_first();

@@ -233,11 +233,11 @@ impl Scoreboard {
         // doesn't any more.
         let goes_on = number > self.ring.first && self.ring.get(number - 1).is(SACKED);
         let joins = number + 1 < self.ring.next && self.ring.get(number + 1).is(SACKED);
-        self.sacked_runs = self.sacked_runs + u64::from(!goes_on) - u64::from(joins);
+        self.sacked_runs = self.sacked_runs + u32::from(!goes_on) - u32::from(joins);
         if number < self.cursor {
             self.sacked_below += length;
             let joins_below = joins && number + 1 < self.cursor;
-            self.runs_below = self.runs_below + u64::from(!goes_on) - u64::from(joins_below);
+            self.runs_below = self.runs_below + u32::from(!goes_on) - u32::from(joins_below);
         }
         if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);

@@ -1,7 +1,5 @@
 //! What is taken for lost, and what is sent again.
 
-use std::cmp::Reverse;
-
 use bentpipe_types::{Span, Time};
 
 use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED};
@@ -21,7 +19,7 @@ pub struct Overdue {
 impl Scoreboard {
     /// Marks what RFC 6675 section 4, IsLost, takes for lost: three runs SACKed above it, or more
     /// than `bytes` SACKed above it. True, if there was something.
-    pub fn mark_below_sacked(&mut self, runs: u64, bytes: u64) -> bool {
+    pub fn mark_below_sacked(&mut self, runs: u32, bytes: u64) -> bool {
         let before = self.newly_lost;
         // What is SACKED above a segment is the less, the higher the segment: a cursor will do.
         while self.cursor < self.ring.next {
@@ -33,7 +31,7 @@ impl Scoreboard {
                 (0, false)
             };
             let bytes_above = self.sacked - self.sacked_below - own;
-            let runs_above = self.sacked_runs - self.runs_below - u64::from(begins);
+            let runs_above = self.sacked_runs - self.runs_below - u32::from(begins);
             if bytes_above <= bytes && runs_above < runs {
                 break;
             }
@@ -162,7 +160,7 @@ impl Scoreboard {
             if number > first && is_recent {
                 if segment.is(LOST) {
                     self.lost += length;
-                    self.to_send += u64::from(!segment.is(RETRANSMITTED));
+                    self.to_send += u32::from(!segment.is(RETRANSMITTED));
                 }
                 if segment.is(RETRANSMITTED) {
                     self.retransmitted += length;
@@ -239,18 +237,19 @@ impl Scoreboard {
 
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
-        while let Some(&Reverse(number)) = self.lost_again.peek() {
-            if number >= first && self.ring.get(number).is_to_be_sent() {
-                break;
+        let again = loop {
+            match self.lost_again.first() {
+                Some(number) if number < first || !self.ring.get(number).is_to_be_sent() => {
+                    self.lost_again.remove_first();
+                }
+                again => break again,
             }
-            self.lost_again.pop();
-        }
+        };
         self.lost_cursor = self.lost_cursor.max(first);
         while self.lost_cursor < self.lost_end && !self.ring.get(self.lost_cursor).is_to_be_sent() {
             self.lost_cursor += 1;
         }
         let once = (self.lost_cursor < self.lost_end).then_some(self.lost_cursor);
-        let again = self.lost_again.peek().map(|&Reverse(number)| number);
         match (once, again) {
             (Some(once), Some(again)) => Some(once.min(again)),
             (once, again) => once.or(again),
@@ -305,7 +304,7 @@ impl Scoreboard {
         segment.order = order;
         let length = segment.length;
         self.sent_again += u64::from(length);
-        self.to_send -= u64::from(was_to_be_sent);
+        self.to_send -= u32::from(was_to_be_sent);
         if !was_under_way {
             self.retransmitted += u64::from(length);
             self.retransmitted_segments += 1;
@@ -330,7 +329,7 @@ impl Scoreboard {
     #[inline]
     fn pass(&mut self, sacked: u64, begins_run: bool) {
         self.sacked_below += sacked;
-        self.runs_below += u64::from(begins_run);
+        self.runs_below += u32::from(begins_run);
         self.cursor += 1;
     }
 
@@ -345,9 +344,9 @@ impl Scoreboard {
         self.lost += length;
         self.newly_lost += length;
         self.losses.note(segment);
-        self.to_send += u64::from(to_be_sent);
+        self.to_send += u32::from(to_be_sent);
         if number < self.lost_cursor {
-            self.lost_again.push(Reverse(number));
+            self.lost_again.push(number);
         }
         self.lost_end = self.lost_end.max(number + 1);
     }
@@ -365,7 +364,7 @@ impl Scoreboard {
         if !was_lost {
             self.lost += length;
         }
-        self.lost_again.push(Reverse(number));
+        self.lost_again.push(number);
     }
 
     /// Everything is to be judged, and looked at for sending again, from the first segment on.

@@ -8,22 +8,23 @@
 //! * what lies below a threshold that only rises (too much is SACKed above it, or it was sent too
 //!   long ago) is marked by a cursor that only rises;
 //! * retransmissions are watched in a queue, in the order in which they left;
-//! * lost segments are sent again lowest first: a cursor for those lost once, a heap for those few
-//!   of which a retransmission was lost as well.
+//! * lost segments are sent again lowest first: a cursor for those lost once, a queue for those of which a
+//!   retransmission was lost as well.
 
 mod blocks;
 mod delivered;
 mod loss;
 mod losses;
+mod lowest_first;
 mod segment;
 mod shorten;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
+use lowest_first::LowestFirst;
 use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
 
 pub use delivered::{Arrival, Delivered, Transmission};
@@ -51,14 +52,14 @@ pub struct Scoreboard {
     /// Segments that are SACKed.
     sacked_segments: u64,
     /// Runs of SACKed segments.
-    sacked_runs: u64,
+    sacked_runs: u32,
     /// In segments taken for lost.
     lost: u64,
     /// In segments of which a retransmission is under way.
     retransmitted: u64,
-    retransmitted_segments: u64,
+    retransmitted_segments: u32,
     /// Segments taken for lost that are to be sent again.
-    to_send: u64,
+    to_send: u32,
     /// After the highest position known to have arrived: the FACK paper's snd.fack.
     forward: u64,
     /// The same, before the last acknowledgment.
@@ -67,7 +68,7 @@ pub struct Scoreboard {
     cursor: u64,
     /// Bytes and runs SACKed below the cursor.
     sacked_below: u64,
-    runs_below: u64,
+    runs_below: u32,
     /// Segments lost once and not sent again are from here: by number.
     lost_cursor: u64,
     /// To here.
@@ -75,7 +76,7 @@ pub struct Scoreboard {
     /// No segment to be sent on suspicion is below: by number.
     suspect_cursor: u64,
     /// Segments of which a retransmission was lost, by number.
-    lost_again: BinaryHeap<Reverse<u64>>,
+    lost_again: LowestFirst,
     /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
     /// record are over.
     under_way: VecDeque<(u64, Order)>,
@@ -124,7 +125,7 @@ impl Scoreboard {
             lost_cursor: 0,
             lost_end: 0,
             suspect_cursor: 0,
-            lost_again: BinaryHeap::new(),
+            lost_again: LowestFirst::default(),
             under_way: VecDeque::new(),
             watch_retransmissions: false,
             transmissions: Order::default(),
@@ -160,7 +161,7 @@ impl Scoreboard {
     pub fn allocated(&self) -> usize {
         self.ring.allocated()
             + self.under_way.capacity() * size_of::<(u64, Order)>()
-            + self.lost_again.capacity() * size_of::<u64>()
+            + self.lost_again.allocated()
             + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
     }
 
@@ -200,7 +201,7 @@ impl Scoreboard {
     /// Segments of which a retransmission is under way.
     #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
-        self.retransmitted_segments
+        u64::from(self.retransmitted_segments)
     }
 
     /// Is there a lost segment to be sent again?

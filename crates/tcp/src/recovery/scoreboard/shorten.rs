@@ -63,7 +63,7 @@ impl Scoreboard {
             if segment.is(LOST) {
                 self.lost += length;
             }
-            self.to_send += u64::from(segment.is_to_be_sent());
+            self.to_send += u32::from(segment.is_to_be_sent());
             if segment.is(RETRANSMITTED) {
                 self.retransmitted += length;
                 self.retransmitted_segments += 1;
