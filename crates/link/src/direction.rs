@@ -76,7 +76,8 @@ pub enum Direction {
 impl Direction {
     /// An empty, idle direction.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(mut settings: Settings) -> Self {
+        settings.errors.retain(ErrorModel::ever_loses);
         if !settings.ends.is_empty() || settings.changes.is_some() {
             return Self::managed(settings);
         }

@@ -26,6 +26,11 @@ impl BitErrors {
         }
     }
 
+    /// Is there ever a bit error?
+    pub(super) fn ever_loses(&self) -> bool {
+        self.rate > 0.0
+    }
+
     /// Does the next packet meet a bit error?
     pub fn loses(&mut self, length: Bytes) -> bool {
         let bits = length.bits();

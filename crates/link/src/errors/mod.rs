@@ -58,6 +58,15 @@ impl ErrorModel {
             .fold(false, |lost, model| lost | model.loses(length))
     }
 
+    /// Does it ever lose anything? Another need not be asked.
+    pub(crate) fn ever_loses(&self) -> bool {
+        match self {
+            Self::BitErrors(model) => model.ever_loses(),
+            Self::PacketLoss(model) => model.ever_loses(),
+            Self::Bursts(_) | Self::Listed(_) => true,
+        }
+    }
+
     /// Is the next packet, of this length on the air, lost? Called once per packet, in order.
     pub fn loses(&mut self, length: Bytes) -> bool {
         match self {
@@ -66,5 +75,20 @@ impl ErrorModel {
             Self::Bursts(model) => model.loses(),
             Self::Listed(model) => model.loses(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_loses_anything_is_known_beforehand() {
+        let random = || RandomStream::new(1, "test", "errors");
+        assert!(!ErrorModel::bit_errors(0.0, random()).ever_loses());
+        assert!(!ErrorModel::packet_loss(0.0, random()).ever_loses());
+        assert!(ErrorModel::bit_errors(1e-12, random()).ever_loses());
+        assert!(ErrorModel::packet_loss(1e-12, random()).ever_loses());
+        assert!(ErrorModel::listed([1]).ever_loses());
     }
 }

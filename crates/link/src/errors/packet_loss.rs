@@ -22,6 +22,11 @@ impl PacketLoss {
         }
     }
 
+    /// Is there ever a packet lost?
+    pub(super) fn ever_loses(&self) -> bool {
+        self.rate > 0.0
+    }
+
     /// Is the next packet lost?
     pub fn loses(&mut self) -> bool {
         if self.good_packets > 0 {
