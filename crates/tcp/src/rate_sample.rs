@@ -184,7 +184,7 @@ impl DeliveryRate {
             }
             return;
         }
-        let first = self.segments.partition_point(|s| s.end <= start);
+        let first = self.first_beyond(start);
         for segment in self.segments.range_mut(first..) {
             if segment.end - u64::from(segment.length) >= end {
                 break;
@@ -224,9 +224,10 @@ impl DeliveryRate {
 
     /// A SACK block covers `start` to `end`; what it covered before does not count again.
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
-        let first = self
-            .segments
-            .partition_point(|s| s.end - u64::from(s.length) < start);
+        let holds = self.first_beyond(start);
+        // Only whole segments count.
+        let begins_before = |s: &Segment| s.end - u64::from(s.length) < start;
+        let first = holds + usize::from(self.segments.get(holds).is_some_and(begins_before));
         let mut bytes = 0;
         for index in first..self.segments.len() {
             let segment = self.segments[index];
@@ -257,7 +258,7 @@ impl DeliveryRate {
         selective: bool,
         now: Time,
     ) -> LossSample {
-        let index = self.segments.partition_point(|s| s.end <= position);
+        let index = self.first_beyond(position);
         let known = self.segments.get(index);
         let length = known.map_or(length, |s| length.min(s.end.saturating_sub(position)));
         self.lost += length;
@@ -338,6 +339,28 @@ impl DeliveryRate {
         let least = self.minimum_rtt.unwrap_or(Span::from_nanos(1));
         sample.interval = (interval >= least && interval > Span::ZERO).then_some(interval);
         sample
+    }
+
+    /// The first segment that ends beyond a position.
+    fn first_beyond(&self, position: u64) -> usize {
+        let Some(first) = self.segments.front() else {
+            return 0;
+        };
+        // Most segments are as long as the first; a search would wait for memory at each of its steps.
+        let length = u64::from(first.length.max(1));
+        let behind = (position + length).saturating_sub(first.end);
+        let guess = (behind / length) as usize;
+        let ends_beyond = |index| {
+            let segment: Option<&Segment> = self.segments.get(index);
+            segment.is_none_or(|segment| segment.end > position)
+        };
+        if guess <= self.segments.len()
+            && ends_beyond(guess)
+            && (guess == 0 || !ends_beyond(guess - 1))
+        {
+            return guess;
+        }
+        self.segments.partition_point(|s| s.end <= position)
     }
 
     fn deliver(&mut self, bytes: u64, now: Time) {

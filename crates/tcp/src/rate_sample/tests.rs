@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const SEGMENT: u64 = 1000;
@@ -139,4 +141,22 @@ fn memory_is_bounded() {
     rate.begin(0);
     rate.on_acknowledged(all, all, at(1));
     assert_eq!(rate.sample(&around(at(1), 1)).total_delivered, all);
+}
+
+proptest! {
+    /// What is looked up by the length of the first segment is what a search finds.
+    #[test]
+    fn a_segment_is_found_whatever_the_others_lengths(
+        lengths in prop::collection::vec(prop_oneof![Just(1448_u64), 1..3000_u64], 0..40),
+        position in 0..60_000_u64,
+    ) {
+        let mut rate = DeliveryRate::default();
+        let mut start = 1;
+        for length in lengths {
+            rate.on_sent(start, start + length, 0, false, Time::ZERO);
+            start += length;
+        }
+        let searched = rate.segments.partition_point(|segment| segment.end <= position);
+        prop_assert_eq!(rate.first_beyond(position), searched);
+    }
 }
