@@ -73,15 +73,15 @@ def reproduce(
 
     progress = progress or Progress()
     with _Simulations() as simulations:
-        # All of them at once: while one study's figures are drawn, which takes a core, the others
-        # simulate the next one's cells. The study with the most goes first, since nothing is left
-        # to simulate while the last one's figures are drawn.
+        # All of them at once: while one study's figures are drawn, the next one's cells are
+        # simulated. The study with the most goes last: its figures are the only ones beside whose
+        # drawing, which takes one core, nothing is left to simulate.
         cells = {study.key: _cells(study, quick) for study in studies}
-        most_first = sorted(studies, key=lambda study: len(cells[study.key]), reverse=True)
-        begun = {study.key: simulations.begin(cells[study.key]) for study in most_first}
+        fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
+        begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}
         done = {
             study.key: _reproduce(study, begun[study.key], out=out, progress=progress)
-            for study in most_first
+            for study in fewest_first
         }
     reproduced = [done[study.key] for study in studies]
     verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]

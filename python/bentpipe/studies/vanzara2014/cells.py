@@ -123,7 +123,9 @@ class Setting:
             f"{tcp}.bandwidth_filter": self.bandwidth_filter,
         }
         if self.threshold == "estimate":
-            keys[f"{tcp}.hybla.initial_threshold"] = "bandwidth-estimate"
+            # Westwood looks at no such key: its run is the one without a threshold.
+            if rule != "westwood":
+                keys[f"{tcp}.hybla.initial_threshold"] = "bandwidth-estimate"
         elif self.threshold != "none":
             pipe = PIPE_PACKETS * round_trip_ms // ROUND_TRIP_MS
             segments = pipe if self.threshold == "pipe" else int(self.threshold)
