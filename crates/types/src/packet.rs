@@ -166,6 +166,7 @@ pub struct SackBlocks {
 
 impl SackBlocks {
     /// Appends a block; a fifth is ignored, as a fifth does not fit in a TCP header.
+    #[inline]
     pub fn push(&mut self, block: SackBlock) {
         if usize::from(self.count) < self.blocks.len() {
             self.blocks[usize::from(self.count)] = block;
@@ -181,6 +182,7 @@ impl SackBlocks {
 }
 
 impl FromIterator<SackBlock> for SackBlocks {
+    #[inline]
     fn from_iter<I: IntoIterator<Item = SackBlock>>(blocks: I) -> Self {
         let mut collected = Self::default();
         blocks.into_iter().for_each(|block| collected.push(block));

@@ -78,7 +78,7 @@ impl Sender {
         self.peer_lives();
         if distance > 0 {
             self.update_window(packet, true);
-            let _ = self.new_data_acknowledged::<false>(packet, distance as u64, sack, now);
+            let _ = self.new_data_acknowledged::<false, true>(packet, distance as u64, sack, now);
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window(packet, false);
@@ -133,17 +133,18 @@ impl Sender {
     }
 
     /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, less is
-    /// acknowledged than was sent, and what that excludes need not be asked again. Returns whether nothing
-    /// but the window says after it how much may be in flight.
+    /// acknowledged than was sent, and what that excludes need not be asked again. `PACED`: it may be that this
+    /// sender [paces](Self::is_paced). Returns whether nothing but the window says after it how much may be in
+    /// flight.
     #[inline]
-    pub(super) fn new_data_acknowledged<const PLAIN: bool>(
+    pub(super) fn new_data_acknowledged<const PLAIN: bool, const PACED: bool>(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
         sack: Option<&SackBlocks>,
         now: Time,
     ) -> bool {
-        if !PLAIN {
+        if PACED {
             self.before_delivery();
         }
         let send = &mut self.send;
@@ -172,11 +173,11 @@ impl Sender {
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
         }
         if self.congestion.sees_every_ack() {
-            let sample = self.ack_sample(acknowledged, rtt, now);
+            let sample = self.ack_sample(acknowledged, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
-        let quiet = self.recovery.is_quiet(&self.scoreboard);
+        let quiet = self.is_quiet();
         let reaction = if quiet {
             Reaction::Grow
         } else {
@@ -187,7 +188,12 @@ impl Sender {
             Reaction::Grow => {
                 if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
                     let counted = self.counts_for_growth(acknowledged, before);
-                    let sample = self.ack_sample(counted, rtt, now);
+                    let in_flight = if quiet {
+                        self.send.sequence.outstanding()
+                    } else {
+                        self.in_flight()
+                    };
+                    let sample = self.ack_sample(counted, in_flight, rtt, now);
                     self.congestion.on_ack(&sample);
                 } else {
                     self.congestion.on_application_limited();
@@ -198,7 +204,7 @@ impl Sender {
             } => restart_timer = restart,
             other => self.react(other, now),
         }
-        if !PLAIN {
+        if PACED {
             self.after_delivery(acknowledged, reaction, rtt, now);
         }
         if !quiet {
@@ -219,8 +225,8 @@ impl Sender {
         quiet
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `PLAIN`: recovery knows segments, and
-    /// [`is_plain`](super::send::Send::is_plain) was asked.
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `PLAIN`:
+    /// [`is_repairing`](Self::is_repairing) was asked.
     #[inline]
     pub(super) fn nothing_new_acknowledged<const PLAIN: bool>(
         &mut self,
@@ -245,7 +251,7 @@ impl Sender {
             self.delivered.add(self.scoreboard.delivered().bytes());
         }
         if self.congestion.sees_every_ack() {
-            let sample = self.ack_sample(0, rtt, now);
+            let sample = self.ack_sample(0, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
@@ -266,13 +272,19 @@ impl Sender {
 
     /// An acknowledgment as the window rules see it.
     #[inline]
-    fn ack_sample(&self, acknowledged: u64, rtt: Option<Span>, now: Time) -> AckSample {
+    fn ack_sample(
+        &self,
+        acknowledged: u64,
+        in_flight: u64,
+        rtt: Option<Span>,
+        now: Time,
+    ) -> AckSample {
         let sequence = &self.send.sequence;
         AckSample {
             now,
             acknowledged,
             delivered: self.delivered.total(),
-            in_flight: self.in_flight(),
+            in_flight,
             unacknowledged: sequence.unacknowledged,
             next: sequence.next,
             rtt,
@@ -282,7 +294,7 @@ impl Sender {
     }
 
     /// What the acknowledgment says has arrived.
-    #[inline]
+    #[inline(always)]
     fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
         let sequence = &self.send.sequence;
         let selective = self.recovery.knows_segments();
@@ -453,7 +465,7 @@ impl Sender {
 
     /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
     /// returns the round trip without the peer's delaying its acknowledgment.
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, packet: &Packet, before: u64, now: Time) -> Option<Span> {
         // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
         let measured = if before >= self.send.ambiguous_below {

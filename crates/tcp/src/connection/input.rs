@@ -34,7 +34,13 @@ impl Connection {
             }
             Foresight::Acknowledgment => {
                 if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
-                    self.next_acknowledgment(reference, acknowledged, cx);
+                    self.next_acknowledgment::<false>(reference, acknowledged, cx);
+                    return None;
+                }
+            }
+            Foresight::PacedAcknowledgment => {
+                if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
+                    self.next_acknowledgment::<true>(reference, acknowledged, cx);
                     return None;
                 }
             }

@@ -50,8 +50,8 @@ impl Connection {
     }
 
     /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
-    /// outstanding, and what that excludes need not be asked again. `QUIET`: neither need recovery, which
-    /// [is quiet](LossRecovery::is_quiet).
+    /// outstanding, nothing is paced, the path's MTU is not looked after, and what that excludes need not be
+    /// asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
     #[inline]
     pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(&mut self, cx: &mut Ctx<'_>) {
         self.sender.send.left_in_parts = false;
@@ -100,7 +100,12 @@ impl Connection {
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
         let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
-        let mut room = (window + syn).saturating_sub(self.in_flight());
+        let in_flight = if QUIET {
+            self.sender.send.sequence.outstanding()
+        } else {
+            self.in_flight()
+        };
+        let mut room = (window + syn).saturating_sub(in_flight);
         if !PLAIN && self.sender.path_mtu.is_looked_after(cx.now) {
             self.sender.look_after_path_mtu(cx.now);
             if let Some(length) = self.path_mtu_probe(room.min(allowance)) {
@@ -418,6 +423,7 @@ impl Connection {
     }
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
+    #[inline]
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
         let mut most = self.maximum_sack_blocks();
         if !self.sender.negotiated.sack {

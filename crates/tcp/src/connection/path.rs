@@ -21,7 +21,6 @@ impl Sender {
             .models_path()
             .then(|| Box::new(DeliveryRate::default()));
         self.scoreboard.watch_losses(self.delivery_rate.is_some());
-        self.note_what_is_plain();
     }
 
     /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked

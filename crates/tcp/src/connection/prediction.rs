@@ -27,6 +27,8 @@ pub(super) enum Foresight {
     Text,
     /// An acknowledgment, to a sender of which nothing is lost.
     Acknowledgment,
+    /// The same, to one that paces, or whose window rule models the path.
+    PacedAcknowledgment,
     /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
     Duplicate,
 }
@@ -40,6 +42,8 @@ pub(super) enum Way {
     TextAhead,
     /// An acknowledgment of the first of what is outstanding.
     Acknowledgment,
+    /// The same, at a sender that paces, or whose window rule models the path.
+    PacedAcknowledgment,
     /// A duplicate acknowledgment with SACK blocks, in fast recovery.
     Duplicate,
     /// Any segment in the window, or with SACK blocks, that passes every check.
@@ -51,7 +55,7 @@ pub(super) enum Way {
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(super) static TAKEN: std::cell::Cell<[u64; 6]> = const { std::cell::Cell::new([0; 6]) };
+    pub(super) static TAKEN: std::cell::Cell<[u64; 7]> = const { std::cell::Cell::new([0; 7]) };
 }
 
 impl Way {
@@ -85,9 +89,13 @@ impl Connection {
             Foresight::Text
         } else if !sender.is_plain() || self.receive.acknowledge_now {
             Foresight::Nothing
-        } else if sender.recovery.is_quiet(&sender.scoreboard) {
-            Foresight::Acknowledgment
-        } else if sender.recovery.knows_segments() && sender.recovery.is_recovering() {
+        } else if sender.is_quiet() {
+            if sender.is_paced() {
+                Foresight::PacedAcknowledgment
+            } else {
+                Foresight::Acknowledgment
+            }
+        } else if sender.is_repairing() {
             Foresight::Duplicate
         } else {
             Foresight::Nothing
@@ -160,9 +168,9 @@ impl Connection {
         accepted
     }
 
-    /// Where [an acknowledgment is foreseen](Foresight::Acknowledgment): does it acknowledge the first of what
-    /// is outstanding, and nothing else, at an end with more to send? Returns how many positions it
-    /// acknowledges.
+    /// Where [an acknowledgment](Foresight::Acknowledgment) is foreseen, at a sender that paces or not: does it
+    /// acknowledge the first of what is outstanding, and nothing else, at an end with more to send? Returns how
+    /// many positions it acknowledges.
     #[inline]
     pub(super) fn only_acknowledges(&self, packet: &Packet, now: Time) -> Option<u64> {
         let send = &self.sender.send;
@@ -178,9 +186,9 @@ impl Connection {
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with an acknowledgment that is all a segment
-    /// brings.
+    /// brings. `PACED`: [`is_paced`](Sender::is_paced).
     #[inline]
-    pub(super) fn next_acknowledgment(
+    pub(super) fn next_acknowledgment<const PACED: bool>(
         &mut self,
         reference: PacketRef,
         acknowledged: u64,
@@ -189,13 +197,18 @@ impl Connection {
         let packet = cx.packets.get(reference);
         let sender = &mut self.sender;
         sender.update_window(packet, true);
-        let quiet = sender.new_data_acknowledged::<true>(packet, acknowledged, None, cx.now);
+        let quiet = sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, None, cx.now);
         self.update_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
         self.makes_room(cx.now);
         if quiet {
-            Way::Acknowledgment.taken();
-            self.transmit::<true, true>(cx);
+            if PACED {
+                Way::PacedAcknowledgment.taken();
+                self.transmit::<false, true>(cx);
+            } else {
+                Way::Acknowledgment.taken();
+                self.transmit::<true, true>(cx);
+            }
             self.sender.review_early_timer(true, cx.now);
         } else {
             self.output(cx);
@@ -242,39 +255,61 @@ impl Connection {
 
     /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of
     /// something to send? Then writing more lets nothing out either. (A path MTU probe wants more than a
-    /// full segment, what may be lost goes again where nothing new may, a pacer's time comes of itself,
-    /// and Linux waits for more than a segment: then it is not known.)
-    #[inline]
+    /// full segment, what may be lost goes again where nothing new may, duplicates may have let out less than
+    /// they could where segments are short, a pacer's time may have come just now, and Linux waits for more
+    /// than a segment: then it is not known.)
+    #[inline(always)]
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
-        let nothing_else = self.foresight == Foresight::Acknowledgment
-            || sender.config.header_prediction
-                && !self.receive.acknowledge_now
-                && !sender.pacer.is_on()
-                && !sender.recovery.is_recovering()
-                && self.state.can_send();
+        let nothing_else = match self.foresight {
+            Foresight::Acknowledgment | Foresight::PacedAcknowledgment => true,
+            _ => self.has_nothing_else_to_send(),
+        };
         nothing_else
+            && !sender.timers.has_paced_until(now)
             && !sender.config.habits.sends_in_bursts
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
             && !sender.send.is_idle()
             && !sender.path_mtu.is_looked_after(now)
     }
+
+    /// Is there nothing to be sent but what is new?
+    #[inline(never)]
+    fn has_nothing_else_to_send(&self) -> bool {
+        self.sender.config.header_prediction
+            && !self.receive.acknowledge_now
+            && self.sender.is_quiet()
+            && self.state.can_send()
+    }
 }
 
 impl Sender {
-    /// Is there nothing about this sender but a window and loss recovery? Nothing is before what is sent
-    /// next, it neither paces nor models the path, and its segments are no records. (Whether it searches its
-    /// MTU depends on the time.)
+    /// Is there nothing about what this sender sends next? It was never sent, and its segments are no
+    /// records. (Whether it searches its MTU depends on the time.)
     #[inline]
     fn is_plain(&self) -> bool {
-        self.send.is_plain
-            && self.send.sequence.next == self.send.sequence.highest
-            && self.send.records.is_empty()
+        self.send.sequence.next == self.send.sequence.highest && self.send.records.is_empty()
     }
 
-    /// What of [`is_plain`](Self::is_plain) does not change once a connection is established.
-    pub(super) fn note_what_is_plain(&mut self) {
-        self.send.is_plain =
-            self.config.header_prediction && self.delivery_rate.is_none() && !self.pacer.is_on();
+    /// Is it in fast recovery, by what the peer says of each segment, at no pace but that of the
+    /// acknowledgments, and asked for no model of the path?
+    #[inline]
+    pub(super) fn is_repairing(&self) -> bool {
+        self.recovery.knows_segments() && self.recovery.is_recovering() && !self.is_paced()
+    }
+
+    /// Does it pace, or is what the path delivers measured?
+    #[inline]
+    pub(super) fn is_paced(&self) -> bool {
+        self.pacer.is_on() || self.delivery_rate.is_some()
+    }
+
+    /// Has loss recovery nothing to say? Then what is outstanding is in flight.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        let sequence = &self.send.sequence;
+        let quiet = self.recovery.is_quiet(sequence, &self.scoreboard);
+        debug_assert!(!quiet || self.in_flight() == sequence.outstanding());
+        quiet
     }
 }

@@ -291,11 +291,17 @@ impl Receive {
     }
 
     /// The SACK option's blocks: a duplicate first (RFC 2883), then what is out of order.
+    #[inline]
     pub(super) fn sack_blocks(&mut self, maximum: usize) -> SackBlocks {
+        match self.duplicate.take() {
+            None => self.reassembly.blocks(self.initial).take(maximum).collect(),
+            Some(duplicate) => self.sack_blocks_after(duplicate, maximum),
+        }
+    }
+
+    #[inline(never)]
+    fn sack_blocks_after(&self, duplicate: Range, maximum: usize) -> SackBlocks {
         let initial = self.initial;
-        let Some(duplicate) = self.duplicate.take() else {
-            return self.reassembly.blocks(initial).take(maximum).collect();
-        };
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
         let around = self.reassembly.containing(duplicate.start);

@@ -64,9 +64,6 @@ pub(super) struct Send {
     pub(super) sizing: Option<Box<SendSizing>>,
     /// The next segment is the last of several that leave at once.
     pub(super) ends_burst: bool,
-    /// Nothing about this sender is out of the ordinary for good: see
-    /// [`is_plain`](super::Sender::is_plain).
-    pub(super) is_plain: bool,
     /// ISS.
     pub(super) initial: Seq,
 }
@@ -106,7 +103,6 @@ impl Send {
             buffer: buffer.min(1 << 48),
             sizing: sizes.map(|sizes| Box::new(SendSizing::new(sizes))),
             ends_burst: false,
-            is_plain: false,
             initial,
         }
     }

@@ -133,6 +133,12 @@ impl Timers {
         self.pacing = at.unwrap_or(NEVER);
     }
 
+    /// Does a segment wait for the pacer no longer than until now?
+    #[inline]
+    pub(super) fn has_paced_until(&self, now: Time) -> bool {
+        self.pacing <= now
+    }
+
     /// An acknowledgment has gone out.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
@@ -359,6 +365,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn set_early_timer(&mut self, synchronized: bool, now: Time) {
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);

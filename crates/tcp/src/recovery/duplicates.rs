@@ -104,7 +104,7 @@ impl<V: Variant> LossRecovery for ByDuplicates<V> {
     }
 
     #[inline]
-    fn is_quiet(&self, _board: &Scoreboard) -> bool {
+    fn is_quiet(&self, _send: &SendSequence, _board: &Scoreboard) -> bool {
         self.fast.is_quiet()
     }
 

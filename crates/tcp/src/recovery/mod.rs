@@ -175,9 +175,9 @@ pub trait LossRecovery {
     /// Is fast recovery under way?
     fn is_recovering(&self) -> bool;
 
-    /// Is nothing lost, for all that is known, nothing sent again and no duplicate counted, so that
-    /// nothing but the window says how much may be in flight?
-    fn is_quiet(&self, board: &Scoreboard) -> bool;
+    /// Is nothing lost, for all that is known, nothing sent again and no duplicate counted, so that what is
+    /// outstanding is in flight, and nothing but the window says how much may be?
+    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool;
 
     /// The retransmission timer has expired. What is outstanding is to be sent again; where that means
     /// everything from SND.UNA on, the connection goes back there: [`Again::All`].
@@ -368,8 +368,8 @@ impl LossRecovery for Recovery {
     }
 
     #[inline]
-    fn is_quiet(&self, board: &Scoreboard) -> bool {
-        dispatch!(self, r => r.is_quiet(board))
+    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
+        dispatch!(self, r => r.is_quiet(send, board))
     }
 
     fn on_timeout(

@@ -265,8 +265,11 @@ impl LossRecovery for Selective {
     }
 
     #[inline]
-    fn is_quiet(&self, board: &Scoreboard) -> bool {
-        self.state == State::Open && board.is_clean() && !self.probe.is_under_way()
+    fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
+        // (FACK goes by what has arrived ahead also when the peer has gone back on it.)
+        let ahead = matches!(self.detection, Detection::Forward(_))
+            && board.forward() > send.unacknowledged;
+        self.state == State::Open && board.is_clean() && !self.probe.is_under_way() && !ahead
     }
 
     fn watches_retransmissions(&self) -> bool {

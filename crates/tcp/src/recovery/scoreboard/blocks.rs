@@ -252,9 +252,11 @@ impl Scoreboard {
                 .original_sacked(segment.transmission(), segment.length);
         }
         self.forward = self.forward.max(end);
-        match self.newly_sacked.last_mut() {
-            Some((_, last)) if *last == segment.start => *last = end,
-            _ => self.newly_sacked.push((segment.start, end)),
+        if self.losses.watched() {
+            match self.newly_sacked.last_mut() {
+                Some((_, last)) if *last == segment.start => *last = end,
+                _ => self.newly_sacked.push((segment.start, end)),
+            }
         }
     }
 }

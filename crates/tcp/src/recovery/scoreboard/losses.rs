@@ -15,6 +15,11 @@ pub(super) struct Losses {
 
 impl Losses {
     #[inline]
+    pub(super) const fn watched(&self) -> bool {
+        self.watched
+    }
+
+    #[inline]
     pub(super) fn note(&mut self, segment: &Segment) {
         if self.watched {
             self.segments.push(LostSegment {
@@ -31,7 +36,8 @@ impl Scoreboard {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.first).sent_at)
     }
 
-    /// Keep what [`newly_lost_segments`](Self::newly_lost_segments) returns.
+    /// Keep what [`newly_lost_segments`](Self::newly_lost_segments) and
+    /// [`newly_sacked`](Self::newly_sacked) return.
     pub(crate) fn watch_losses(&mut self, watch: bool) {
         self.losses.watched = watch;
     }

@@ -245,7 +245,7 @@ impl Scoreboard {
     }
 
     /// The ranges (first position, position after the last) that the last acknowledgment's blocks
-    /// newly covered, segment by segment or merged.
+    /// newly covered, segment by segment or merged, for those who want to know which.
     #[must_use]
     pub fn newly_sacked(&self) -> &[(u64, u64)] {
         &self.newly_sacked

@@ -334,6 +334,7 @@ fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
 #[test]
 fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block() {
     let mut board = ten();
+    board.watch_losses(true);
     board.acknowledge(2001, arrival(100));
     board.sack(
         &blocks(&[(1, 1001), (3001, 4001)]),
