@@ -6,7 +6,7 @@ use bentpipe_types::{SackBlock, Seq};
 use serde::{Deserialize, Serialize};
 
 /// A half-open range of positions (see [`connection`](crate::connection)).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Range {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -21,10 +21,16 @@ const REPORTED: usize = 4;
 /// there are, so that a peer that sends every other byte costs no more memory than an honest one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Reassembly {
-    ranges: VecDeque<Range>,
     // In all of them.
     bytes: u64,
     limit: usize,
+    // Made when something first has: an end that has always got everything in order needs none.
+    ahead: Option<Box<Ahead>>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Ahead {
+    ranges: VecDeque<Range>,
     // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
     recent: [Range; REPORTED],
     recent_count: usize,
@@ -45,18 +51,16 @@ impl Reassembly {
     /// Keeps at most `limit` ranges.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
-            ranges: VecDeque::new(),
             bytes: 0,
             limit: limit.max(1),
-            recent: [Range { start: 0, end: 0 }; REPORTED],
-            recent_count: 0,
+            ahead: None,
         }
     }
 
     /// Has nothing arrived ahead of a gap?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.bytes == 0
     }
 
     /// Bytes that have arrived ahead of a gap.
@@ -67,35 +71,40 @@ impl Reassembly {
 
     /// The end of the last range.
     pub(crate) fn highest(&self) -> Option<u64> {
-        self.ranges.back().map(|range| range.end)
+        self.ranges()?.back().map(|range| range.end)
     }
 
     /// The number of ranges.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.ranges.len()
+        self.ranges().map_or(0, VecDeque::len)
+    }
+
+    fn ranges(&self) -> Option<&VecDeque<Range>> {
+        self.ahead.as_deref().map(|ahead| &ahead.ranges)
     }
 
     /// A range has arrived.
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
+        let ahead = self.ahead.get_or_insert_default();
         // Most segments extend the last range.
-        if let Some(last) = self.ranges.back_mut()
+        if let Some(last) = ahead.ranges.back_mut()
             && last.end == range.start
         {
             last.end = range.end;
             self.bytes += range.end - range.start;
             let grown = *last;
-            self.report_grown(grown);
+            ahead.report_grown(grown);
             return Inserted::New;
         }
         // The ranges that touch or overlap this one are [first, after).
-        let first = self.ranges.partition_point(|r| r.end < range.start);
+        let first = ahead.ranges.partition_point(|r| r.end < range.start);
         let mut after = first;
         let mut merged = range;
         let mut overlap: Option<Range> = None;
         let mut held = 0;
-        while let Some(&other) = self.ranges.get(after)
+        while let Some(&other) = ahead.ranges.get(after)
             && other.start <= range.end
         {
             if overlap.is_none() {
@@ -111,46 +120,49 @@ impl Reassembly {
             after += 1;
         }
         if first == after {
-            if self.ranges.len() >= self.limit {
+            if ahead.ranges.len() >= self.limit {
                 return Inserted::Refused;
             }
-            self.ranges.insert(first, merged);
+            ahead.ranges.insert(first, merged);
         } else {
-            self.ranges[first] = merged;
+            ahead.ranges[first] = merged;
             if after - first > 1 {
-                self.ranges.drain(first + 1..after);
+                ahead.ranges.drain(first + 1..after);
             }
         }
         self.bytes += merged.end - merged.start - held;
-        self.report(merged);
+        ahead.report(merged);
         overlap.map_or(Inserted::New, Inserted::Overlapping)
     }
 
     /// Everything up to `position` has arrived in order: removes what that joins, and returns how
     /// far the stream is in order now.
     pub(crate) fn advance(&mut self, position: u64) -> u64 {
+        let Some(ahead) = self.ahead.as_deref_mut() else {
+            return position;
+        };
         let mut position = position;
-        while let Some(&range) = self.ranges.front()
+        while let Some(&range) = ahead.ranges.front()
             && range.start <= position
         {
             position = position.max(range.end);
             self.bytes -= range.end - range.start;
-            self.ranges.pop_front();
+            ahead.ranges.pop_front();
         }
         let mut kept = 0;
-        for index in 0..self.recent_count {
-            if self.recent[index].start > position {
-                self.recent[kept] = self.recent[index];
+        for index in 0..ahead.recent_count {
+            if ahead.recent[index].start > position {
+                ahead.recent[kept] = ahead.recent[index];
                 kept += 1;
             }
         }
-        self.recent_count = kept;
+        ahead.recent_count = kept;
         position
     }
 
     /// What lies of the first range before `end`, if anything does.
     pub(crate) fn first_within(&self, end: u64) -> Option<Range> {
-        let first = self.ranges.front().filter(|first| first.start < end)?;
+        let first = self.ranges()?.front().filter(|first| first.start < end)?;
         Some(Range {
             start: first.start,
             end: first.end.min(end),
@@ -159,8 +171,9 @@ impl Reassembly {
 
     /// The range that holds `position`, if one does.
     pub(crate) fn containing(&self, position: u64) -> Option<Range> {
-        let index = self.ranges.partition_point(|r| r.end <= position);
-        self.ranges
+        let ranges = self.ranges()?;
+        let index = ranges.partition_point(|r| r.end <= position);
+        ranges
             .get(index)
             .copied()
             .filter(|range| range.start <= position)
@@ -169,11 +182,17 @@ impl Reassembly {
     /// The ranges to report, that of the latest segment first, as sequence numbers of a stream
     /// that began with `initial`.
     pub(crate) fn blocks(&self, initial: Seq) -> impl Iterator<Item = SackBlock> {
-        self.recent[..self.recent_count]
-            .iter()
-            .map(move |range| range.block(initial))
+        self.recent().iter().map(move |range| range.block(initial))
     }
 
+    fn recent(&self) -> &[Range] {
+        self.ahead
+            .as_deref()
+            .map_or(&[], |ahead| &ahead.recent[..ahead.recent_count])
+    }
+}
+
+impl Ahead {
     // A range has grown at its end, and has met no other: most often the one that was reported first.
     #[inline]
     fn report_grown(&mut self, grown: Range) {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::BufferSizes;
 
 /// TCP_MAX_QUICKACKS
-const QUICK_ACKS: u32 = 16;
+const QUICK_ACKS: u8 = 16;
 
 /// TCP_MSS_DEFAULT and TCP_MIN_MSS: tcp_initialize_rcv_mss
 const FIRST_GUESS: u32 = 536;
@@ -28,15 +28,15 @@ const TOO_SHORT: u32 = 128;
 /// Parts of the buffer's memory are counted in 256ths: TCP_RMEM_TO_WIN_SCALE. Before anything has come,
 /// half of it is taken for payload: TCP_DEFAULT_SCALING_RATIO.
 const WHOLE: u64 = 256;
-const FIRST_RATIO: u64 = 128;
+const FIRST_RATIO: u8 = 128;
 
 /// tcp_comp_sack_nr, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns; the share of a round trip is
 /// fixed. TCP_FASTRETRANS_THRESH.
-const COMPRESSED: u32 = 44;
+const COMPRESSED: u8 = 44;
 const COMPRESSION: Span = Span::from_micros(1_000);
 const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const COMPRESSION_SHARE: u64 = 20;
-const DUPLICATES: u32 = 3;
+const DUPLICATES: u8 = 3;
 
 /// When to acknowledge what has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ pub(crate) struct RightSizing {
     // sk_rcvbuf
     buffer: u64,
     // scaling_ratio, in 256ths
-    ratio: u64,
+    ratio: u8,
     // window_clamp
     clamp: u64,
     // rcv_ssthresh
@@ -108,13 +108,13 @@ pub(crate) struct RightSizing {
     // lrcvtime
     data_at: Option<Time>,
     // icsk_ack: quick, pingpong, pending & ICSK_ACK_PUSHED
-    quick: u32,
+    quick: u8,
     interactive: bool,
     pushed: bool,
     // compressed_ack_rcv_nxt, dup_ack_counter, compressed_ack
     duplicates_at: u64,
-    duplicates: u32,
-    compressed: u32,
+    duplicates: u8,
+    compressed: u8,
 }
 
 impl RightSizing {
@@ -168,7 +168,7 @@ impl RightSizing {
 
     /// tcp_win_from_space: the payload that this much of the buffer holds.
     fn payload_in(&self, memory: u64) -> u64 {
-        memory.saturating_mul(self.ratio) / WHOLE
+        memory.saturating_mul(u64::from(self.ratio)) / WHOLE
     }
 
     /// sk_rmem_alloc: what this payload takes of the buffer.
@@ -385,7 +385,7 @@ impl RightSizing {
         let grown = twice * u128::from(copied.saturating_sub(before)) / u128::from(before) * 2;
         let ahead = stream.highest.map_or(0, |end| end - stream.next);
         let window = u64::try_from(twice + grown + u128::from(ahead)).unwrap_or(u64::MAX);
-        let buffer = (window.saturating_mul(WHOLE) / self.ratio.max(1)).min(self.most);
+        let buffer = (window.saturating_mul(WHOLE) / u64::from(self.ratio.max(1))).min(self.most);
         if buffer > self.buffer {
             self.buffer = buffer;
             self.clamp = self.payload_in(buffer);
@@ -423,7 +423,7 @@ impl RightSizing {
     /// tcp_incr_quickack
     fn quicken(&mut self) {
         let half = self.window / (2 * u64::from(self.segment));
-        let acknowledgments = half.clamp(2, u64::from(QUICK_ACKS)) as u32;
+        let acknowledgments = half.clamp(2, u64::from(QUICK_ACKS)) as u8;
         self.quick = self.quick.max(acknowledgments);
     }
 
@@ -508,7 +508,7 @@ impl BufferSizes {
 
 /// The most payload that `memory` holds, in full segments of `segment` bytes and packets of `packet`.
 fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
-    memory.saturating_mul(ratio(segment, true_size(packet))) / WHOLE
+    memory.saturating_mul(u64::from(ratio(segment, true_size(packet)))) / WHOLE
 }
 
 /// The memory of a receive buffer (`tcp_rmem`, twice SO_RCVBUF) from which Linux advertises `window`
@@ -516,12 +516,12 @@ fn payload_in(memory: u64, segment: u32, packet: u32) -> u64 {
 /// included. Until the first has come it advertises half of the memory.
 #[must_use]
 pub fn memory_for(window: u64, segment: u32, packet: u32) -> u64 {
-    window.saturating_mul(WHOLE) / ratio(segment, true_size(packet))
+    window.saturating_mul(WHOLE) / u64::from(ratio(segment, true_size(packet)))
 }
 
 /// How much of a segment's memory is payload, in 256ths.
-fn ratio(length: u32, true_size: u64) -> u64 {
-    (u64::from(length) * WHOLE / true_size.max(1)).clamp(1, u64::from(u8::MAX))
+fn ratio(length: u32, true_size: u64) -> u8 {
+    (u64::from(length) * WHOLE / true_size.max(1)).clamp(1, u64::from(u8::MAX)) as u8
 }
 
 /// skb->truesize: what a packet of so many bytes, IP header included, takes of the receive buffer, as

@@ -8,12 +8,15 @@ use crate::Span;
 const OCTAVES: usize = 28;
 const BUCKETS_PER_OCTAVE_LOG2: u32 = 5;
 const BUCKETS_PER_OCTAVE: usize = 1 << BUCKETS_PER_OCTAVE_LOG2;
+// It grows by so many.
+const STEP: usize = BUCKETS_PER_OCTAVE / 4;
 const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
 
 /// A log-linear histogram of times.
 ///
-/// It has buckets for the octaves that it has seen and those between: the round trips of a connection are in
-/// one or two, and a network has many connections.
+/// It has buckets for the times that it has seen and those between, a quarter of an octave more or less: the
+/// round trips of a connection are in one octave or two, those of one that says little in less, and a network
+/// has many connections.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Histogram {
     /// The number of the first bucket.
@@ -60,12 +63,12 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn widen_and_add(&mut self, bucket: usize, count: u32) {
-        let octave = bucket & !(BUCKETS_PER_OCTAVE - 1);
+        let step = bucket - bucket % STEP;
         if self.counts.is_empty() {
-            self.first = octave;
+            self.first = step;
         }
-        let first = self.first.min(octave);
-        let end = (self.first + self.counts.len()).max(octave + BUCKETS_PER_OCTAVE);
+        let first = self.first.min(step);
+        let end = (self.first + self.counts.len()).max(step + STEP);
         if end - first > self.counts.len() {
             // Exactly so many: it seldom happens again.
             let mut counts = vec![0; end - first];
@@ -106,14 +109,14 @@ mod tests {
     fn it_is_as_wide_as_what_it_has_seen() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
-        for milliseconds in [600, 700, 610] {
+        for milliseconds in [600, 610, 620] {
             histogram.record(Span::from_millis(milliseconds));
         }
-        assert_eq!(histogram.counts.len(), BUCKETS_PER_OCTAVE);
+        assert_eq!(histogram.counts.len(), STEP);
         histogram.record(Span::from_millis(2));
         histogram.record(Span::from_millis(1300));
-        // From 2 (in 1.024 to 2.048 ms) to 1300 (in 1049 to 2097 ms).
-        assert_eq!(histogram.counts.len(), 11 * BUCKETS_PER_OCTAVE);
+        // From 2 (in the last quarter from 1.024 to 2.048 ms) to 1300 (in the first from 1049 to 2097 ms).
+        assert_eq!(histogram.counts.len(), 9 * BUCKETS_PER_OCTAVE + 2 * STEP);
     }
 
     #[test]

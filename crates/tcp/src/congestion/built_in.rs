@@ -14,3 +14,13 @@ pub(super) trait BuiltIn {
     /// The rule of a connection that is set up so.
     fn of(config: &Config) -> Self;
 }
+
+/// One that is larger than most lies apart, so that connections with others are no larger for it.
+impl<T: BuiltIn> BuiltIn for Box<T> {
+    const HAS_OWN_SLOW_START: bool = T::HAS_OWN_SLOW_START;
+    const NEEDS_CAPACITY: bool = T::NEEDS_CAPACITY;
+
+    fn of(config: &Config) -> Self {
+        Self::new(T::of(config))
+    }
+}

@@ -21,11 +21,10 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub struct Cubic {
     avoidance: AvoidanceKind,
     state: State,
-    // RFC 9438 section 4.9: the variables before the last congestion event.
-    undo: State,
+    // RFC 9438 section 4.9: the variables before the last congestion event, once there was one.
+    undo: Option<Box<Variables>>,
     // The current stage of congestion avoidance, once it has begun.
     stage: Option<Stage>,
-    undo_stage: Option<Stage>,
     // Growth that makes no whole byte yet, in segments.
     credit: f64,
     // The window was not what limited the sender.
@@ -33,13 +32,20 @@ pub struct Cubic {
 }
 
 /// What outlasts a stage of congestion avoidance. Windows are in segments.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
     // W_max: the window before the last reduction, or less by fast convergence. None before the
     // first reduction, and after a timeout.
     window_maximum: Option<f64>,
     // cwnd_prior: the window before the last reduction.
     window_prior: f64,
+}
+
+/// Both, as they were.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Variables {
+    state: State,
+    stage: Option<Stage>,
 }
 
 /// A stage of congestion avoidance.
@@ -91,16 +97,14 @@ impl Cubic {
     /// With what counts as progress in congestion avoidance.
     #[must_use]
     pub const fn new(avoidance: AvoidanceKind) -> Self {
-        let state = State {
-            window_maximum: None,
-            window_prior: 0.0,
-        };
         Self {
             avoidance,
-            state,
-            undo: state,
+            state: State {
+                window_maximum: None,
+                window_prior: 0.0,
+            },
+            undo: None,
             stage: None,
-            undo_stage: None,
             credit: 0.0,
             paused: false,
         }
@@ -165,8 +169,10 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
-        self.undo = self.state;
-        self.undo_stage = self.stage.take();
+        **self.undo.get_or_insert_default() = Variables {
+            state: self.state,
+            stage: self.stage.take(),
+        };
         self.credit = 0.0;
         let segment = u64::from(window.segment);
         let size = window.congestion_window as f64 / segment as f64;
@@ -195,8 +201,9 @@ impl CongestionControl for Cubic {
     fn on_spurious(&mut self, window: &mut Window, before: Window) {
         window.congestion_window = window.congestion_window.max(before.congestion_window);
         window.slow_start_threshold = window.slow_start_threshold.max(before.slow_start_threshold);
-        self.state = self.undo;
-        self.stage = self.undo_stage;
+        let before = self.undo.as_deref().copied().unwrap_or_default();
+        self.state = before.state;
+        self.stage = before.stage;
     }
 }
 

@@ -144,8 +144,8 @@ pub(super) struct HyblaGrowth {
     slow_start_gain: f64,
     // Growth that makes no whole byte yet, in bytes.
     credit: f64,
-    // As long as the initial threshold waits for its estimate.
-    estimate: Option<AckSpacing>,
+    // As long as the initial threshold waits for its estimate, which few want.
+    estimate: Option<Box<AckSpacing>>,
 }
 
 impl HyblaGrowth {
@@ -158,7 +158,7 @@ impl HyblaGrowth {
             slow_start_gain: 1.0,
             credit: 0.0,
             estimate: (settings.initial_threshold == InitialThreshold::BandwidthEstimate)
-                .then(AckSpacing::default),
+                .then(Box::default),
         }
     }
 

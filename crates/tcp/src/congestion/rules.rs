@@ -134,7 +134,7 @@ rules! { $
 
     /// Hybla, which takes a loss for no congestion while it uses less than half of
     /// `channel_capacity` (vanzara2014).
-    EnhancedHybla = "enhanced-hybla" => EnhancedHybla: EnhancedHybla(EnhancedHybla);
+    EnhancedHybla = "enhanced-hybla" => EnhancedHybla: EnhancedHybla(Box<EnhancedHybla>);
 
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic = "cubic" => Cubic: Cubic(Cubic), with counts_cubic_in_whole_numbers LinuxCubic(LinuxCubic);

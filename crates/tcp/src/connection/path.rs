@@ -20,7 +20,7 @@ impl Sender {
             .congestion
             .models_path()
             .then(|| Box::new(DeliveryRate::default()));
-        self.scoreboard.watch_losses(self.delivery_rate.is_some());
+        self.scoreboard.watch(self.delivery_rate.is_some());
     }
 
     /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked

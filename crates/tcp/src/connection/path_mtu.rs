@@ -45,7 +45,8 @@ pub(super) struct PathMtu {
     stale_at: Time,
     /// Payload of a full segment, as both ends agreed on it.
     agreed: u32,
-    search: Option<Search>,
+    /// Where one is under way, which few connections need.
+    search: Option<Box<Search>>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -83,9 +84,14 @@ impl PathMtu {
         self.search.is_some() || self.stale_at <= now
     }
 
+    /// What surely passes, where it is searched for.
+    fn low(&self) -> Option<u32> {
+        self.search.as_deref().map(|search| search.low)
+    }
+
     #[inline]
     fn probe(&self) -> Option<Probe> {
-        self.search?.probe
+        self.search.as_deref()?.probe
     }
 }
 
@@ -135,12 +141,12 @@ impl Sender {
 
     fn begin_search(&mut self, now: Time) {
         let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed);
-        self.path_mtu.search = Some(Search {
+        self.path_mtu.search = Some(Box::new(Search {
             low: self.mtu_of(base),
             high: self.mtu_of(self.path_mtu.agreed),
             since: now,
             probe: None,
-        });
+        }));
     }
 
     /// A router takes packets of `mtu` bytes. Returns what the path takes now, if that is less than
@@ -245,17 +251,19 @@ impl Sender {
         {
             return;
         }
-        match self.path_mtu.search {
+        match self.path_mtu.low() {
             None => self.begin_search(now),
-            Some(mut search) => {
-                let half = self.segment_of(search.low) / 2;
+            Some(low) => {
+                let half = self.segment_of(low) / 2;
                 let base = u32::from(self.config.base_mss.max(1));
-                search.low = self.mtu_of(half.min(base).max(FLOOR));
-                search.since = now;
-                self.path_mtu.search = Some(search);
+                let low = self.mtu_of(half.min(base).max(FLOOR));
+                if let Some(search) = &mut self.path_mtu.search {
+                    search.low = low;
+                    search.since = now;
+                }
             }
         }
-        let low = self.path_mtu.search.map_or(u32::MAX, |search| search.low);
+        let low = self.path_mtu.low().unwrap_or(u32::MAX);
         let segment = self.segment_of(low);
         if segment < self.negotiated.segment {
             self.statistics.path_mtu_reductions += 1;
@@ -275,27 +283,29 @@ impl Sender {
                 self.set_segment(self.path_mtu.agreed);
             }
         }
-        if let Some(mut search) = self.path_mtu.search
+        let most = self.mtu_of(self.path_mtu.agreed).min(self.path_mtu.mtu);
+        let known = self.known_mtu();
+        if let Some(search) = &mut self.path_mtu.search
             && search.high < search.low + NEAR_ENOUGH
             && now.since(search.since) >= STALE
         {
-            search.high = self.mtu_of(self.path_mtu.agreed).min(self.path_mtu.mtu);
-            search.low = self.known_mtu();
+            search.high = most;
+            search.low = known;
             search.since = now;
-            self.path_mtu.search = Some(search);
         }
     }
 
     /// Is it time to send a longer segment? Its payload, where the congestion window has `room` and there
     /// is data for it and for what shows its loss.
     fn path_mtu_probe(&self, room: u64) -> Option<u32> {
-        let search = self.path_mtu.search.filter(|s| s.probe.is_none())?;
+        let search = self.path_mtu.search.as_deref()?;
         let segment = u64::from(self.negotiated.segment);
         let length = self.segment_of((search.low + search.high) / 2);
         let needed = u64::from(length) + 4 * segment;
         let sequence = &self.send.sequence;
         let window = self.congestion.window().congestion_window;
-        let may = search.high >= search.low + NEAR_ENOUGH
+        let may = search.probe.is_none()
+            && search.high >= search.low + NEAR_ENOUGH
             && length > self.negotiated.segment
             && self.recovery.phase() == RecoveryPhase::Open
             && self.scoreboard.lost() + self.scoreboard.sacked() == 0

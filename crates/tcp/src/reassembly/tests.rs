@@ -121,13 +121,13 @@ proptest! {
             let expected = (next as usize..300).find(|&i| !bytes[i]).unwrap_or(300) as u64;
             prop_assert_eq!(next, expected);
             let mut previous = next;
-            for r in &reassembly.ranges {
+            for r in reassembly.ranges().into_iter().flatten() {
                 prop_assert!(r.start > previous && r.end > r.start);
                 prop_assert!(bytes[r.start as usize..r.end as usize].iter().all(|&b| b));
                 previous = r.end;
             }
-            for r in &reassembly.recent[..reassembly.recent_count] {
-                prop_assert!(reassembly.ranges.contains(r), "{:?} is reported and not there", r);
+            for r in reassembly.recent() {
+                prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.contains(r)), "{:?} is reported and not there", r);
             }
         }
     }

@@ -3,8 +3,8 @@
 use bentpipe_types::{SackBlock, SackBlocks, Seq};
 use serde::{Deserialize, Serialize};
 
-use super::Scoreboard;
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
+use super::{Scoreboard, Trouble};
 
 /// A block as positions, and where it ended in the ring: the number of the first segment after it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -68,18 +68,19 @@ impl Scoreboard {
     /// [`acknowledge`](Self::acknowledge).
     pub fn sack(&mut self, blocks: &SackBlocks, unacknowledged: u64, number: Seq, highest: u64) {
         let blocks = blocks.as_slice();
-        match self.previous.grown(blocks, unacknowledged, highest) {
-            Some(end) => {
-                let known = self.previous.blocks[0];
-                let after = self.cover_from(known.after.max(self.ring.first), end);
-                self.previous.blocks[0] = Known {
-                    block: blocks[0],
-                    end,
-                    after,
-                    ..known
-                };
+        if let Some(trouble) = &mut self.trouble
+            && let Some(end) = trouble.previous.grown(blocks, unacknowledged, highest)
+        {
+            let known = &mut trouble.previous.blocks[0];
+            known.block = blocks[0];
+            known.end = end;
+            let from = known.after.max(self.ring.first);
+            let after = self.cover_from(from, end);
+            if let Some(trouble) = &mut self.trouble {
+                trouble.previous.blocks[0].after = after;
             }
-            None => self.sack_anew(blocks, unacknowledged, number, highest),
+        } else {
+            self.sack_anew(blocks, unacknowledged, number, highest);
         }
     }
 
@@ -116,7 +117,8 @@ impl Scoreboard {
         let mut now_known = [Known::default(); 4];
         let mut count = 0;
         for &block in blocks {
-            if let Some(known) = self.previous.repeated(count, block, unacknowledged) {
+            let previous = &self.trouble.get_or_insert_with(Trouble::first).previous;
+            if let Some(known) = previous.repeated(count, block, unacknowledged) {
                 now_known[count] = known;
                 count += 1;
                 continue;
@@ -135,7 +137,7 @@ impl Scoreboard {
             };
             count += 1;
         }
-        self.previous = Previous {
+        self.trouble.get_or_insert_with(Trouble::first).previous = Previous {
             blocks: now_known,
             count,
         };
@@ -176,7 +178,7 @@ impl Scoreboard {
         }
         // What the last acknowledgment had of it is marked already.
         let mut from = None;
-        for known in self.previous.known() {
+        for known in self.trouble.iter().flat_map(|t| t.previous.known()) {
             if known.start == start && known.after >= first {
                 if known.end == end {
                     return known.after;
@@ -252,11 +254,8 @@ impl Scoreboard {
                 .original_sacked(segment.transmission(), segment.length);
         }
         self.forward = self.forward.max(end);
-        if self.losses.watched() {
-            match self.newly_sacked.last_mut() {
-                Some((_, last)) if *last == segment.start => *last = end,
-                _ => self.newly_sacked.push((segment.start, end)),
-            }
+        if self.watched {
+            self.note_sacked(segment.start, end);
         }
     }
 }

@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 
 use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED};
-use super::{LostSegment, Scoreboard, Transmission};
+use super::{LostSegment, Order, Scoreboard, Transmission, Trouble};
 
 /// What a search by time has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,7 +105,7 @@ impl Scoreboard {
             let begins = is_sacked && self.begins_run(self.cursor);
             self.pass(own, begins);
         }
-        while let Some(&(number, order)) = self.under_way.front() {
+        while let Some(&(number, order)) = self.oldest_under_way() {
             if number >= self.ring.first {
                 let segment = *self.ring.get(number);
                 let waits = segment.is(SACKED) || segment.is_to_be_sent();
@@ -126,9 +126,17 @@ impl Scoreboard {
                     }
                 }
             }
-            self.under_way.pop_front();
+            self.trouble
+                .get_or_insert_with(Trouble::first)
+                .under_way
+                .pop_front();
         }
         overdue
+    }
+
+    #[inline]
+    fn oldest_under_way(&self) -> Option<&(u64, Order)> {
+        self.trouble.as_deref()?.under_way.front()
     }
 
     /// A timeout: what left more than `recent` ago is lost, its retransmissions too (RFC 8985
@@ -144,7 +152,10 @@ impl Scoreboard {
         self.retransmitted = 0;
         self.retransmitted_segments = 0;
         self.to_send = 0;
-        self.lost_again.clear();
+        self.trouble
+            .get_or_insert_with(Trouble::first)
+            .lost_again
+            .clear();
         let mut any_under_way = false;
         for number in first..next {
             let segment = self.ring.get_mut(number);
@@ -172,21 +183,23 @@ impl Scoreboard {
                 continue;
             }
             if !segment.is(LOST) || segment.is(RETRANSMITTED) {
-                self.newly_lost += length;
-                self.losses.note(segment);
+                let (position, length) = (segment.start, segment.length);
+                self.note_loss(position, length);
             }
+            let segment = self.ring.get_mut(number);
             segment.flags = segment.flags & EVER_RETRANSMITTED | LOST;
             self.lost += length;
             self.to_send += 1;
         }
+        let trouble = self.trouble.get_or_insert_with(Trouble::first);
         if !any_under_way {
-            self.under_way.clear();
+            trouble.under_way.clear();
         }
         if reneged {
             self.sacked = 0;
             self.sacked_segments = 0;
             self.sacked_runs = 0;
-            self.previous.forget();
+            trouble.previous.forget();
         }
         self.rewind();
         reneged
@@ -196,27 +209,29 @@ impl Scoreboard {
     ///
     /// Walks all that is outstanding.
     pub fn unmark_lost(&mut self) {
-        self.under_way.clear();
+        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        trouble.under_way.clear();
+        trouble.lost_again.clear();
         for number in self.ring.first..self.ring.next {
             let segment = self.ring.get_mut(number);
             segment.flags &= !LOST;
             if self.watch_retransmissions
                 && segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
             {
-                self.under_way.push_back((number, segment.order));
+                trouble.under_way.push_back((number, segment.order));
             }
         }
         self.sort_under_way();
         self.lost = 0;
         self.to_send = 0;
-        self.lost_again.clear();
         self.rewind();
     }
 
     /// Retransmissions under way, in the order of leaving.
     pub(super) fn sort_under_way(&mut self) {
         let last = self.transmissions;
-        self.under_way
+        let under_way = &mut self.trouble.get_or_insert_with(Trouble::first).under_way;
+        under_way
             .make_contiguous()
             .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
     }
@@ -237,10 +252,11 @@ impl Scoreboard {
 
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
+        let lost_again = &mut self.trouble.get_or_insert_with(Trouble::first).lost_again;
         let again = loop {
-            match self.lost_again.first() {
+            match lost_again.first() {
                 Some(number) if number < first || !self.ring.get(number).is_to_be_sent() => {
-                    self.lost_again.remove_first();
+                    lost_again.remove_first();
                 }
                 again => break again,
             }
@@ -310,12 +326,13 @@ impl Scoreboard {
             self.retransmitted_segments += 1;
         }
         if self.watch_retransmissions {
-            while let Some(&(oldest, _)) = self.under_way.front()
+            let under_way = &mut self.trouble.get_or_insert_with(Trouble::first).under_way;
+            while let Some(&(oldest, _)) = under_way.front()
                 && oldest < self.ring.first
             {
-                self.under_way.pop_front();
+                under_way.pop_front();
             }
-            self.under_way.push_back((number, order));
+            under_way.push_back((number, order));
         }
         length
     }
@@ -339,32 +356,32 @@ impl Scoreboard {
             return;
         }
         segment.flags |= LOST;
-        let length = u64::from(segment.length);
+        let (position, length) = (segment.start, segment.length);
         let to_be_sent = segment.is_to_be_sent();
-        self.lost += length;
-        self.newly_lost += length;
-        self.losses.note(segment);
+        self.lost += u64::from(length);
+        self.note_loss(position, length);
         self.to_send += u32::from(to_be_sent);
         if number < self.lost_cursor {
-            self.lost_again.push(number);
+            let trouble = self.trouble.get_or_insert_with(Trouble::first);
+            trouble.lost_again.push(number);
         }
         self.lost_end = self.lost_end.max(number + 1);
     }
 
     fn mark_retransmission_lost(&mut self, number: u64) {
         let segment = self.ring.get_mut(number);
-        let length = u64::from(segment.length);
+        let (position, length) = (segment.start, segment.length);
         let was_lost = segment.is(LOST);
         segment.flags = segment.flags & !RETRANSMITTED | LOST;
-        self.retransmitted -= length;
+        self.retransmitted -= u64::from(length);
         self.retransmitted_segments -= 1;
-        self.newly_lost += length;
-        self.losses.note(segment);
+        self.note_loss(position, length);
         self.to_send += 1;
         if !was_lost {
-            self.lost += length;
+            self.lost += u64::from(length);
         }
-        self.lost_again.push(number);
+        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        trouble.lost_again.push(number);
     }
 
     /// Everything is to be judged, and looked at for sending again, from the first segment on.

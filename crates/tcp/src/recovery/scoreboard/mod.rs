@@ -75,20 +75,15 @@ pub struct Scoreboard {
     lost_end: u64,
     /// No segment to be sent on suspicion is below: by number.
     suspect_cursor: u64,
-    /// Segments of which a retransmission was lost, by number.
-    lost_again: LowestFirst,
-    /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
-    /// record are over.
-    under_way: VecDeque<(u64, Order)>,
     watch_retransmissions: bool,
+    watched: bool,
     /// Transmissions so far.
     transmissions: Order,
-    previous: blocks::Previous,
     arrival: Arrival,
     delivered: Delivered,
-    newly_sacked: Vec<(u64, u64)>,
     newly_lost: u64,
-    losses: losses::Losses,
+    /// Made when something is first SACKed, lost or sent again.
+    trouble: Option<Box<Trouble>>,
     ignored_blocks: u64,
     /// The most that was between a segment that came late and the highest before it.
     reordering: u64,
@@ -96,6 +91,21 @@ pub struct Scoreboard {
     /// Bytes ever sent again, and bytes that D-SACKs have told of.
     sent_again: u64,
     arrived_twice: u64,
+}
+
+/// What a connection needs no room for that has never lost anything.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Trouble {
+    /// The blocks of the last acknowledgment.
+    previous: blocks::Previous,
+    /// The ranges newly SACKed and the segments newly taken for lost, if somebody wants to know which.
+    newly_sacked: Vec<(u64, u64)>,
+    newly_lost: Vec<LostSegment>,
+    /// Segments of which a retransmission was lost, by number.
+    lost_again: LowestFirst,
+    /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
+    /// record are over.
+    under_way: VecDeque<(u64, Order)>,
 }
 
 impl Default for Scoreboard {
@@ -125,16 +135,13 @@ impl Scoreboard {
             lost_cursor: 0,
             lost_end: 0,
             suspect_cursor: 0,
-            lost_again: LowestFirst::default(),
-            under_way: VecDeque::new(),
             watch_retransmissions: false,
+            watched: false,
             transmissions: Order::default(),
-            previous: blocks::Previous::default(),
             arrival: Arrival::default(),
             delivered: Delivered::none(),
-            newly_sacked: Vec::new(),
             newly_lost: 0,
-            losses: losses::Losses::default(),
+            trouble: None,
             ignored_blocks: 0,
             reordering: 0,
             reorderings_seen: 0,
@@ -159,10 +166,7 @@ impl Scoreboard {
     /// Bytes of memory that it has allocated.
     #[must_use]
     pub fn allocated(&self) -> usize {
-        self.ring.allocated()
-            + self.under_way.capacity() * size_of::<(u64, Order)>()
-            + self.lost_again.allocated()
-            + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
+        self.ring.allocated() + self.trouble.as_deref().map_or(0, Trouble::allocated)
     }
 
     /// Bytes in segments that are SACKed.
@@ -245,10 +249,12 @@ impl Scoreboard {
     }
 
     /// The ranges (first position, position after the last) that the last acknowledgment's blocks
-    /// newly covered, segment by segment or merged, for those who want to know which.
+    /// newly covered, segment by segment or merged, if they are watched.
     #[must_use]
     pub fn newly_sacked(&self) -> &[(u64, u64)] {
-        &self.newly_sacked
+        self.trouble
+            .as_deref()
+            .map_or(&[], |trouble| &trouble.newly_sacked)
     }
 
     /// Bytes taken for lost since the last acknowledgment began, the same ones twice if it was a
@@ -311,8 +317,13 @@ impl Scoreboard {
         self.arrival = arrival;
         self.delivered.begin(arrival.now);
         self.forward_before = self.forward;
-        self.forget_newly_lost();
-        self.newly_sacked.clear();
+        self.newly_lost = 0;
+        if self.watched
+            && let Some(trouble) = &mut self.trouble
+        {
+            trouble.newly_sacked.clear();
+            trouble.newly_lost.clear();
+        }
         while self.ring.first < self.ring.next {
             let segment = *self.ring.get(self.ring.first);
             let end = segment.end();
@@ -431,7 +442,25 @@ impl Scoreboard {
         if flags & RETRANSMITTED != 0 {
             self.retransmitted -= part;
         }
-        self.previous.forget();
+        if let Some(trouble) = &mut self.trouble {
+            trouble.previous.forget();
+        }
+    }
+}
+
+impl Trouble {
+    #[cold]
+    fn first() -> Box<Self> {
+        Box::default()
+    }
+
+    /// Bytes of memory, its own included.
+    fn allocated(&self) -> usize {
+        size_of::<Self>()
+            + self.under_way.capacity() * size_of::<(u64, Order)>()
+            + self.lost_again.allocated()
+            + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
+            + self.newly_lost.capacity() * size_of::<LostSegment>()
     }
 }
 

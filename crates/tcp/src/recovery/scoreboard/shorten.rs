@@ -1,7 +1,7 @@
 //! Segments that turn out to be longer than the path takes are split.
 
-use super::Scoreboard;
 use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+use super::{Scoreboard, Trouble};
 
 impl Scoreboard {
     /// Is a segment outstanding with more than `payload` bytes, in a stream that ends at position
@@ -54,9 +54,10 @@ impl Scoreboard {
         self.to_send = 0;
         self.retransmitted = 0;
         self.retransmitted_segments = 0;
-        self.lost_again.clear();
-        self.under_way.clear();
-        self.previous.forget();
+        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        trouble.lost_again.clear();
+        trouble.under_way.clear();
+        trouble.previous.forget();
         for number in self.ring.first..self.ring.next {
             let segment = *self.ring.get(number);
             let length = u64::from(segment.length);
@@ -71,7 +72,7 @@ impl Scoreboard {
             let was_sent_again =
                 segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED;
             if self.watch_retransmissions && was_sent_again && !segment.is_to_be_sent() {
-                self.under_way.push_back((number, segment.order));
+                trouble.under_way.push_back((number, segment.order));
             }
         }
         self.sort_under_way();

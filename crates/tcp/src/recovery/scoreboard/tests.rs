@@ -334,7 +334,7 @@ fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
 #[test]
 fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block() {
     let mut board = ten();
-    board.watch_losses(true);
+    board.watch(true);
     board.acknowledge(2001, arrival(100));
     board.sack(
         &blocks(&[(1, 1001), (3001, 4001)]),
@@ -402,6 +402,7 @@ fn memory_is_bounded_by_what_is_outstanding() {
         }
     }
     assert!(board.segments() <= 2001);
-    assert!(board.under_way.len() <= 2 * board.segments());
-    assert!(board.lost_again.len() <= board.segments());
+    let trouble = board.trouble.as_deref().unwrap();
+    assert!(trouble.under_way.len() <= 2 * board.segments());
+    assert!(trouble.lost_again.len() <= board.segments());
 }
