@@ -90,7 +90,7 @@ impl Sender {
                 && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.knows_segments() {
-                self.nothing_new_acknowledged::<false>(packet, duplicate, sack, now);
+                self.nothing_new_acknowledged::<false, true>(packet, duplicate, sack, now);
             }
         }
     }
@@ -225,10 +225,10 @@ impl Sender {
         quiet
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `PLAIN`:
-    /// [`is_repairing`](Self::is_repairing) was asked.
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments.
+    /// `PACED`: it may be that this sender [paces](Self::is_paced).
     #[inline]
-    pub(super) fn nothing_new_acknowledged<const PLAIN: bool>(
+    pub(super) fn nothing_new_acknowledged<const SELECTIVE: bool, const PACED: bool>(
         &mut self,
         packet: &Packet,
         duplicate: bool,
@@ -238,12 +238,12 @@ impl Sender {
         if duplicate {
             self.statistics.duplicate_acks += 1;
         }
-        if !PLAIN {
+        if PACED {
             self.before_delivery();
         }
         self.update_scoreboard(packet, sack, now);
         let mut rtt = None;
-        if !PLAIN && !self.recovery.knows_segments() {
+        if !SELECTIVE && !self.recovery.knows_segments() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
@@ -257,7 +257,7 @@ impl Sender {
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
         let reaction = self.recover(packet, 0, duplicate, now);
         self.react(reaction, now);
-        if !PLAIN {
+        if PACED {
             self.after_delivery(0, reaction, rtt, now);
         }
         self.regulate(false);

@@ -46,7 +46,13 @@ impl Connection {
             }
             Foresight::Duplicate => {
                 if self.only_repeats(packet, cx.now) {
-                    self.next_duplicate(reference, cx);
+                    self.next_duplicate::<false>(reference, cx);
+                    return None;
+                }
+            }
+            Foresight::PacedDuplicate => {
+                if self.only_repeats(packet, cx.now) {
+                    self.next_duplicate::<true>(reference, cx);
                     return None;
                 }
             }

@@ -31,6 +31,8 @@ pub(super) enum Foresight {
     PacedAcknowledgment,
     /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
     Duplicate,
+    /// The same, to one that paces, or whose window rule models the path.
+    PacedDuplicate,
 }
 
 /// A shorter way, named where it is taken: a test that is to take each of them counts.
@@ -46,6 +48,8 @@ pub(super) enum Way {
     PacedAcknowledgment,
     /// A duplicate acknowledgment with SACK blocks, in fast recovery.
     Duplicate,
+    /// The same, at a sender that paces, or whose window rule models the path.
+    PacedDuplicate,
     /// Any segment in the window, or with SACK blocks, that passes every check.
     Ordinary,
     /// A write behind a full segment.
@@ -55,7 +59,7 @@ pub(super) enum Way {
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(super) static TAKEN: std::cell::Cell<[u64; 7]> = const { std::cell::Cell::new([0; 7]) };
+    pub(super) static TAKEN: std::cell::Cell<[u64; 8]> = const { std::cell::Cell::new([0; 8]) };
 }
 
 impl Way {
@@ -89,16 +93,14 @@ impl Connection {
             Foresight::Text
         } else if !sender.is_plain() || self.receive.acknowledge_now {
             Foresight::Nothing
-        } else if sender.is_quiet() {
-            if sender.is_paced() {
-                Foresight::PacedAcknowledgment
-            } else {
-                Foresight::Acknowledgment
-            }
-        } else if sender.is_repairing() {
-            Foresight::Duplicate
         } else {
-            Foresight::Nothing
+            match (sender.is_quiet(), sender.is_repairing(), sender.is_paced()) {
+                (true, _, false) => Foresight::Acknowledgment,
+                (true, _, true) => Foresight::PacedAcknowledgment,
+                (false, true, false) => Foresight::Duplicate,
+                (false, true, true) => Foresight::PacedDuplicate,
+                (false, false, _) => Foresight::Nothing,
+            }
         }
     }
 
@@ -216,7 +218,7 @@ impl Connection {
         self.check_space();
     }
 
-    /// Where [a duplicate is foreseen](Foresight::Duplicate): is it one, with SACK blocks, and nothing else, at
+    /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK blocks, and nothing else, at
     /// an end with more to send?
     #[inline]
     pub(super) fn only_repeats(&self, packet: &Packet, now: Time) -> bool {
@@ -234,21 +236,31 @@ impl Connection {
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with a duplicate that is all a segment brings.
+    /// `PACED`: [`is_paced`](Sender::is_paced).
     #[inline(never)]
-    pub(super) fn next_duplicate(&mut self, reference: PacketRef, cx: &mut Ctx<'_>) {
-        Way::Duplicate.taken();
+    pub(super) fn next_duplicate<const PACED: bool>(
+        &mut self,
+        reference: PacketRef,
+        cx: &mut Ctx<'_>,
+    ) {
         let packet = cx.packets.get(reference);
         let blocks = cx.packets.sack_blocks(reference);
         self.heard(cx.now);
         let sender = &mut self.sender;
         sender.update_window(packet, false);
-        sender.nothing_new_acknowledged::<true>(packet, true, Some(&blocks), cx.now);
+        sender.nothing_new_acknowledged::<true, PACED>(packet, true, Some(&blocks), cx.now);
         if !sender.recovery.is_recovering() {
             self.changed();
         }
         self.update_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
-        self.transmit::<true, false>(cx);
+        if PACED {
+            Way::PacedDuplicate.taken();
+            self.transmit::<false, false>(cx);
+        } else {
+            Way::Duplicate.taken();
+            self.transmit::<true, false>(cx);
+        }
         self.sender.review_early_timer(true, cx.now);
         self.check_space();
     }
@@ -291,11 +303,10 @@ impl Sender {
         self.send.sequence.next == self.send.sequence.highest && self.send.records.is_empty()
     }
 
-    /// Is it in fast recovery, by what the peer says of each segment, at no pace but that of the
-    /// acknowledgments, and asked for no model of the path?
+    /// Is it in fast recovery, by what the peer says of each segment?
     #[inline]
-    pub(super) fn is_repairing(&self) -> bool {
-        self.recovery.knows_segments() && self.recovery.is_recovering() && !self.is_paced()
+    fn is_repairing(&self) -> bool {
+        self.recovery.knows_segments() && self.recovery.is_recovering()
     }
 
     /// Does it pace, or is what the path delivers measured?
