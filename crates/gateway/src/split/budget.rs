@@ -21,6 +21,12 @@ pub(super) struct Budget {
 
 /// What a new connection is offered at first, each way: as much as fits a SYN's window field.
 pub(super) const FIRST: u64 = 65_535;
+/// What a split connection counts besides its streams: both ends, with what they make when they first need
+/// it. No less than it takes (whoever asks asserts that), and a number rather than what it takes today: no
+/// result is to change with the layout of a struct.
+pub(super) const SPLIT_STATE: usize = 5092;
+/// The same of one that a persistent connection carries, which has an end of its own at one side only.
+pub(super) const CARRIED_STATE: usize = 2788;
 /// With less than this each way, a connection is better not split.
 pub(super) const LEAST: u64 = 4096;
 

@@ -48,7 +48,7 @@ use rustc_hash::FxHashMap;
 
 use crate::crash::Volatile;
 use crate::deadlines::Deadlines;
-use budget::Budget;
+use budget::{Budget, SPLIT_STATE};
 use counters::{Counters, Sums};
 use icmp::Complaint;
 use legs::{Kind, LegSettings};
@@ -117,11 +117,14 @@ impl<P: Payload> Split<P> {
         self.pairs.len() == 0 && self.multiplex.as_ref().is_none_or(|all| all.is_forgotten())
     }
 
-    /// Bytes that a connection takes besides its streams.
+    /// Bytes that a connection counts besides its streams.
     #[must_use]
     pub const fn state_bytes() -> usize {
-        // Both keys' entries in the table, and the deadline.
-        size_of::<Pair<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+        const {
+            // Both keys' entries in the table, and the deadline.
+            assert!(size_of::<Pair<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48 <= SPLIT_STATE);
+        }
+        SPLIT_STATE
     }
 
     fn find(&mut self, key: &FlowKey) -> Option<(u32, usize)> {

@@ -29,7 +29,7 @@ use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Span
 use rustc_hash::FxHashMap;
 
 use super::Settings;
-use super::budget::Budget;
+use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
 use super::icmp::Complaint;
 use super::legs::{Kind, LegSettings};
@@ -110,9 +110,14 @@ impl<P: Payload> Multiplex<P> {
         }
     }
 
-    /// Bytes that a connection takes besides its stream.
+    /// Bytes that a connection counts besides its stream.
     pub(super) const fn state_bytes() -> usize {
-        size_of::<Carried<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48
+        const {
+            assert!(
+                size_of::<Carried<P>>() + 2 * (size_of::<FlowKey>() + 16) + 48 <= CARRIED_STATE
+            );
+        }
+        CARRIED_STATE
     }
 
     /// Is there nothing left of all that it has carried?
