@@ -217,7 +217,7 @@ def table_of(rows: list[Row]) -> str:
     """Return the rows as a table in Markdown."""
 
     def cell(ratio: float | None) -> str:
-        return "-" if ratio is None else f"{ratio:.2g}"
+        return "-" if ratio is None else f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
     lines = [
         "| scenario | packets a second | ns-2 at best | ns-2 as installed | ns-3 | peak memory |",
