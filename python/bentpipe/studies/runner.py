@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.errors import WorkError
 from bentpipe.results import run
 from bentpipe.studies.study import Verdict
 from bentpipe.sweeps.local import cores
-from bentpipe.sweeps.stopping import interrupts_noted, some_done
+from bentpipe.sweeps.stopping import finished, interrupts_noted
 
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
@@ -170,13 +171,16 @@ def _results(
 ) -> dict[_CellT, RunResult]:
     """Wait for cells; the first one that fails ends it."""
     sharing = Counter(futures.values())
-    running = set(sharing)
+    completed: SimpleQueue[Future[RunResult]] = SimpleQueue()
     with interrupts_noted() as look:
+        for future in sharing:
+            future.add_done_callback(completed.put)
+        running = len(sharing)
         while running:
             look()
-            done, running = some_done(running)
-            for future in done:
+            for future in finished(completed):
                 future.result()
+                running -= 1
                 for _ in range(sharing[future]):
                     on_done()
     return {cell: future.result() for cell, future in futures.items()}

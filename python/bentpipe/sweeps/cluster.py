@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe import __version__
 from bentpipe.congestion import congestion_control, registered
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import LOOK_S, UnwantedError, a_second_one_kills, thrown_out
+from bentpipe.sweeps.stopping import UnwantedError, a_second_one_kills, finished, thrown_out
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -122,7 +122,7 @@ def outcomes(
         if not running and threads:
             break
         batch = []
-        for future in _finished(completed):
+        for future in finished(completed):
             outcome = _outcome(future, address)
             if outcome is None:
                 future.add_done_callback(completed.put)
@@ -139,17 +139,6 @@ def outcomes(
 
 
 _KEPT: Final = "what has finished is kept, and --resume goes on"
-
-
-def _finished(completed: SimpleQueue[Future]) -> list[Future]:
-    """Wait for a moment, until a task is done; return all that are."""
-    done: list[Future] = []
-    try:
-        done.append(completed.get(timeout=LOOK_S))
-        while True:
-            done.append(completed.get_nowait())
-    except Empty:
-        return done
 
 
 def _outcome(future: Future, address: str) -> Outcome | str | None:

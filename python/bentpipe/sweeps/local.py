@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from queue import SimpleQueue
 from typing import Final
 
 from bentpipe.sweeps.cell import Outcome, Task, simulate
-from bentpipe.sweeps.stopping import NOTICE_S, some_done, throw_into
+from bentpipe.sweeps.stopping import NOTICE_S, finished, throw_into
 
 # Tasks for each worker, running or waiting: what finishes while a part is being written makes up
 # the next one, so that keeping cells of a millisecond costs no more than simulating them.
@@ -62,13 +63,17 @@ class _Cells:
         # Threads that are in the middle of a cell.
         self._busy: set[int] = set()
         self.running: set[Future[Outcome]] = set()
+        self._completed: SimpleQueue[Future[Outcome]] = SimpleQueue()
 
     def start(self, tasks: Iterator[Task]) -> None:
         while len(self.running) < self._most and (task := next(tasks, None)) is not None:
-            self.running.add(self._pool.submit(self._simulate, task))
+            future = self._pool.submit(self._simulate, task)
+            self.running.add(future)
+            future.add_done_callback(self._completed.put)
 
     def finished(self) -> list[Outcome]:
-        done, self.running = some_done(self.running)
+        done = finished(self._completed)
+        self.running.difference_update(done)
         return [future.result() for future in done]
 
     def stop(self) -> list[Outcome]:

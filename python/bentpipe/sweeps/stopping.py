@@ -6,8 +6,9 @@ import ctypes
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final, TypeVar
 
@@ -96,16 +97,19 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
     look()
 
 
-def some_done(
-    running: set[Future[_ResultT]],
-) -> tuple[set[Future[_ResultT]], set[Future[_ResultT]]]:
-    """Wait until something is done, or for a moment; return what is and what isn't.
+def finished(completed: SimpleQueue[_ResultT]) -> list[_ResultT]:
+    """Wait for a moment, until something is done; return all that is.
 
     A signal that comes just before a lock is waited for does not end the waiting, so that waiting
     without end may go on for hours after Ctrl-C.
     """
-    done, others = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
-    return done, others
+    done: list[_ResultT] = []
+    try:
+        done.append(completed.get(timeout=LOOK_S))
+        while True:
+            done.append(completed.get_nowait())
+    except Empty:
+        return done
 
 
 def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:

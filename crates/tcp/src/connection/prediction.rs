@@ -218,8 +218,8 @@ impl Connection {
         self.check_space();
     }
 
-    /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK blocks, and nothing else, at
-    /// an end with more to send?
+    /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK
+    /// blocks, and nothing else, at an end with more to send?
     #[inline]
     pub(super) fn only_repeats(&self, packet: &Packet, now: Time) -> bool {
         let send = &self.sender.send;
