@@ -60,10 +60,6 @@ impl From<DropTail> for Queueing {
 
 /// One direction of a link.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are of the large variant, and another indirection would cost each packet"
-)]
 pub enum Direction {
     /// Behind a drop-tail queue: a departure is known when a packet arrives.
     Fifo(Fifo),

@@ -4,7 +4,7 @@ use bentpipe_types::{Bytes, PacketRef, Span, Time};
 
 use crate::most::Most;
 use crate::ring::{InTransit, Ring};
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Recent, Transmitter};
 use crate::{Counters, DropTail, ErrorModel, Verdict};
 
 /// A packet that has come to the end of the link.
@@ -24,22 +24,45 @@ pub enum Arrival {
 ///
 /// What is counted is what cannot be told from the ring: packets ever queued and those still in it say how many
 /// have arrived.
+///
+/// In the order in which packets need it: what one needs that arrives, what one needs besides that is offered, and
+/// what is needed only where others wait before it or are lost. Where there are many directions, each packet finds
+/// its direction gone from the cache.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Fifo {
     ring: Ring,
-    waiting_bytes: u64,
-    idle_from: Time,
     delay: Span,
-    transmitter: Transmitter,
-    queue: DropTail,
-    queued_bytes: u64,
+    may_lose: bool,
+    recent: Recent,
+    idle_from: Time,
     busy: Span,
+    queued_bytes: u64,
+    waiting_bytes: u64,
+    seldom: Box<Seldom>,
+}
+
+/// What most packets of most directions do not need.
+#[derive(Debug)]
+struct Seldom {
+    queue: DropTail,
     most: Most,
+    transmitter: Transmitter,
     dropped: u64,
     lost: u64,
     lost_bytes: u64,
     errors: Vec<ErrorModel>,
 }
+
+/// See `DirectionSlot` of the engine, which has the rest of two cache lines.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(
+        std::mem::offset_of!(Fifo, recent) == 48,
+        "what an arrival needs"
+    );
+    assert!(size_of::<Fifo>() == 104);
+};
 
 impl Fifo {
     /// An empty, idle direction.
@@ -51,18 +74,22 @@ impl Fifo {
     ) -> Self {
         Self {
             ring: Ring::default(),
-            waiting_bytes: 0,
-            idle_from: Time::ZERO,
             delay,
-            transmitter,
-            queue,
-            queued_bytes: 0,
+            may_lose: !errors.is_empty(),
+            recent: Recent::default(),
+            idle_from: Time::ZERO,
             busy: Span::ZERO,
-            most: Most::default(),
-            dropped: 0,
-            lost: 0,
-            lost_bytes: 0,
-            errors,
+            queued_bytes: 0,
+            waiting_bytes: 0,
+            seldom: Box::new(Seldom {
+                queue,
+                most: Most::default(),
+                transmitter,
+                dropped: 0,
+                lost: 0,
+                lost_bytes: 0,
+                errors,
+            }),
         }
     }
 
@@ -85,14 +112,15 @@ impl Fifo {
             self.advance(at, |_, _, _| {});
             let waiting = self.waiting_packets();
             let bytes = Bytes::new(self.waiting_bytes);
-            let verdict = (self.queue).enqueue(waiting, bytes, Bytes::new(u64::from(length)));
+            let seldom = &mut *self.seldom;
+            let verdict = (seldom.queue).enqueue(waiting, bytes, Bytes::new(u64::from(length)));
             if verdict == Verdict::Dropped {
                 return verdict;
             }
             self.waiting_bytes += u64::from(length);
-            if self.most.is_exceeded(waiting + 1, self.waiting_bytes) {
+            if seldom.most.is_exceeded(waiting + 1, self.waiting_bytes) {
                 let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
-                (self.most).note(number, arrived, waiting + 1, self.waiting_bytes);
+                (seldom.most).note(number, arrived, waiting + 1, self.waiting_bytes);
             }
             self.idle_from
         } else {
@@ -101,7 +129,7 @@ impl Fifo {
             self.waiting_bytes = 0;
             at
         };
-        let transmission = self.transmitter.time(length);
+        let transmission = self.recent.time(length, &self.seldom.transmitter);
         let departure = start + transmission;
         self.idle_from = departure;
         self.busy += transmission;
@@ -116,13 +144,13 @@ impl Fifo {
 
     /// Counts a packet that the queue has dropped.
     pub fn count_dropped(&mut self) {
-        self.dropped += 1;
+        self.seldom.dropped += 1;
     }
 
     /// When the transmission of the packet last enqueued begins (or began).
     #[must_use]
     pub fn last_start(&self) -> Time {
-        Time::ZERO + (self.idle_from.since(Time::ZERO) - self.transmitter.last_time())
+        Time::ZERO + (self.idle_from.since(Time::ZERO) - self.recent.time)
     }
 
     /// When the packet last enqueued arrives (or arrived).
@@ -156,7 +184,7 @@ impl Fifo {
             self.advance(now, |_, _, _| {});
         }
         self.ring.arrive();
-        if !self.errors.is_empty() && self.loses(head.length) {
+        if self.may_lose && self.loses(head.length) {
             return Some(Arrival::Lost(head.packet));
         }
         Some(Arrival::Delivered(head.packet))
@@ -165,10 +193,10 @@ impl Fifo {
     /// Is the next packet to arrive lost?
     #[inline(never)]
     fn loses(&mut self, length: u32) -> bool {
-        let lost = ErrorModel::any_loses(&mut self.errors, Bytes::new(u64::from(length)));
+        let lost = ErrorModel::any_loses(&mut self.seldom.errors, Bytes::new(u64::from(length)));
         if lost {
-            self.lost += 1;
-            self.lost_bytes += u64::from(length);
+            self.seldom.lost += 1;
+            self.seldom.lost_bytes += u64::from(length);
         }
         lost
     }
@@ -176,13 +204,13 @@ impl Fifo {
     /// Does it lose nothing?
     #[must_use]
     pub fn is_error_free(&self) -> bool {
-        self.errors.is_empty()
+        !self.may_lose
     }
 
     /// Does even the shortest packet take time to cross it?
     #[must_use]
     pub fn takes_time(&self) -> bool {
-        self.delay + self.transmitter.exact(1) > Span::ZERO
+        self.delay + self.seldom.transmitter.exact(1) > Span::ZERO
     }
 
     /// Makes room in a ring that is full for what comes `now`, of a direction whose arrivals are nobody's events:
@@ -243,13 +271,13 @@ impl Fifo {
     /// Packets that its queue dropped so far.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.dropped
+        self.seldom.dropped
     }
 
     /// Packets lost to errors so far.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost
+        self.seldom.lost
     }
 
     /// What it has done so far.
@@ -278,17 +306,17 @@ impl Fifo {
     #[must_use]
     pub fn counters_without(&self, ahead: usize, in_transit: usize) -> Counters {
         let queued = self.ring.pushed() - ahead as u64;
-        let delivered = queued - self.lost - in_transit as u64;
+        let delivered = queued - self.seldom.lost - in_transit as u64;
         let not_arrived: u64 = (self.ring.newest().take(ahead + in_transit))
             .map(|each| u64::from(each.length))
             .sum();
-        let (queue_max_packets, queue_max_bytes) = self.most.among(queued);
+        let (queue_max_packets, queue_max_bytes) = self.seldom.most.among(queued);
         Counters {
-            offered: queued + self.dropped,
-            dropped: self.dropped,
-            lost: self.lost,
+            offered: queued + self.seldom.dropped,
+            dropped: self.seldom.dropped,
+            lost: self.seldom.lost,
             delivered,
-            delivered_bytes: self.queued_bytes - self.lost_bytes - not_arrived,
+            delivered_bytes: self.queued_bytes - self.seldom.lost_bytes - not_arrived,
             passed_on: delivered,
             queue_max_packets,
             queue_max_bytes,
@@ -314,7 +342,7 @@ impl Fifo {
     fn given_without(&self, ahead: usize) -> Span {
         let times = self.ring.newest().take(ahead);
         times.fold(self.busy, |busy, each| {
-            busy - self.transmitter.exact(each.length)
+            busy - self.seldom.transmitter.exact(each.length)
         })
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 use crate::changes::{Course, Fate, Passage};
 use crate::flight::{Airborne, Flight};
 use crate::queue::DropTailQueue;
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Recent, Transmitter};
 use crate::{
     ClassCounts, Counters, EndCtx, Ends, ErrorModel, Limit, QueueCtx, QueueDiscipline, Queued,
     Tally, Verdict,
@@ -33,6 +33,7 @@ pub struct Managed {
     ends: Ends,
     flight: Flight,
     transmitter: Transmitter,
+    recent: Recent,
     idle_from: Time,
     /// Though the transmitter is idle, nothing can go before this.
     not_before: Time,
@@ -62,6 +63,7 @@ impl Managed {
             ends,
             flight: Flight::default(),
             transmitter,
+            recent: Recent::default(),
             idle_from: Time::ZERO,
             not_before: Time::ZERO,
             stalled: false,
@@ -311,7 +313,7 @@ impl Managed {
             Some(course) => course.send(now, length),
             None => {
                 let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
-                let time = self.transmitter.time(length);
+                let time = self.recent.time(length, &self.transmitter);
                 self.counters.busy += time;
                 let departure = now + time;
                 Passage {

@@ -7,7 +7,7 @@ use bentpipe_types::{PacketRef, PacketStore, RandomStream, Span, Time};
 
 use crate::changes::Fate;
 use crate::flight::Airborne;
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Recent, Transmitter};
 use crate::{
     Arrival, ClassCounts, Counters, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
 };
@@ -24,6 +24,7 @@ pub struct Queued {
     pub(crate) random: RandomStream,
     pub(crate) flight: VecDeque<Airborne>,
     pub(crate) transmitter: Transmitter,
+    recent: Recent,
     pub(crate) idle_from: Time,
     /// The queue had nothing to send though something waits: it is asked again after the next packet.
     pub(crate) stalled: bool,
@@ -45,6 +46,7 @@ impl Queued {
             random,
             flight: VecDeque::new(),
             transmitter,
+            recent: Recent::default(),
             idle_from: Time::ZERO,
             stalled: false,
             delay,
@@ -132,7 +134,7 @@ impl Queued {
         };
         let length = packets.get(packet).length();
         let bytes = length.get() as u32;
-        let time = self.transmitter.time(bytes);
+        let time = self.recent.time(bytes, &self.transmitter);
         self.counters.busy += time;
         self.idle_from = start + time;
         let fate = Fate {

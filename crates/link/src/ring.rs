@@ -18,29 +18,31 @@ pub(crate) struct InTransit {
 /// It doubles when it is full, and never shrinks: nothing is allocated per packet.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
-    slots: Vec<InTransit>,
-    first: usize,
-    departed: usize,
-    end: usize,
+    slots: Box<[InTransit]>,
+    /// The position of the next to arrive.
+    first: u64,
+    length: u32,
+    /// How many of them, the last, have not departed.
+    not_departed: u32,
 }
 
 impl Ring {
     /// Packets in all.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.end - self.first
+        self.length as usize
     }
 
     /// Packets ever pushed.
     #[inline]
     pub(crate) fn pushed(&self) -> u64 {
-        self.end as u64
+        self.end()
     }
 
     /// Packets that have arrived.
     #[inline]
     pub(crate) fn arrived(&self) -> u64 {
-        self.first as u64
+        self.first
     }
 
     /// Has it to grow for one more?
@@ -51,7 +53,7 @@ impl Ring {
 
     /// Those in it, the last pushed first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &InTransit> {
-        (self.first..self.end)
+        (self.first..self.end())
             .rev()
             .map(|position| self.at(position))
     }
@@ -59,42 +61,43 @@ impl Ring {
     /// Packets that have not departed.
     #[inline]
     pub(crate) fn not_departed(&self) -> usize {
-        self.end - self.departed
+        self.not_departed as usize
     }
 
     /// The next to arrive.
     #[inline]
     pub(crate) fn first(&self) -> Option<&InTransit> {
-        (self.first != self.end).then(|| self.at(self.first))
+        (self.length > 0).then(|| self.at(self.first))
     }
 
     /// The next to depart.
     #[inline]
     pub(crate) fn next_departure(&self) -> Option<&InTransit> {
-        (self.departed != self.end).then(|| self.at(self.departed))
+        (self.not_departed > 0).then(|| self.at(self.end() - u64::from(self.not_departed)))
     }
 
     /// The next to depart has departed.
     #[inline]
     pub(crate) fn depart(&mut self) {
-        debug_assert!(self.departed != self.end, "nothing is left to depart");
-        self.departed += 1;
+        debug_assert!(self.not_departed > 0, "nothing is left to depart");
+        self.not_departed -= 1;
     }
 
     /// All have departed.
     #[inline]
     pub(crate) fn depart_all(&mut self) {
-        self.departed = self.end;
+        self.not_departed = 0;
     }
 
     /// The next to arrive has arrived; it departed before.
     #[inline]
     pub(crate) fn arrive(&mut self) {
         debug_assert!(
-            self.first < self.departed,
+            self.length > self.not_departed,
             "nothing arrives that has not departed"
         );
         self.first += 1;
+        self.length -= 1;
     }
 
     #[inline]
@@ -102,23 +105,35 @@ impl Ring {
         if self.is_full() {
             self.grow(packet);
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.end & mask] = packet;
-        self.end += 1;
+        let slot = self.slot(self.end());
+        self.slots[slot] = packet;
+        self.length += 1;
+        self.not_departed += 1;
+    }
+
+    /// The position of the next to be pushed.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.first + u64::from(self.length)
     }
 
     #[inline]
-    fn at(&self, position: usize) -> &InTransit {
-        &self.slots[position & (self.slots.len() - 1)]
+    fn at(&self, position: u64) -> &InTransit {
+        &self.slots[self.slot(position)]
+    }
+
+    #[inline]
+    fn slot(&self, position: u64) -> usize {
+        position as usize & (self.slots.len() - 1)
     }
 
     /// Doubles the slots, those that hold nothing filled with `filler`.
     #[cold]
     fn grow(&mut self, filler: InTransit) {
         let size = (2 * self.slots.len()).max(16);
-        let mut slots = vec![filler; size];
-        for position in self.first..self.end {
-            slots[position & (size - 1)] = *self.at(position);
+        let mut slots = vec![filler; size].into_boxed_slice();
+        for position in self.first..self.end() {
+            slots[position as usize & (size - 1)] = *self.at(position);
         }
         self.slots = slots;
     }

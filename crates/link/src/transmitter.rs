@@ -7,34 +7,31 @@ use bentpipe_types::{BitRate, Bytes, Span};
 pub(crate) struct Transmitter {
     rate: BitRate,
     redundancy: f64,
-    last_length: u32,
-    last_time: Span,
+}
+
+/// The length of the packet before, and how long it took: most packets are as long as the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) time: Span,
+    length: u32,
+}
+
+impl Recent {
+    /// How long a packet of `length` bytes takes.
+    #[inline]
+    pub(crate) fn time(&mut self, length: u32, transmitter: &Transmitter) -> Span {
+        if length != self.length {
+            self.length = length;
+            self.time = transmitter.exact(length);
+        }
+        self.time
+    }
 }
 
 impl Transmitter {
     /// Bits on the air per bit of packet: `redundancy`.
     pub(crate) fn new(rate: BitRate, redundancy: f64) -> Self {
-        Self {
-            rate,
-            redundancy,
-            last_length: 0,
-            last_time: Span::ZERO,
-        }
-    }
-
-    /// How long a packet of `length` bytes takes. Most packets are as long as the one before.
-    #[inline]
-    pub(crate) fn time(&mut self, length: u32) -> Span {
-        if length != self.last_length {
-            self.last_length = length;
-            self.last_time = self.exact(length);
-        }
-        self.last_time
-    }
-
-    /// How long the packet took that was last asked about.
-    pub(crate) fn last_time(&self) -> Span {
-        self.last_time
+        Self { rate, redundancy }
     }
 
     /// How long a packet of `length` bytes takes, worked out.

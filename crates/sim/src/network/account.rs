@@ -47,11 +47,11 @@ impl Network {
             .map(|(slot, standing)| {
                 let (counts, flow_counts) = self.counts(&slot.direction, &by_ends);
                 DirectionOutcome {
-                    name: slot.name.clone(),
+                    name: slot.seldom.name.clone(),
                     counters: standing.counters,
                     utilization: share(standing.busy.as_secs_f64(), ended),
                     in_transit: standing.in_transit as u64,
-                    broadcast: slot.audience.is_some(),
+                    broadcast: slot.seldom.audience.is_some(),
                     counts,
                     flow_counts,
                     classes: slot.direction.classes().to_vec(),
@@ -177,7 +177,7 @@ impl Network {
                     != counters.passed_on + counters.released + held_back
             {
                 found.push(Violation::Direction {
-                    name: slot.name.clone(),
+                    name: slot.seldom.name.clone(),
                     counters,
                     in_transit,
                     held_back,

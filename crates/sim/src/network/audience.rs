@@ -88,12 +88,12 @@ impl Network {
         let (to, length) = (record.destination.address, record.length());
         let slot = &mut self.directions[usize::from(index)];
         if let (Some(audience), Direction::Managed(managed)) =
-            (&mut slot.audience, &mut slot.direction)
+            (&mut slot.seldom.audience, &mut slot.direction)
         {
             let ends = audience.hear(to, length, &mut hearers);
             managed.spread(ends, hearers.len() as u64, length);
         }
-        let watched = slot.watched;
+        let watched = slot.seldom.watched;
         self.last_activity = self.now;
         let last = hearers.pop();
         for (node, port) in hearers.drain(..) {

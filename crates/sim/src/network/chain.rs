@@ -17,7 +17,7 @@ use bentpipe_link::{Counters, Direction, Fifo, Verdict};
 use bentpipe_types::{Address, Bytes, DropReason, PacketRef, Port, Span, Time};
 use rustc_hash::FxHashSet;
 
-use super::{DirectionSlot, Network};
+use super::{ANYWHERE, DirectionSlot, Network};
 use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
@@ -99,7 +99,7 @@ impl Network {
                 && !sampled.contains(&index)
                 && !sampled.contains(&upstream)
             {
-                self.directions[usize::from(index)].upstream = Some(upstream);
+                self.directions[usize::from(index)].upstream = upstream;
                 let before = &mut self.directions[usize::from(upstream)];
                 before.onward.get_or_insert_default();
             }
@@ -163,7 +163,7 @@ impl Network {
             .way(packet, &mut self.packets)
             .map_err(Way::Refused)?;
         let next = router.ways.behind(port);
-        let follows = |slot: &DirectionSlot| slot.upstream == Some(index);
+        let follows = |slot: &DirectionSlot| slot.upstream == index;
         if !self.directions.get(usize::from(next)).is_some_and(follows) {
             return Err(Way::On(port));
         }
@@ -223,9 +223,9 @@ impl Network {
             _ => FxHashSet::default(),
         };
         let not_left: Vec<FxHashSet<PacketRef>> = self.directions.iter().map(not_left).collect();
-        let ahead = |slot: &DirectionSlot| match (slot.upstream, &slot.direction) {
-            (Some(upstream), Direction::Fifo(fifo)) => {
-                let before = &not_left[usize::from(upstream)];
+        let ahead = |slot: &DirectionSlot| match &slot.direction {
+            Direction::Fifo(fifo) if slot.upstream != ANYWHERE => {
+                let before = &not_left[usize::from(slot.upstream)];
                 let coming = fifo.arriving_after(self.now);
                 coming.take_while(|packet| before.contains(packet)).count()
             }

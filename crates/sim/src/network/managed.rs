@@ -43,7 +43,7 @@ impl Network {
     #[inline(never)]
     pub(super) fn on_managed(&mut self, index: u16) -> Option<PacketRef> {
         let slot = &mut self.directions[usize::from(index)];
-        if slot.scheduled != Some(self.now) {
+        if slot.seldom.scheduled != Some(self.now) {
             self.schedule.remove_first();
             return None;
         }
@@ -54,8 +54,8 @@ impl Network {
         });
         // Its entry is the first still: cheaper to move than to take out and put in.
         let slot = &mut self.directions[usize::from(index)];
-        slot.scheduled = slot.next_event(self.now);
-        self.schedule.first_goes_on(slot.scheduled);
+        slot.seldom.scheduled = slot.next_event(self.now);
+        self.schedule.first_goes_on(slot.seldom.scheduled);
         if self.packets.held() < held {
             // A packet was lost.
             self.last_activity = self.now;
@@ -92,9 +92,9 @@ impl Network {
     fn reschedule_direction(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if let Some(at) = slot.next_event(self.now)
-            && slot.scheduled.is_none_or(|scheduled| at < scheduled)
+            && slot.seldom.scheduled.is_none_or(|scheduled| at < scheduled)
         {
-            slot.scheduled = Some(at);
+            slot.seldom.scheduled = Some(at);
             self.schedule.push(at, ComponentId(index));
         }
     }
@@ -124,10 +124,10 @@ impl Network {
         };
         let mut watch = AtTaps {
             taps: &mut self.taps,
-            ends: slot.taps,
+            ends: slot.seldom.taps,
         };
         let result = run(self.now, managed, &mut self.packets, &mut watch);
-        if slot.watched {
+        if slot.seldom.watched {
             self.probe_queue(index);
         }
         Some(result)

@@ -101,77 +101,95 @@ impl NodeSlot {
     }
 }
 
-/// A link direction in its place.
+/// A link direction in its place: two cache lines, of which an arrival from a drop-tail queue needs the first.
+#[repr(C, align(64))]
 pub(crate) struct DirectionSlot {
-    name: String,
-    direction: Direction,
+    /// It is the upstream of others: only what leaves the chain at its end is an event.
+    onward: Option<Box<Onward>>,
     to: u16,
     to_port: Port,
+    /// Where all its packets come from, in a chain; [`ANYWHERE`] outside of chains.
+    upstream: u16,
+    /// A probe or a tap looks: one byte to test for the many at which nobody does.
+    attended: bool,
+    direction: Direction,
+    seldom: Box<Seldom>,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    // What the direction has first, 48 bytes, is what an arrival needs.
+    assert!(std::mem::offset_of!(DirectionSlot, direction) == 64 - 48);
+    assert!(size_of::<DirectionSlot>() == 2 * 64);
+};
+
+/// What packets of a drop-tail direction at which nobody looks do not need of its slot.
+struct Seldom {
+    name: String,
     /// The tap at its sending end and the one at its receiving end.
     taps: [Option<u16>; 2],
     /// Who hears what arrives; `None`: the one node that it leads to.
     audience: Option<Box<Audience>>,
     /// A probe wants every change of its queue.
     watched: bool,
-    /// A probe or a tap looks: one byte to test for the many at which nobody does.
-    attended: bool,
     /// The earliest of a managed direction's entries in the schedule; later ones are stale. Another
     /// direction's one entry is the arrival of its head.
     scheduled: Option<Time>,
-    /// Where all its packets come from, in a chain.
-    upstream: Option<u16>,
-    /// It is the upstream of others: only what leaves the chain at its end is an event.
-    onward: Option<Box<Onward>>,
 }
 
 const SENDING: usize = 0;
 const RECEIVING: usize = 1;
 
+/// In the place of a direction's upstream: it has none.
+const ANYWHERE: u16 = u16::MAX;
+
 impl DirectionSlot {
     pub(crate) fn new(name: String, to: u16, to_port: Port, settings: Settings) -> Self {
-        let direction = Direction::new(settings);
-        Self {
-            name,
-            direction,
-            to,
-            to_port,
-            taps: [None; 2],
-            audience: None,
-            watched: false,
-            attended: false,
-            scheduled: None,
-            upstream: None,
-            onward: None,
-        }
+        Self::with(name, to, to_port, Direction::new(settings), None)
     }
 
     /// A direction that many hear.
     pub(crate) fn broadcast(name: String, audience: Audience, settings: Settings) -> Self {
+        let direction = Direction::managed(settings);
+        let audience = Some(Box::new(audience));
+        Self::with(name, MANY, Port::default(), direction, audience)
+    }
+
+    fn with(
+        name: String,
+        to: u16,
+        to_port: Port,
+        direction: Direction,
+        audience: Option<Box<Audience>>,
+    ) -> Self {
         Self {
-            name,
-            direction: Direction::managed(settings),
-            to: MANY,
-            to_port: Port::default(),
-            taps: [None; 2],
-            audience: Some(Box::new(audience)),
-            watched: false,
-            attended: false,
-            scheduled: None,
-            upstream: None,
             onward: None,
+            to,
+            to_port,
+            upstream: ANYWHERE,
+            attended: false,
+            direction,
+            seldom: Box::new(Seldom {
+                name,
+                taps: [None; 2],
+                audience,
+                watched: false,
+                scheduled: None,
+            }),
         }
     }
 
     /// A probe wants every change of the queue.
     fn watch(&mut self) {
-        self.watched = true;
+        self.seldom.watched = true;
         self.attended = true;
     }
 
     /// The tap at one end: this one, or none any more.
     fn set_tap(&mut self, end: usize, tap: Option<u16>) {
-        self.taps[end] = tap;
-        self.attended = self.watched || self.taps.iter().any(Option::is_some);
+        let seldom = &mut *self.seldom;
+        seldom.taps[end] = tap;
+        self.attended = seldom.watched || seldom.taps.iter().any(Option::is_some);
     }
 }
 
@@ -285,7 +303,9 @@ impl Network {
     /// The index of a link direction: `satellite.forward`.
     #[must_use]
     pub fn direction_named(&self, name: &str) -> Option<usize> {
-        self.directions.iter().position(|slot| slot.name == name)
+        self.directions
+            .iter()
+            .position(|slot| slot.seldom.name == name)
     }
 
     /// The index of a node.
@@ -334,7 +354,7 @@ impl Network {
         self.taps.push(tap);
         for index in 0..self.directions.len() {
             let slot = &mut self.directions[index];
-            let direction = slot.name.strip_prefix(link);
+            let direction = slot.seldom.name.strip_prefix(link);
             let direction = direction.and_then(|s| s.strip_prefix('.'));
             let end = match direction {
                 Some(direction) if direction == sent => SENDING,
@@ -447,7 +467,7 @@ impl Network {
 
     #[inline(never)]
     fn on_attended_arrival(&mut self, index: u16) {
-        if self.directions[usize::from(index)].watched {
+        if self.directions[usize::from(index)].seldom.watched {
             self.probe_queue(index);
         }
         self.arrive::<true>(index);
@@ -471,7 +491,7 @@ impl Network {
         });
         self.schedule.first_goes_on(next);
         if let Some(Arrival::Delivered(packet)) = arrival {
-            if ATTENDED && let Some(tap) = slot.taps[RECEIVING] {
+            if ATTENDED && let Some(tap) = slot.seldom.taps[RECEIVING] {
                 self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
             }
             self.deliver(to, port, packet);
@@ -489,7 +509,7 @@ impl Network {
         };
         self.packets.release(packet);
         self.last_activity = self.now;
-        if self.directions[usize::from(index)].watched {
+        if self.directions[usize::from(index)].seldom.watched {
             self.probe_queue(index);
         }
     }
@@ -650,8 +670,8 @@ impl Network {
     /// Offers a packet to a direction at which a probe or a tap looks.
     #[inline(never)]
     fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
-        let slot = &self.directions[usize::from(index)];
-        let (watched, tap) = (slot.watched, slot.taps[SENDING]);
+        let seldom = &self.directions[usize::from(index)].seldom;
+        let (watched, tap) = (seldom.watched, seldom.taps[SENDING]);
         if watched {
             // The queue as it was, before this packet brings it up to date.
             self.probe_queue(index);
@@ -676,7 +696,7 @@ impl Network {
             debug_assert!(false, "a managed direction has a queue of its own");
             return None;
         };
-        debug_assert!(slot.upstream.is_none(), "it has one upstream only");
+        debug_assert!(slot.upstream == ANYWHERE, "it has one upstream only");
         let leads_on = slot.onward.is_some();
         if leads_on {
             fifo.make_room(self.now);

@@ -131,7 +131,7 @@ impl Network {
     /// The last look, at the end of the run.
     pub(super) fn finish_probes(&mut self, ended: Time) {
         for index in 0..self.directions.len() {
-            if self.directions[index].watched {
+            if self.directions[index].seldom.watched {
                 self.probe_queue(index as u16);
             }
         }
