@@ -219,3 +219,42 @@ def test_the_command_prints_a_line_to_try_and_writes_the_figure(
     assert "hosts.ship.tcp.receive_buffer=1 MiB" in first["set"]
     assert cli.execute(["advise", str(file), "--plot", str(tmp_path / "advice.pdf")]) == 2
     assert "ends in .svg" in capsys.readouterr().err
+
+
+def test_a_download_is_helped_at_the_host_that_sends() -> None:
+    """Who opens the connection is not who sends: a browser's window rule speeds no page up."""
+    satellite = {**SHIP["links.satellite"]}
+    satellite["forward"] = {**satellite["forward"], "errors": {"bit_error_rate": 3e-7}}
+    hosts: dict[str, Any] = {"shore": {}, "ship": {}}
+    lossy = {**SHIP, "duration": "60 s", "hosts": hosts, "links.satellite": satellite}
+    app = {"kind": "bulk", "size": "20 MB"}
+    flows = {
+        "upload": {"from": "shore", "to": "ship", "app": app},
+        "download": {"from": "ship", "to": "shore", "app": {**app, "direction": "download"}},
+    }
+    offered = {}
+    for name, flow in flows.items():
+        network = Network.of(Scenario.of({**lossy, "flows.update": flow}), _native.lists())
+        offered[name] = remedies(network)
+        advice = bentpipe.advise({**lossy, "flows.update": flow}, seeds=1)
+        assert advice.flows[0].downlink == "satellite.forward", name
+        best = advice.remedies[0]
+        assert best.remedy.kind == "window rule", name
+        assert best.gain > 2.0, name
+        assert {key for key, _ in best.remedy.settings} <= {
+            "hosts.shore.tcp.congestion_control",
+            "hosts.shore.tcp.channel_capacity",
+        }
+    assert offered["upload"] == offered["download"]
+
+
+def test_where_both_send_each_host_is_set_once_and_to_its_own_links_rate() -> None:
+    office = remedies(Network.of(Scenario.of("vsat-office"), _native.lists()))
+    for each in office:
+        assert len(dict(each.settings)) == len(each.settings), each
+    # Pages come at 20 Mbit/s, mails leave at 4.
+    (hybla,) = (dict(each.settings) for each in office if each.name == "enhanced-hybla")
+    assert hybla["hosts.internet.tcp.channel_capacity"] == "20000 kbit/s"
+    assert hybla["hosts.users.tcp.channel_capacity"] == "4000 kbit/s"
+    # No TCP carries a call.
+    assert not [key for each in office for key, _ in each.settings if "phones" in key]

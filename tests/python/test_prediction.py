@@ -164,6 +164,38 @@ def test_what_no_formula_knows_of_is_told(routed: Scenario) -> None:
     }
 
 
+def test_where_acks_are_thinned_out_no_model_of_them_applies() -> None:
+    """What they said of it was 282 kbit/s; the simulation's is 4 Mbit/s."""
+    assert only_flow(Scenario.of("dvb-9k6")).lowest == "uplink ACKs"
+    for name in ("compaction", "suppression", "rfc1144"):
+        flow = only_flow(Scenario.of(f"dvb-9k6-{name}"))
+        assert not any(each.applies for each in flow.models)
+        assert name in model(flow, "delayed_ack").reason
+        assert flow.estimates_bps == {}
+
+
+def test_a_download_is_an_upload_from_the_other_end(routed: Scenario) -> None:
+    resolved = routed.resolved()
+    (flow,) = resolved["flows"]
+    app = {"kind": "bulk", "size": "1 MB"}
+    settings = {
+        "hosts.client.tcp.receive_buffer": "20 kB",
+        "hosts.server.tcp.initial_window": "3 segments",
+        "flows.download.app": app,
+    }
+    up = only_flow(routed, settings)
+    mirrored = {"from": flow["to"], "to": flow["from"], "app": {**app, "direction": "download"}}
+    down_settings = {**settings, "flows.download": mirrored}
+    del down_settings["flows.download.app"]
+    down = only_flow(routed, down_settings)
+    assert down == up
+    assert model(down, "delayed_ack").applies
+    ran = bentpipe.run(routed.with_settings(down_settings)).flow()
+    assert ran.transfer_time_s == pytest.approx(
+        model(down, "delayed_ack").transfer_time_s, rel=0.005
+    )
+
+
 def test_with_loss_the_loss_models_apply(routed: Scenario) -> None:
     flow = only_flow(
         routed,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bentpipe import _native
 from bentpipe.prediction.paths import FlowPath, flow_paths
@@ -34,6 +34,9 @@ _TIMESTAMPS: Final = 12
 # Tables of the file whose keys are names of one's own.
 _WITH_NAMES: Final = ("hosts", "gateways", "links")
 _SACK: Final = frozenset({"sack", "fack"})
+
+End = Literal["sender", "receiver"]
+_BOTH_ENDS: Final[tuple[End, End]] = ("sender", "receiver")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +94,28 @@ class Network:
         """Return the table that a node or link is made by."""
         return name if name in self.tables else name.rpartition("-")[0]
 
-    def ends(self, end: str) -> dict[str, Mapping[str, Any]]:
-        """Return the TCP settings of the hosts at that end of the flows ("from", "to")."""
-        hosts = {flow[end] for flow in self.resolved["flows"]}
+    def ends(self, end: End) -> dict[str, Mapping[str, Any]]:
+        """Return the TCP settings of the hosts that send data by TCP, or receive it."""
+        hosts = set()
+        for path in self.paths:
+            if path.over_tcp:
+                hosts.add(getattr(path, end))
+                if path.two_way:
+                    hosts |= {path.sender, path.receiver}
         nodes = {node["name"]: node for node in self.resolved["nodes"] if node["name"] in hosts}
         return {self.table_of(name): node["tcp"] for name, node in nodes.items()}
+
+    def capacities_bps(self) -> dict[str, float]:
+        """Return the rate of the narrowest bottleneck of each host's data, wherever that goes."""
+        found: dict[str, float] = {}
+        for path in self.paths:
+            ways = [(path.sender, path.down_bottleneck)]
+            if path.two_way:
+                ways.append((path.receiver, path.up_bottleneck))
+            for host, bottleneck in ways:
+                table = self.table_of(host)
+                found[table] = min(bottleneck.rate_bps, found.get(table, math.inf))
+        return found
 
     def gateways(self) -> dict[str, str]:
         """Return the gateways on the way of the flows, and their kinds."""
@@ -134,7 +154,9 @@ def remedies(network: Network) -> list[Remedy]:
         return []
     made: list[Remedy] = []
     for kind in _KINDS:
-        for remedy in kind(network):
+        for offered in kind(network):
+            # A host that sends and receives was found at both ends.
+            remedy = replace(offered, settings=tuple(dict.fromkeys(offered.settings)))
             if remedy.settings and remedy.settings not in [each.settings for each in made]:
                 made.append(remedy)
     return made
@@ -147,7 +169,7 @@ def _round_trip_s(path: FlowPath) -> float:
 
 
 def _settings_at(
-    network: Network, end: str, key: str, value: str, *, where: Callable[[Mapping[str, Any]], bool]
+    network: Network, end: End, key: str, value: str, *, where: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[tuple[str, str], ...]:
     return tuple(
         (f"hosts.{host}.tcp.{key}", value) for host, tcp in network.ends(end).items() if where(tcp)
@@ -160,10 +182,14 @@ def _buffers(network: Network) -> Iterator[Remedy]:
     size = 1 << max(16, math.ceil(math.log2(max(needed, 1.0))))
     text = f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
     receive = _settings_at(
-        network, "to", "receive_buffer", text, where=lambda tcp: tcp["receive_buffer_bytes"] < size
+        network,
+        "receiver",
+        "receive_buffer",
+        text,
+        where=lambda tcp: tcp["receive_buffer_bytes"] < size,
     )
     send = _settings_at(
-        network, "from", "send_buffer", text, where=lambda tcp: tcp["send_buffer_bytes"] < size
+        network, "sender", "send_buffer", text, where=lambda tcp: tcp["send_buffer_bytes"] < size
     )
     why = "a window of two bandwidth-delay products"
     both = receive + send
@@ -171,7 +197,7 @@ def _buffers(network: Network) -> Iterator[Remedy]:
     # RFC 9293 section 3.1: without scaling, a window is a 16-bit number.
     scaled = tuple(
         setting
-        for end in ("from", "to")
+        for end in _BOTH_ENDS
         for setting in _settings_at(
             network, end, "window_scaling", "true", where=lambda tcp: not tcp["window_scaling"]
         )
@@ -182,8 +208,7 @@ def _buffers(network: Network) -> Iterator[Remedy]:
 
 
 def _window_rules(network: Network) -> Iterator[Remedy]:
-    used = {tcp["congestion_control"] for tcp in network.ends("from").values()}
-    capacity_bps = min(path.down_bottleneck.rate_bps for path in network.paths)
+    used = {tcp["congestion_control"] for tcp in network.ends("sender").values()}
     rules = _native.window_rules()
     # Of a rule with two names, the later one tells it from others.
     names = {rules[name][0]: name for name in network.names["congestion-controls"]}
@@ -192,19 +217,18 @@ def _window_rules(network: Network) -> Iterator[Remedy]:
             continue
         settings = _settings_at(
             network,
-            "from",
+            "sender",
             "congestion_control",
             rule,
             where=lambda tcp, rule=rule: tcp["congestion_control"] != rule,  # type: ignore[misc]
         )
         _, _, needs_capacity = rules[rule]
         if needs_capacity:
-            settings += _settings_at(
-                network,
-                "from",
-                "channel_capacity",
-                f"{capacity_bps / 1e3:.0f} kbit/s",
-                where=lambda tcp: tcp["channel_capacity_bps"] is None,
+            capacities = network.capacities_bps()
+            settings += tuple(
+                (f"hosts.{host}.tcp.channel_capacity", f"{capacities[host] / 1e3:.0f} kbit/s")
+                for host, tcp in network.ends("sender").items()
+                if tcp["channel_capacity_bps"] is None
             )
         yield Remedy(
             kind="window rule",
@@ -218,7 +242,7 @@ def _initial_window(network: Network) -> Iterator[Remedy]:
     for segments in _LARGER_INITIAL_WINDOWS:
         settings = _settings_at(
             network,
-            "from",
+            "sender",
             "initial_window",
             f"{segments} segments",
             where=lambda tcp, n=segments: tcp["initial_window_segments"] < n,  # type: ignore[misc]
@@ -238,7 +262,7 @@ def _slow_start(network: Network) -> Iterator[Remedy]:
     for kind in ("byte-counting", "hystart++"):
         settings = _settings_at(
             network,
-            "from",
+            "sender",
             "slow_start",
             kind,
             where=lambda tcp, kind=kind: tcp["slow_start"] != kind,  # type: ignore[misc]
@@ -253,11 +277,11 @@ def _slow_start(network: Network) -> Iterator[Remedy]:
 
 def _recovery(network: Network) -> Iterator[Remedy]:
     sender = _settings_at(
-        network, "from", "recovery", "sack", where=lambda tcp: tcp["recovery"] not in _SACK
+        network, "sender", "recovery", "sack", where=lambda tcp: tcp["recovery"] not in _SACK
     )
     negotiated = tuple(
         setting
-        for end in ("from", "to")
+        for end in _BOTH_ENDS
         for setting in _settings_at(network, end, "sack", "true", where=lambda tcp: not tcp["sack"])
     )
     yield Remedy(
@@ -271,7 +295,7 @@ def _recovery(network: Network) -> Iterator[Remedy]:
 def _acknowledgments(network: Network) -> Iterator[Remedy]:
     """Fewer acknowledgments on the narrowest link that they cross."""
     delayed = _settings_at(
-        network, "to", "delayed_ack", "40 ms", where=lambda tcp: tcp["delayed_ack_s"] is None
+        network, "receiver", "delayed_ack", "40 ms", where=lambda tcp: tcp["delayed_ack_s"] is None
     )
     yield Remedy(
         kind="delayed ACKs",
@@ -365,7 +389,7 @@ def _segments(network: Network) -> Iterator[Remedy]:
 def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], why: str) -> Remedy:
     settings = tuple(
         setting
-        for end in ("from", "to")
+        for end in _BOTH_ENDS
         for setting in _settings_at(
             network, end, "mss", f"{size} B", where=lambda tcp: where(tcp["mss_bytes"])
         )
@@ -387,7 +411,8 @@ def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
 def _full_packet_bytes(network: Network, path: FlowPath) -> int:
     """Return how long a packet is that carries all that both ends are ready for."""
     largest = (
-        max(tcp["mss_bytes"] for tcp in network.ends(end).values()) for end in ("from", "to")
+        max((tcp["mss_bytes"] for tcp in network.ends(end).values()), default=_USUAL_MSS)
+        for end in _BOTH_ENDS
     )
     return int(min(largest)) + path.header_bytes
 
@@ -410,7 +435,7 @@ def _mtus(network: Network) -> Iterator[Remedy]:
     ):
         settings = tuple(
             setting
-            for end in ("from", "to")
+            for end in _BOTH_ENDS
             for setting in _settings_at(
                 network,
                 end,

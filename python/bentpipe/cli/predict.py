@@ -39,7 +39,9 @@ def _add_way_back(facts: Table, flow: FlowPrediction) -> None:
     facts.add("round trip", format_seconds(flow.round_trip_s), "unloaded")
     facts.add("window", format_bytes(flow.window_bytes), f"{flow.window_segments} segments")
     saturation = flow.saturation_window_bytes
-    if saturation is None:
+    if saturation is None and "uplink ACKs" not in flow.estimates_bps:
+        facts.add("saturation", "–", "no formula knows what becomes of the ACKs on their way")
+    elif saturation is None:
         facts.add("saturation", "never", "the uplink's ACKs are slower than the downlink")
     else:
         facts.add("saturation", format_bytes(saturation), "the window that fills the downlink")

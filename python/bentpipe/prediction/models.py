@@ -306,8 +306,11 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     ACK lets more out than it acknowledges. And only Reno answers a loss as Reno does.
     """
     asymmetric = path.asymmetric()
-    acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
-    estimates = {"uplink ACKs": acks}
+    estimates = {}
+    # Of ACKs that are made fewer or shorter on the way, nobody knows how many get through.
+    if not path.changed_acks:
+        acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
+        estimates["uplink ACKs"] = acks
     if NO_LOSS < path.loss_rate < 1.0:
         estimates["loss"] = _padhye_bps(path)
     return estimates
@@ -478,6 +481,8 @@ def _alone_obstacle(path: FlowPath) -> str | None:
     if path.sharing:
         others = path.shares_with or f"{path.sharing} other flows"
         return f"the path is shared with {others}; the model has one flow"
+    if path.changed_acks:
+        return f"it has ACKs as the receiver sends them ({path.changed_acks})"
     return None
 
 

@@ -38,6 +38,12 @@ class Direction:
         """Whether packets may be shorter on the link than they are."""
         return any(what.startswith("compression") for what in self.ignored)
 
+    @property
+    def changes_acks(self) -> str:
+        """What it does to ACKs that makes them fewer or shorter; nothing where it carries them."""
+        of_acks = ("acks", "compression")
+        return next((what for what in self.ignored if what.startswith(of_acks)), "")
+
     def buffer_segments(self, packet_bytes: float) -> float:
         """Full segments that may wait in front of it."""
         if self.queue_packets is not None:

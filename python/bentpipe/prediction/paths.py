@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from bentpipe.prediction.data_ways import data_way
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
 
@@ -27,9 +28,15 @@ _TIMESTAMP_BYTES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPath:
-    """What the models need to know of one flow."""
+    """What the models need to know of one flow: the downlink is the way of its data."""
 
     flow: str
+    # Who sends the data, and who receives it; or both do both.
+    sender: str
+    receiver: str
+    two_way: bool
+    # Whether TCP carries it.
+    over_tcp: bool
     downlink: tuple[Direction, ...]
     uplink: tuple[Direction, ...]
     segment_bytes: int
@@ -69,7 +76,8 @@ class FlowPath:
     def likeness(self) -> Hashable:
         """What the formulas go by: all of it but names."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
-        del own["flow"]
+        for name in ("flow", "sender", "receiver"):
+            del own[name]
         own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
             own[key] = tuple(replace(each, name="", to="") for each in own[key])
@@ -84,6 +92,11 @@ class FlowPath:
     def compresses_uplink(self) -> bool:
         """Whether an ACK may be shorter on the link than it is."""
         return any(each.compresses for each in self.uplink)
+
+    @property
+    def changed_acks(self) -> str:
+        """Where on the uplink ACKs become fewer or shorter, and by what; nothing where nowhere."""
+        return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
 
     @property
     def propagation_down_s(self) -> float:
@@ -180,6 +193,11 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             other = next((name for name in ends[pair] if name != flow["name"]), None)
         downlink, uplink = routes[pair]
         duration_s = resolved["duration_s"] - flow["start_s"]
+        if data_way(flow["app"]).from_server:
+            # From here on, as the models have it: "from" sends.
+            downlink, uplink = uplink, downlink
+            pair = pair[::-1]
+            flow = {**flow, "from": pair[0], "to": pair[1]}
         splits = _split_at(flow, nodes, downlink, uplink)
         path = _flow_path(
             flow,
@@ -328,8 +346,13 @@ def _flow_path(
         window_bytes = min(window_bytes, LARGEST_UNSCALED_WINDOW)
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
+    way = data_way(flow["app"])
     return FlowPath(
         flow=flow["name"],
+        sender=flow["from"],
+        receiver=flow["to"],
+        two_way=way.two_way,
+        over_tcp=way.over_tcp,
         downlink=tuple(downlink),
         uplink=tuple(uplink),
         segment_bytes=segment_bytes,
@@ -361,13 +384,12 @@ def _flow_path(
 
 
 def _application(app: Table) -> str:
-    """Return what a flow does; "bulk" of a plain transfer from the host that opens."""
+    """Return what a flow does; "bulk" of a plain transfer, whichever way it goes."""
     kind = str(app["kind"])
-    if kind == "bulk" and (app.get("direction", "upload"), app.get("transfers", 1)) != (
-        "upload",
-        1,
-    ):
-        return "bulk, not one upload"
+    if kind == "bulk" and app.get("direction") == "both":
+        return "bulk both ways"
+    if kind == "bulk" and app.get("transfers", 1) != 1:
+        return f"{app['transfers']} bulk transfers"
     return kind
 
 
