@@ -486,3 +486,39 @@ def test_the_documented_results_are_those_of_the_schema(bentpipe: Any) -> None:
     made = subprocess.run(tool, input=said.out, capture_output=True, text=True, check=True)
     assert made.stdout == page, "make docs"
     assert_refused(bentpipe("schema", "result"), "scenario or results")
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "sweep"])
+def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
+    bentpipe: Any, tmp_path: Path, command: str
+) -> None:
+    deep = tmp_path / "deep.toml"
+    deep.write_text("x = " + "[" * 50_000 + "]" * 50_000, encoding="utf-8")
+    assert_refused(bentpipe(command, deep), "deep.toml", "not TOML")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_an_encoding_has_no_sign_for_is_no_end(small: Path, encoding: str) -> None:
+    for command in ("run", "predict"):
+        done = subprocess.run(
+            [*COMMAND, command, str(small)],
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"small" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
+def test_a_full_disk_is_told_with_the_file(bentpipe: Any, small: Path) -> None:
+    said = bentpipe("run", small, "--flent", "/dev/full")
+    assert_refused(said, "/dev/full", "no space left on device", status=1)
+
+
+def test_a_file_where_a_folder_is_to_be_is_called_one(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "results").touch()
+    said = bentpipe("run", small, "--out", tmp_path / "results")
+    assert_refused(said, "--out", "is a file; expected a folder")

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import bentpipe
-from bentpipe.cli.progress import ProgressLine, progress_text
+from bentpipe.cli.progress import ProgressLine, progress_text, somebody_looks
 
 LONG = {
     "name": "long",
@@ -59,3 +59,13 @@ def test_it_says_time_rate_and_time_left() -> None:
     assert re.search(r"at most 9 h 58 min left$", progress_text(1.0, 35_900.0, elapsed_s=1.0))
     assert progress_text(0.0, 10.0, elapsed_s=1.0) == "0 s of 10 s simulated (0%)"
     assert len(progress_text(259_199.0, 259_200.0, elapsed_s=999.0)) < 80
+
+
+def test_a_terminal_that_can_erase_nothing_is_shown_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert somebody_looks()
+    monkeypatch.setenv("TERM", "dumb")
+    assert not somebody_looks()

@@ -165,3 +165,14 @@ def test_quantiles_are_between_neighbours() -> None:
     assert quantile([1.0, 2.0], 0.5) == 1.5
     assert quantile([5.0], 0.95) == 5.0
     assert quantile(list(map(float, range(101))), 0.95) == 95.0
+
+
+def test_prose_in_a_piece_of_its_own_leaves_no_gaps_in_the_others() -> None:
+    table = Table(headings=("model", "goodput", "time", "applies"), prose=True)
+    table.add("one", "1.25 Mbit/s", "13 s", "yes: " + "a long reason " * 6)
+    table.add("two", "–", "–", "no: " + "another long reason " * 6)
+    lines = table.lines(30)
+    # Empty lines stand between pieces, and nowhere else; each has its headings.
+    pieces = "\n".join(lines).split("\n\n")
+    assert [piece.split()[0] for piece in pieces] == ["model"] * len(pieces)
+    assert len(pieces) > 1

@@ -7,6 +7,7 @@ matplotlib, or typer, would be loaded.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,9 @@ def execute(arguments: Sequence[str]) -> int:
     # A stream that whoever called us has closed is none at all.
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        # What an encoding other than UTF-8 has no sign for is a question mark, not the end.
+        sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from bentpipe.advice import advise as find_advice
 from bentpipe.advice.measured import WORTHWHILE
-from bentpipe.cli.output import check_plot, print_json
+from bentpipe.cli.output import check_plot, print_json, writing_to
+from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.units import format_rate
@@ -54,7 +55,8 @@ def advise(
     if plot is not None:
         from bentpipe.plot.advice_plot import write_advice_plot
 
-        write_advice_plot(advice, plot)
+        with writing_to(plot):
+            write_advice_plot(advice, plot)
     if as_json:
         print_json(advice.as_json())
         return
@@ -149,16 +151,16 @@ def _most(limits: Mapping[str, float]) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    if not sys.stderr.isatty():
+    if not somebody_looks():
         yield None
         return
 
     def show(done: int, known: int) -> None:
-        sys.stderr.write(f"\r\x1b[K{done} of {known} remedies tried")
+        sys.stderr.write(f"{ERASE}{done} of {known} remedies tried")
         sys.stderr.flush()
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[K")
+        sys.stderr.write(ERASE)
         sys.stderr.flush()

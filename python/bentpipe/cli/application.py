@@ -71,7 +71,7 @@ def _typers(declared: Parameter) -> Any:
         "help": declared.help,
         "min": declared.least,
         "max": declared.most,
-        "parser": _path if checked else None,
+        "parser": path if checked else None,
         "autocompletion": getattr(completion, declared.complete) if declared.complete else None,
     }
     if declared.option:
@@ -79,7 +79,8 @@ def _typers(declared: Parameter) -> Any:
     return typer.Argument(**options)
 
 
-def _path(text: str) -> Path:
+def path(text: str) -> Path:
+    """Read a path; help calls what is expected as this function is called."""
     if not text:
         raise typer.BadParameter("expected a path, got nothing")
     return Path(text)

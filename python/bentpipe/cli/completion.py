@@ -88,7 +88,7 @@ def _names(file: object) -> dict[str, list[str]]:
     try:
         path = Scenario.find(str(file)).path
         data = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    except (RequestError, OSError, ValueError):
+    except (RequestError, OSError, ValueError, RecursionError):
         return {}
     tables = {kind: data.get(kind, {}) for kind in _NAMED}
     return {kind: list(table) for kind, table in tables.items() if isinstance(table, dict)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import made_folder, print_json
+from bentpipe.cli.output import made_folder, print_json, writing_to
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run import PROBES, replace_earlier, write_result
 from bentpipe.cli.run_tables import print_summary
@@ -75,9 +75,10 @@ def emulate(
         _say(note)
     written = [path for _, path in captures]
     if folder is not None:
-        result.write_parquet(folder / PROBES)
-        written = write_result(result, folder) + written
-        replace_earlier(folder, written)
+        with writing_to(folder):
+            result.write_parquet(folder / PROBES)
+            written = write_result(result, folder) + written
+            replace_earlier(folder, written)
     if as_json:
         print_json(result.summary_json)
     elif not commands:

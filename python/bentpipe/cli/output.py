@@ -6,9 +6,15 @@ import errno
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from bentpipe.errors import RequestError
+
+# What becomes of a write that has begun; the system says it of no file.
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class ClosedOutput(io.TextIOBase):
@@ -25,6 +31,17 @@ def print_json(value: object) -> None:
     print(text.rstrip())
 
 
+@contextmanager
+def writing_to(place: Path | None) -> Iterator[None]:
+    """Say where it was written to when the disk is full; libraries and the system leave it out."""
+    try:
+        yield
+    except OSError as error:
+        if place is None or error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
+
+
 def made_folder(path: Path) -> Path:
     """Make a folder for output if there is none.
 
@@ -35,6 +52,8 @@ def made_folder(path: Path) -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RequestError(f"--out {path}: is a file; expected a folder") from None
     except OSError as error:
         raise RequestError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
     if not os.access(path, os.W_OK | os.X_OK):
@@ -53,5 +72,7 @@ def check_plot(path: Path) -> None:
     if path.suffix != ".svg":
         raise RequestError(f"--plot {path}: expected a file that ends in .svg")
     folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise RequestError(f"--plot {path}: there is no folder {folder} to write to")
+    if not folder.is_dir():
+        raise RequestError(f"--plot {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise RequestError(f"--plot {path}: the folder {folder} can't be written to")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,15 +14,20 @@ from bentpipe.units import format_seconds
 # Who waits less than this needs no comfort.
 SILENT_S: Final = 1.0
 _EVERY_S: Final = 0.2
-_ERASE: Final = "\r\x1b[K"
+ERASE: Final = "\r\x1b[K"
 
 Report = Callable[[float, float], None]
+
+
+def somebody_looks() -> bool:
+    """Say whether stderr is a terminal that can erase a line."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
 def run_progress() -> Iterator[Report | None]:
     """Give what is to be called with simulated time and duration; None where nobody looks."""
-    if not sys.stderr.isatty():
+    if not somebody_looks():
         yield None
         return
     line = ProgressLine(sys.stderr, clock=monotonic)
@@ -49,13 +55,13 @@ class ProgressLine:
         self._next = now + _EVERY_S
         self._shown = True
         text = progress_text(simulated_s, duration_s, elapsed_s=now - self._began)
-        self._stream.write(_ERASE + text)
+        self._stream.write(ERASE + text)
         self._stream.flush()
 
     def erase(self) -> None:
         """Leave no trace: what was asked for is printed next."""
         if self._shown:
-            self._stream.write(_ERASE)
+            self._stream.write(ERASE)
             self._stream.flush()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bentpipe import studies
-from bentpipe.cli.output import made_folder, print_json
+from bentpipe.cli.output import made_folder, print_json, writing_to
 from bentpipe.studies.runner import Progress
 from bentpipe.studies.runner import reproduce as run_studies
 
@@ -25,7 +25,7 @@ def reproduce(*, names: Sequence[str], quick: bool, out: Path, as_json: bool) ->
     """
     chosen = [studies.get(name) for name in dict.fromkeys(names or studies.names())]
     folder = made_folder(out)
-    with _progress() as progress:
+    with writing_to(out), _progress() as progress:
         reproduced = run_studies(chosen, out=folder, quick=quick, progress=progress)
     if as_json:
         print_json(_as_data(reproduced, folder))

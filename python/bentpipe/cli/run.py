@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import made_folder, print_json
+from bentpipe.cli.output import made_folder, print_json, writing_to
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
@@ -43,7 +43,7 @@ def run(
     # Before the run: nobody should wait for a result that has no place to go.
     folder = made_folder(out) if out is not None else None
     captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
-    with told_apart(scenario, command="run"), run_progress() as progress:
+    with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
         result = simulate(
             scenario,
             seed=seed,
@@ -56,12 +56,14 @@ def run(
 
     written = [path for _, path in captures]
     if folder is not None:
-        written = write_result(result, folder) + written
-        replace_earlier(folder, written)
+        with writing_to(folder):
+            written = write_result(result, folder) + written
+            replace_earlier(folder, written)
     if flent is not None:
         from bentpipe.flent import write_flent
 
-        write_flent(result, scenario, flent)
+        with writing_to(flent):
+            write_flent(result, scenario, flent)
         written.append(flent)
     if as_json:
         print_json(result.summary_json)

@@ -42,6 +42,7 @@ def _is_sweep(scenario: Scenario) -> bool:
     try:
         text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
         keys = tomllib.loads(text).keys()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        # Nested too deep for a parser to follow, it is no sweep either.
         return False
     return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}

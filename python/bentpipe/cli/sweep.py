@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from bentpipe.cli.output import check_plot, print_json
+from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.run import execute_file
 from bentpipe.cli.tables import Table
 from bentpipe.errors import WorkError
@@ -55,7 +55,7 @@ def sweep(
     if plot is not None:
         _check_plot(plot, definition.axes)
     folder = out if out is not None else Path(f"{definition.name}.parquet")
-    with _progress() as progress, _quiet_dask():
+    with writing_to(folder), _progress() as progress, _quiet_dask():
         try:
             result = run_sweep(
                 definition,
@@ -70,7 +70,8 @@ def sweep(
             raise
     simulated = progress.simulated
     if plot is not None:
-        _plot(result, plot)
+        with writing_to(plot):
+            _plot(result, plot)
     points = summarise(result)
     if as_json:
         print_json(_as_data(result, points, folder, simulated, perf_counter() - began))

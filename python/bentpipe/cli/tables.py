@@ -69,7 +69,8 @@ class Table:
             )
             return _GAP.join(placed).rstrip()
 
-        lines = [line(row) for row in self.rows]
+        # Where prose goes on in a piece of its own, the others have nothing beside it.
+        lines = [line(row) for row in self.rows if any(row[each] for each in columns)]
         if not any(self.headings):
             return lines
         head = [line(self.headings)]

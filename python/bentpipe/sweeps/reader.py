@@ -62,6 +62,8 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RequestError(_not_toml(str(path), str(error), text)) from None
+    except RecursionError:
+        raise RequestError(f"{path}: not TOML: nested too deep") from None
     lines = _native.key_lines(text) or {}
     refuse = _refusals(str(path), lines)
     return _Reader(data, refuse, folder=folder, order=lines).sweep(path.stem), refuse
