@@ -46,6 +46,12 @@ pub trait Application<P: World>: Debug + Send {
         0
     }
 
+    /// Do it and its peer know of each other by packets alone? A simulated request has no content, so that most
+    /// others tell their peer what they ask for beside the network.
+    fn keeps_to_packets(&self) -> bool {
+        false
+    }
+
     /// Puts what has come of it by now into a report, which has nothing in it yet.
     fn report(&self, now: Time, report: &mut Report) {
         let _ = (now, report);

@@ -290,6 +290,14 @@ impl<P: Realm> Host<P> {
             })
     }
 
+    /// Does all that its applications learn of others come in packets?
+    #[must_use]
+    pub fn keeps_to_packets(&self) -> bool {
+        let known = |listener: &Listener<P>| !matches!(listener.taker, Taker::Each(..));
+        (self.applications.iter().flatten()).all(|each| each.keeps_to_packets())
+            && self.listeners.values().all(known)
+    }
+
     /// Connections in any state.
     #[must_use]
     pub fn connections(&self) -> usize {

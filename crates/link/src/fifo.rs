@@ -174,15 +174,12 @@ impl Fifo {
         self.ring.first().map(|head| head.departure + self.delay)
     }
 
-    /// Takes the packet at the head of the ring, whose arrival time has come. `None` if there is none.
+    /// Takes the packet at the head of the ring, whose arrival time has come, at least for who gets it: the queue
+    /// need not have come so far. `None` if there is none.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
         let head = *self.ring.first()?;
         debug_assert!(head.departure + self.delay <= now, "it is under way");
-        if self.ring.not_departed() == self.ring.len() {
-            // Nothing has asked about the queue since this packet left it.
-            self.advance(now, |_, _, _| {});
-        }
         self.ring.arrive();
         if self.may_lose && self.loses(head.length) {
             return Some(Arrival::Lost(head.packet));
@@ -265,7 +262,7 @@ impl Fifo {
     #[inline]
     #[must_use]
     pub fn in_transit(&self) -> usize {
-        self.ring.len()
+        self.ring.not_arrived()
     }
 
     /// Packets that its queue dropped so far.
@@ -283,7 +280,7 @@ impl Fifo {
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.counters_without(0, self.ring.len())
+        self.counters_without(0, self.ring.not_arrived())
     }
 
     /// Time the transmitter has worked, up to `now`: work it was given but has not done is left out.

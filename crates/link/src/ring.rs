@@ -12,48 +12,59 @@ pub(crate) struct InTransit {
 }
 
 /// A queue of packets in order of departure, with a mark between those that have departed and those
-/// that have not.
+/// that have not, and one between those that have arrived and those that have not.
+///
+/// Either may be ahead of the other: who knows that nothing can come before them takes arrivals before their time,
+/// and they are still to depart for the queue, which is as long as it is when a packet is offered. Until then,
+/// nobody asks what has departed.
 ///
 /// A power of two of slots, and positions that only ever grow, from 0: a position's slot is its low bits.
 /// It doubles when it is full, and never shrinks: nothing is allocated per packet.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     slots: Box<[InTransit]>,
-    /// The position of the next to arrive.
-    first: u64,
-    length: u32,
-    /// How many of them, the last, have not departed.
+    /// The position of the next to be pushed.
+    end: u64,
+    /// How many, the last, have not arrived.
+    not_arrived: u32,
+    /// How many, the last, have not departed.
     not_departed: u32,
 }
 
 impl Ring {
-    /// Packets in all.
+    /// Packets that have not arrived.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.length as usize
+    pub(crate) fn not_arrived(&self) -> usize {
+        self.not_arrived as usize
     }
 
     /// Packets ever pushed.
     #[inline]
     pub(crate) fn pushed(&self) -> u64 {
-        self.end()
+        self.end
     }
 
     /// Packets that have arrived.
     #[inline]
     pub(crate) fn arrived(&self) -> u64 {
-        self.first
+        self.end - u64::from(self.not_arrived)
+    }
+
+    /// Packets of which either is still to come.
+    #[inline]
+    fn kept(&self) -> u32 {
+        self.not_arrived.max(self.not_departed)
     }
 
     /// Has it to grow for one more?
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.len() == self.slots.len()
+        self.kept() as usize == self.slots.len()
     }
 
     /// Those in it, the last pushed first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &InTransit> {
-        (self.first..self.end())
+        (self.end - u64::from(self.kept())..self.end)
             .rev()
             .map(|position| self.at(position))
     }
@@ -67,13 +78,13 @@ impl Ring {
     /// The next to arrive.
     #[inline]
     pub(crate) fn first(&self) -> Option<&InTransit> {
-        (self.length > 0).then(|| self.at(self.first))
+        (self.not_arrived > 0).then(|| self.at(self.arrived()))
     }
 
     /// The next to depart.
     #[inline]
     pub(crate) fn next_departure(&self) -> Option<&InTransit> {
-        (self.not_departed > 0).then(|| self.at(self.end() - u64::from(self.not_departed)))
+        (self.not_departed > 0).then(|| self.at(self.end - u64::from(self.not_departed)))
     }
 
     /// The next to depart has departed.
@@ -89,15 +100,11 @@ impl Ring {
         self.not_departed = 0;
     }
 
-    /// The next to arrive has arrived; it departed before.
+    /// The next to arrive has arrived.
     #[inline]
     pub(crate) fn arrive(&mut self) {
-        debug_assert!(
-            self.length > self.not_departed,
-            "nothing arrives that has not departed"
-        );
-        self.first += 1;
-        self.length -= 1;
+        debug_assert!(self.not_arrived > 0, "nothing is left to arrive");
+        self.not_arrived -= 1;
     }
 
     #[inline]
@@ -105,16 +112,11 @@ impl Ring {
         if self.is_full() {
             self.grow(packet);
         }
-        let slot = self.slot(self.end());
+        let slot = self.slot(self.end);
         self.slots[slot] = packet;
-        self.length += 1;
+        self.end += 1;
+        self.not_arrived += 1;
         self.not_departed += 1;
-    }
-
-    /// The position of the next to be pushed.
-    #[inline]
-    fn end(&self) -> u64 {
-        self.first + u64::from(self.length)
     }
 
     #[inline]
@@ -132,7 +134,7 @@ impl Ring {
     fn grow(&mut self, filler: InTransit) {
         let size = (2 * self.slots.len()).max(16);
         let mut slots = vec![filler; size].into_boxed_slice();
-        for position in self.first..self.end() {
+        for position in self.end - u64::from(self.kept())..self.end {
             slots[position as usize & (size - 1)] = *self.at(position);
         }
         self.slots = slots;

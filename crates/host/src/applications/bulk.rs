@@ -133,6 +133,10 @@ impl<P: World> Application<P> for Bulk {
         }
     }
 
+    fn keeps_to_packets(&self) -> bool {
+        true
+    }
+
     fn standing(&self) -> Standing {
         Standing {
             next: self.next.map(|(at, _)| at),

@@ -65,7 +65,7 @@ impl Network {
             flows: self
                 .flows
                 .iter()
-                .map(|flow| self.flow_outcome(flow))
+                .map(|flow| self.flow_outcome(flow, ended))
                 .collect(),
             directions,
             agents: self.agent_outcomes(),
@@ -137,9 +137,9 @@ impl Network {
         self.host(node)?.statistics(end)
     }
 
-    fn flow_outcome(&self, flow: &FlowSlot) -> FlowOutcome {
+    fn flow_outcome(&self, flow: &FlowSlot, ended: Time) -> FlowOutcome {
         let tells = |(node, end): FlowEnd| {
-            let report = self.host(node).and_then(|host| host.report(end, self.now));
+            let report = self.host(node).and_then(|host| host.report(end, ended));
             report.unwrap_or_default()
         };
         let datagrams = |(node, end)| self.host(node).map_or(0, |host| host.datagram_bytes(end));

@@ -61,7 +61,7 @@ pub(super) struct Standing {
 
 impl DirectionSlot {
     /// The queue of one at which nobody looks, and where all is known when a packet is offered.
-    fn plain(&self) -> Option<&Fifo> {
+    pub(super) fn plain(&self) -> Option<&Fifo> {
         match &self.direction {
             Direction::Fifo(fifo) if !self.attended => Some(fifo),
             _ => None,
@@ -141,8 +141,7 @@ impl Network {
             self.packet_hops += 1;
             if !leads_on {
                 if fifo.in_transit() == 1 {
-                    let arrival = fifo.last_arrival();
-                    self.schedule.push(arrival, ComponentId(next));
+                    self.expect(next);
                 }
                 return;
             }

@@ -83,6 +83,7 @@ impl Network {
 
     /// Somebody looks at this direction: from now on, what happens there is an event.
     pub(super) fn attend(&mut self, index: u16) {
+        self.tell_in_turn_around(index);
         let slot = &mut self.directions[usize::from(index)];
         slot.direction.attend(self.now, &mut self.packets);
         self.reschedule_direction(index);

@@ -1,6 +1,7 @@
 //! The engine: takes the next event, and does what it says.
 
 mod account;
+mod ahead;
 mod audience;
 mod chain;
 mod managed;
@@ -21,6 +22,7 @@ use crate::node::{Node, NodeId};
 use crate::router::Refusal;
 use crate::schedule::{ComponentId, Schedule};
 use crate::tap::End;
+use ahead::Lookahead;
 use chain::Onward;
 use probing::Probes;
 
@@ -69,6 +71,8 @@ pub(crate) struct NodeSlot {
     scheduled: Option<Time>,
     /// A probe wants to look after each of its events.
     watched: bool,
+    /// Of a host that is told ahead: when something last happened there.
+    clock: Time,
 }
 
 impl NodeSlot {
@@ -80,6 +84,7 @@ impl NodeSlot {
             random,
             scheduled: None,
             watched: false,
+            clock: Time::ZERO,
         }
     }
 
@@ -87,13 +92,19 @@ impl NodeSlot {
     /// it has no deadline. It counts as entered.
     #[inline(always)]
     fn due(&mut self, now: Time) -> Option<Time> {
-        let at = self.node.next_deadline()?;
+        let at = self.deadline()?;
         if self.scheduled.is_some_and(|scheduled| scheduled <= at) {
             return None;
         }
         let at = at.max(now);
         self.scheduled = Some(at);
         Some(at)
+    }
+
+    /// When the node next wants to run: a host that was told ahead not before what it was told.
+    #[inline(always)]
+    fn deadline(&self) -> Option<Time> {
+        self.node.next_deadline().map(|at| at.max(self.clock))
     }
 
     pub(crate) fn node_mut(&mut self) -> &mut Node {
@@ -112,6 +123,8 @@ pub(crate) struct DirectionSlot {
     upstream: u16,
     /// A probe or a tap looks: one byte to test for the many at which nobody does.
     attended: bool,
+    /// What arrives is told its host as soon as it is known, and not in the schedule.
+    ahead: bool,
     direction: Direction,
     seldom: Box<Seldom>,
 }
@@ -168,6 +181,7 @@ impl DirectionSlot {
             to_port,
             upstream: ANYWHERE,
             attended: false,
+            ahead: false,
             direction,
             seldom: Box::new(Seldom {
                 name,
@@ -256,6 +270,7 @@ pub struct Network {
     /// Directions that get all their packets from one other, and that one: what chains are made of, which is done
     /// when the run begins.
     upstream: Vec<(u16, u16)>,
+    lookahead: Lookahead,
 }
 
 impl Default for Network {
@@ -293,6 +308,7 @@ impl Network {
             ended: None,
             departed: Vec::new(),
             upstream,
+            lookahead: Lookahead::default(),
         };
         for index in 0..network.nodes.len() {
             network.reschedule(index as u16);
@@ -380,13 +396,30 @@ impl Network {
         if !self.upstream.is_empty() {
             self.make_chains();
         }
+        self.begin_lookahead(until);
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
-        for _ in 0..budget {
-            let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
+        let mut left = budget;
+        loop {
+            while let Some(index) = self.lookahead.ready.pop() {
+                left = self.tell(index, left);
+                if left == 0 {
+                    return Progress::Running;
+                }
+            }
+            if left == 0 {
+                return Progress::Running;
+            }
+            let horizon = self.lookahead.horizon;
+            let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= horizon)
+            else {
+                if self.look_further(until) {
+                    continue;
+                }
                 return self.end(until);
             };
             debug_assert!(at >= self.now, "time runs forward");
+            left -= 1;
             self.now = at;
             if component.0 < nodes {
                 self.on_arrival(component.0);
@@ -398,7 +431,6 @@ impl Network {
                 self.sample();
             }
         }
-        Progress::Running
     }
 
     /// Runs up to and including `until`.
@@ -409,9 +441,10 @@ impl Network {
     fn end(&mut self, until: Time) -> Progress {
         // Where nothing is left but connections in TIME-WAIT, the run was over when something last
         // happened.
-        let quiet = self.schedule.first().is_none() || self.is_quiet();
-        let ended = if quiet {
-            self.last_failure().max(self.last_activity)
+        let nothing_comes = self.schedule.first().is_none() && self.lookahead.is_empty();
+        let ended = if nothing_comes || self.is_quiet() {
+            let last_activity = self.last_activity.max(self.lookahead.last_activity);
+            self.last_failure().max(last_activity)
         } else {
             until
         };
@@ -591,18 +624,22 @@ impl Network {
             return;
         }
         slot.scheduled = None;
-        match slot.node.next_deadline() {
-            Some(at) if at <= self.now => {
-                let mut active = false;
-                self.call(index, |node, cx| {
-                    node.on_deadline(cx);
-                    active = !cx.outbox.is_empty();
-                });
-                if active {
-                    self.last_activity = self.now;
-                }
-            }
+        match slot.deadline() {
+            Some(at) if at <= self.now => self.meet_deadline(index),
             _ => self.reschedule(index),
+        }
+    }
+
+    /// A node's deadline has come.
+    fn meet_deadline(&mut self, index: u16) {
+        self.nodes[usize::from(index)].clock = self.now;
+        let mut active = false;
+        self.call(index, |node, cx| {
+            node.on_deadline(cx);
+            active = !cx.outbox.is_empty();
+        });
+        if active {
+            self.last_activity = self.now;
         }
     }
 
@@ -688,6 +725,18 @@ impl Network {
         }
     }
 
+    /// A packet has come into a drop-tail direction that was empty.
+    #[inline(always)]
+    fn expect(&mut self, index: u16) {
+        let slot = &self.directions[usize::from(index)];
+        if slot.ahead {
+            self.lookahead.ready.push(index);
+        } else if let Direction::Fifo(fifo) = &slot.direction {
+            let arrival = fifo.last_arrival();
+            self.schedule.push(arrival, ComponentId(index));
+        }
+    }
+
     /// Offers a packet to a drop-tail queue. When its transmission begins; `None`, if the queue is full.
     #[inline(always)]
     fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
@@ -710,8 +759,7 @@ impl Network {
         if leads_on {
             self.follow(index, packet, length);
         } else if fifo.in_transit() == 1 {
-            let arrival = fifo.last_arrival();
-            self.schedule.push(arrival, ComponentId(index));
+            self.expect(index);
         }
         Some(start)
     }

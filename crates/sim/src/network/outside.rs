@@ -30,6 +30,7 @@ impl Network {
         if !self.upstream.is_empty() {
             self.make_chains();
         }
+        self.tell_all_in_turn();
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
         for _ in 0..budget {

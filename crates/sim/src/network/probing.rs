@@ -13,6 +13,8 @@ use crate::schedule::ComponentId;
 pub(super) struct Probes {
     /// Every so often.
     interval: Option<Span>,
+    /// When next.
+    next: Time,
     sampled: Vec<ActiveProbe>,
     /// After each event of a node.
     at_nodes: Vec<(u16, ActiveProbe)>,
@@ -86,6 +88,7 @@ impl Network {
         if !self.probes.sampled.is_empty() && self.probes.interval.is_none() {
             // A zero interval would stop the clock.
             self.probes.interval = Some(rates.max(Span::from_nanos(1)));
+            self.probes.next = self.now;
             self.schedule.push(self.now, self.sampler());
         }
     }
@@ -124,8 +127,14 @@ impl Network {
         let Some(interval) = self.probes.interval else {
             return;
         };
-        self.schedule.postpone_first(self.now + interval);
+        self.probes.next = self.now + interval;
+        self.schedule.postpone_first(self.probes.next);
         self.look_at_all(interval);
+    }
+
+    /// When probes next look that look every so often.
+    pub(super) fn next_look(&self) -> Option<Time> {
+        self.probes.interval.map(|_| self.probes.next)
     }
 
     /// The last look, at the end of the run.

@@ -10,6 +10,7 @@ use crate::{
     Outcome, Probe, ProbeTarget, Sampling, Traffic,
 };
 
+mod ahead;
 mod chains;
 mod ends;
 mod narrow;

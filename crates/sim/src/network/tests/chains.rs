@@ -112,8 +112,8 @@ fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
     )
 }
 
-/// All that can be known of a run, and how many events it took.
-fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
+/// All that can be known of a run, and how many events it took; with chains or without, hosts told ahead or not.
+fn play(case: &Case, chains: bool, ahead: bool) -> (Vec<String>, u64) {
     let mut builder = NetworkBuilder::new(case.seed);
     let routers: Vec<NodeId> = (0..=case.trunks.len())
         .map(|index| builder.router(&format!("router{index}")))
@@ -145,6 +145,9 @@ fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
     let mut network = builder.build().expect("it fits together");
     if !chains {
         network.without_chains();
+    }
+    if !ahead {
+        network.without_lookahead();
     }
     let seen = Seen::default();
     if let Some((link, first)) = case.capture {
@@ -187,14 +190,17 @@ fn play(case: &Case, chains: bool) -> (Vec<String>, u64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Random rows of routers with hosts at any of them: whether chains are computed at once or step by step,
-    /// results, series and captures are the same, at every time at which somebody asks.
+    /// Random rows of routers with hosts at any of them: whether chains are computed at once or step by step, and
+    /// hosts are told ahead or in their turn, results, series and captures are the same, at every time at which
+    /// somebody asks.
     #[test]
-    fn chains_are_the_same_as_step_by_step(case in case()) {
-        let (chained, fewer) = play(&case, true);
-        let (stepped, events) = play(&case, false);
-        prop_assert_eq!(chained, stepped);
-        prop_assert!(fewer <= events);
+    fn shorter_ways_are_the_same_as_step_by_step(case in case()) {
+        let (stepped, events) = play(&case, false, false);
+        for (chains, ahead) in [(true, false), (false, true), (true, true)] {
+            let (shorter, fewer) = play(&case, chains, ahead);
+            prop_assert_eq!(&shorter, &stepped);
+            prop_assert!(!chains || ahead || fewer <= events);
+        }
     }
 }
 
@@ -214,7 +220,7 @@ fn row() -> Case {
 
 #[test]
 fn a_chain_is_an_event_per_packet() {
-    let chained = |case: &Case| play(case, true).1 as f64 / play(case, false).1 as f64;
+    let chained = |case: &Case| play(case, true, true).1 as f64 / play(case, false, false).1 as f64;
     let share = chained(&row());
     assert!(
         (0.33..0.4).contains(&share),

@@ -1,0 +1,259 @@
+//! Hosts that are told ahead: what arrives at a host that hears one drop-tail direction alone is known as soon as
+//! it is offered there, and nothing can come to the host before it.
+//!
+//! So the host is told at once, at its own time, which runs ahead of everybody else's: its deadlines first that are
+//! earlier, as they would come. What it sends is offered at that time to the one direction that it sends to, which
+//! nobody else does; only where that leads to a router that others reach, too, is it an event, in its turn among
+//! all others, and with two hosts at a link none is. It is the conservative lookahead of parallel simulation (Chandy
+//! and Misra, 1979; Bryant, 1977), with one processor: what it saves is the schedule, and a host's state is fetched for
+//! many packets at once.
+//!
+//! Nobody looks at a host or at its two directions before the others have come to the same time: hosts are told up to
+//! a horizon, which is no later than the end of the run and the next look of the probes. A host that probes watch at
+//! each event is not told ahead, nor one whose applications know of their peers by other means than packets, nor
+//! where a tap looks.
+
+use bentpipe_link::{Arrival, Direction, Fifo};
+use bentpipe_types::{Agent, Ctx, Port, Span, Time};
+
+use super::{Network, NodeSlot};
+use crate::node::Node;
+use crate::schedule::ComponentId;
+
+/// How far the horizon moves at once, where nothing else bounds it: who shows progress reads the clock, and the
+/// clock is where all have come to.
+const STEP: Span = Span::from_millis(500);
+
+/// Who is to be told what, and up to when.
+#[derive(Debug, Default)]
+pub(super) struct Lookahead {
+    /// Looked for hosts that can be told ahead.
+    begun: bool,
+    /// Found one.
+    tells: bool,
+    /// All that happens up to and including then may happen.
+    pub(super) horizon: Time,
+    /// Directions with something to tell.
+    pub(super) ready: Vec<u16>,
+    /// Directions in which nothing arrives up to the horizon any more, but something after it.
+    later: Vec<u16>,
+    /// When something last happened at a host that was told ahead.
+    pub(super) last_activity: Time,
+}
+
+impl Lookahead {
+    /// Is nothing left to be told?
+    pub(super) fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.later.is_empty()
+    }
+}
+
+impl NodeSlot {
+    /// The direction that it sends to, of a host that can be told ahead by what is known of it alone.
+    fn lone_way(&self) -> Option<u16> {
+        let Node::Host(host) = &self.node else {
+            return None;
+        };
+        let alone = self.ways.others.is_empty() && !self.watched && host.keeps_to_packets();
+        alone.then_some(self.ways.first)
+    }
+}
+
+impl Network {
+    /// Without it, what arrives at any host is an event in its turn: the same, with more work. For tests; before the run.
+    pub fn without_lookahead(&mut self) {
+        self.lookahead.begun = true;
+    }
+
+    /// The network is to run up to `until`.
+    pub(super) fn begin_lookahead(&mut self, until: Time) {
+        if !self.lookahead.begun {
+            self.lookahead.begun = true;
+            self.find_hosts_to_tell();
+        }
+        self.lookahead.horizon = self.lookahead.horizon.min(until);
+    }
+
+    /// The run begins, and it is known where probes and taps look.
+    #[cold]
+    fn find_hosts_to_tell(&mut self) {
+        let is_broadcast = self
+            .directions
+            .iter()
+            .any(|slot| slot.seldom.audience.is_some());
+        let is_attached = |slot: &NodeSlot| matches!(slot.node, Node::Attached(_));
+        if is_broadcast || self.nodes.iter().any(is_attached) {
+            return;
+        }
+        // Of each node, the direction that leads to it, if there is one alone.
+        let mut heard = vec![(0_u32, 0_u16); self.nodes.len()];
+        for (slot, index) in self.directions.iter().zip(0..) {
+            let (count, last) = &mut heard[usize::from(slot.to)];
+            (*count, *last) = (*count + 1, index);
+        }
+        for (node, (count, index)) in self.nodes.iter().zip(heard) {
+            let takes_time = |index: u16| {
+                let slot = self.directions.get(usize::from(index));
+                slot.and_then(|slot| slot.plain())
+                    .is_some_and(Fifo::takes_time)
+            };
+            if count == 1 && takes_time(index) && node.lone_way().is_some_and(takes_time) {
+                self.directions[usize::from(index)].ahead = true;
+                self.lookahead.tells = true;
+            }
+        }
+    }
+
+    /// Tells a host what arrives from a direction up to the horizon, in at most so many events. Returns how many of
+    /// them are left.
+    #[inline(never)]
+    pub(super) fn tell(&mut self, index: u16, budget: u64) -> u64 {
+        let (now, last_activity) = (self.now, self.last_activity);
+        let slot = &self.directions[usize::from(index)];
+        let to = slot.to;
+        let mut left = budget;
+        let mut next = slot.plain().and_then(Fifo::next_arrival);
+        while let Some(at) = next {
+            if at > self.lookahead.horizon {
+                self.lookahead.later.push(index);
+                break;
+            }
+            if left == 0 {
+                self.lookahead.ready.push(index);
+                break;
+            }
+            left -= 1;
+            next = self.tell_next(index, to, at);
+        }
+        self.reschedule(to);
+        let latest = self.lookahead.last_activity.max(self.last_activity);
+        self.lookahead.last_activity = latest;
+        (self.now, self.last_activity) = (now, last_activity);
+        left
+    }
+
+    /// Tells a host what comes next: what arrives from this direction, `at` a time, or a deadline of its own before
+    /// that. Returns when something arrives next.
+    ///
+    /// What [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
+    /// [`transmit`](Self::transmit) do where nobody looks, but that nobody else need know of the host's next deadline
+    /// before it has been told all.
+    #[inline(always)]
+    fn tell_next(&mut self, index: u16, to: u16, at: Time) -> Option<Time> {
+        let node = &mut self.nodes[usize::from(to)];
+        let slot = &mut self.directions[usize::from(index)];
+        let (Node::Host(host), Direction::Fifo(fifo)) = (&mut node.node, &mut slot.direction)
+        else {
+            debug_assert!(false, "nobody else is told ahead");
+            return None;
+        };
+        let deadline = host
+            .next_deadline()
+            .map(|deadline| deadline.max(node.clock));
+        // At the same time, what arrives comes first.
+        if let Some(deadline) = deadline.filter(|deadline| *deadline < at) {
+            self.now = deadline;
+            self.meet_deadline(to);
+            return Some(at);
+        }
+        (self.now, node.clock) = (at, at);
+        let arrival = fifo.arrive(at);
+        let next = fifo.first().map(|(at, next)| {
+            self.packets.prefetch(next);
+            at
+        });
+        let Some(Arrival::Delivered(packet)) = arrival else {
+            self.lose(index, arrival);
+            return next;
+        };
+        self.packet_hops += 1;
+        self.last_activity = at;
+        let mut cx = Ctx {
+            now: at,
+            packets: &mut self.packets,
+            random: &mut node.random,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        host.on_packet(slot.to_port, packet, &mut cx);
+        let way = node.ways.first;
+        let mut position = 0;
+        while let Some((port, packet)) = self.outbox.get(position).copied() {
+            debug_assert_eq!(port, Port(0), "it has one port");
+            self.queue(way, packet);
+            position += 1;
+        }
+        self.outbox.clear();
+        next
+    }
+
+    /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
+    #[inline(never)]
+    pub(super) fn look_further(&mut self, until: Time) -> bool {
+        let before = self.lookahead.horizon;
+        let next = self.schedule.first().map(|(at, _)| at);
+        let first_later = (self.lookahead.later.iter())
+            .filter_map(
+                |index| match &self.directions[usize::from(*index)].direction {
+                    Direction::Fifo(fifo) => fifo.next_arrival(),
+                    Direction::Queued(_) | Direction::Managed(_) => None,
+                },
+            )
+            .min();
+        let Some(first) = next.into_iter().chain(first_later).min() else {
+            return false;
+        };
+        if first > until {
+            return false;
+        }
+        let bounds = [Some(until), self.next_look()];
+        let horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
+        debug_assert!(horizon >= first && horizon > before || before == Time::ZERO);
+        // All others have come to the horizon; nothing happens between it and `first`.
+        self.now = self.now.max(before);
+        self.lookahead.horizon = horizon;
+        let later = &mut self.lookahead.later;
+        self.lookahead.ready.append(later);
+        true
+    }
+
+    /// Somebody looks at this direction from now on: at a host at either end of it, everything comes in its turn.
+    pub(super) fn tell_in_turn_around(&mut self, index: u16) {
+        if !self.lookahead.tells {
+            return;
+        }
+        for other in 0..self.directions.len() as u16 {
+            let node = self
+                .nodes
+                .get(usize::from(self.directions[usize::from(other)].to));
+            if other == index || node.is_some_and(|node| node.ways.first == index) {
+                self.tell_in_turn(other);
+            }
+        }
+    }
+
+    /// From now on, what arrives from this direction is an event in its turn.
+    fn tell_in_turn(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        if std::mem::take(&mut slot.ahead) {
+            let lookahead = &mut self.lookahead;
+            lookahead.ready.retain(|ready| *ready != index);
+            lookahead.later.retain(|later| *later != index);
+            if let Direction::Fifo(fifo) = &slot.direction
+                && let Some(at) = fifo.next_arrival()
+            {
+                self.schedule.push(at, ComponentId(index));
+            }
+        }
+    }
+
+    /// Who runs the network by another clock wants everything in its turn.
+    pub(super) fn tell_all_in_turn(&mut self) {
+        self.lookahead.begun = true;
+        if std::mem::take(&mut self.lookahead.tells) {
+            for index in 0..self.directions.len() {
+                self.tell_in_turn(index as u16);
+            }
+        }
+    }
+}

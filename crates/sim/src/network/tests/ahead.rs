@@ -1,0 +1,115 @@
+//! Which hosts are told ahead, and how far. That it changes nothing is a property of random networks, with the
+//! chains.
+
+use bentpipe_types::{PacketRef, PacketStore};
+
+use super::*;
+use crate::applications::RequestResponseSettings;
+use crate::{Distribution, End, Progress, Tap};
+
+struct Nobody;
+
+impl Tap for Nobody {
+    fn sent(&mut self, _: Time, _: PacketRef, _: &PacketStore) {}
+
+    fn received(&mut self, _: Time, _: PacketRef, _: &PacketStore) {}
+}
+
+fn at(milliseconds: u64) -> Time {
+    Time::ZERO + Span::from_millis(milliseconds)
+}
+
+/// How many hosts are told ahead, once the run has begun.
+fn told(mut network: Network) -> usize {
+    network.run(at(0), 1);
+    network.directions.iter().filter(|slot| slot.ahead).count()
+}
+
+#[test]
+fn hosts_are_told_ahead_where_nobody_looks_at_each_event() {
+    let network = || satellite(1e-6, 1, None);
+    assert_eq!(told(network()), 2);
+
+    let mut captured = network();
+    captured.tap("satellite", End::First, Box::new(Nobody));
+    assert_eq!(told(captured), 0);
+
+    let probe = |target, sampling| {
+        let mut network = network();
+        let probe = Probe {
+            name: "probe".to_owned(),
+            target,
+        };
+        network.probe(vec![probe], sampling);
+        told(network)
+    };
+    let rates = Span::from_millis(10);
+    let window = ProbeTarget::Flow(0, FlowQuantity::CongestionWindow);
+    let queue = ProbeTarget::Direction(0, LinkQuantity::Queue);
+    for target in [window, queue] {
+        assert_eq!(probe(target, Sampling::Interval(rates)), 2);
+    }
+    let each_change = Sampling::EveryChange { rates };
+    assert_eq!(probe(window, each_change), 1, "the client is not looked at");
+    assert_eq!(probe(queue, each_change), 0);
+}
+
+#[test]
+fn a_host_with_two_ways_is_told_in_its_turn_and_one_that_confers_too() {
+    let build = |traffic: Traffic, second: bool| {
+        let mut builder = NetworkBuilder::new(1);
+        let [server, client] = ["server", "client"].map(|name| builder.host(name));
+        let way = || direction(10_000_000, Span::from_millis(10), PLENTY, vec![]);
+        builder.link(server, client, duplex("one", way(), way()));
+        if second {
+            builder.link(server, client, duplex("other", way(), way()));
+        }
+        builder.flow(FlowSettings {
+            application: traffic,
+            ..bulk("flow", server, client, None)
+        });
+        builder.build().expect("it fits together")
+    };
+    assert_eq!(told(build(Traffic::bulk(None), false)), 2);
+    assert_eq!(told(build(Traffic::bulk(None), true)), 0);
+    // What a request asks for is told beside the network.
+    let some = Distribution::Constant(1_000.0);
+    let requests = Traffic::RequestResponse(RequestResponseSettings {
+        request: some,
+        response: some,
+        think: Span::ZERO,
+        pause: some,
+        count: None,
+    });
+    assert_eq!(told(build(requests, false)), 0);
+}
+
+#[test]
+fn the_clock_moves_on_while_hosts_are_told() {
+    let mut network = satellite(0.0, 1, None);
+    let mut clocks = Vec::new();
+    while network.run(at(60_000), 1_000) == Progress::Running {
+        clocks.push(network.now());
+    }
+    let steps = clocks.windows(2).map(|pair| {
+        assert!(pair[0] <= pair[1], "it goes back");
+        pair[1].since(pair[0])
+    });
+    // A thousand events are half a second, and so is a step of the horizon.
+    let longest = steps.max().expect("more than one");
+    assert!(longest < Span::from_millis(1_500), "{longest:?} at once");
+}
+
+#[test]
+fn whoever_goes_on_by_another_clock_gets_the_same() {
+    let known = |network: &mut Network| {
+        let statistics = format!("{:?}", network.outcome().flows);
+        (statistics, network.violations())
+    };
+    let mut ahead = satellite(1e-6, 3, None);
+    ahead.run_until(at(20_000));
+    let mut in_turn = satellite(1e-6, 3, None);
+    in_turn.run_until(at(7_777));
+    assert!(in_turn.advance(at(20_000), u64::MAX));
+    assert_eq!(known(&mut in_turn), known(&mut ahead));
+}
