@@ -21,7 +21,9 @@ from bentpipe import cli
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview
+from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import write_run_plots
+from bentpipe.plot.style import log_x_in_seconds
 from bentpipe.plot.sweep_plot import _draw as draw_sweep
 from bentpipe.probe_file import FiledSeries
 from bentpipe.results import RunResult
@@ -233,3 +235,44 @@ def test_zero_has_its_place_on_a_logarithmic_axis() -> None:
     # No two values lie on each other.
     assert gaps.min() > 0.2 * gaps.max()
     assert 0.0 in axes.get_xticks()
+
+
+def test_steps_end_where_they_are_and_not_at_nothing() -> None:
+    """A line down to zero at the end of the run says that nothing was sent there."""
+    drawn = [
+        patch
+        for axes in overview(ran(WINDOW))
+        for patch in axes.patches
+        if isinstance(patch, StepPatch)
+    ]
+    assert drawn
+    for patch in drawn:
+        assert patch.get_data().baseline is None
+
+
+def test_what_a_gateway_holds_is_drawn_beside_windows_without_bounds(tmp_path: Path) -> None:
+    result = bentpipe.run("geo-split", settings={"duration": "4 s"})
+    files, _ = write_run_plots(result, tmp_path)
+    assert tmp_path / "hub.gateway.svg" in files
+    # Hybla's window has gigabytes for a second; what is held is what is to be seen.
+    assert result.series["hub.facing_window"].values.max() > 1e9
+    gauges = {
+        name.removeprefix("hub."): series
+        for name, series in result.series.items()
+        if name.startswith("hub.")
+    }
+    (axes,) = Figure().subplots(1, 1, squeeze=False).flat
+    draw_gateway(axes, gauges)
+    held = max(gauges[each].values.max() for each in ("buffered", "host_offered"))
+    assert axes.get_ylabel() == "all connections together (kB)"
+    assert axes.get_ylim()[1] * 1e3 < 2.5 * held
+
+
+def test_times_on_a_logarithmic_axis_are_written_as_people_write_them() -> None:
+    (axes,) = (figure := Figure()).subplots(1, 1, squeeze=False).flat
+    log_x_in_seconds(axes, 0.256, 8.25)
+    axes.set_xlim(0.25, 9.0)
+    figure.canvas.draw()
+    said = [label.get_text() for label in axes.get_xticklabels() if label.get_visible()]
+    assert {"0.5", "1", "2", "5"} <= set(said)
+    assert {label.get_text() for label in axes.get_xticklabels(minor=True)} == {""}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bentpipe.plot.style import COLOURS, legend_below, new_axes, write_svg
+from bentpipe.plot.style import COLOURS, legend_below, log_x_in_seconds, new_axes, write_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
         everything = np.concatenate([np.asarray(each) for each in curves.values()])
         positive = everything[everything > 0]
         if len(positive) and positive.max() > 20.0 * positive.min():
-            axes.set_xscale("log")
+            log_x_in_seconds(axes, float(positive.min()) * 1e-3, float(positive.max()) * 1e-3)
         else:
             axes.set_xlim(left=0.0)
         axes.set_xlabel("time (s)")

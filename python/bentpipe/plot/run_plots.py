@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -158,18 +159,35 @@ def _draw_window(axes: Axes, probes: Probes) -> None:
     axes.set_ylim(bottom=0.0)
 
 
+def _draw_gateway(axes: Axes, probes: Probes) -> None:
+    """Draw what a gateway holds, what it has promised to take, and its connections' windows."""
+    present = [quantity for quantity in _OF_GATEWAYS if quantity in probes]
+    # Hybla's slow start opens a window to gigabytes, which would flatten everything else.
+    bytes_there = _largest(probes, *(each for each in present if each not in _CONGESTION_WINDOWS))
+    limit = 2.0 * bytes_there or np.inf
+    scale, unit = _byte_scale(min(limit, _largest(probes, *present)))
+    for colour, quantity in zip(cycle(COLOURS), present, strict=False):
+        times_s, values = probes[quantity].times_s, probes[quantity].values
+        shown = np.where(values <= limit, values, np.nan) / scale
+        axes.step(times_s, shown, where="post", color=colour, label=quantity.replace("_", " "))
+    axes.set_ylabel(f"all connections together ({unit})")
+    axes.set_ylim(bottom=0.0)
+
+
 def _draw_queue(axes: Axes, probes: Probes) -> None:
     names = [name for name in ("queue_max", "queue") if name in probes]
     known = [each for name in names if (each := extent(parts(probes, name)))]
     edges = bin_edges(max(each.last_s for each in known))
     if "queue_max" in probes:
         highest, _ = extreme_and_mean(parts(probes, "queue_max"), edges)
-        axes.stairs(highest, edges, color=COLOURS[1], label="most in each interval")
+        axes.stairs(highest, edges, baseline=None, color=COLOURS[1], label="most in each interval")
     if "queue" in probes:
         highest, mean = extreme_and_mean(parts(probes, "queue"), edges)
         if "queue_max" not in probes:
-            axes.stairs(highest, edges, color=COLOURS[1], label="most of the samples")
-        axes.stairs(mean, edges, color=COLOURS[0], label="mean of the samples")
+            axes.stairs(
+                highest, edges, baseline=None, color=COLOURS[1], label="most of the samples"
+            )
+        axes.stairs(mean, edges, baseline=None, color=COLOURS[0], label="mean of the samples")
     axes.set_ylabel(f"queue ({known[0].unit})")
     axes.set_ylim(bottom=0.0)
 
@@ -182,7 +200,7 @@ def draw_goodput(axes: Axes, probes: Probes, *, width_s: float) -> None:
     edges = round_trip_edges(known.last_s, round_trip_s=width_s, interval_s=known.interval_s)
     rates = mean_rate(parts(probes, "goodput"), edges)
     scale, unit = rate_scale(float(rates.max()))
-    axes.stairs(rates / scale, edges, color=COLOURS[0], linewidth=1.4)
+    axes.stairs(rates / scale, edges, baseline=None, color=COLOURS[0], linewidth=1.4)
     width = edges[1] - edges[0]
     axes.set_ylabel(f"goodput ({unit}), means over {format_seconds(float(width))}")
     axes.set_ylim(bottom=0.0)
@@ -214,6 +232,12 @@ def _steps(
     axes.step(x, y, where="post", color=color, label=label, linestyle=linestyle)
 
 
+_CONGESTION_WINDOWS: Final = ("facing_window", "host_window")
+# As the scenario names them.
+_OF_GATEWAYS: Final = (
+    *("buffered", "promised", "facing_window", "host_window", "facing_offered", "host_offered"),
+    *("offered_window", "eligible"),
+)
 _DrawOn = Callable[["Axes", Probes], None]
 _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
     "time-sequence": (
@@ -228,6 +252,7 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
     ),
     "queue": (frozenset({"queue", "queue_max"}), "packets waiting", _draw_queue),
     "goodput": (frozenset({"goodput"}), "goodput", _draw_goodput),
+    "gateway": (frozenset(_OF_GATEWAYS), "bytes held, and windows", _draw_gateway),
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
 _BINNED: Final = frozenset({"goodput", "queue"})

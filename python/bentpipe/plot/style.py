@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +79,16 @@ def save_svg(figure: Figure, target: Path | IO[str]) -> None:
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
     """Return the figure's axes, row by row."""
     return list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def log_x_in_seconds(axes: Axes, shortest_s: float, longest_s: float) -> None:
+    """Make x logarithmic, with times as people write them: 0.5, 1, 2, not powers of ten."""
+    axes.set_xscale("log")
+    # Three ticks in each of many decades would run into each other.
+    between = (1.0, 2.0, 5.0) if longest_s < 2e3 * shortest_s else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=between))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def rate_scale(highest_bps: float) -> tuple[float, str]:
