@@ -33,19 +33,11 @@ pub(super) struct Lookahead {
     tells: bool,
     /// All that happens up to and including then may happen.
     pub(super) horizon: Time,
-    /// Directions with something to tell.
+    /// Directions with something to tell up to then. Of those with something to tell later, the first arrival is in
+    /// the schedule.
     pub(super) ready: Vec<u16>,
-    /// Directions in which nothing arrives up to the horizon any more, but something after it.
-    later: Vec<u16>,
     /// When something last happened at a host that was told ahead.
     pub(super) last_activity: Time,
-}
-
-impl Lookahead {
-    /// Is nothing left to be told?
-    pub(super) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.later.is_empty()
-    }
 }
 
 impl NodeSlot {
@@ -115,7 +107,7 @@ impl Network {
         let mut next = slot.plain().and_then(Fifo::next_arrival);
         while let Some(at) = next {
             if at > self.lookahead.horizon {
-                self.lookahead.later.push(index);
+                self.schedule.push(at, ComponentId(index));
                 break;
             }
             if left == 0 {
@@ -190,30 +182,12 @@ impl Network {
     /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
     #[inline(never)]
     pub(super) fn look_further(&mut self, until: Time) -> bool {
-        let before = self.lookahead.horizon;
-        let next = self.schedule.first().map(|(at, _)| at);
-        let first_later = (self.lookahead.later.iter())
-            .filter_map(
-                |index| match &self.directions[usize::from(*index)].direction {
-                    Direction::Fifo(fifo) => fifo.next_arrival(),
-                    Direction::Queued(_) | Direction::Managed(_) => None,
-                },
-            )
-            .min();
-        let Some(first) = next.into_iter().chain(first_later).min() else {
+        let Some((first, _)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
             return false;
         };
-        if first > until {
-            return false;
-        }
         let bounds = [Some(until), self.next_look()];
-        let horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
-        debug_assert!(horizon >= first && horizon > before || before == Time::ZERO);
-        // All others have come to the horizon; nothing happens between it and `first`.
-        self.now = self.now.max(before);
-        self.lookahead.horizon = horizon;
-        let later = &mut self.lookahead.later;
-        self.lookahead.ready.append(later);
+        self.lookahead.horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
+        debug_assert!(self.lookahead.horizon >= first, "it moves on");
         true
     }
 
@@ -235,15 +209,14 @@ impl Network {
     /// From now on, what arrives from this direction is an event in its turn.
     fn tell_in_turn(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
-        if std::mem::take(&mut slot.ahead) {
-            let lookahead = &mut self.lookahead;
-            lookahead.ready.retain(|ready| *ready != index);
-            lookahead.later.retain(|later| *later != index);
-            if let Direction::Fifo(fifo) = &slot.direction
-                && let Some(at) = fifo.next_arrival()
-            {
-                self.schedule.push(at, ComponentId(index));
-            }
+        let ready = &mut self.lookahead.ready;
+        if std::mem::take(&mut slot.ahead)
+            && let Some(place) = ready.iter().position(|ready| *ready == index)
+            && let Direction::Fifo(fifo) = &slot.direction
+            && let Some(at) = fifo.next_arrival()
+        {
+            ready.swap_remove(place);
+            self.schedule.push(at, ComponentId(index));
         }
     }
 

@@ -441,8 +441,8 @@ impl Network {
     fn end(&mut self, until: Time) -> Progress {
         // Where nothing is left but connections in TIME-WAIT, the run was over when something last
         // happened.
-        let nothing_comes = self.schedule.first().is_none() && self.lookahead.is_empty();
-        let ended = if nothing_comes || self.is_quiet() {
+        let quiet = self.schedule.first().is_none() || self.is_quiet();
+        let ended = if quiet {
             let last_activity = self.last_activity.max(self.lookahead.last_activity);
             self.last_failure().max(last_activity)
         } else {
@@ -515,6 +515,10 @@ impl Network {
         };
         if slot.onward.is_some() {
             return self.on_exit(index);
+        }
+        if slot.ahead {
+            self.schedule.remove_first();
+            return self.lookahead.ready.push(index);
         }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
