@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::account::Account;
 use crate::datagram::UDP;
 use crate::desk::{Desk, NONE};
-use crate::table::{AddressOf, Sockets, Timer};
+use crate::table::{AddressOf, NEVER, Sockets, Timer};
 use crate::{
     Application, ApplicationId, Arrival, Datagram, InitialSequences, Listener, Member, Ports,
     Realm, Remote, Report, SocketId, Taker,
@@ -677,9 +677,11 @@ impl<P: Realm> Agent for Host<P> {
             slot.socket.on_packet(packet, cx);
             if slot.socket.has_events() {
                 self.settle(place, cx);
-            } else if let Some(at) = slot.socket.next_deadline() {
-                let number = Timer::Socket(place).number();
-                self.sockets.deadlines.arm(number, at);
+            } else if let Some(at) = slot.socket.next_deadline()
+                && at < slot.armed
+            {
+                slot.armed = at;
+                self.sockets.arm_at(Timer::Socket(place), at);
             }
             return;
         }
@@ -697,6 +699,7 @@ impl<P: Realm> Agent for Host<P> {
                     let Some(slot) = self.sockets.at_mut(place) else {
                         continue;
                     };
+                    slot.armed = NEVER;
                     let deadline = slot.socket.next_deadline();
                     if deadline.is_some_and(|deadline| deadline <= cx.now) {
                         slot.socket.on_deadline(cx);

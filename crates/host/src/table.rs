@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use bentpipe_tcp::{Connection, Opening, Socket, State};
 use bentpipe_types::{Address, Ctx, Endpoint, Routes, Time};
-use smallvec::SmallVec;
 
 use crate::account::Account;
 use crate::connect::{Connect, ConnectError, Remote};
 use crate::deadlines::Deadlines;
+use crate::places::Places;
 use crate::{ApplicationId, InitialSequences, Realm, Table};
 
 /// The real address of a node.
@@ -44,12 +44,26 @@ pub(crate) struct Slot<P: Realm> {
     key: P::Key,
     pub(crate) owner: ApplicationId,
     pub(crate) half_open: bool,
+    /// A look at it is entered for this time or before; `NEVER`: perhaps for none.
+    pub(crate) armed: Time,
 }
+
+/// Later than any deadline.
+pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
 #[derive(Debug)]
 struct Place<P: Realm> {
     generation: u32,
     slot: Option<Box<Slot<P>>>,
+}
+
+impl<P: Realm> Default for Place<P> {
+    fn default() -> Self {
+        Self {
+            generation: 0,
+            slot: None,
+        }
+    }
 }
 
 /// What deadlines are numbered by: connections are even, applications odd.
@@ -84,8 +98,7 @@ pub(crate) struct Sockets<P: Realm> {
     pub(crate) sequences: InitialSequences,
     /// The real addresses of nodes, where they have any.
     pub(crate) addresses: Option<AddressOf>,
-    /// Most hosts of a large network have one connection, a step away.
-    places: SmallVec<[Place<P>; 1]>,
+    places: Places<Place<P>>,
     free: Vec<u32>,
     by_key: P::Table,
     /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
@@ -107,7 +120,7 @@ impl<P: Realm> Sockets<P> {
             routes: Routes::default(),
             sequences: InitialSequences::PerApplication,
             addresses: None,
-            places: SmallVec::new(),
+            places: Places::default(),
             free: Vec::new(),
             by_key: P::Table::default(),
             last: None,
@@ -123,18 +136,18 @@ impl<P: Realm> Sockets<P> {
 
     #[inline]
     pub(crate) fn at(&self, place: u32) -> Option<&Slot<P>> {
-        self.places.get(place as usize)?.slot.as_deref()
+        self.places.get(place)?.slot.as_deref()
     }
 
     #[inline]
     pub(crate) fn at_mut(&mut self, place: u32) -> Option<&mut Slot<P>> {
-        self.places.get_mut(place as usize)?.slot.as_deref_mut()
+        self.places.get_mut(place)?.slot.as_deref_mut()
     }
 
     /// The connection, if it is still the one that was meant.
     #[inline]
     pub(crate) fn named(&self, id: SocketId) -> Option<&Slot<P>> {
-        let place = self.places.get(id.place as usize)?;
+        let place = self.places.get(id.place)?;
         (place.generation == id.generation)
             .then_some(place.slot.as_deref())
             .flatten()
@@ -142,7 +155,7 @@ impl<P: Realm> Sockets<P> {
 
     #[inline]
     pub(crate) fn named_mut(&mut self, id: SocketId) -> Option<&mut Slot<P>> {
-        let place = self.places.get_mut(id.place as usize)?;
+        let place = self.places.get_mut(id.place)?;
         (place.generation == id.generation)
             .then_some(place.slot.as_deref_mut())
             .flatten()
@@ -154,8 +167,7 @@ impl<P: Realm> Sockets<P> {
         first: SocketId,
         second: SocketId,
     ) -> Option<[&mut Slot<P>; 2]> {
-        let places = [first.place as usize, second.place as usize];
-        let [one, other] = self.places.get_disjoint_mut(places).ok()?;
+        let [one, other] = self.places.pair_mut(first.place, second.place)?;
         let current = one.generation == first.generation && other.generation == second.generation;
         match (one.slot.as_deref_mut(), other.slot.as_deref_mut()) {
             (Some(one), Some(other)) if current => Some([one, other]),
@@ -164,10 +176,8 @@ impl<P: Realm> Sockets<P> {
     }
 
     pub(crate) fn id_of(&self, place: u32) -> SocketId {
-        SocketId {
-            place,
-            generation: self.places[place as usize].generation,
-        }
+        let generation = self.places.get(place).map_or(0, |place| place.generation);
+        SocketId { place, generation }
     }
 
     /// All connections in their places.
@@ -200,17 +210,16 @@ impl<P: Realm> Sockets<P> {
             key,
             owner,
             half_open,
+            armed: NEVER,
         });
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place {
-                generation: 0,
-                slot: None,
-            });
-            let place = (self.places.len() - 1) as u32;
+            let place = self.places.push();
             self.deadlines.reserve(Timer::Socket(place).number());
             place
         });
-        self.places[place as usize].slot = Some(slot);
+        if let Some(entry) = self.places.get_mut(place) {
+            entry.slot = Some(slot);
+        }
         self.by_key.insert(key, place);
         self.open += 1;
         self.opened += 1;
@@ -240,10 +249,11 @@ impl<P: Realm> Sockets<P> {
             return;
         }
         account.sockets.retain(|at| *at != place);
-        let entry = &mut self.places[place as usize];
-        entry.generation = entry.generation.wrapping_add(1);
-        if let Some(slot) = entry.slot.take() {
-            account.retire(slot.socket.into_connection());
+        if let Some(entry) = self.places.get_mut(place) {
+            entry.generation = entry.generation.wrapping_add(1);
+            if let Some(slot) = entry.slot.take() {
+                account.retire(slot.socket.into_connection());
+            }
         }
         self.free.push(place);
     }

@@ -133,7 +133,7 @@ impl RttEstimator {
 
     /// An unambiguous sample (Karn's algorithm is the caller's), from an acknowledgment up to
     /// `acknowledged` while data up to `highest` had been sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Span, acknowledged: u64, highest: u64) {
         // Zero means that there is no sample yet.
         let rtt = rtt.as_nanos().clamp(1, LONGEST);

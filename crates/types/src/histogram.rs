@@ -10,7 +10,8 @@ const BUCKETS_PER_OCTAVE_LOG2: u32 = 5;
 const BUCKETS_PER_OCTAVE: usize = 1 << BUCKETS_PER_OCTAVE_LOG2;
 // It grows by so many.
 const STEP: usize = BUCKETS_PER_OCTAVE / 4;
-const BUCKETS: usize = OCTAVES << BUCKETS_PER_OCTAVE_LOG2;
+// In the last bucket, with all that is longer.
+const LONGEST: u64 = (1 << OCTAVES) * 1_000 - 1;
 
 /// A log-linear histogram of times.
 ///
@@ -85,11 +86,11 @@ impl Histogram {
 #[inline]
 fn bucket(time: Span) -> usize {
     // In 1/32 us, so that the first octave too has its 32 buckets.
-    let scaled = (time.as_nanos().min(1 << 50) << BUCKETS_PER_OCTAVE_LOG2) / 1_000;
+    let scaled = (time.as_nanos().min(LONGEST) << BUCKETS_PER_OCTAVE_LOG2) / 1_000;
     let scaled = scaled.max(1 << BUCKETS_PER_OCTAVE_LOG2);
     let octave = scaled.ilog2() - BUCKETS_PER_OCTAVE_LOG2;
     let within = (scaled >> octave) as usize & (BUCKETS_PER_OCTAVE - 1);
-    (((octave as usize) << BUCKETS_PER_OCTAVE_LOG2) + within).min(BUCKETS - 1)
+    ((octave as usize) << BUCKETS_PER_OCTAVE_LOG2) + within
 }
 
 /// The middle of a bucket.
@@ -117,6 +118,15 @@ mod tests {
         histogram.record(Span::from_millis(1300));
         // From 2 (in the last quarter from 1.024 to 2.048 ms) to 1300 (in the first from 1049 to 2097 ms).
         assert_eq!(histogram.counts.len(), 9 * BUCKETS_PER_OCTAVE + 2 * STEP);
+    }
+
+    #[test]
+    fn the_last_bucket_has_all_that_is_longer() {
+        let last = (OCTAVES << BUCKETS_PER_OCTAVE_LOG2) - 1;
+        for nanoseconds in [LONGEST, LONGEST + 1, u64::MAX] {
+            assert_eq!(bucket(Span::from_nanos(nanoseconds)), last);
+        }
+        assert_eq!(bucket(Span::from_nanos(LONGEST / 64 * 63 - 1_000)), last - 1);
     }
 
     #[test]

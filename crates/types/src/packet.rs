@@ -485,6 +485,18 @@ impl Packet {
         }
     }
 
+    /// This record is a copy of another one now, which has no extension, and somebody holds it.
+    #[inline]
+    pub(crate) fn become_copy(&mut self, template: &Self) -> &mut Self {
+        debug_assert!(
+            template.extension().is_none(),
+            "an extension belongs to one stored packet"
+        );
+        *self = *template;
+        self.references = 1;
+        self
+    }
+
     /// The timestamps option: (value, echo reply), if it is there.
     #[must_use]
     pub fn timestamps(&self) -> Option<(u32, u32)> {

@@ -83,23 +83,39 @@ impl PacketStore {
         PacketRef(index)
     }
 
-    /// Releases a packet and stores another, which has no extension: in its place, if nobody else
-    /// holds it.
+    /// Stores a copy of a packet that has no extension, for the caller to fill in where it lies.
     #[inline]
-    pub fn replace(&mut self, reference: PacketRef, mut packet: Packet) -> PacketRef {
-        let slot = &mut self.packets[reference.0 as usize];
+    pub fn insert_copy(&mut self, template: &Packet) -> (PacketRef, &mut Packet) {
+        match self.free.pop() {
+            Some(index) => {
+                self.inserted += 1;
+                let slot = &mut self.packets[index as usize];
+                (PacketRef(index), slot.become_copy(template))
+            }
+            None => self.insert_first_copy(template),
+        }
+    }
+
+    /// The same, where no slot is free.
+    #[cold]
+    #[inline(never)]
+    fn insert_first_copy(&mut self, template: &Packet) -> (PacketRef, &mut Packet) {
+        let reference = self.insert(*template);
+        (reference, self.get_mut(reference))
+    }
+
+    /// Releases a packet, and stores a copy of another, which has no extension, for the caller to fill in: in
+    /// its place, if nobody else holds it.
+    #[inline]
+    pub fn replace(&mut self, reference: PacketRef, template: &Packet) -> (PacketRef, &mut Packet) {
+        let slot = &self.packets[reference.0 as usize];
         if slot.references != 1 || slot.extension().is_some() {
             self.release(reference);
-            return self.insert(packet);
+            return self.insert_copy(template);
         }
-        debug_assert!(
-            packet.extension().is_none(),
-            "an extension belongs to one stored packet"
-        );
-        packet.references = 1;
-        *slot = packet;
         self.inserted += 1;
-        reference
+        let slot = &mut self.packets[reference.0 as usize];
+        (reference, slot.become_copy(template))
     }
 
     /// The packet.
@@ -356,14 +372,14 @@ mod tests {
         let mut other = packet();
         other.window = 7;
         let first = store.insert(packet());
-        assert_eq!(store.replace(first, other), first);
+        assert_eq!(store.replace(first, &other).0, first);
         assert_eq!((store.held(), store.get(first).window), (1, 7));
         store.retain(first);
-        let second = store.replace(first, packet());
+        let (second, _) = store.replace(first, &packet());
         assert_ne!(second, first);
         assert_eq!((store.held(), store.get(first).window), (2, 7));
         store.set_syn_options(second, SynOptions::default());
-        let third = store.replace(second, other);
+        let (third, _) = store.replace(second, &other);
         assert!(store.get(third).extension().is_none());
         store.release(first);
         store.release(third);

@@ -208,7 +208,7 @@ impl HyblaGrowth {
                 window.slow_start_threshold = window.slow_start_threshold.min(pipe.max(least));
             }
         }
-        self.whole_bytes(counted as f64 * self.slow_start_gain)
+        self.whole_bytes(exactly(counted) * self.slow_start_gain)
     }
 
     /// vanzara2014 equation 2, CA: rho^2 / W for each acknowledged segment, as in Hybla.
@@ -223,9 +223,9 @@ impl HyblaGrowth {
         let segment = f64::from(window.segment);
         let counted = match self.avoidance {
             AvoidanceKind::PerAcknowledgment => segment,
-            AvoidanceKind::ByteCounting => acknowledged as f64,
+            AvoidanceKind::ByteCounting => exactly(acknowledged),
         };
-        let growth = self.rho * self.rho * segment * counted / window.congestion_window as f64;
+        let growth = self.rho * self.rho * segment * counted / exactly(window.congestion_window);
         window.congestion_window = window
             .congestion_window
             .saturating_add(self.whole_bytes(growth));
@@ -234,13 +234,14 @@ impl HyblaGrowth {
     #[inline]
     fn whole_bytes(&mut self, growth: f64) -> u64 {
         let bytes = self.credit + growth;
-        let whole = bytes as u64;
-        self.credit = if bytes < 1e15 {
-            bytes - whole as f64
+        if bytes < 1e15 {
+            let whole = bytes as i64;
+            self.credit = bytes - whole as f64;
+            whole as u64
         } else {
-            0.0
-        };
-        whole
+            self.credit = 0.0;
+            bytes as u64
+        }
     }
 
     /// The first congestion tells more than any estimate.
@@ -248,6 +249,13 @@ impl HyblaGrowth {
         self.estimate = None;
         self.credit = 0.0;
     }
+}
+
+/// Bytes as a float. There are far fewer than 2^63, and of signed numbers a processor makes it in one step.
+#[inline]
+fn exactly(bytes: u64) -> f64 {
+    debug_assert!(bytes <= i64::MAX as u64);
+    bytes as i64 as f64
 }
 
 #[cfg(test)]

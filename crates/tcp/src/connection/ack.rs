@@ -77,11 +77,11 @@ impl Sender {
     ) {
         self.peer_lives();
         if distance > 0 {
-            self.update_window(packet, true);
+            self.update_window::<false>(packet, true);
             let _ = self.new_data_acknowledged::<false, true>(packet, distance as u64, sack, now);
         } else if distance == 0 {
             let window = self.send.window;
-            self.update_window(packet, false);
+            self.update_window::<false>(packet, false);
             // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
             let duplicate = !self.send.is_idle()
                 && packet.payload_length == 0
@@ -103,33 +103,40 @@ impl Sender {
         }
     }
 
-    /// The same [of SND.UNA](Self::acknowledged), where nothing is outstanding and no block comes with it.
+    /// The same [of SND.UNA](Self::acknowledged), where nothing is outstanding and no block comes with it, by a
+    /// segment that is no SYN.
     #[inline]
     pub(super) fn nothing_acknowledged(&mut self, packet: &Packet) {
         self.peer_lives();
-        self.update_window(packet, false);
+        self.update_window::<true>(packet, false);
     }
 
     /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
     /// that said anything of it. As in Linux also when it acknowledges new data, whatever its
     /// sequence number: one false segment must not fix the window for ever. SND.WL2 is not kept,
-    /// because here it is never after SEG.ACK.
+    /// because here it is never after SEG.ACK. `SCALED`: the segment is no SYN.
     #[inline]
-    pub(super) fn update_window(&mut self, packet: &Packet, advances: bool) {
-        let send = &mut self.send;
-        if advances || send.window_sequence.at_or_before(packet.sequence) {
+    pub(super) fn update_window<const SCALED: bool>(&mut self, packet: &Packet, advances: bool) {
+        if advances || self.send.window_sequence.at_or_before(packet.sequence) {
             // RFC 7323 section 2.2: never scaled in a SYN
-            let shift = if packet.flags.has(Flags::SYN) {
+            let shift = if !SCALED && packet.flags.has(Flags::SYN) {
                 0
             } else {
                 self.negotiated.send_shift
             };
-            send.window = u64::from(packet.window) << shift;
-            if send.window > send.window_maximum {
-                send.window_maximum = send.window;
-            }
-            send.window_sequence = packet.sequence;
+            self.set_window(packet, shift);
         }
+    }
+
+    /// SND.WND is what this segment says.
+    #[inline]
+    pub(super) fn set_window(&mut self, packet: &Packet, shift: u8) {
+        let send = &mut self.send;
+        send.window = u64::from(packet.window) << shift;
+        if send.window > send.window_maximum {
+            send.window_maximum = send.window;
+        }
+        send.window_sequence = packet.sequence;
     }
 
     /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, less is
@@ -159,7 +166,11 @@ impl Sender {
         }
         send.attempts = 0;
         send.excused = 0;
-        self.statistics.bytes_acknowledged = position.clamp(1, send.end) - 1;
+        self.statistics.bytes_acknowledged = if PLAIN {
+            position - 1
+        } else {
+            position.clamp(1, send.end) - 1
+        };
         self.update_scoreboard(packet, sack, now);
         if !PLAIN {
             self.path_mtu_probe_arrived();
@@ -298,7 +309,7 @@ impl Sender {
     fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
         let sequence = &self.send.sequence;
         let selective = self.recovery.knows_segments();
-        let arrival = if selective {
+        let arrival = if selective && self.scoreboard.has_sent_again() {
             Arrival {
                 now,
                 echo: self.echo(packet),

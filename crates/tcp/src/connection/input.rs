@@ -32,27 +32,23 @@ impl Connection {
                     return self.next_text(reference, start, cx);
                 }
             }
-            Foresight::Acknowledgment => {
+            Foresight::Acknowledgment { paced } => {
                 if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
-                    self.next_acknowledgment::<false>(reference, acknowledged, cx);
+                    if paced {
+                        self.next_acknowledgment::<true>(reference, acknowledged, cx);
+                    } else {
+                        self.next_acknowledgment::<false>(reference, acknowledged, cx);
+                    }
                     return None;
                 }
             }
-            Foresight::PacedAcknowledgment => {
-                if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
-                    self.next_acknowledgment::<true>(reference, acknowledged, cx);
-                    return None;
-                }
-            }
-            Foresight::Duplicate => {
+            Foresight::Duplicate { paced } => {
                 if self.only_repeats(packet, cx.now) {
-                    self.next_duplicate::<false>(reference, cx);
-                    return None;
-                }
-            }
-            Foresight::PacedDuplicate => {
-                if self.only_repeats(packet, cx.now) {
-                    self.next_duplicate::<true>(reference, cx);
+                    if paced {
+                        self.next_duplicate::<true>(reference, cx);
+                    } else {
+                        self.next_duplicate::<false>(reference, cx);
+                    }
                     return None;
                 }
             }
@@ -310,9 +306,14 @@ impl Connection {
     /// last, so that the echo times the earliest segment not acknowledged.
     #[inline]
     pub(super) fn update_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
-        if !self.sender.negotiated.timestamps {
-            return;
+        if self.sender.negotiated.timestamps {
+            self.note_timestamp(packet, start, now);
         }
+    }
+
+    /// The same, of a segment that has a timestamp only if they are in use.
+    #[inline]
+    pub(super) fn note_timestamp(&mut self, packet: &Packet, start: i64, now: Time) {
         let receive = &mut self.receive;
         let behind = (receive.next - receive.last_acknowledged) as i64;
         if let Some((value, _)) = packet.timestamps()

@@ -170,7 +170,9 @@ impl Connection {
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
         // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
         // then is its buffer.
-        if !self.sender.send.writer_waits || !self.sender.config.habits.asks_limit_at_writes {
+        if self.sender.delivery_rate.is_some()
+            && !(self.sender.send.writer_waits && self.sender.config.habits.asks_limit_at_writes)
+        {
             self.sender.check_app_limited();
         }
         let held_up = self.is_held_up(cx.now);

@@ -1,8 +1,9 @@
 //! What may be sent, and sending it.
 
-use bentpipe_types::{Ctx, Flags, PacketRef, Span, Time};
+use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Span, Time};
 
 use super::room::Burst;
+use super::send::Send;
 use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
 use crate::limited::Limit;
@@ -50,8 +51,8 @@ impl Connection {
     }
 
     /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
-    /// outstanding, nothing is paced, the path's MTU is not looked after, and what that excludes need not be
-    /// asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
+    /// outstanding, nothing is paced, the path's MTU is not looked after, there is nothing to be told by SACK
+    /// blocks or marks, and what that excludes need not be asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
     #[inline]
     pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(&mut self, cx: &mut Ctx<'_>) {
         self.sender.send.left_in_parts = false;
@@ -206,37 +207,39 @@ impl Connection {
     }
 
     /// What may be sent next, if there is so much room in the congestion window. `PLAIN`: there are no
-    /// records.
+    /// records, no SACK blocks, and something is outstanding.
     #[inline(always)]
     pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64) -> Next {
+        let send = &self.sender.send;
+        let full = if PLAIN {
+            self.sender.negotiated.segment
+        } else {
+            self.payload_limit()
+        };
+        if send.unsent() < u64::from(full) || !PLAIN && !send.records.is_empty() {
+            return self.short_next(full, room);
+        }
+        send.admits::<PLAIN>(full, room)
+    }
+
+    /// The same, where it need not be a full segment, or nothing is left.
+    #[inline(never)]
+    fn short_next(&self, full: u32, room: u64) -> Next {
         let send = &self.sender.send;
         let sequence = &send.sequence;
         if !send.has_unsent() {
             return Next::Nothing;
         }
-        let full = u64::from(self.payload_limit());
-        let mut unsent = send.end - sequence.next;
-        if !PLAIN && !send.records.is_empty() {
-            unsent = send.unsent_of_record().unwrap_or(unsent);
-        }
-        let usable = send.usable();
-        let length = unsent.min(full);
-        // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
-        if usable < length {
-            // Rule 3: Fs = 1/2
-            if sequence.outstanding() > 0 || usable == 0 || usable < send.window_maximum / 2 {
-                return Next::PeerWindow;
-            }
-            return Next::Send(usable.min(room.max(1)) as u32);
-        }
-        // RFC 5681 section 3.1: only what fits into the congestion window
-        if room < length {
-            return Next::CongestionWindow;
+        let unsent = send.unsent_of_record().unwrap_or(send.unsent());
+        let length = unsent.min(u64::from(full)) as u32;
+        let next = send.admits::<false>(length, room);
+        if !matches!(next, Next::Send(admitted) if admitted == length) {
+            return next;
         }
         // Nagle (RFC 9293 section 3.7.4) as Minshall has it and Linux does: only a small segment
         // waits, and only for an earlier small one. Unlike the RFC's, the end of a transfer doesn't
         // wait for the full segments before it. What was sent before does not wait at all.
-        let last = sequence.next + length == send.end;
+        let last = sequence.next + u64::from(length) == send.end;
         if length < full && last && sequence.next >= sequence.highest && !send.fin {
             if send.more || send.cork {
                 return Next::Corked;
@@ -245,7 +248,7 @@ impl Connection {
                 return Next::Nothing;
             }
         }
-        Next::Send(length as u32)
+        next
     }
 
     /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
@@ -336,14 +339,14 @@ impl Connection {
             if !PLAIN && data_end <= highest {
                 self.sender.statistics.segments_retransmitted += 1;
             }
-            if self.sender.statistics.first_data_at.is_none() {
+            if !PLAIN && self.sender.statistics.first_data_at.is_none() {
                 self.sender.statistics.first_data_at = Some(cx.now);
             }
         } else {
             self.sender.statistics.control_segments_sent += 1;
         }
-        self.sender.ecn.fresh = position >= highest;
-        self.emit(position, length, flags, cx);
+        self.sender.ecn.fresh = PLAIN || position >= highest;
+        self.emit::<PLAIN>(position, length, flags, cx);
         self.sender.expect_acknowledgment(cx.now);
     }
 
@@ -351,7 +354,7 @@ impl Connection {
     #[inline(never)]
     fn send_acknowledgment(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
-        self.emit(self.acceptable_position(), 0, Flags::ACK, cx);
+        self.emit::<false>(self.acceptable_position(), 0, Flags::ACK, cx);
     }
 
     /// A probe of a closed window as Linux's tcp_xmit_probe_skb has it: a sequence number that the
@@ -359,7 +362,7 @@ impl Connection {
     pub(super) fn send_empty_probe(&mut self, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
         let position = self.sender.send.sequence.unacknowledged - 1;
-        self.emit(position, 0, Flags::ACK, cx);
+        self.emit::<false>(position, 0, Flags::ACK, cx);
     }
 
     /// A sequence number for segments without text that the peer finds acceptable. RFC 9293 says
@@ -372,33 +375,43 @@ impl Connection {
             .min(sequence.unacknowledged + self.sender.send.window)
     }
 
-    /// The same, in the place of the segment that is acknowledged: most acknowledgments are made so.
+    /// The same, where nothing is outstanding, in the place of the segment that is acknowledged: most
+    /// acknowledgments are made so.
     #[inline]
     pub(super) fn acknowledge_in_place(&mut self, segment: PacketRef, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;
-        let reference = cx.packets.replace(segment, self.template);
-        self.emit_as(reference, self.acceptable_position(), 0, Flags::ACK, cx);
+        let position = self.sender.send.sequence.highest;
+        debug_assert_eq!(position, self.acceptable_position());
+        let (reference, packet) = cx.packets.replace(segment, &self.template);
+        self.fill_in(packet, position, 0, Flags::ACK, cx.now);
+        self.emit_filled::<false>(reference, 0, cx);
     }
 
-    /// Sends one segment that is no SYN.
+    /// Sends one segment that is no SYN. `PLAIN`: there is nothing to be told by SACK blocks, nor by marks.
     #[inline(always)]
-    fn emit(&mut self, position: u64, length: u32, flags: Flags, cx: &mut Ctx<'_>) {
-        let reference = cx.packets.insert(self.template);
-        self.emit_as(reference, position, length, flags, cx);
-    }
-
-    /// The same, as this packet, a copy of the template: filled in where it lies, as a record put
-    /// together elsewhere would be copied field by field.
-    #[inline(always)]
-    fn emit_as(
+    fn emit<const PLAIN: bool>(
         &mut self,
-        reference: PacketRef,
         position: u64,
         length: u32,
         flags: Flags,
         cx: &mut Ctx<'_>,
     ) {
-        let packet = cx.packets.get_mut(reference);
+        let (reference, packet) = cx.packets.insert_copy(&self.template);
+        self.fill_in(packet, position, length, flags, cx.now);
+        self.emit_filled::<PLAIN>(reference, length, cx);
+    }
+
+    /// Makes a segment of a copy of the template where it lies, as a record put together elsewhere would be
+    /// copied field by field.
+    #[inline(always)]
+    fn fill_in(
+        &mut self,
+        packet: &mut Packet,
+        position: u64,
+        length: u32,
+        flags: Flags,
+        now: Time,
+    ) {
         packet.sequence = self.sender.send.wire(position);
         packet.acknowledgment = self.receive.wire();
         packet.window = self.receive.window_field();
@@ -409,12 +422,21 @@ impl Connection {
         }
         if self.sender.negotiated.timestamps {
             packet.header_length += TIMESTAMPS_LENGTH;
-            packet.set_timestamps(timestamp(cx.now), self.receive.timestamp_recent);
+            packet.set_timestamps(timestamp(now), self.receive.timestamp_recent);
         }
-        if self.receive.has_blocks() {
+    }
+
+    #[inline(always)]
+    fn emit_filled<const PLAIN: bool>(
+        &mut self,
+        reference: PacketRef,
+        length: u32,
+        cx: &mut Ctx<'_>,
+    ) {
+        if !PLAIN && self.receive.has_blocks() {
             self.add_sack(reference, length, cx);
         }
-        if self.sender.ecn.is_on() {
+        if !PLAIN && self.sender.ecn.is_on() {
             self.mark_outgoing(reference, length, cx.packets);
         }
         self.receive.acknowledged();
@@ -480,6 +502,30 @@ impl Connection {
         self.sender.statistics.control_segments_sent += 1;
         cx.emit(self.egress, reference);
         self.sender.expect_acknowledgment(cx.now);
+    }
+}
+
+impl Send {
+    /// What of the next `length` bytes the windows let out, if there is so much room in the congestion window.
+    /// `PLAIN`: something is outstanding.
+    #[inline(always)]
+    fn admits<const PLAIN: bool>(&self, length: u32, room: u64) -> Next {
+        let wanted = u64::from(length);
+        let usable = self.usable();
+        // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
+        if usable < wanted {
+            // Rule 3: Fs = 1/2
+            let waits = PLAIN || self.sequence.outstanding() > 0;
+            if waits || usable == 0 || usable < self.window_maximum / 2 {
+                return Next::PeerWindow;
+            }
+            return Next::Send(usable.min(room.max(1)) as u32);
+        }
+        // RFC 5681 section 3.1: only what fits into the congestion window
+        if room < wanted {
+            return Next::CongestionWindow;
+        }
+        Next::Send(length)
     }
 }
 

@@ -25,14 +25,10 @@ pub(super) enum Foresight {
     /// Text, to an end that has nothing to send: there is but one thing that it can make this end send, an
     /// acknowledgment.
     Text,
-    /// An acknowledgment, to a sender of which nothing is lost.
-    Acknowledgment,
-    /// The same, to one that paces, or whose window rule models the path.
-    PacedAcknowledgment,
-    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery.
-    Duplicate,
-    /// The same, to one that paces, or whose window rule models the path.
-    PacedDuplicate,
+    /// An acknowledgment, to a sender of which nothing is lost, and which [paces](Sender::is_paced) or not.
+    Acknowledgment { paced: bool },
+    /// A duplicate acknowledgment with SACK blocks, to a sender in fast recovery, which paces or not.
+    Duplicate { paced: bool },
 }
 
 /// A shorter way, named where it is taken: a test that is to take each of them counts.
@@ -91,15 +87,14 @@ impl Connection {
             Foresight::Nothing
         } else if sender.is_at_rest() && !self.receive.refuses {
             Foresight::Text
-        } else if !sender.is_plain() || self.receive.acknowledge_now {
+        } else if !sender.is_plain() || self.receive.acknowledge_now || self.receive.has_blocks() {
             Foresight::Nothing
         } else {
-            match (sender.is_quiet(), sender.is_repairing(), sender.is_paced()) {
-                (true, _, false) => Foresight::Acknowledgment,
-                (true, _, true) => Foresight::PacedAcknowledgment,
-                (false, true, false) => Foresight::Duplicate,
-                (false, true, true) => Foresight::PacedDuplicate,
-                (false, false, _) => Foresight::Nothing,
+            let paced = sender.is_paced();
+            match (sender.is_quiet(), sender.is_repairing()) {
+                (true, _) => Foresight::Acknowledgment { paced },
+                (false, true) => Foresight::Duplicate { paced },
+                (false, false) => Foresight::Nothing,
             }
         }
     }
@@ -160,8 +155,12 @@ impl Connection {
         let packet = cx.packets.get(reference);
         self.sender.nothing_acknowledged(packet);
         self.heard(cx.now);
-        self.update_timestamp(packet, start, cx.now);
-        let accepted = self.text(packet, start, cx.now);
+        self.note_timestamp(packet, start, cx.now);
+        let accepted = if start == 0 {
+            Some(self.next_in_order(packet, cx.now))
+        } else {
+            self.text(packet, start, cx.now)
+        };
         if self.receive.acknowledge_now {
             self.acknowledge_in_place(reference, cx);
         } else {
@@ -198,9 +197,9 @@ impl Connection {
     ) {
         let packet = cx.packets.get(reference);
         let sender = &mut self.sender;
-        sender.update_window(packet, true);
+        sender.set_window(packet, sender.negotiated.send_shift);
         let quiet = sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, None, cx.now);
-        self.update_timestamp(packet, 0, cx.now);
+        self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
         self.makes_room(cx.now);
         if quiet {
@@ -247,12 +246,12 @@ impl Connection {
         let blocks = cx.packets.sack_blocks(reference);
         self.heard(cx.now);
         let sender = &mut self.sender;
-        sender.update_window(packet, false);
+        sender.update_window::<true>(packet, false);
         sender.nothing_new_acknowledged::<true, PACED>(packet, true, Some(&blocks), cx.now);
         if !sender.recovery.is_recovering() {
             self.changed();
         }
-        self.update_timestamp(packet, 0, cx.now);
+        self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
         if PACED {
             Way::PacedDuplicate.taken();
@@ -274,7 +273,7 @@ impl Connection {
     pub(super) fn is_held_up(&self, now: Time) -> bool {
         let sender = &self.sender;
         let nothing_else = match self.foresight {
-            Foresight::Acknowledgment | Foresight::PacedAcknowledgment => true,
+            Foresight::Acknowledgment { .. } => true,
             _ => self.has_nothing_else_to_send(),
         };
         nothing_else

@@ -244,6 +244,14 @@ impl Receive {
         field as u16
     }
 
+    /// Text has come, whatever it is.
+    #[inline]
+    fn text_has_come(&mut self, now: Time) {
+        self.data_at = now;
+        self.is_answered = true;
+        self.reconsider_window();
+    }
+
     /// Something has changed that the window depends on.
     #[inline]
     pub(super) fn reconsider_window(&mut self) {
@@ -324,30 +332,37 @@ impl Connection {
     #[inline]
     pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let length = i64::from(packet.payload_length);
-        self.receive.data_at = now;
-        self.receive.is_answered = true;
-        self.receive.reconsider_window();
         if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
-            self.witness(packet, start);
-            let offset = self.receive.next - 1;
-            if self.receive.reassembly.is_empty() {
-                self.receive.next += length as u64;
-                if self.receive.sizing.is_some() {
-                    self.sized_in_order(packet, length as u32, false, now);
-                } else {
-                    self.delay_acknowledgment(length as u32, now);
-                }
-            } else {
-                self.in_order_before_a_gap(packet, self.receive.next + length as u64, now);
-            }
-            self.deliver(now);
-            return Some(Accepted {
-                offset,
-                length: length as u32,
-                skip: 0,
-            });
+            return Some(self.next_in_order(packet, now));
         }
+        self.receive.text_has_come(now);
         self.unusual_text(packet, start, now)
+    }
+
+    /// The same, of text that begins at RCV.NXT and lies in the window, before the peer's FIN has come.
+    #[inline]
+    pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Accepted {
+        let length = u32::from(packet.payload_length);
+        self.receive.text_has_come(now);
+        self.witness(packet, 0);
+        let offset = self.receive.next - 1;
+        if self.receive.reassembly.is_empty() {
+            self.receive.next += u64::from(length);
+            if self.receive.sizing.is_some() {
+                self.sized_in_order(packet, length, false, now);
+            } else {
+                self.delay_acknowledgment(length, now);
+            }
+        } else {
+            self.in_order_before_a_gap(packet, self.receive.next + u64::from(length), now);
+        }
+        debug_assert_eq!(self.receive.next, self.receive.in_order_end());
+        self.deliver(self.receive.next, now);
+        Accepted {
+            offset,
+            length,
+            skip: 0,
+        }
     }
 
     /// Text that is not simply the next: a part of it may be old, beyond the window, or ahead.
@@ -380,7 +395,7 @@ impl Connection {
         };
         if from == 0 {
             self.in_order_before_a_gap(packet, range.end, now);
-            self.deliver(now);
+            self.deliver(self.receive.in_order_end(), now);
         } else {
             // RFC 5681 section 4.2: out of order, acknowledged at once
             self.sender.statistics.out_of_order += 1;
@@ -510,14 +525,13 @@ impl Connection {
         }
     }
 
-    /// Hands what is in order to the application.
+    /// Hands what is in order, up to `end`, to the application.
     #[inline]
-    fn deliver(&mut self, now: Time) {
+    fn deliver(&mut self, end: u64, now: Time) {
         if !self.receive.sink {
             self.events |= super::Events::READABLE;
             return;
         }
-        let end = self.receive.in_order_end();
         let before = std::mem::replace(&mut self.receive.read, end);
         self.sender.statistics.bytes_delivered += end - before;
         self.sender.statistics.last_delivery_at = Some(now);
@@ -546,9 +560,10 @@ impl Connection {
     /// Does the payload say of itself what its sequence number says?
     #[inline]
     fn witness(&mut self, packet: &Packet, start: i64) {
+        debug_assert!(packet.payload_length > 0, "no text");
         let expected = (self.receive.next - 1).wrapping_add_signed(start);
         self.sender.statistics.ranges_checked += 1;
-        if packet.payload_length > 0 && packet.payload_offset != expected {
+        if packet.payload_offset != expected {
             self.sender.statistics.payload_mismatches += 1;
         }
     }

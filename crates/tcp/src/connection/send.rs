@@ -121,7 +121,8 @@ impl Send {
     /// Bytes that the send buffer has room for.
     #[inline]
     pub(super) fn buffer_room(&self) -> u64 {
-        let held = self.end - self.sequence.unacknowledged.clamp(1, self.end);
+        // (A FIN that is acknowledged is no byte.)
+        let held = self.end.saturating_sub(self.sequence.unacknowledged.max(1));
         self.buffer.saturating_sub(held)
     }
 

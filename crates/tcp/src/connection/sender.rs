@@ -192,19 +192,28 @@ impl Sender {
         self.note_sent::<false>(position, end, now);
     }
 
-    /// The same. `NEXT`: nothing of it was sent before, and something is outstanding.
+    /// The same. `NEXT`: it is what comes after all that was sent, of which something is outstanding, the
+    /// scoreboard has room for it, and what the path delivers is not measured.
     #[inline(always)]
     pub(super) fn note_sent<const NEXT: bool>(&mut self, position: u64, end: u64, now: Time) {
         let send = &mut self.send;
         let idle = !NEXT && send.is_idle();
-        let highest = send.sequence.highest;
+        let highest = if NEXT {
+            position
+        } else {
+            send.sequence.highest
+        };
+        debug_assert_eq!(highest, send.sequence.highest, "not the next");
         if idle {
             self.congestion.on_idle_end(send.last_sent_at, now);
         }
         if !NEXT && position < highest && !self.recovery.knows_segments() {
             send.ambiguous_below = send.ambiguous_below.max(end.min(highest));
         }
-        if NEXT || end > highest {
+        if NEXT {
+            send.sequence.highest = end;
+            self.scoreboard.push_next(position, end, now);
+        } else if end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
@@ -212,8 +221,12 @@ impl Sender {
             self.recovery.on_sent(end - position);
             self.timers.review();
         }
-        send.sequence.next = send.sequence.next.max(end);
-        if self.delivery_rate.is_some() {
+        send.sequence.next = if NEXT {
+            end
+        } else {
+            send.sequence.next.max(end)
+        };
+        if !NEXT && self.delivery_rate.is_some() {
             self.note_departure(position, end, idle, now);
         }
     }

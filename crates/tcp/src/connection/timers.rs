@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Connection, Events, Sender, State};
 use crate::congestion::Congestion;
-use crate::recovery::{Again, Arrival, LossRecovery, TimedOut};
+use crate::recovery::{Again, Arrival, LossRecovery, TimedOut, tail_loss_timeout};
 
 /// Later than any deadline.
 const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -377,16 +377,15 @@ impl Sender {
             self.timers.early_purpose = Early::Reordering;
             return;
         }
+        let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
         let probes = synchronized && !self.send.is_idle() && self.timers.runs(Purpose::Retransmit);
-        let wait = (self.recovery)
-            .probe_timeout(&self.scoreboard, self.rtt.smoothed())
-            .filter(|_| probes);
-        // RFC 8985 section 7.2: no later than the retransmission timer
-        let set = self.timers.early_purpose == Early::Probe && self.timers.early != NEVER;
-        if anew || !set || wait.is_none() {
-            self.timers.early = wait.map_or(NEVER, |wait| (now + wait).min(self.timers.at));
+        if !probes || !self.recovery.probes_tail(&self.scoreboard) {
+            self.timers.early = NEVER;
+        } else if anew || purpose != Early::Probe || self.timers.early == NEVER {
+            let wait = tail_loss_timeout(self.rtt.smoothed(), self.scoreboard.segments() == 1);
+            // RFC 8985 section 7.2: no later than the retransmission timer
+            self.timers.early = (now + wait).min(self.timers.at);
         }
-        self.timers.early_purpose = Early::Probe;
     }
 
     /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.

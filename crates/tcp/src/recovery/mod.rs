@@ -27,6 +27,7 @@ pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
 pub use selective::Selective;
+pub(crate) use tail_loss_probe::tail_loss_timeout;
 
 words! {
     /// A way of finding lost segments and sending them again.
@@ -262,9 +263,9 @@ pub trait LossRecovery {
         Reaction::Hold
     }
 
-    /// How long to wait for an acknowledgment before a probe, if one is due at all.
-    fn probe_timeout(&self, _board: &Scoreboard, _smoothed_rtt: Option<Span>) -> Option<Span> {
-        None
+    /// Is a probe due when acknowledgments stop coming, [soon](tail_loss_timeout)?
+    fn probes_tail(&self, _board: &Scoreboard) -> bool {
+        false
     }
 
     /// A probe was sent.
@@ -442,8 +443,8 @@ impl LossRecovery for Recovery {
     }
 
     #[inline]
-    fn probe_timeout(&self, board: &Scoreboard, smoothed_rtt: Option<Span>) -> Option<Span> {
-        dispatch!(self, r => r.probe_timeout(board, smoothed_rtt))
+    fn probes_tail(&self, board: &Scoreboard) -> bool {
+        dispatch!(self, r => r.probes_tail(board))
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

@@ -378,8 +378,11 @@ impl LossRecovery for Selective {
     }
 
     #[inline]
-    fn probe_timeout(&self, board: &Scoreboard, smoothed_rtt: Option<Span>) -> Option<Span> {
-        self.tail_timeout(board, smoothed_rtt)
+    fn probes_tail(&self, board: &Scoreboard) -> bool {
+        self.probes
+            && self.state == State::Open
+            && board.sacked() == 0
+            && !self.probe.is_under_way()
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

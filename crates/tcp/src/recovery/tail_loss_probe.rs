@@ -13,6 +13,20 @@ const MAXIMUM_ACK_DELAY: Span = Span::from_millis(200);
 /// RFC 8985 section 7.2: without a measured round trip
 const WITHOUT_RTT: Span = Span::from_secs(1);
 
+/// RFC 8985 section 7.2: how long to wait for an acknowledgment before a probe: PTO.
+#[inline]
+pub(crate) fn tail_loss_timeout(smoothed_rtt: Option<Span>, one_segment: bool) -> Span {
+    let Some(rtt) = smoothed_rtt else {
+        return WITHOUT_RTT;
+    };
+    let wait = rtt * 2;
+    if one_segment {
+        wait + MAXIMUM_ACK_DELAY
+    } else {
+        wait
+    }
+}
+
 /// A probe that is not acknowledged.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Probe {
@@ -41,20 +55,6 @@ impl TailLossProbe {
     #[inline]
     pub(super) const fn is_under_way(&self) -> bool {
         self.probe.is_some()
-    }
-
-    /// Section 7.2: how long to wait for an acknowledgment: PTO.
-    #[inline]
-    pub(super) fn timeout(smoothed_rtt: Option<Span>, one_segment: bool) -> Span {
-        let Some(rtt) = smoothed_rtt else {
-            return WITHOUT_RTT;
-        };
-        let wait = rtt * 2;
-        if one_segment {
-            wait + MAXIMUM_ACK_DELAY
-        } else {
-            wait
-        }
     }
 
     /// Section 7.3: a probe was sent; `end` is SND.NXT after it.

@@ -208,6 +208,14 @@ impl Scoreboard {
         u64::from(self.retransmitted_segments)
     }
 
+    /// Was anything ever sent again? As long as not, an acknowledgment is of what was sent once, whatever its
+    /// [`Arrival`].
+    #[inline]
+    #[must_use]
+    pub fn has_sent_again(&self) -> bool {
+        self.sent_again > 0
+    }
+
     /// Is there a lost segment to be sent again?
     #[inline]
     #[must_use]
@@ -291,10 +299,16 @@ impl Scoreboard {
     /// Positions from `start` to `end` were sent for the first time.
     #[inline]
     pub fn push(&mut self, start: u64, end: u64, now: Time) {
-        debug_assert!(start < end && end - start <= u64::from(u32::MAX));
-        if !self.has_room() {
-            return;
+        if self.has_room() {
+            self.push_next(start, end, now);
         }
+    }
+
+    /// The same, where there is room.
+    #[inline]
+    pub(crate) fn push_next(&mut self, start: u64, end: u64, now: Time) {
+        debug_assert!(start < end && end - start <= u64::from(u32::MAX));
+        debug_assert!(self.has_room());
         let order = self.next_order();
         self.ring.push(Segment {
             start,

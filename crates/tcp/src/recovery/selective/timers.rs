@@ -4,7 +4,6 @@ use bentpipe_types::{Span, Time};
 
 use super::super::f_rto::ForwardRto;
 use super::super::rack::Surroundings;
-use super::super::tail_loss_probe::TailLossProbe;
 use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut};
 use super::{Selective, State};
 
@@ -35,21 +34,6 @@ impl Selective {
             };
         }
         Reaction::Hold
-    }
-
-    /// How long to wait for an acknowledgment before a probe, if one is due at all (RFC 8985
-    /// section 7.2).
-    #[inline]
-    pub(super) fn tail_timeout(
-        &self,
-        board: &Scoreboard,
-        smoothed_rtt: Option<Span>,
-    ) -> Option<Span> {
-        let due = self.probes
-            && self.state == State::Open
-            && board.sacked() == 0
-            && !self.probe.is_under_way();
-        due.then(|| TailLossProbe::timeout(smoothed_rtt, board.segments() == 1))
     }
 
     /// What was too long for the path goes again in shorter segments: like after a timeout, but that

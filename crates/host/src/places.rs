@@ -1,0 +1,97 @@
+//! Numbered places, of which the first is right here and the others a step away.
+
+/// Places from 0 on. Most hosts of a large network have one connection: no step leads to its place, and
+/// nothing is asked of how many there are to find it.
+#[derive(Debug, Default)]
+pub(crate) struct Places<T> {
+    first: T,
+    others: Vec<T>,
+    count: u32,
+}
+
+impl<T: Default> Places<T> {
+    /// The place of this number. (The first is there, and empty, before it was ever made.)
+    #[inline(always)]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        match number {
+            0 => Some(&self.first),
+            _ => self.others.get(number as usize - 1),
+        }
+    }
+
+    /// The same, to change it.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        match number {
+            0 => Some(&mut self.first),
+            _ => self.others.get_mut(number as usize - 1),
+        }
+    }
+
+    /// Two different ones.
+    pub(crate) fn pair_mut(&mut self, one: u32, other: u32) -> Option<[&mut T; 2]> {
+        match (one, other) {
+            (0, 0) => None,
+            (0, n) => Some([&mut self.first, self.others.get_mut(n as usize - 1)?]),
+            (n, 0) => Some([self.others.get_mut(n as usize - 1)?, &mut self.first]),
+            (n, m) => {
+                let numbers = [n as usize - 1, m as usize - 1];
+                self.others.get_disjoint_mut(numbers).ok()
+            }
+        }
+    }
+
+    /// Makes the next one, and returns its number.
+    pub(crate) fn push(&mut self) -> u32 {
+        if self.count > 0 {
+            self.others.push(T::default());
+        }
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// All of them, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.first)
+            .chain(&self.others)
+            .take(self.count as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_a_place_of_its_own() {
+        let mut places = Places::<u32>::default();
+        assert_eq!(places.iter().count(), 0);
+        for number in 0..4 {
+            assert_eq!(places.push(), number);
+            if let Some(place) = places.get_mut(number) {
+                *place = 10 + number;
+            }
+        }
+        assert_eq!(places.iter().copied().collect::<Vec<_>>(), [10, 11, 12, 13]);
+        assert_eq!(places.get(2), Some(&12));
+        assert_eq!(places.get(4), None);
+    }
+
+    #[test]
+    fn a_pair_is_of_two_that_are_there() {
+        let mut places = Places::<u32>::default();
+        for number in 0..3 {
+            places.push();
+            if let Some(place) = places.get_mut(number) {
+                *place = number;
+            }
+        }
+        for (one, other) in [(0, 1), (2, 0), (1, 2)] {
+            let pair = places.pair_mut(one, other);
+            assert_eq!(pair.map(|[a, b]| (*a, *b)), Some((one, other)));
+        }
+        for (one, other) in [(0, 0), (1, 1), (0, 3), (3, 1)] {
+            assert_eq!(places.pair_mut(one, other), None);
+        }
+    }
+}
