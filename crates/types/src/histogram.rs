@@ -126,7 +126,10 @@ mod tests {
         for nanoseconds in [LONGEST, LONGEST + 1, u64::MAX] {
             assert_eq!(bucket(Span::from_nanos(nanoseconds)), last);
         }
-        assert_eq!(bucket(Span::from_nanos(LONGEST / 64 * 63 - 1_000)), last - 1);
+        assert_eq!(
+            bucket(Span::from_nanos(LONGEST / 64 * 63 - 1_000)),
+            last - 1
+        );
     }
 
     #[test]

@@ -185,7 +185,12 @@ impl FromIterator<SackBlock> for SackBlocks {
     #[inline]
     fn from_iter<I: IntoIterator<Item = SackBlock>>(blocks: I) -> Self {
         let mut collected = Self::default();
-        blocks.into_iter().for_each(|block| collected.push(block));
+        let mut count = 0;
+        for (place, block) in collected.blocks.iter_mut().zip(blocks) {
+            *place = block;
+            count += 1;
+        }
+        collected.count = count;
         collected
     }
 }

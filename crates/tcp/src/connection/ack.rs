@@ -171,7 +171,7 @@ impl Sender {
         } else {
             position.clamp(1, send.end) - 1
         };
-        self.update_scoreboard(packet, sack, now);
+        self.update_scoreboard::<true>(packet, sack, now);
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
@@ -199,11 +199,7 @@ impl Sender {
             Reaction::Grow => {
                 if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
                     let counted = self.counts_for_growth(acknowledged, before);
-                    let in_flight = if quiet {
-                        self.send.sequence.outstanding()
-                    } else {
-                        self.in_flight()
-                    };
+                    let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
                     self.congestion.on_ack(&sample);
                 } else {
@@ -252,7 +248,7 @@ impl Sender {
         if PACED {
             self.before_delivery();
         }
-        self.update_scoreboard(packet, sack, now);
+        self.update_scoreboard::<false>(packet, sack, now);
         let mut rtt = None;
         if !SELECTIVE && !self.recovery.knows_segments() {
             self.delivered
@@ -304,9 +300,14 @@ impl Sender {
         }
     }
 
-    /// What the acknowledgment says has arrived.
+    /// What the acknowledgment says has arrived. `ADVANCES`: SND.UNA has moved.
     #[inline(always)]
-    fn update_scoreboard(&mut self, packet: &Packet, sack: Option<&SackBlocks>, now: Time) {
+    fn update_scoreboard<const ADVANCES: bool>(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        now: Time,
+    ) {
         let sequence = &self.send.sequence;
         let selective = self.recovery.knows_segments();
         let arrival = if selective && self.scoreboard.has_sent_again() {
@@ -321,8 +322,12 @@ impl Sender {
                 ..Arrival::default()
             }
         };
-        self.scoreboard
-            .acknowledge(sequence.unacknowledged, arrival);
+        if ADVANCES {
+            self.scoreboard
+                .acknowledge(sequence.unacknowledged, arrival);
+        } else {
+            self.scoreboard.begin(arrival);
+        }
         if !selective {
             return;
         }

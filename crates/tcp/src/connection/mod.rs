@@ -12,7 +12,8 @@
 //! | `ack` | 3.10.7.4 step 5, RFC 5681, RFC 6298: what an acknowledgment does |
 //! | `receive` | 3.10.7.4 step 7: text, the window we advertise, when to acknowledge |
 //! | `sender` | 3.8: the sender's half: what was sent, what arrived, how much may be in flight |
-//! | `output` | 3.8: what may be sent |
+//! | `next` | 3.8.6.2: what may be sent next |
+//! | `output` | 3.8: sending it |
 //! | `retransmit` | 3.8.1: what is sent again, and tail loss probes (RFC 8985) |
 //! | `room` | the send buffer: when it grows, and what leaves at once |
 //! | `path` | what a window rule that models the path is told; pacing |
@@ -34,6 +35,7 @@ mod info;
 mod input;
 mod keep_alive;
 mod middle;
+mod next;
 mod open;
 mod output;
 mod path;

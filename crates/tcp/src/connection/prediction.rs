@@ -322,4 +322,15 @@ impl Sender {
         debug_assert!(!quiet || self.in_flight() == sequence.outstanding());
         quiet
     }
+
+    /// Bytes believed to be in the network, by a loss recovery that [is quiet](Self::is_quiet), or is not known
+    /// to be.
+    #[inline(always)]
+    pub(super) fn in_flight_if(&self, quiet: bool) -> u64 {
+        if quiet {
+            self.send.sequence.outstanding()
+        } else {
+            self.in_flight()
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use bentpipe_types::Ctx;
 
-use super::output::Next;
+use super::next::Next;
 use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};

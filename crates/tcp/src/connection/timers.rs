@@ -390,14 +390,12 @@ impl Sender {
 
     /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.
     fn reordering_is_over(&mut self, now: Time) {
-        let arrival = Arrival {
-            now,
-            ..Arrival::default()
-        };
         let sequence = &self.send.sequence;
         // Nothing has arrived.
-        self.scoreboard
-            .acknowledge(sequence.unacknowledged, arrival);
+        self.scoreboard.begin(Arrival {
+            now,
+            ..Arrival::default()
+        });
         let smoothed_rtt = self.rtt.smoothed();
         let board = &mut self.scoreboard;
         let reaction = (self.recovery).on_reordering_timer(sequence, board, smoothed_rtt, now);

@@ -51,8 +51,7 @@ impl ProportionalRateReduction {
         self.delivered += ack.delivered;
         let mut out = if ack.in_flight > target {
             // Proportional: out / delivered = target / flight size
-            let due = u128::from(self.delivered) * u128::from(target);
-            let due = due.div_ceil(u128::from(self.flight_size)) as u64;
+            let due = share(self.delivered, target, self.flight_size);
             // "Rounding up": whole segments, as in the RFC's examples, which count in them
             let due = due.div_ceil(self.segment) * self.segment;
             due.saturating_sub(self.out)
@@ -79,6 +78,14 @@ impl ProportionalRateReduction {
     #[must_use]
     pub const fn window(&self) -> u64 {
         self.window
+    }
+}
+
+/// `part * of / whole`, rounded up; 64 bits nearly always hold the product.
+fn share(part: u64, of: u64, whole: u64) -> u64 {
+    match part.checked_mul(of) {
+        Some(product) => product.div_ceil(whole),
+        None => (u128::from(part) * u128::from(of)).div_ceil(u128::from(whole)) as u64,
     }
 }
 

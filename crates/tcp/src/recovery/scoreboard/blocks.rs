@@ -3,7 +3,7 @@
 use bentpipe_types::{SackBlock, SackBlocks, Seq};
 use serde::{Deserialize, Serialize};
 
-use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
+use super::segment::{EVER_RETRANSMITTED, Segment};
 use super::{Scoreboard, Trouble};
 
 /// A block as positions, and where it ended in the ring: the number of the first segment after it.
@@ -53,12 +53,14 @@ impl Previous {
         (same && !others.first().is_some_and(inside)).then_some(end)
     }
 
-    /// The same block in the same place, if it is not yet acknowledged: most often only the first
-    /// block of an acknowledgment says something new.
+    /// The same block in the same place, or in the one before it, if it is not yet acknowledged: most often only
+    /// the first block of an acknowledgment says something new, and the others are as they were, or have moved
+    /// on for it.
     #[inline]
     fn repeated(&self, place: usize, block: SackBlock, unacknowledged: u64) -> Option<Known> {
-        let known = self.known().get(place)?;
-        (known.block == block && known.start >= unacknowledged).then_some(*known)
+        let known = self.known().get(place.saturating_sub(1)..)?;
+        let same = known.iter().take(2).find(|known| known.block == block)?;
+        (same.start >= unacknowledged).then_some(*same)
     }
 }
 
@@ -117,7 +119,7 @@ impl Scoreboard {
         let mut now_known = [Known::default(); 4];
         let mut count = 0;
         for &block in blocks {
-            let previous = &self.trouble.get_or_insert_with(Trouble::first).previous;
+            let previous = &Trouble::of(&mut self.trouble).previous;
             if let Some(known) = previous.repeated(count, block, unacknowledged) {
                 now_known[count] = known;
                 count += 1;
@@ -137,7 +139,7 @@ impl Scoreboard {
             };
             count += 1;
         }
-        self.trouble.get_or_insert_with(Trouble::first).previous = Previous {
+        Trouble::of(&mut self.trouble).previous = Previous {
             blocks: now_known,
             count,
         };
@@ -224,17 +226,11 @@ impl Scoreboard {
     fn mark_sacked(&mut self, number: u64, segment: &Segment) {
         let (length, end) = (u64::from(segment.length), segment.end());
         self.forget_loss(segment);
-        {
-            let segment = self.ring.get_mut(number);
-            segment.flags = segment.flags & EVER_RETRANSMITTED | SACKED;
-            segment.skip = 1;
-        }
-        self.sacked += length;
-        self.sacked_segments += 1;
         // A run begins here, unless it goes on from the one before; one that began just after
         // doesn't any more.
-        let goes_on = number > self.ring.first && self.ring.get(number - 1).is(SACKED);
-        let joins = number + 1 < self.ring.next && self.ring.get(number + 1).is(SACKED);
+        let (goes_on, joins) = self.ring.set_sacked(number);
+        self.sacked += length;
+        self.sacked_segments += 1;
         self.sacked_runs = self.sacked_runs + u32::from(!goes_on) - u32::from(joins);
         if number < self.cursor {
             self.sacked_below += length;

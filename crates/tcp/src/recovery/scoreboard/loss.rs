@@ -105,14 +105,14 @@ impl Scoreboard {
             let begins = is_sacked && self.begins_run(self.cursor);
             self.pass(own, begins);
         }
-        while let Some(&(number, order)) = self.oldest_under_way() {
+        // (What stands in the queue after one that left later has left later, too.)
+        while let Some(&(number, order)) = self.oldest_under_way()
+            && order.is_before(newest.order)
+        {
             if number >= self.ring.first {
                 let segment = *self.ring.get(number);
                 let waits = segment.is(SACKED) || segment.is_to_be_sent();
                 if !waits && segment.order == order {
-                    if !order.is_before(newest.order) {
-                        break;
-                    }
                     if segment.sent_at + allowance > now {
                         overdue.pending = true;
                         break;
@@ -126,10 +126,7 @@ impl Scoreboard {
                     }
                 }
             }
-            self.trouble
-                .get_or_insert_with(Trouble::first)
-                .under_way
-                .pop_front();
+            Trouble::of(&mut self.trouble).under_way.pop_front();
         }
         overdue
     }
@@ -152,10 +149,7 @@ impl Scoreboard {
         self.retransmitted = 0;
         self.retransmitted_segments = 0;
         self.to_send = 0;
-        self.trouble
-            .get_or_insert_with(Trouble::first)
-            .lost_again
-            .clear();
+        Trouble::of(&mut self.trouble).lost_again.clear();
         let mut any_under_way = false;
         for number in first..next {
             let segment = self.ring.get_mut(number);
@@ -191,7 +185,7 @@ impl Scoreboard {
             self.lost += length;
             self.to_send += 1;
         }
-        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        let trouble = Trouble::of(&mut self.trouble);
         if !any_under_way {
             trouble.under_way.clear();
         }
@@ -209,7 +203,7 @@ impl Scoreboard {
     ///
     /// Walks all that is outstanding.
     pub fn unmark_lost(&mut self) {
-        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        let trouble = Trouble::of(&mut self.trouble);
         trouble.under_way.clear();
         trouble.lost_again.clear();
         for number in self.ring.first..self.ring.next {
@@ -230,7 +224,7 @@ impl Scoreboard {
     /// Retransmissions under way, in the order of leaving.
     pub(super) fn sort_under_way(&mut self) {
         let last = self.transmissions;
-        let under_way = &mut self.trouble.get_or_insert_with(Trouble::first).under_way;
+        let under_way = &mut Trouble::of(&mut self.trouble).under_way;
         under_way
             .make_contiguous()
             .sort_unstable_by_key(|(_, order)| order.0.wrapping_sub(last.0) as i32);
@@ -252,7 +246,7 @@ impl Scoreboard {
 
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
-        let lost_again = &mut self.trouble.get_or_insert_with(Trouble::first).lost_again;
+        let lost_again = &mut Trouble::of(&mut self.trouble).lost_again;
         let again = loop {
             match lost_again.first() {
                 Some(number) if number < first || !self.ring.get(number).is_to_be_sent() => {
@@ -326,7 +320,7 @@ impl Scoreboard {
             self.retransmitted_segments += 1;
         }
         if self.watch_retransmissions {
-            let under_way = &mut self.trouble.get_or_insert_with(Trouble::first).under_way;
+            let under_way = &mut Trouble::of(&mut self.trouble).under_way;
             while let Some(&(oldest, _)) = under_way.front()
                 && oldest < self.ring.first
             {
@@ -362,7 +356,7 @@ impl Scoreboard {
         self.note_loss(position, length);
         self.to_send += u32::from(to_be_sent);
         if number < self.lost_cursor {
-            let trouble = self.trouble.get_or_insert_with(Trouble::first);
+            let trouble = Trouble::of(&mut self.trouble);
             trouble.lost_again.push(number);
         }
         self.lost_end = self.lost_end.max(number + 1);
@@ -380,7 +374,7 @@ impl Scoreboard {
         if !was_lost {
             self.lost += u64::from(length);
         }
-        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        let trouble = Trouble::of(&mut self.trouble);
         trouble.lost_again.push(number);
     }
 

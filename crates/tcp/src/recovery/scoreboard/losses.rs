@@ -35,7 +35,7 @@ impl Scoreboard {
     /// A segment from `start` to `end` is newly SACKed.
     #[inline(never)]
     pub(super) fn note_sacked(&mut self, start: u64, end: u64) {
-        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        let trouble = Trouble::of(&mut self.trouble);
         match trouble.newly_sacked.last_mut() {
             Some((_, last)) if *last == start => *last = end,
             _ => trouble.newly_sacked.push((start, end)),
@@ -47,7 +47,7 @@ impl Scoreboard {
     pub(super) fn note_loss(&mut self, position: u64, length: u32) {
         self.newly_lost += u64::from(length);
         if self.watched {
-            let trouble = self.trouble.get_or_insert_with(Trouble::first);
+            let trouble = Trouble::of(&mut self.trouble);
             trouble.newly_lost.push(LostSegment { position, length });
         }
     }

@@ -325,9 +325,9 @@ impl Scoreboard {
         self.transmissions
     }
 
-    /// An acknowledgment has come, of everything below `position` (which may be nothing new).
+    /// An acknowledgment has come, of nothing that was not acknowledged before, but by SACK blocks perhaps.
     #[inline(always)]
-    pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
+    pub fn begin(&mut self, arrival: Arrival) {
         self.arrival = arrival;
         self.delivered.begin(arrival.now);
         self.forward_before = self.forward;
@@ -338,6 +338,12 @@ impl Scoreboard {
             trouble.newly_sacked.clear();
             trouble.newly_lost.clear();
         }
+    }
+
+    /// An acknowledgment has come, of everything below `position` (which may be nothing new).
+    #[inline(always)]
+    pub fn acknowledge(&mut self, position: u64, arrival: Arrival) {
+        self.begin(arrival);
         while self.ring.first < self.ring.next {
             let segment = *self.ring.get(self.ring.first);
             let end = segment.end();
@@ -463,6 +469,12 @@ impl Scoreboard {
 }
 
 impl Trouble {
+    /// What there is of it, made if there was none.
+    #[inline]
+    fn of(trouble: &mut Option<Box<Self>>) -> &mut Self {
+        trouble.get_or_insert_with(Self::first)
+    }
+
     #[cold]
     fn first() -> Box<Self> {
         Box::default()

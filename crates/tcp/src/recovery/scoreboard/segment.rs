@@ -175,6 +175,22 @@ impl Ring {
         &mut self.slots[slot]
     }
 
+    /// This segment is SACKed, and nothing else but that it was sent again, if it was. Returns whether those
+    /// before and after it are SACKed.
+    #[inline]
+    pub(super) fn set_sacked(&mut self, number: u64) -> (bool, bool) {
+        let (first, next) = (self.first, self.next);
+        let slots = self.slots.as_mut_slice();
+        let slot = |number: u64| number as usize & (slots.len() - 1);
+        let (before, this, after) = (slot(number.wrapping_sub(1)), slot(number), slot(number + 1));
+        let segment = &mut slots[this];
+        segment.flags = segment.flags & EVER_RETRANSMITTED | SACKED;
+        segment.skip = 1;
+        let goes_on = number > first && slots[before].is(SACKED);
+        let joins = number + 1 < next && slots[after].is(SACKED);
+        (goes_on, joins)
+    }
+
     #[inline]
     pub(super) fn push(&mut self, segment: Segment) {
         if self.len() == self.slots.len() {

@@ -54,7 +54,7 @@ impl Scoreboard {
         self.to_send = 0;
         self.retransmitted = 0;
         self.retransmitted_segments = 0;
-        let trouble = self.trouble.get_or_insert_with(Trouble::first);
+        let trouble = Trouble::of(&mut self.trouble);
         trouble.lost_again.clear();
         trouble.under_way.clear();
         trouble.previous.forget();

@@ -1,0 +1,120 @@
+//! What may be sent next: how long the next segment is, and what keeps it from being sent.
+
+use super::Connection;
+use super::send::Send;
+use crate::options::sack_length;
+
+/// What the stream lets us send next.
+pub(super) enum Next {
+    /// This many bytes from SND.NXT on (none: the FIN alone).
+    Send(u32),
+    /// Nothing is left, or Nagle's algorithm holds it back.
+    Nothing,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The peer's window has no room for a segment worth sending.
+    PeerWindow,
+    /// The application said that there is more to come.
+    Corked,
+}
+
+impl Connection {
+    /// What may be sent next, if there is so much room in the congestion window. `PLAIN`: there are no
+    /// records, no SACK blocks, and something is outstanding.
+    #[inline(always)]
+    pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64) -> Next {
+        let send = &self.sender.send;
+        let full = if PLAIN {
+            self.sender.negotiated.segment
+        } else {
+            self.payload_limit()
+        };
+        if send.unsent() < u64::from(full) || !PLAIN && !send.records.is_empty() {
+            return self.short_next(full, room);
+        }
+        send.admits::<PLAIN>(full, room)
+    }
+
+    /// The same, where it need not be a full segment, or nothing is left.
+    #[inline(never)]
+    fn short_next(&self, full: u32, room: u64) -> Next {
+        let send = &self.sender.send;
+        let sequence = &send.sequence;
+        if !send.has_unsent() {
+            return Next::Nothing;
+        }
+        let unsent = send.unsent_of_record().unwrap_or(send.unsent());
+        let length = unsent.min(u64::from(full)) as u32;
+        let next = send.admits::<false>(length, room);
+        if !matches!(next, Next::Send(admitted) if admitted == length) {
+            return next;
+        }
+        // Nagle (RFC 9293 section 3.7.4) as Minshall has it and Linux does: only a small segment
+        // waits, and only for an earlier small one. Unlike the RFC's, the end of a transfer doesn't
+        // wait for the full segments before it. What was sent before does not wait at all.
+        let last = sequence.next + u64::from(length) == send.end;
+        if length < full && last && sequence.next >= sequence.highest && !send.fin {
+            if send.more || send.cork {
+                return Next::Corked;
+            }
+            if self.sender.config.nagle && send.small_end > sequence.unacknowledged {
+                return Next::Nothing;
+            }
+        }
+        next
+    }
+
+    /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).
+    #[inline]
+    pub(super) fn payload_limit(&self) -> u32 {
+        let segment = self.sender.negotiated.segment;
+        if !self.receive.has_blocks() {
+            return segment;
+        }
+        segment - u32::from(self.sack_room_in_data())
+    }
+
+    /// The most that SACK blocks take of a segment with data: nothing, if that would be a good part
+    /// of it.
+    fn sack_room_in_data(&self) -> u8 {
+        let room = sack_length(self.maximum_sack_blocks());
+        if self.sender.negotiated.sack && self.sender.negotiated.segment > 4 * u32::from(room) {
+            room
+        } else {
+            0
+        }
+    }
+
+    /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.
+    pub(super) fn maximum_sack_blocks(&self) -> usize {
+        if self.sender.negotiated.timestamps {
+            3
+        } else {
+            4
+        }
+    }
+}
+
+impl Send {
+    /// What of the next `length` bytes the windows let out, if there is so much room in the congestion window.
+    /// `PLAIN`: something is outstanding.
+    #[inline(always)]
+    fn admits<const PLAIN: bool>(&self, length: u32, room: u64) -> Next {
+        let wanted = u64::from(length);
+        let usable = self.usable();
+        // RFC 9293 section 3.8.6.2.1, rule 1, and where D <= U rule 2: silly windows are avoided
+        if usable < wanted {
+            // Rule 3: Fs = 1/2
+            let waits = PLAIN || self.sequence.outstanding() > 0;
+            if waits || usable == 0 || usable < self.window_maximum / 2 {
+                return Next::PeerWindow;
+            }
+            return Next::Send(usable.min(room.max(1)) as u32);
+        }
+        // RFC 5681 section 3.1: only what fits into the congestion window
+        if room < wanted {
+            return Next::CongestionWindow;
+        }
+        Next::Send(length)
+    }
+}
