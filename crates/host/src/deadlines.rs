@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 /// costs nothing here: the old entry stays, and when its time comes the connection says that there
 /// is nothing to do yet, and is armed anew.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Deadlines {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     /// The earliest of each one's entries; others of the same are stale.

@@ -63,6 +63,7 @@ pub struct Counters {
 ///
 /// Generic over where payload lives: `Host<Ranges>` in a simulation, `Host<Rings>` where packets are
 /// real.
+#[repr(C)]
 pub struct Host<P: Realm> {
     sockets: Sockets<P>,
     applications: Vec<Option<Box<dyn Application<P>>>>,

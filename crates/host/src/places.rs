@@ -3,6 +3,7 @@
 /// Places from 0 on. Most hosts of a large network have one connection: no step leads to its place, and
 /// nothing is asked of how many there are to find it.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Places<T> {
     first: T,
     others: Vec<T>,

@@ -91,21 +91,22 @@ impl Timer {
     }
 }
 
-/// All of a host but its applications.
+/// All of a host but its applications. What each packet needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Sockets<P: Realm> {
+    places: Places<Place<P>>,
+    /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
+    /// too.
+    last: Option<(P::Key, u32)>,
+    pub(crate) deadlines: Deadlines,
     pub(crate) routes: Routes,
     pub(crate) sequences: InitialSequences,
     /// The real addresses of nodes, where they have any.
     pub(crate) addresses: Option<AddressOf>,
-    places: Places<Place<P>>,
     free: Vec<u32>,
     by_key: P::Table,
-    /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
-    /// too.
-    last: Option<(P::Key, u32)>,
     pub(crate) accounts: Vec<Account>,
-    pub(crate) deadlines: Deadlines,
     /// Places at which an application has done something, to be looked at.
     pub(crate) touched: Vec<u32>,
     pub(crate) most: usize,

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 /// Each duplicate tells of one segment that has arrived out of order. The acknowledgment that later
 /// covers it must not count it again.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Delivered {
-    total: u64,
     // Counted by duplicates, and not yet acknowledged.
     ahead: u64,
     // By the last acknowledgment of something new.
     last: u64,
+    total: u64,
 }
 
 impl Delivered {

@@ -41,10 +41,11 @@ impl Limit {
 
 /// How long each limit has held.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[repr(C)]
 pub struct LimitedTimes {
-    now: Limit,
-    since: Time,
     spent: [Span; 1 + Limit::ALL.len()],
+    since: Time,
+    now: Limit,
 }
 
 impl LimitedTimes {

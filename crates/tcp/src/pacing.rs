@@ -79,10 +79,11 @@ pub(crate) fn rate_of_window(window: &Window, outstanding: u64, rtt: Span) -> Op
 
 /// When the next segment may leave.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Pacer {
-    on: bool,
     most: Option<BitRate>,
     next_send: Time,
+    on: bool,
 }
 
 impl Pacer {

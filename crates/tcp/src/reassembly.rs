@@ -20,12 +20,13 @@ const REPORTED: usize = 4;
 /// Bounded twice: the receive window limits how far ahead a range may be, and `limit` how many
 /// there are, so that a peer that sends every other byte costs no more memory than an honest one.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Reassembly {
     // In all of them.
     bytes: u64,
-    limit: usize,
     // Made when something first has: an end that has always got everything in order needs none.
     ahead: Option<Box<Ahead>>,
+    limit: usize,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -74,47 +74,52 @@ pub(crate) struct Stream {
     pub(crate) highest: Option<u64>,
 }
 
-/// A receive buffer that Linux would have.
+/// A receive buffer that Linux would have. Two cache lines of what each segment needs, and a third.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
 pub(crate) struct RightSizing {
-    // tcp_rmem[2]
-    most: u64,
-    // SOCK_RCVBUF_LOCK: the buffer stays as it is.
-    fixed: bool,
+    // lrcvtime
+    data_at: Option<Time>,
     // sk_rcvbuf
     buffer: u64,
-    // scaling_ratio, in 256ths
-    ratio: u8,
     // window_clamp
     clamp: u64,
     // rcv_ssthresh
     threshold: u64,
     // tp->rcv_wnd: as last advertised
     window: u64,
-    // advmss
-    announced: u64,
-    // rcv_mss, and what such a segment takes of the buffer
-    segment: u32,
+    // What a segment of `segment` bytes takes of the buffer.
     true_size: u64,
-    // rcvq_space: what was read in a round trip; since when and where the next one is counted
-    space: u64,
-    space_from: u64,
-    space_at: Time,
+    // rcv_mss
+    segment: u32,
+    // The timestamp whose echo was timed last.
+    echo: u32,
     // rcv_rtt_est: in eighths of a microsecond, or 0; the window that is being timed
     rtt: u64,
     rtt_end: u64,
     rtt_at: Option<Time>,
-    echo: u32,
-    // lrcvtime
-    data_at: Option<Time>,
+    // rcvq_space: since when it is counted what is read in a round trip
+    space_at: Time,
+    // SOCK_RCVBUF_LOCK: the buffer stays as it is.
+    fixed: bool,
+    // scaling_ratio, in 256ths
+    ratio: u8,
     // icsk_ack: quick, pingpong, pending & ICSK_ACK_PUSHED
     quick: u8,
     interactive: bool,
     pushed: bool,
-    // compressed_ack_rcv_nxt, dup_ack_counter, compressed_ack
-    duplicates_at: u64,
+    // dup_ack_counter, compressed_ack
     duplicates: u8,
     compressed: u8,
+    // rcvq_space: what was read in a round trip, and from where the next one is counted
+    space: u64,
+    space_from: u64,
+    // tcp_rmem[2]
+    most: u64,
+    // advmss
+    announced: u64,
+    // compressed_ack_rcv_nxt
+    duplicates_at: u64,
 }
 
 impl RightSizing {

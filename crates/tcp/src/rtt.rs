@@ -20,12 +20,17 @@ const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
 /// Estimates the round-trip time and the timeout of one connection.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct RttEstimator {
-    rule: RtoRule,
-    minimum: u64,
-    maximum: u64,
     // Nanoseconds; 0 before the first sample.
     smoothed: u64,
+    maximum: u64,
+    base: u64,
+    backoff: u32,
+    rule: RtoRule,
+    // The shortest so far; `NEVER` before the first.
+    shortest: Span,
+    minimum: u64,
     // RFC 6298: RTTVAR. Linux: four times it, and no less than the floor.
     variation: u64,
     // Linux only: four times the mean deviation, and its maximum in this round trip.
@@ -33,10 +38,6 @@ pub(crate) struct RttEstimator {
     deviation_maximum: u64,
     // The round trip ends when this position is acknowledged.
     round_end: u64,
-    base: u64,
-    backoff: u32,
-    // The shortest so far; `NEVER` before the first.
-    shortest: Span,
 }
 
 impl RttEstimator {

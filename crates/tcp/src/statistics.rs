@@ -7,23 +7,14 @@ use crate::limited::LimitedTimes;
 
 /// Counters of one connection, both directions. Plain integers, always on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Statistics {
-    /// Segments with payload sent, retransmissions included.
-    pub segments_sent: u64,
-    /// Segments with payload sent of which every byte had been sent before.
-    pub segments_retransmitted: u64,
-    /// Segments without payload sent: acknowledgments, SYN, FIN, RST.
-    pub control_segments_sent: u64,
-    /// Segments received, of any kind.
-    pub segments_received: u64,
     /// Retransmission timeouts (of data, SYN or FIN).
     pub timeouts: u64,
     /// Times that fast recovery was entered.
     pub fast_recoveries: u64,
     /// Tail loss probes sent (RFC 8985 section 7).
     pub loss_probes: u64,
-    /// SACK blocks ignored: of what was never sent, or below the acknowledgment.
-    pub sack_blocks_ignored: u64,
     /// Timeouts and recoveries that were found to be needless.
     pub spurious: u64,
     /// Zero-window probes sent.
@@ -38,25 +29,11 @@ pub struct Statistics {
     pub path_mtu_probes: u64,
     /// Probes of a silent peer.
     pub keep_alive_probes: u64,
-    /// Duplicate acknowledgments received (RFC 5681 section 2).
-    pub duplicate_acks: u64,
-    /// Bytes delivered to the application, in order.
-    pub bytes_delivered: u64,
-    /// Bytes of our stream that the peer has acknowledged.
-    pub bytes_acknowledged: u64,
-    /// When the first segment with payload was sent.
-    pub first_data_at: Option<Time>,
-    /// When data was last delivered to the application.
-    pub last_delivery_at: Option<Time>,
     /// Segments with payload received of which at least a part had been received before.
     pub duplicates_received: u64,
-    /// Segments with payload that arrived ahead of a gap.
-    pub out_of_order: u64,
     /// Segments that were out of the window, or refused by PAWS, or acknowledged what was never
     /// sent.
     pub unacceptable: u64,
-    /// Times that accepted payload was compared with where it was sent from.
-    pub ranges_checked: u64,
     /// Accepted payload whose `payload_offset` contradicts its sequence number. Not zero means that
     /// someone on the path, or one end, corrupts the stream.
     pub payload_mismatches: u64,
@@ -64,8 +41,32 @@ pub struct Statistics {
     pub failure: Option<Failure>,
     /// What kept this end from sending more, and how long.
     pub limited: LimitedTimes,
+    /// When the first segment with payload was sent.
+    pub first_data_at: Option<Time>,
+    /// Segments with payload sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Bytes of our stream that the peer has acknowledged.
+    pub bytes_acknowledged: u64,
+    /// Duplicate acknowledgments received (RFC 5681 section 2).
+    pub duplicate_acks: u64,
+    /// SACK blocks ignored: of what was never sent, or below the acknowledgment.
+    pub sack_blocks_ignored: u64,
+    /// Segments with payload sent of which every byte had been sent before.
+    pub segments_retransmitted: u64,
     /// Round-trip times.
     pub rtt: SpanStatistics,
+    /// When data was last delivered to the application.
+    pub last_delivery_at: Option<Time>,
+    /// Segments with payload that arrived ahead of a gap.
+    pub out_of_order: u64,
+    /// Bytes delivered to the application, in order.
+    pub bytes_delivered: u64,
+    /// Times that accepted payload was compared with where it was sent from.
+    pub ranges_checked: u64,
+    /// Segments without payload sent: acknowledgments, SYN, FIN, RST.
+    pub control_segments_sent: u64,
+    /// Segments received, of any kind.
+    pub segments_received: u64,
 }
 
 impl Statistics {

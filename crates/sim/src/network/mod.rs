@@ -61,18 +61,19 @@ impl Ways {
     }
 }
 
-/// A node in its place.
+/// A node in its place. What a packet needs of it that is a host comes first, and of its node, too.
+#[repr(C, align(64))]
 pub(crate) struct NodeSlot {
-    name: String,
-    node: Node,
-    ways: Ways,
-    random: RandomStream,
     /// The earliest of its entries in the schedule; later ones are stale.
     scheduled: Option<Time>,
-    /// A probe wants to look after each of its events.
-    watched: bool,
     /// Of a host that is told ahead: when something last happened there.
     clock: Time,
+    ways: Ways,
+    /// A probe wants to look after each of its events.
+    watched: bool,
+    node: Node,
+    name: String,
+    random: RandomStream,
 }
 
 impl NodeSlot {

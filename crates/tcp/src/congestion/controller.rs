@@ -11,17 +11,18 @@ use crate::slow_start::{SlowStart, SlowStartRule};
 
 /// A connection's window, and the rules that move it.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct Controller {
     window: Window,
-    // Before the last congestion event.
-    before: Window,
-    rule: Rule,
-    slow_start: SlowStartRule,
     // What the rule says of itself, asked once.
     owns_slow_start: bool,
     rule_sees_every_ack: bool,
     slow_start_sees_every_ack: bool,
     models_path: bool,
+    rule: Rule,
+    slow_start: SlowStartRule,
+    // Before the last congestion event.
+    before: Window,
 }
 
 impl Controller {

@@ -14,19 +14,20 @@ const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
 /// Where one end stands.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[repr(C)]
 pub(super) struct Notification {
     /// Both ends have agreed on it.
     on: bool,
-    /// Our SYN asked for it.
-    requested: bool,
     /// Every segment says ECE until the peer says CWR (section 6.1.3).
     echoes: bool,
     /// The window was reduced: the next new data say so (section 6.1.2).
     reduced: bool,
-    /// Until this position is acknowledged, marks are of the window that was reduced.
-    reduced_until: u64,
     /// The segment being sent has not been sent before.
     pub(super) fresh: bool,
+    /// Our SYN asked for it.
+    requested: bool,
+    /// Until this position is acknowledged, marks are of the window that was reduced.
+    reduced_until: u64,
 }
 
 impl Notification {

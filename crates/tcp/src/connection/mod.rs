@@ -34,6 +34,7 @@ mod icmp;
 mod info;
 mod input;
 mod keep_alive;
+mod layout;
 mod middle;
 mod next;
 mod open;
@@ -59,6 +60,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::{LossRecovery, Scoreboard};
+use crate::socket::Feed;
 use crate::statistics::Statistics;
 use fast_open::FastOpening;
 use prediction::{Foresight, Way};
@@ -84,29 +86,36 @@ pub struct Accepted {
 }
 
 /// One end of a TCP connection.
+///
+/// In this order, and its parts in theirs, so that what nearly every segment needs lies together, and what few do lies
+/// together: a user's end who has a packet now and then has left the cache, and each line of it is waited for
+/// (`layout`). What either end needs of each segment lies on both sides of where the halves meet.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Connection {
-    state: State,
-    events: Events,
-    #[serde(skip)]
-    foresight: Foresight,
-    // It came of a SYN that a listening host received.
-    passive: bool,
-    egress: Port,
-    sender: Sender,
-    receive: Receive,
+    // Every segment is a copy of this one, filled in. It is a cache line.
+    template: Packet,
     // The options of our SYN.
     offered: SynOptions,
-    // Every segment is a copy of this one, filled in.
-    template: Packet,
+    peer_mss: Option<u16>,
+    // It came of a SYN that a listening host received.
+    passive: bool,
+    receive: Receive,
+    /// What its socket has been fed and not written yet.
+    pub(crate) feed: Option<Feed>,
+    // Keep-alive probes, since the peer said something.
+    unanswered_probes: u32,
+    events: Events,
+    egress: Port,
+    #[serde(skip)]
+    foresight: Foresight,
+    state: State,
+    sender: Sender,
+    // What ICMP last said.
+    path_error: Option<IcmpError>,
     fast_open: FastOpening,
     // Of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
-    peer_mss: Option<u16>,
-    // What ICMP last said.
-    path_error: Option<IcmpError>,
-    // Keep-alive probes, since the peer said something.
-    unanswered_probes: u32,
 }
 
 impl Connection {

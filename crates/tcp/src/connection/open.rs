@@ -110,6 +110,7 @@ impl Connection {
             initial_sequence,
         } = *opening;
         Self {
+            feed: None,
             state: State::SynSent,
             events: Events::NONE,
             foresight: Foresight::Unknown,

@@ -38,15 +38,16 @@ const PATIENCE: u64 = 15;
 
 /// What is known of the path's MTU. Lengths are of IP packets, in bytes.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(super) struct PathMtu {
-    /// The longest that passes, as far as routers have said.
-    mtu: u32,
-    /// When that may be so no longer.
-    stale_at: Time,
-    /// Payload of a full segment, as both ends agreed on it.
-    agreed: u32,
     /// Where one is under way, which few connections need.
     search: Option<Box<Search>>,
+    /// When that may be so no longer.
+    stale_at: Time,
+    /// The longest that passes, as far as routers have said.
+    mtu: u32,
+    /// Payload of a full segment, as both ends agreed on it.
+    agreed: u32,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

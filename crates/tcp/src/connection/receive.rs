@@ -17,64 +17,65 @@ pub(super) const NOWHERE: u64 = u64::MAX;
 
 /// RFC 9293 section 3.3.1's receive sequence variables, and the rest of the receiving half.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(super) struct Receive {
+    /// The window's right edge moves by this much at least.
+    window_step: u64,
+    buffer: u64,
+    /// A SYN offers whole segments of this many bytes.
+    offer_unit: u64,
+    /// No acknowledgment of an unacceptable segment without payload before this.
+    pub(super) challenge_after: Time,
     /// RCV.NXT
     pub(super) next: u64,
+    /// RFC 7323's Last.ACK.sent
+    pub(super) last_acknowledged: u64,
+    /// When the peer last acknowledged something, old or new.
+    pub(super) heard_at: Time,
+    pub(super) timestamp_recent_at: Time,
+    /// RFC 7323's TS.Recent
+    pub(super) timestamp_recent: u32,
+    /// IRS
+    pub(super) initial: Seq,
+    /// The field that says it, as long as nothing has come or was read since it was worked out: who
+    /// sends and receives nothing says the same in each segment.
+    said: Option<u16>,
+    /// An acknowledgment must go out now.
+    pub(super) acknowledge_now: bool,
+    /// The window is `sizing`'s.
+    grows: bool,
+    /// The application reads everything at once.
+    pub(super) sink: bool,
+    /// Nobody will read what still comes.
+    pub(super) refuses: bool,
+    /// What Linux's window and acknowledgments go by, where they are asked for.
+    pub(super) sizing: Option<Box<RightSizing>>,
+    pub(super) reassembly: Reassembly,
+    /// What has arrived twice, to be reported once (RFC 2883).
+    pub(super) duplicate: Option<Range>,
     /// Up to where the application has read.
     pub(super) read: u64,
     /// The right edge of the window, as far as it was ever advertised: it never moves back
     /// (RFC 9293 section 3.8.6).
     pub(super) edge: u64,
-    /// RFC 7323's Last.ACK.sent
-    pub(super) last_acknowledged: u64,
-    /// The application reads everything at once.
-    pub(super) sink: bool,
-    /// Nobody will read what still comes.
-    pub(super) refuses: bool,
-    /// An acknowledgment must go out now.
-    pub(super) acknowledge_now: bool,
-    /// RFC 7323's TS.Recent
-    pub(super) timestamp_recent: u32,
-    shift: u8,
-    /// Acknowledgments that are not delayed, still to come.
-    pub(super) quick_acks: u32,
-    /// The largest payload that has come: what a full segment of the peer's is.
-    largest_segment: u32,
-    /// Linux: what the application sends soon after is an answer, and will carry acknowledgments.
-    pub(super) is_answered: bool,
-    /// When data last came, or the connection was established.
-    pub(super) data_at: Time,
-    /// When the peer last acknowledged something, old or new.
-    pub(super) heard_at: Time,
-    /// The window's right edge moves by this much at least.
-    window_step: u64,
-    buffer: u64,
     /// Nothing beyond is offered.
     pub(super) limit: u64,
-    /// The peer's FIN is not confirmed before somebody says so.
-    pub(super) holds_fin: bool,
-    /// What Linux's window and acknowledgments go by, where they are asked for.
-    pub(super) sizing: Option<Box<RightSizing>>,
-    /// The window is `sizing`'s.
-    grows: bool,
-    /// The field that says it, as long as nothing has come or was read since it was worked out: who
-    /// sends and receives nothing says the same in each segment.
-    said: Option<u16>,
-    says_again: bool,
-    /// The acknowledgments are.
-    quick_as_linux: bool,
-    /// A SYN offers whole segments of this many bytes.
-    offer_unit: u64,
+    /// When data last came, or the connection was established.
+    pub(super) data_at: Time,
     /// Where the peer's FIN is.
     pub(super) fin: u64,
-    pub(super) reassembly: Reassembly,
-    /// What has arrived twice, to be reported once (RFC 2883).
-    pub(super) duplicate: Option<Range>,
-    pub(super) timestamp_recent_at: Time,
-    /// No acknowledgment of an unacceptable segment without payload before this.
-    pub(super) challenge_after: Time,
-    /// IRS
-    pub(super) initial: Seq,
+    /// The largest payload that has come: what a full segment of the peer's is.
+    largest_segment: u32,
+    /// Acknowledgments that are not delayed, still to come.
+    pub(super) quick_acks: u32,
+    /// Linux: what the application sends soon after is an answer, and will carry acknowledgments.
+    pub(super) is_answered: bool,
+    /// The peer's FIN is not confirmed before somebody says so.
+    pub(super) holds_fin: bool,
+    says_again: bool,
+    /// The acknowledgments are `sizing`'s.
+    quick_as_linux: bool,
+    shift: u8,
 }
 
 impl Receive {

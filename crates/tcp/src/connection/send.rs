@@ -11,61 +11,62 @@ use crate::send_sizing::{Held, SendSizing};
 
 /// RFC 9293 section 3.3.1's send sequence variables, and what the rules for sending need.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(super) struct Send {
     /// SND.UNA, SND.NXT and the highest ever sent.
     pub(super) sequence: SendSequence,
-    /// The position after the last byte written; the FIN's, if there is one.
-    pub(super) end: u64,
-    /// The application has closed: a FIN follows the data.
-    pub(super) fin: bool,
     /// SND.WND, in bytes.
     pub(super) window: u64,
     /// The largest window the peer has advertised: Max(SND.WND).
     pub(super) window_maximum: u64,
+    /// The position after the last byte written; the FIN's, if there is one.
+    pub(super) end: u64,
     /// SND.WL1: sequence number of the segment that last updated the window.
     pub(super) window_sequence: Seq,
-    /// Everything below has been sent twice, or might have been: no round trip is measured by it
-    /// (Karn's algorithm, RFC 6298 section 3).
-    pub(super) ambiguous_below: u64,
-    /// Everything below this was outstanding at the last timeout.
-    pub(super) timed_out_below: u64,
-    /// After the last segment smaller than a full one.
-    pub(super) small_end: u64,
-    /// When a segment with payload was last sent.
-    pub(super) last_sent_at: Time,
-    /// What was sent last were several buffers at a time (Linux's, `room.rs`).
-    pub(super) left_in_parts: bool,
-    /// Was the congestion window what stopped the sender, in this window of data?
-    pub(super) window_limited: bool,
+    /// ISS.
+    pub(super) initial: Seq,
     /// The most that was outstanding in it.
     pub(super) outstanding_maximum: u64,
     /// It ends when this position is acknowledged.
     pub(super) validation_mark: u64,
+    /// When a segment with payload was last sent.
+    pub(super) last_sent_at: Time,
+    /// Everything below has been sent twice, or might have been: no round trip is measured by it
+    /// (Karn's algorithm, RFC 6298 section 3).
+    pub(super) ambiguous_below: u64,
     /// Timeouts, or unanswered probes, since the peer last acknowledged anything.
     pub(super) attempts: u32,
     /// Of them, those that were lost for want of a route (RFC 6069).
     pub(super) excused: u32,
+    /// The application has closed: a FIN follows the data.
+    pub(super) fin: bool,
+    /// What was sent last were several buffers at a time (Linux's, `room.rs`).
+    pub(super) left_in_parts: bool,
+    /// Was the congestion window what stopped the sender, in this window of data?
+    pub(super) window_limited: bool,
+    /// A write was cut short.
+    pub(super) writer_waits: bool,
+    /// The next segment is the last of several that leave at once.
+    pub(super) ends_burst: bool,
     /// Our SYN was sent again for want of an acknowledgment.
     pub(super) syn_lost: bool,
-    /// Up to here, the application wants the peer's to have it at once: PSH.
-    pub(super) pushed: u64,
-    /// Where records end, none of whose segments go into another's; those not acknowledged.
-    pub(super) records: VecDeque<u64>,
     /// This write says that more is to come at once.
     pub(super) more: bool,
     /// Segments that aren't full wait.
     pub(super) cork: bool,
-    /// When what is sent again had been sent before the first of `attempts`.
-    pub(super) attempts_since: Time,
-    /// A write was cut short.
-    pub(super) writer_waits: bool,
-    pub(super) buffer: u64,
     /// The buffer as Linux grows it, instead.
     pub(super) sizing: Option<Box<SendSizing>>,
-    /// The next segment is the last of several that leave at once.
-    pub(super) ends_burst: bool,
-    /// ISS.
-    pub(super) initial: Seq,
+    /// Up to here, the application wants the peer's to have it at once: PSH.
+    pub(super) pushed: u64,
+    /// Everything below this was outstanding at the last timeout.
+    pub(super) timed_out_below: u64,
+    /// After the last segment smaller than a full one.
+    pub(super) small_end: u64,
+    /// When what is sent again had been sent before the first of `attempts`.
+    pub(super) attempts_since: Time,
+    pub(super) buffer: u64,
+    /// Where records end, none of whose segments go into another's; those not acknowledged.
+    pub(super) records: VecDeque<u64>,
 }
 
 impl Send {

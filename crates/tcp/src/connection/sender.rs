@@ -27,25 +27,26 @@ use crate::statistics::Statistics;
 ///
 /// Sequence numbers are positions: unwrapped to 64 bits and counted from the SYN, which is 0.
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Sender {
     pub(super) timers: Timers,
-    pub(super) send: Send,
     pub(super) negotiated: Negotiated,
+    pub(super) ecn: Notification,
+    pub(super) send: Send,
+    pub(super) delivered: Delivered,
     pub(super) recovery: Recovery,
     pub(super) congestion: Controller,
-    pub(super) rtt: RttEstimator,
-    pub(super) scoreboard: Scoreboard,
-    pub(super) delivered: Delivered,
-    pub(super) pacer: Pacer,
-    // Where the window rule models the path.
-    pub(super) delivery_rate: Option<Box<DeliveryRate>>,
-    pub(super) ecn: Notification,
-    pub(super) path_mtu: PathMtu,
     // Of the whole connection: most of what there is to count, the sender counts.
     pub(super) statistics: Statistics,
+    pub(super) rtt: RttEstimator,
+    // Where the window rule models the path.
+    pub(super) delivery_rate: Option<Box<DeliveryRate>>,
     // Most connections have the same as others.
     #[serde(skip, default = "Config::usual")]
     pub(super) config: Arc<Config>,
+    pub(super) path_mtu: PathMtu,
+    pub(super) pacer: Pacer,
+    pub(super) scoreboard: Scoreboard,
 }
 
 /// What the windows and the pacer say to a segment that was never sent.

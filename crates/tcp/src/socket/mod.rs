@@ -24,13 +24,12 @@ pub use payload::{Payload, Ranges, Rings, Source};
 pub struct Socket<P> {
     connection: Connection,
     payload: P,
-    /// What is still to be written of what it was fed.
-    feed: Option<Feed>,
 }
 
-/// Bytes to be written as the send buffer takes them.
+/// Bytes to be written as the send buffer takes them. The socket's, and in its connection, where it is beside
+/// what else each segment needs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Feed {
+pub(crate) struct Feed {
     left: u64,
     closes: bool,
 }
@@ -70,7 +69,6 @@ impl<P: Payload> Socket<P> {
         let socket = Self {
             connection,
             payload,
-            feed: None,
         };
         socket.attach(before, cx);
         (socket, taken)
@@ -91,7 +89,6 @@ impl<P: Payload> Socket<P> {
             return Self {
                 connection,
                 payload,
-                feed: None,
             };
         }
         if let Some((source, destination)) = cx.packets.ip(syn) {
@@ -103,7 +100,6 @@ impl<P: Payload> Socket<P> {
         let mut socket = Self {
             connection,
             payload,
-            feed: None,
         };
         let length = socket.connection.received_offset() as u32;
         if length > 0 {
@@ -128,7 +124,7 @@ impl<P: Payload> Socket<P> {
         } else {
             self.connection.on_packet(packet, cx);
         }
-        if self.feed.is_some() && self.connection.take_event(Events::WRITABLE) {
+        if self.connection.feed.is_some() && self.connection.take_event(Events::WRITABLE) {
             self.feed_on(cx);
         }
     }
@@ -137,8 +133,8 @@ impl<P: Payload> Socket<P> {
     /// it is to. The application hears nothing of it, until all is written and not closed: then there
     /// is [`Events::WRITABLE`]. The counterpart of [`set_sink`](Self::set_sink).
     pub fn feed(&mut self, bytes: u64, closes: bool, cx: &mut Ctx<'_>) {
-        let before = self.feed.map_or(0, |feed| feed.left);
-        self.feed = Some(Feed {
+        let before = self.connection.feed.map_or(0, |feed| feed.left);
+        self.connection.feed = Some(Feed {
             left: before.saturating_add(bytes),
             closes,
         });
@@ -148,12 +144,12 @@ impl<P: Payload> Socket<P> {
     /// The send buffer has room again.
     #[inline(always)]
     fn feed_on(&mut self, cx: &mut Ctx<'_>) {
-        let Some(feed) = self.feed else {
+        let Some(feed) = self.connection.feed else {
             return;
         };
         // What the send buffer doesn't take makes the connection say when it has room again.
         let left = feed.left - self.write(Source::Filler(feed.left), cx);
-        self.feed = (left > 0).then_some(Feed { left, ..feed });
+        self.connection.feed = (left > 0).then_some(Feed { left, ..feed });
         if left == 0 && feed.closes {
             self.close(cx);
         } else if left == 0 {

@@ -45,51 +45,54 @@ pub struct LostSegment {
 
 /// The segments outstanding, and what is known of them. Amounts are bytes (positions).
 #[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Ring,
+    arrival: Arrival,
     /// In segments that are SACKed.
     sacked: u64,
     /// Segments that are SACKed.
     sacked_segments: u64,
-    /// Runs of SACKed segments.
-    sacked_runs: u32,
     /// In segments taken for lost.
     lost: u64,
     /// In segments of which a retransmission is under way.
     retransmitted: u64,
-    retransmitted_segments: u32,
-    /// Segments taken for lost that are to be sent again.
-    to_send: u32,
     /// After the highest position known to have arrived: the FACK paper's snd.fack.
     forward: u64,
     /// The same, before the last acknowledgment.
     forward_before: u64,
     /// Everything below has been judged: by number.
     cursor: u64,
-    /// Bytes and runs SACKed below the cursor.
-    sacked_below: u64,
+    newly_lost: u64,
+    /// Made when something is first SACKed, lost or sent again.
+    trouble: Option<Box<Trouble>>,
+    /// Segments taken for lost that are to be sent again.
+    to_send: u32,
+    /// Transmissions so far.
+    transmissions: Order,
+    /// Runs of SACKed segments.
+    sacked_runs: u32,
+    /// Those of them below the cursor.
     runs_below: u32,
+    retransmitted_segments: u32,
+    watch_retransmissions: bool,
+    watched: bool,
+    delivered: Delivered,
+    /// Bytes SACKed below the cursor.
+    sacked_below: u64,
+    ignored_blocks: u64,
     /// Segments lost once and not sent again are from here: by number.
     lost_cursor: u64,
     /// To here.
     lost_end: u64,
+    /// Bytes ever sent again.
+    sent_again: u64,
     /// No segment to be sent on suspicion is below: by number.
     suspect_cursor: u64,
-    watch_retransmissions: bool,
-    watched: bool,
-    /// Transmissions so far.
-    transmissions: Order,
-    arrival: Arrival,
-    delivered: Delivered,
-    newly_lost: u64,
-    /// Made when something is first SACKed, lost or sent again.
-    trouble: Option<Box<Trouble>>,
-    ignored_blocks: u64,
     /// The most that was between a segment that came late and the highest before it.
     reordering: u64,
     reorderings_seen: u64,
-    /// Bytes ever sent again, and bytes that D-SACKs have told of.
-    sent_again: u64,
+    /// Bytes that D-SACKs have told of.
     arrived_twice: u64,
 }
 

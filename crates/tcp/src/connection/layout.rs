@@ -1,0 +1,87 @@
+//! Where in a connection what a segment needs lies: in how few cache lines.
+//!
+//! In a network of many users an end has left the cache whenever a packet comes, and what the packet costs is how many
+//! lines it waits for, not how many instructions it takes. So the parts of a connection are laid out in C's order, and
+//! lie such that what nearly every segment needs of one part adjoins what it needs of the next. What is checked here
+//! fails to compile where a new field has moved them.
+
+use std::mem::offset_of;
+
+use super::Connection;
+
+const LINE: usize = 64;
+
+/// How many cache lines these places are in.
+const fn lines(places: &[usize]) -> usize {
+    let mut different = 0;
+    let mut index = 0;
+    while index < places.len() {
+        let mut before = 0;
+        while before < index && places[before] / LINE != places[index] / LINE {
+            before += 1;
+        }
+        different += (before == index) as usize;
+        index += 1;
+    }
+    different
+}
+
+/// What an end needs, whichever it is, of each segment that comes.
+const EITHER: [usize; 17] = [
+    offset_of!(Connection, receive.next),
+    offset_of!(Connection, receive.last_acknowledged),
+    offset_of!(Connection, receive.heard_at),
+    offset_of!(Connection, receive.timestamp_recent),
+    offset_of!(Connection, receive.initial),
+    offset_of!(Connection, feed),
+    offset_of!(Connection, unanswered_probes),
+    offset_of!(Connection, events),
+    offset_of!(Connection, foresight),
+    offset_of!(Connection, sender.timers),
+    offset_of!(Connection, sender.negotiated),
+    offset_of!(Connection, sender.ecn),
+    offset_of!(Connection, sender.send.sequence),
+    offset_of!(Connection, sender.send.window),
+    offset_of!(Connection, sender.send.window_sequence),
+    offset_of!(Connection, sender.send.initial),
+    offset_of!(Connection, sender.statistics.segments_received),
+];
+
+/// What an end needs besides that is sent text, in order, and acknowledges it.
+const RECEIVER: [usize; 15] = [
+    offset_of!(Connection, template),
+    offset_of!(Connection, receive.sizing),
+    offset_of!(Connection, receive.reassembly),
+    offset_of!(Connection, receive.duplicate),
+    offset_of!(Connection, receive.read),
+    offset_of!(Connection, receive.edge),
+    offset_of!(Connection, receive.limit),
+    offset_of!(Connection, receive.data_at),
+    offset_of!(Connection, receive.fin),
+    offset_of!(Connection, receive.is_answered),
+    offset_of!(Connection, sender.rtt),
+    offset_of!(Connection, sender.statistics.last_delivery_at),
+    offset_of!(Connection, sender.statistics.bytes_delivered),
+    offset_of!(Connection, sender.statistics.ranges_checked),
+    offset_of!(Connection, sender.statistics.control_segments_sent),
+];
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(lines(&EITHER) == 5);
+    let (mut all, mut index) = ([0; EITHER.len() + RECEIVER.len()], 0);
+    while index < all.len() {
+        all[index] = if index < EITHER.len() {
+            EITHER[index]
+        } else {
+            RECEIVER[index - EITHER.len()]
+        };
+        index += 1;
+    }
+    assert!(
+        lines(&all) == 8,
+        "of 28: what a user's end needs of a packet"
+    );
+    assert!(offset_of!(Connection, sender).is_multiple_of(LINE));
+    assert!(size_of::<Connection>() == 28 * LINE);
+};
