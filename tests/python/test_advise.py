@@ -258,3 +258,33 @@ def test_where_both_send_each_host_is_set_once_and_to_its_own_links_rate() -> No
     assert hybla["hosts.users.tcp.channel_capacity"] == "4000 kbit/s"
     # No TCP carries a call.
     assert not [key for each in office for key, _ in each.settings if "phones" in key]
+
+
+def test_a_gateways_timer_that_is_too_short_is_found_and_mended() -> None:
+    """All that is unacknowledged goes again before an answer can have come: the channel is full."""
+    home = {
+        "name": "home",
+        "duration": "20 s",
+        "hosts": {"server": {}, "home": {"tcp": {"receive_buffer": "60000 B"}}},
+        "gateways.hub": {"kind": "hybrid", "facing": "sky", "retransmission_timeout": "100 ms"},
+        "links.lan": {"between": ["server", "hub"], "rate": "10 Mbit/s", "delay": "20 ms"},
+        "links.sky": {
+            "between": ["hub", "home"],
+            "one_way": True,
+            "rate": "2 Mbit/s",
+            "delay": "260 ms",
+        },
+        "links.modem": {
+            "between": ["home", "hub"],
+            "one_way": True,
+            "rate": "28.8 kbit/s",
+            "delay": "60 ms",
+        },
+        "flows.file": {"from": "server", "to": "home", "app": {"kind": "bulk", "size": "2 MB"}},
+    }
+    (gateway,) = json.loads(bentpipe.run(home).summary_json)["gateways"]
+    assert gateway["to_host"]["retransmissions"] > 5 * gateway["to_host"]["segments"]
+    advice = bentpipe.advise(home)
+    assert "gateway's recovery" in advice.remedies[0].remedy.kind
+    assert ("gateways.hub.tcp", "{}") in advice.remedies[0].remedy.settings
+    assert advice.remedies[0].gain > 4.0

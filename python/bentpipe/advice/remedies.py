@@ -491,6 +491,25 @@ def _gateways(network: Network) -> Iterator[Remedy]:
             )
 
 
+def _gateways_recovery(network: Network) -> Iterator[Remedy]:
+    """Let a hybrid gateway send again as a TCP does.
+
+    A fixed timer that is shorter than the round trip lets everything go again for want of an answer
+    that can't have come yet; once that fills the channel, it doesn't end.
+    """
+    for name in (name for name, kind in network.gateways().items() if kind == "hybrid"):
+        made = next(
+            node for node in network.resolved["nodes"] if network.table_of(node["name"]) == name
+        )
+        if made["tcp"] is None:
+            yield Remedy(
+                kind="gateway's recovery",
+                name=f"TCP at {name}",
+                why="it sends again by SACK and round trips, not by a fixed timer",
+                settings=((f"gateways.{name}.tcp", "{}"),),
+            )
+
+
 def _passed(network: Network, way: Iterable[Direction]) -> set[str]:
     """Return the tables of the nodes between which these directions lead."""
     between = {link["name"]: link["between"] for link in network.resolved["links"]}
@@ -521,4 +540,5 @@ _KINDS: Final[tuple[Callable[[Network], Iterator[Remedy]], ...]] = (
     _segments,
     _mtus,
     _gateways,
+    _gateways_recovery,
 )

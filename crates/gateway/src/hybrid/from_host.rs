@@ -55,7 +55,7 @@ impl Relay {
             self.host_fin = Some(end);
         }
         if let Some((value, _)) = packet.timestamps()
-            && (self.host_timestamp == 0 || value.wrapping_sub(self.host_timestamp) as i32 >= 0)
+            && value.wrapping_sub(self.host_timestamp) as i32 >= 0
         {
             self.host_timestamp = value;
         }

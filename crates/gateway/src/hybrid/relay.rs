@@ -10,7 +10,7 @@ use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlocks, 
 
 use super::settings::{Anticipation, Settings};
 use super::store::Store;
-use super::tracked::{Agreed, Hall, Side, Tracked};
+use super::tracked::{Agreed, End, Hall, Side, Tracked};
 
 /// Later than any deadline.
 pub(super) const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -95,6 +95,10 @@ impl Relay {
     ) -> Self {
         let now = hall.cx.now;
         let [host, server] = tracked.ends;
+        // The clocks begin where the SYNs have them: a timestamp before a peer's latest is old to it
+        // (PAWS, RFC 7323 section 5), and so would be an acknowledgment or a segment that the gateway
+        // makes with one.
+        let clock = |end: &End| end.syn.and_then(|syn| syn.timestamps).unwrap_or((0, 0));
         Self {
             host: tracked.host,
             server: tracked.server,
@@ -117,10 +121,10 @@ impl Relay {
             server_window: 0,
             server_sequence: agreed.initial,
             server_window_maximum: u64::from(u16::MAX),
-            server_timestamp: (0, 0),
-            timestamp_recent: 0,
+            server_timestamp: clock(&server),
+            timestamp_recent: clock(&server).0,
             host_next: host.next,
-            host_timestamp: 0,
+            host_timestamp: clock(&host).0,
             host_fin: None,
             host_window: host.syn.map_or(0, |syn| u64::from(syn.window)),
             host_window_sequence: host.syn.map_or(host.next, |syn| syn.initial),

@@ -42,7 +42,8 @@ pub(super) struct Syn {
     pub(super) mss: Option<u16>,
     pub(super) shift: Option<u8>,
     pub(super) sack: bool,
-    pub(super) timestamps: bool,
+    /// Its timestamp, and what it echoes.
+    pub(super) timestamps: Option<(u32, u32)>,
 }
 
 /// One end, while the connection opens: the paper's SYN_RECEIVED and CONNECTION_ESTAB.
@@ -207,7 +208,7 @@ impl Tracked {
                 mss: options.maximum_segment_size,
                 shift: options.window_scale.map(|shift| shift.min(MAXIMUM_SHIFT)),
                 sack: options.sack_permitted,
-                timestamps: packet.timestamps().is_some(),
+                timestamps: packet.timestamps(),
             });
             let end = &mut self.ends[side as usize];
             // (One that goes again may have less text with it.)
@@ -299,7 +300,7 @@ impl Tracked {
 
     fn agree(&self, host: &Syn, server: &Syn, settings: &Settings) -> Agreed {
         let (host_shift, told_shift) = self.shifts();
-        let timestamps = host.timestamps && server.timestamps;
+        let timestamps = host.timestamps.is_some() && server.timestamps.is_some();
         let options = if timestamps { 12 } else { 0 };
         let mss = |syn: &Syn| syn.mss.unwrap_or(DEFAULT_MSS);
         let segment = mss(host).min(mss(server)).saturating_sub(options).max(1);

@@ -444,3 +444,35 @@ fn a_keep_alive_is_the_hosts_own_to_answer() {
     net.world.outbox.clear();
     net.world.packets.release(reference);
 }
+
+#[test]
+fn what_the_gateway_says_for_an_end_is_not_old_to_the_other() {
+    // Also of clocks that seem to be before 0: a kernel's begin anywhere.
+    for clocks in [3, 2_200_000] {
+        let mut net = Net::new(Settings::default(), &config(8_000), &config(65_535), 3);
+        net.run_until(seconds(clocks));
+        net.log = Some(Vec::new());
+        net.to_write[SERVER] = 40_000;
+        net.closes = [false, false];
+        // Only the host's SYN comes through for a while, so that the gateway speaks for it, and twice
+        // to it.
+        let silent = seconds(clocks + 4);
+        net.connect(SERVER);
+        net.filter = Box::new(move |from, _, packet| from != HOST || packet.flags.has(Flags::SYN));
+        net.run_until(silent);
+        assert!(net.end(SERVER).acknowledged_offset() >= 8_000, "{clocks}");
+        net.filter = Box::new(|_, _, _| true);
+        net.run(Span::from_secs(60));
+        assert_eq!(net.delivered(HOST), 40_000, "{clocks}");
+        let log = net.log.take().unwrap();
+        for end in [HOST, SERVER] {
+            let mut latest = None;
+            for seen in log.iter().filter(|seen| seen.to == end) {
+                let (value, _) = seen.packet.timestamps().unwrap();
+                let newer = latest.is_none_or(|latest| value.wrapping_sub(latest) as i32 >= 0);
+                assert!(newer, "{clocks}: to {end} {value} after {latest:?}");
+                latest = Some(value);
+            }
+        }
+    }
+}
