@@ -1,0 +1,291 @@
+//! A hop: a packet arrives from a direction, comes to a node, and what the node emits is offered to the next.
+
+use bentpipe_link::{Arrival, Direction, Verdict};
+use bentpipe_types::{Agent, Ctx, PacketRef, Port, Time};
+
+use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
+use crate::node::Node;
+use crate::router::Refusal;
+use crate::schedule::ComponentId;
+
+impl Network {
+    /// The packet at the head of a direction arrives.
+    #[inline(always)]
+    pub(super) fn on_arrival(&mut self, index: u16) {
+        if self.directions[usize::from(index)].attended {
+            self.on_attended_arrival(index);
+        } else {
+            self.arrive::<false>(index);
+        }
+    }
+
+    #[inline(never)]
+    fn on_attended_arrival(&mut self, index: u16) {
+        if self.directions[usize::from(index)].seldom.watched {
+            self.probe_queue(index);
+        }
+        self.arrive::<true>(index);
+    }
+
+    /// The packet at the head of a direction arrives; does a probe or a tap look?
+    #[inline(always)]
+    fn arrive<const ATTENDED: bool>(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            return self.on_other_arrival(index);
+        };
+        if slot.onward.is_some() {
+            return self.on_exit(index);
+        }
+        if slot.ahead {
+            self.schedule.remove_first();
+            return self.lookahead.ready.push(index);
+        }
+        let (to, port) = (slot.to, slot.to_port);
+        let arrival = fifo.arrive(self.now);
+        let next = fifo.first().map(|(at, next)| {
+            self.packets.prefetch(next);
+            at
+        });
+        self.schedule.first_goes_on(next);
+        if let Some(Arrival::Delivered(packet)) = arrival {
+            if ATTENDED && let Some(tap) = slot.seldom.taps[RECEIVING] {
+                self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
+            }
+            self.deliver(to, port, packet);
+        } else {
+            self.lose(index, arrival);
+        }
+    }
+
+    /// What has arrived is lost to errors.
+    #[inline(never)]
+    pub(super) fn lose(&mut self, index: u16, arrival: Option<Arrival>) {
+        let Some(Arrival::Lost(packet)) = arrival else {
+            debug_assert!(false, "a direction's entry is the arrival of its head");
+            return;
+        };
+        self.packets.release(packet);
+        self.last_activity = self.now;
+        if self.directions[usize::from(index)].seldom.watched {
+            self.probe_queue(index);
+        }
+    }
+
+    /// A packet arrives from a direction that is not a drop-tail queue alone, or several do, or none.
+    #[inline(never)]
+    fn on_other_arrival(&mut self, index: u16) {
+        let slot = &mut self.directions[usize::from(index)];
+        let (to, port) = (slot.to, slot.to_port);
+        let Direction::Queued(queued) = &mut slot.direction else {
+            return self.on_managed_arrival(index, to, port);
+        };
+        let arrival = queued.arrive(self.now, &mut self.packets);
+        let next = queued.first().map(|(at, next)| {
+            self.packets.prefetch(next);
+            at
+        });
+        self.schedule.first_goes_on(next);
+        match arrival {
+            Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
+            lost => self.lose(index, lost),
+        }
+    }
+
+    /// A managed direction's entry has come up, and packets may arrive from it.
+    #[inline(never)]
+    fn on_managed_arrival(&mut self, index: u16, to: u16, port: Port) {
+        let mut arrived = self.on_managed(index);
+        while let Some(packet) = arrived {
+            if to == MANY {
+                self.spread(index, packet);
+            } else {
+                self.deliver(to, port, packet);
+            }
+            arrived = self.arrived.pop();
+        }
+    }
+
+    /// A packet has come to a node.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, to: u16, port: Port, packet: PacketRef) {
+        self.packet_hops += 1;
+        self.last_activity = self.now;
+        let slot = &self.nodes[usize::from(to)];
+        // A router has nothing to do but to say where to: most packets of most networks are at one.
+        if let Node::Router(router) = &slot.node
+            && !slot.watched
+        {
+            match router.way(packet, &mut self.packets) {
+                Ok(onward) => {
+                    let direction = slot.ways.behind(onward);
+                    self.transmit(to, direction, packet);
+                }
+                Err(refusal) => self.refuse(to, packet, refusal),
+            }
+            return;
+        }
+        if slot.watched {
+            self.probe_received(to, packet);
+        }
+        self.call(to, |node, cx| node.on_packet(port, packet, cx));
+    }
+
+    /// A router does not send a packet on.
+    #[cold]
+    pub(super) fn refuse(&mut self, router: u16, packet: PacketRef, refusal: Refusal) {
+        self.call(router, |node, cx| {
+            if let Node::Router(router) = node {
+                router.refuse(packet, refusal, cx);
+            }
+        });
+    }
+
+    /// A node's entry has come up: its deadline, or an earlier one that has moved to later.
+    pub(super) fn on_deadline(&mut self, index: u16) {
+        self.schedule.remove_first();
+        let slot = &mut self.nodes[usize::from(index)];
+        if slot.scheduled != Some(self.now) {
+            return;
+        }
+        slot.scheduled = None;
+        match slot.deadline() {
+            Some(at) if at <= self.now => self.meet_deadline(index),
+            _ => self.reschedule(index),
+        }
+    }
+
+    /// A node's deadline has come.
+    pub(super) fn meet_deadline(&mut self, index: u16) {
+        self.nodes[usize::from(index)].clock = self.now;
+        let mut active = false;
+        self.call(index, |node, cx| {
+            node.on_deadline(cx);
+            active = !cx.outbox.is_empty();
+        });
+        if active {
+            self.last_activity = self.now;
+        }
+    }
+
+    /// Lets a node run, notes its next deadline, and sends what it emits.
+    #[inline(always)]
+    pub(super) fn call(&mut self, index: u16, run: impl FnOnce(&mut Node, &mut Ctx<'_>)) {
+        let slot = &mut self.nodes[usize::from(index)];
+        let mut cx = Ctx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut slot.random,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        run(&mut slot.node, &mut cx);
+        let watched = slot.watched;
+        if let Some(at) = slot.due(self.now) {
+            let component = ComponentId(self.directions.len() as u16 + index);
+            self.schedule.push(at, component);
+        }
+        if watched {
+            self.probe_node(index);
+        }
+        let mut position = 0;
+        while let Some((port, packet)) = self.outbox.get(position).copied() {
+            let direction = self.nodes[usize::from(index)].ways.behind(port);
+            self.transmit(index, direction, packet);
+            position += 1;
+        }
+        self.outbox.clear();
+    }
+
+    /// Enters the node's next deadline, unless an entry as early is there already.
+    pub(super) fn reschedule(&mut self, index: u16) {
+        if let Some(at) = self.nodes[usize::from(index)].due(self.now) {
+            let component = ComponentId(self.directions.len() as u16 + index);
+            self.schedule.push(at, component);
+        }
+    }
+
+    /// Offers a packet to the direction behind a port.
+    #[inline(never)]
+    pub(super) fn transmit(&mut self, from: u16, index: u16, packet: PacketRef) {
+        let Some(slot) = self.directions.get(usize::from(index)) else {
+            return self.leave(from, index, packet);
+        };
+        if slot.attended {
+            self.transmit_attended(index, packet);
+        } else if let Direction::Fifo(_) = slot.direction {
+            self.queue(index, packet);
+        } else {
+            self.transmit_other(index, packet);
+        }
+    }
+
+    /// Offers a packet to a direction that is not a drop-tail queue alone.
+    #[inline(never)]
+    fn transmit_other(&mut self, index: u16, packet: PacketRef) {
+        match self.directions[usize::from(index)].direction {
+            Direction::Queued(_) => self.transmit_queued(index, packet),
+            _ => self.transmit_managed(index, packet),
+        }
+    }
+
+    /// Offers a packet to a direction at which a probe or a tap looks.
+    #[inline(never)]
+    fn transmit_attended(&mut self, index: u16, packet: PacketRef) {
+        let seldom = &self.directions[usize::from(index)].seldom;
+        let (watched, tap) = (seldom.watched, seldom.taps[SENDING]);
+        if watched {
+            // The queue as it was, before this packet brings it up to date.
+            self.probe_queue(index);
+        }
+        let Direction::Fifo(_) = self.directions[usize::from(index)].direction else {
+            return self.transmit_other(index, packet);
+        };
+        let start = self.queue(index, packet);
+        if let (Some(start), Some(tap)) = (start, tap) {
+            self.taps[usize::from(tap)].sent(start, packet, &self.packets);
+        }
+        if watched {
+            self.probe_queue(index);
+        }
+    }
+
+    /// A packet has come into a drop-tail direction that was empty.
+    #[inline(always)]
+    pub(super) fn expect(&mut self, index: u16) {
+        let slot = &self.directions[usize::from(index)];
+        if slot.ahead {
+            self.lookahead.ready.push(index);
+        } else if let Direction::Fifo(fifo) = &slot.direction {
+            let arrival = fifo.last_arrival();
+            self.schedule.push(arrival, ComponentId(index));
+        }
+    }
+
+    /// Offers a packet to a drop-tail queue. When its transmission begins; `None`, if the queue is full.
+    #[inline(always)]
+    pub(super) fn queue(&mut self, index: u16, packet: PacketRef) -> Option<Time> {
+        let slot = &mut self.directions[usize::from(index)];
+        let Direction::Fifo(fifo) = &mut slot.direction else {
+            debug_assert!(false, "a managed direction has a queue of its own");
+            return None;
+        };
+        debug_assert!(slot.upstream == ANYWHERE, "it has one upstream only");
+        let leads_on = slot.onward.is_some();
+        if leads_on {
+            fifo.make_room(self.now);
+        }
+        let length = self.packets.get(packet).length();
+        if fifo.enqueue(self.now, packet, length) == Verdict::Dropped {
+            self.packets.release(packet);
+            return None;
+        }
+        let start = fifo.last_start();
+        if leads_on {
+            self.follow(index, packet, length);
+        } else if fifo.in_transit() == 1 {
+            self.expect(index);
+        }
+        Some(start)
+    }
+}
