@@ -59,7 +59,7 @@ CASES = (
     Case(
         "100 NewReno flows",
         "fleet.toml",
-        400,
+        800,
         "fleet.tcl",
         (),
         ns3=("ns3_fleet", {"duration_s": 30}),
