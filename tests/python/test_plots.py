@@ -247,7 +247,8 @@ def test_steps_end_where_they_are_and_not_at_nothing() -> None:
     ]
     assert drawn
     for patch in drawn:
-        assert patch.get_data().baseline is None
+        _, _, baseline = patch.get_data()
+        assert baseline is None
 
 
 def test_what_a_gateway_holds_is_drawn_beside_windows_without_bounds(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_a_download_is_an_upload_from_the_other_end(routed: Scenario) -> None:
     resolved = routed.resolved()
     (flow,) = resolved["flows"]
     app = {"kind": "bulk", "size": "1 MB"}
-    settings = {
+    settings: dict[str, object] = {
         "hosts.client.tcp.receive_buffer": "20 kB",
         "hosts.server.tcp.initial_window": "3 segments",
         "flows.download.app": app,
