@@ -360,6 +360,24 @@ def test_alike_flows_are_one_prediction(tmp_path: Path, capsys: pytest.CaptureFi
     assert len(said.splitlines()) < 40
 
 
+def test_flows_that_begin_one_after_another_are_alike_and_have_parts_of_their_own(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "many.toml"
+    file.write_text(USERS.replace("COUNT", "3"), encoding="utf-8")
+    gateway = {"kind": "split", "facing": "sky"}
+    split = {"gateways.hub": gateway, "flows.download.spacing": "500 ms"}
+    flows = bentpipe.predict(file, settings=split).flows
+    assert {flow.like for flow in flows} == {"download-1"}
+    parts = [[part.name for part in flow.parts] for flow in flows]
+    assert parts == [["server to hub", f"hub to user-{user}"] for user in (1, 2, 3)]
+    assert flows[2].parts[1].downlink == ("home-3.forward",)
+    # Until the end of the run, the one that begins later has less time.
+    endless = {**split, "flows.download.app": {"kind": "bulk"}}
+    flows = bentpipe.predict(file, settings=endless).flows
+    assert [flow.like for flow in flows] == [flow.name for flow in flows]
+
+
 def test_a_huge_window_is_not_followed_segment_by_segment(tmp_path: Path) -> None:
     settings = {
         **{f"hosts.{host}.tcp.mss": "64 B" for host in ("server", "client")},

@@ -118,18 +118,23 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
         known = alike.get(path.likeness)
         if known is None:
             known = alike[path.likeness] = _predict_flow(path)
-        found[path.flow] = replace(
-            known,
-            name=path.flow,
-            downlink=tuple(each.name for each in path.downlink),
-            uplink=tuple(each.name for each in path.uplink),
-            downlink_bottleneck=path.down_bottleneck.name,
-            uplink_bottleneck=path.up_bottleneck.name,
-            ignored=_ignored(path),
-            like=known.like,
-        )
+        found[path.flow] = _named_after(path, known)
     flows = tuple(found[flow["name"]] for flow in resolved["flows"])
     return Prediction(scenario=name, flows=flows)
+
+
+def _named_after(path: FlowPath, known: FlowPrediction) -> FlowPrediction:
+    """Return what is known of a flow with the names of this one, which is like it."""
+    return replace(
+        known,
+        name=path.flow,
+        downlink=tuple(each.name for each in path.downlink),
+        uplink=tuple(each.name for each in path.uplink),
+        downlink_bottleneck=path.down_bottleneck.name,
+        uplink_bottleneck=path.up_bottleneck.name,
+        ignored=_ignored(path),
+        parts=tuple(map(_named_after, path.parts, known.parts)),
+    )
 
 
 def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:

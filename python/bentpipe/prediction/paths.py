@@ -78,6 +78,9 @@ class FlowPath:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("flow", "sender", "receiver"):
             del own[name]
+        if self.transfer_bytes is not None:
+            # Of a transfer that has an end, nothing is said about how long the run goes on.
+            del own["duration_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
             own[key] = tuple(replace(each, name="", to="") for each in own[key])
