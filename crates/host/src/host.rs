@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::account::Account;
 use crate::datagram::UDP;
 use crate::desk::{Desk, NONE};
-use crate::table::{AddressOf, NEVER, Sockets, Timer};
+use crate::table::{AddressOf, Sockets, Timer};
 use crate::{
     Application, ApplicationId, Arrival, Datagram, InitialSequences, Listener, Member, Ports,
     Realm, Remote, Report, SocketId, Taker,
@@ -700,7 +700,7 @@ impl<P: Realm> Agent for Host<P> {
                     let Some(slot) = self.sockets.at_mut(place) else {
                         continue;
                     };
-                    slot.armed = NEVER;
+                    slot.armed = Time::NEVER;
                     let deadline = slot.socket.next_deadline();
                     if deadline.is_some_and(|deadline| deadline <= cx.now) {
                         slot.socket.on_deadline(cx);

@@ -44,12 +44,9 @@ pub(crate) struct Slot<P: Realm> {
     key: P::Key,
     pub(crate) owner: ApplicationId,
     pub(crate) half_open: bool,
-    /// A look at it is entered for this time or before; `NEVER`: perhaps for none.
+    /// A look at it is entered for this time or before; `Time::NEVER`: perhaps for none.
     pub(crate) armed: Time,
 }
-
-/// Later than any deadline.
-pub(crate) const NEVER: Time = Time::from_nanos(u64::MAX);
 
 #[derive(Debug)]
 struct Place<P: Realm> {
@@ -211,7 +208,7 @@ impl<P: Realm> Sockets<P> {
             key,
             owner,
             half_open,
-            armed: NEVER,
+            armed: Time::NEVER,
         });
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.places.push();

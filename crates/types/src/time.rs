@@ -18,6 +18,9 @@ impl Time {
     pub const ZERO: Self = Self(0);
     /// The last instant the scheduler can hold: 48 bits of nanoseconds, 3.26 days.
     pub const LAST: Self = Self((1 << 48) - 1);
+    /// Later than any instant: the deadline of a timer that is not set. Smaller than an `Option`, and the earliest of
+    /// several is their minimum.
+    pub const NEVER: Self = Self(u64::MAX);
 
     /// `nanoseconds` after the start.
     #[must_use]
@@ -183,10 +186,7 @@ mod tests {
 
     #[test]
     fn time_never_wraps() {
-        assert_eq!(
-            Time::from_nanos(u64::MAX) + Span::from_secs(1),
-            Time::from_nanos(u64::MAX)
-        );
+        assert_eq!(Time::NEVER + Span::from_secs(1), Time::NEVER);
         assert_eq!(Time::ZERO.since(Time::from_nanos(5)), Span::ZERO);
     }
 }

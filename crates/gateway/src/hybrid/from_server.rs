@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Flags, Packet, PacketRef, Time};
 
-use super::relay::{NEVER, Relay};
+use super::relay::Relay;
 use super::store::Held;
 use super::tracked::{Fate, Hall};
 
@@ -214,7 +214,7 @@ impl Relay {
         if gap || enough {
             // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once
             self.acknowledge(hall);
-        } else if self.acknowledge_at == NEVER && owed > 0 {
+        } else if self.acknowledge_at == Time::NEVER && owed > 0 {
             self.acknowledge_at = hall.cx.now + hall.settings.ack_timeout;
         }
     }

@@ -12,8 +12,6 @@ use super::settings::{Anticipation, Settings};
 use super::store::Store;
 use super::tracked::{Agreed, End, Hall, Side, Tracked};
 
-/// Later than any deadline.
-pub(super) const NEVER: Time = Time::from_nanos(u64::MAX);
 /// The timestamps option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS_LENGTH: u8 = 12;
 /// Nothing was outstanding for so long: what was learned of the path is forgotten, and its memory is
@@ -110,12 +108,12 @@ impl Relay {
             // The window of the host's SYN, at most.
             edge: acknowledged + agreed.window.min(u64::from(u16::MAX)),
             told: acknowledged,
-            acknowledge_at: NEVER,
+            acknowledge_at: Time::NEVER,
             acknowledged,
             store: Store::default(),
             sender: None,
             again: None,
-            probe_at: NEVER,
+            probe_at: Time::NEVER,
             probe_wait: Span::ZERO,
             server_acknowledgment: host.syn.map_or(host.next, |syn| syn.initial + 1),
             server_window: 0,
@@ -256,7 +254,7 @@ impl Relay {
             packet.set_timestamps(value, recent);
         }
         self.told = acknowledgment;
-        self.acknowledge_at = NEVER;
+        self.acknowledge_at = Time::NEVER;
     }
 
     /// Acknowledges to the server on behalf of the host.
@@ -346,7 +344,7 @@ impl Relay {
             self.again =
                 (self.unsent() > self.acknowledged).then(|| (self.acknowledged, self.unsent()));
             self.progress_at = now;
-            self.probe_at = NEVER;
+            self.probe_at = Time::NEVER;
             self.probe_wait = Span::ZERO;
         }
     }
@@ -393,14 +391,14 @@ impl Relay {
     fn at_rest_at(&self) -> Time {
         match &self.sender {
             Some(sender) if sender.is_idle() && self.store.is_empty() => self.progress_at + AT_REST,
-            _ => NEVER,
+            _ => Time::NEVER,
         }
     }
 
     /// A host that has a closed window and answers is there; another one has to make progress.
     fn give_up_at(&self, settings: &Settings) -> Time {
         if self.store.bytes() == 0 {
-            return NEVER;
+            return Time::NEVER;
         }
         let since = if self.host_window == 0 {
             self.host_heard_at
@@ -416,7 +414,7 @@ impl Relay {
             .as_ref()
             .and_then(|sender| sender.next_deadline())
             .filter(|_| self.host_window > 0 && self.store.bytes() > 0)
-            .unwrap_or(NEVER);
+            .unwrap_or(Time::NEVER);
         self.acknowledge_at
             .min(self.probe_at)
             .min(sender)

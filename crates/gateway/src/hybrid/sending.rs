@@ -1,9 +1,9 @@
 //! What goes to the host: new segments, segments again, probes.
 
 use bentpipe_tcp::Admission;
-use bentpipe_types::{Ecn, Flags, Span};
+use bentpipe_types::{Ecn, Flags, Span, Time};
 
-use super::relay::{NEVER, Relay};
+use super::relay::Relay;
 use super::settings::Anticipation;
 use super::store::Held;
 use super::tracked::Hall;
@@ -19,7 +19,7 @@ impl Relay {
         }
         if self.host_window == 0 {
             // It is obeyed (section 4.2), and asked about (RFC 9293 section 3.8.6.1).
-            if self.probe_at == NEVER {
+            if self.probe_at == Time::NEVER {
                 self.probe_wait = self.sender(hall).rto().min(LONGEST_PROBE);
                 self.probe_at = hall.cx.now + self.probe_wait;
             }
@@ -142,7 +142,7 @@ impl Relay {
     /// Asks a host whose window is closed: a sequence number that it has, so that it answers.
     pub(super) fn probe(&mut self, hall: &mut Hall) {
         if self.host_window > 0 || self.store.bytes() == 0 {
-            self.probe_at = NEVER;
+            self.probe_at = Time::NEVER;
             return;
         }
         let before = self.acknowledged.saturating_sub(1);

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bentpipe_types::{FlowKey, Time};
 use rustc_hash::FxHashMap;
 
-use super::relay::{NEVER, Relay};
+use super::relay::Relay;
 use super::tracked::{Phase, Tracked};
 
 /// Connections by their flows. A slot's number stays while its connection is there.
@@ -23,7 +23,7 @@ pub(super) struct Table {
 #[derive(Debug)]
 struct Slot {
     tracked: Option<Tracked>,
-    /// The earliest entry of the heap that is this slot's; `NEVER` if there is none.
+    /// The earliest entry of the heap that is this slot's; `Time::NEVER` if there is none.
     armed: Time,
 }
 
@@ -50,7 +50,7 @@ impl Table {
             None if self.slots.len() < self.capacity => {
                 self.slots.push(Slot {
                     tracked: None,
-                    armed: NEVER,
+                    armed: Time::NEVER,
                 });
                 (self.slots.len() - 1) as u32
             }
@@ -94,7 +94,7 @@ impl Table {
             self.heap.pop();
             let entry = &mut self.slots[slot as usize];
             if entry.armed == at {
-                entry.armed = NEVER;
+                entry.armed = Time::NEVER;
                 if entry.tracked.is_some() {
                     return Some(slot);
                 }

@@ -191,7 +191,7 @@ impl Course {
             let Some(until) = until else {
                 // For ever: zero never sends it.
                 let Some(left) = (to_go + rate / 2).checked_div(rate) else {
-                    return Time::from_nanos(u64::MAX);
+                    return Time::NEVER;
                 };
                 return now + Span::from_nanos(u64::try_from(left).unwrap_or(u64::MAX));
             };
@@ -201,7 +201,7 @@ impl Course {
                 return now + Span::from_nanos(left as u64);
             }
             if until > Time::LAST {
-                return Time::from_nanos(u64::MAX);
+                return Time::NEVER;
             }
             to_go -= possible;
             now = until;

@@ -16,6 +16,7 @@
 use bentpipe_link::{Arrival, Direction, Fifo};
 use bentpipe_types::{Agent, Ctx, Port, Span, Time};
 
+use super::hop::comes_next;
 use super::{Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::ComponentId;
@@ -150,10 +151,7 @@ impl Network {
         }
         (self.now, node.clock) = (at, at);
         let arrival = fifo.arrive(at);
-        let next = fifo.first().map(|(at, next)| {
-            self.packets.prefetch(next);
-            at
-        });
+        let next = comes_next(fifo.first(), &self.packets);
         let Some(Arrival::Delivered(packet)) = arrival else {
             self.lose(index, arrival);
             return next;

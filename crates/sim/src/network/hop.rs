@@ -1,12 +1,20 @@
 //! A hop: a packet arrives from a direction, comes to a node, and what the node emits is offered to the next.
 
 use bentpipe_link::{Arrival, Direction, Verdict};
-use bentpipe_types::{Agent, Ctx, PacketRef, Port, Time};
+use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Time};
 
 use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
 use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
+
+/// When the packet that is first in a direction now arrives; its headers are asked for from memory meanwhile.
+#[inline(always)]
+pub(super) fn comes_next(first: Option<(Time, PacketRef)>, packets: &PacketStore) -> Option<Time> {
+    let (at, packet) = first?;
+    packets.prefetch(packet);
+    Some(at)
+}
 
 impl Network {
     /// The packet at the head of a direction arrives.
@@ -43,10 +51,7 @@ impl Network {
         }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
-        let next = fifo.first().map(|(at, next)| {
-            self.packets.prefetch(next);
-            at
-        });
+        let next = comes_next(fifo.first(), &self.packets);
         self.schedule.first_goes_on(next);
         if let Some(Arrival::Delivered(packet)) = arrival {
             if ATTENDED && let Some(tap) = slot.seldom.taps[RECEIVING] {
@@ -81,10 +86,7 @@ impl Network {
             return self.on_managed_arrival(index, to, port);
         };
         let arrival = queued.arrive(self.now, &mut self.packets);
-        let next = queued.first().map(|(at, next)| {
-            self.packets.prefetch(next);
-            at
-        });
+        let next = comes_next(queued.first(), &self.packets);
         self.schedule.first_goes_on(next);
         match arrival {
             Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),

@@ -9,9 +9,6 @@ use super::{Connection, Events, Sender, State};
 use crate::congestion::Congestion;
 use crate::recovery::{Again, Arrival, LossRecovery, TimedOut, tail_loss_timeout};
 
-/// Later than any deadline.
-const NEVER: Time = Time::from_nanos(u64::MAX);
-
 /// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
 /// as it is.
 const OVERRIDE: Span = Span::from_millis(500);
@@ -56,10 +53,10 @@ pub(super) struct Timers {
 impl Timers {
     pub(super) const fn new() -> Self {
         Self {
-            at: NEVER,
-            delayed_acknowledgment: NEVER,
-            pacing: NEVER,
-            early: NEVER,
+            at: Time::NEVER,
+            delayed_acknowledgment: Time::NEVER,
+            pacing: Time::NEVER,
+            early: Time::NEVER,
             purpose: Purpose::Retransmit,
             early_purpose: Early::Probe,
             review: false,
@@ -70,7 +67,7 @@ impl Timers {
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
         let earliest = (self.at.min(self.early)).min(self.delayed_acknowledgment.min(self.pacing));
-        (earliest != NEVER).then_some(earliest)
+        (earliest != Time::NEVER).then_some(earliest)
     }
 
     #[inline]
@@ -82,19 +79,19 @@ impl Timers {
     /// Is the main timer running, for this?
     #[inline]
     pub(super) fn runs(&self, purpose: Purpose) -> bool {
-        self.at != NEVER && self.purpose == purpose
+        self.at != Time::NEVER && self.purpose == purpose
     }
 
     /// Is the main timer not running?
     #[inline]
     pub(super) fn is_stopped(&self) -> bool {
-        self.at == NEVER
+        self.at == Time::NEVER
     }
 
     /// Stops the main timer.
     #[inline]
     pub(super) fn stop(&mut self) {
-        self.at = NEVER;
+        self.at = Time::NEVER;
     }
 
     /// The early timer is to be set anew: something was sent, or acknowledged.
@@ -130,7 +127,7 @@ impl Timers {
     /// A segment waits for the pacer until `at`, or none does.
     #[inline]
     pub(super) fn pace(&mut self, at: Option<Time>) {
-        self.pacing = at.unwrap_or(NEVER);
+        self.pacing = at.unwrap_or(Time::NEVER);
     }
 
     /// Does a segment wait for the pacer no longer than until now?
@@ -142,7 +139,7 @@ impl Timers {
     /// An acknowledgment has gone out.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
-        self.delayed_acknowledgment = NEVER;
+        self.delayed_acknowledgment = Time::NEVER;
     }
 }
 
@@ -159,7 +156,7 @@ impl Connection {
             self.sender.timers.pace(None);
         }
         if self.sender.timers.early <= cx.now {
-            self.sender.timers.early = NEVER;
+            self.sender.timers.early = Time::NEVER;
             match self.sender.timers.early_purpose {
                 Early::Reordering => self.sender.reordering_is_over(cx.now),
                 Early::Probe => {
@@ -305,7 +302,7 @@ impl Sender {
             self.timers.pace(None);
         }
         if self.timers.early <= now {
-            self.timers.early = NEVER;
+            self.timers.early = Time::NEVER;
             if self.timers.early_purpose == Early::Reordering {
                 self.reordering_is_over(now);
             }
@@ -380,8 +377,8 @@ impl Sender {
         let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
         let probes = synchronized && !self.send.is_idle() && self.timers.runs(Purpose::Retransmit);
         if !probes || !self.recovery.probes_tail(&self.scoreboard) {
-            self.timers.early = NEVER;
-        } else if anew || purpose != Early::Probe || self.timers.early == NEVER {
+            self.timers.early = Time::NEVER;
+        } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
             let wait = tail_loss_timeout(self.rtt.smoothed(), self.scoreboard.segments() == 1);
             // RFC 8985 section 7.2: no later than the retransmission timer
             self.timers.early = (now + wait).min(self.timers.at);
