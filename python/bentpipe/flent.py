@@ -52,6 +52,8 @@ def rrul(scenario: Scenario) -> Scenario:
     """
     import tomllib
 
+    from bentpipe import toml
+
     resolved = scenario.resolved()
     first = resolved["flows"][0]
     app = first["app"]
@@ -59,7 +61,7 @@ def rrul(scenario: Scenario) -> Scenario:
     client, server = (first["to"], first["from"]) if uploads else (first["from"], first["to"])
     text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
     try:
-        data = tomllib.loads(text)
+        data = toml.read(text)
     except tomllib.TOMLDecodeError as error:
         raise RequestError(f"{scenario.path}: {error}") from error
     ends = {"from": client, "to": server}

@@ -1,10 +1,28 @@
-"""Plain data as TOML: a scenario may be made in Python, and the simulator reads TOML."""
+"""TOML read, and plain data written as it.
+
+A scenario may be made in Python, and the simulator reads TOML.
+"""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+
+def read(text: str) -> dict[str, Any]:
+    """Read a document.
+
+    Raises
+    ------
+    tomllib.TOMLDecodeError
+        It is none, or it is nested too deep for a parser to follow.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deep") from None
 
 
 def literal(value: object) -> str:

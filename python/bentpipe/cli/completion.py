@@ -80,15 +80,14 @@ def _keys(file: object) -> Iterator[str]:
 
 
 def _names(file: object) -> dict[str, list[str]]:
-    import tomllib
-
+    from bentpipe import toml
     from bentpipe.errors import RequestError
     from bentpipe.scenario import Scenario
 
     try:
         path = Scenario.find(str(file)).path
-        data = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    except (RequestError, OSError, ValueError, RecursionError):
+        data = toml.read(path.read_text("utf-8")) if path.is_file() else {}
+    except (RequestError, OSError, ValueError):
         return {}
     tables = {kind: data.get(kind, {}) for kind in _NAMED}
     return {kind: list(table) for kind, table in tables.items() if isinstance(table, dict)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bentpipe import studies
 from bentpipe.cli.output import made_folder, print_json, writing_to
+from bentpipe.cli.progress import somebody_looks
 from bentpipe.studies.runner import Progress
 from bentpipe.studies.runner import reproduce as run_studies
 
@@ -78,7 +79,7 @@ class _Lines(Progress):
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """Give a progress bar on stderr if that is a terminal, and else a line for each study."""
-    if not sys.stderr.isatty():
+    if not somebody_looks():
         yield _Lines()
         return
     from rich.console import Console

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.cli.output import check_plot, print_json, writing_to
+from bentpipe.cli.progress import somebody_looks
 from bentpipe.cli.run import execute_file
 from bentpipe.cli.tables import Table
 from bentpipe.errors import WorkError
@@ -186,7 +187,7 @@ class _Counting(Progress):
 @contextmanager
 def _progress() -> Iterator[_Counting]:
     """Give a progress bar on stderr if that is a terminal."""
-    if not sys.stderr.isatty():
+    if not somebody_looks():
         yield _Counting()
         return
     from rich.console import Console

@@ -18,7 +18,14 @@ from bentpipe.plot.binned import (
     mean_rate,
     round_trip_edges,
 )
-from bentpipe.plot.style import COLOURS, legend_beside, new_figure, rate_scale, save_svg
+from bentpipe.plot.style import (
+    COLOURS,
+    draw_steps,
+    legend_beside,
+    new_figure,
+    rate_scale,
+    save_svg,
+)
 from bentpipe.plot.thin import thin_line
 from bentpipe.series import outline, parts
 
@@ -126,9 +133,7 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
 
     def draw(axes: Axes) -> None:
         for (label, values), colour in zip(lines.items(), COLOURS, strict=False):
-            axes.stairs(
-                values / scale, edges, baseline=None, color=colour, label=label, linewidth=1.4
-            )
+            draw_steps(axes, values / scale, edges, color=colour, label=label, linewidth=1.4)
         axes.set_ylabel(f"goodput ({unit})")
         axes.set_ylim(bottom=0.0)
 
@@ -182,7 +187,7 @@ def _queue_row(series: Probes, end_s: float) -> _Row | None:
         lowest = highest = 0.0
         for name, colour in zip(longest, COLOURS, strict=False):
             values = lines[name]
-            axes.stairs(values, edges, baseline=None, color=colour, label=name, linewidth=1.4)
+            draw_steps(axes, values, edges, color=colour, label=name, linewidth=1.4)
             lowest, highest = float(values.max()), max(highest, float(values.max()))
         # A queue of ten beside one of a thousand is a line on the axis.
         if lowest and highest > 30.0 * lowest:

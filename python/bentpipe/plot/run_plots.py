@@ -18,7 +18,14 @@ from bentpipe.plot.binned import (
     round_trip_edges,
 )
 from bentpipe.plot.overview import SHORTEST_QUEUE, round_trip_s, write_overview
-from bentpipe.plot.style import COLOURS, legend_below, new_axes, rate_scale, write_svg
+from bentpipe.plot.style import (
+    COLOURS,
+    draw_steps,
+    legend_below,
+    new_axes,
+    rate_scale,
+    write_svg,
+)
 from bentpipe.plot.thin import thin_line, thin_points
 from bentpipe.series import Subject, parts
 from bentpipe.units import format_seconds
@@ -180,14 +187,12 @@ def _draw_queue(axes: Axes, probes: Probes) -> None:
     edges = bin_edges(max(each.last_s for each in known))
     if "queue_max" in probes:
         highest, _ = extreme_and_mean(parts(probes, "queue_max"), edges)
-        axes.stairs(highest, edges, baseline=None, color=COLOURS[1], label="most in each interval")
+        draw_steps(axes, highest, edges, color=COLOURS[1], label="most in each interval")
     if "queue" in probes:
         highest, mean = extreme_and_mean(parts(probes, "queue"), edges)
         if "queue_max" not in probes:
-            axes.stairs(
-                highest, edges, baseline=None, color=COLOURS[1], label="most of the samples"
-            )
-        axes.stairs(mean, edges, baseline=None, color=COLOURS[0], label="mean of the samples")
+            draw_steps(axes, highest, edges, color=COLOURS[1], label="most of the samples")
+        draw_steps(axes, mean, edges, color=COLOURS[0], label="mean of the samples")
     axes.set_ylabel(f"queue ({known[0].unit})")
     axes.set_ylim(bottom=0.0)
 
@@ -200,7 +205,7 @@ def draw_goodput(axes: Axes, probes: Probes, *, width_s: float) -> None:
     edges = round_trip_edges(known.last_s, round_trip_s=width_s, interval_s=known.interval_s)
     rates = mean_rate(parts(probes, "goodput"), edges)
     scale, unit = rate_scale(float(rates.max()))
-    axes.stairs(rates / scale, edges, baseline=None, color=COLOURS[0], linewidth=1.4)
+    draw_steps(axes, rates / scale, edges, color=COLOURS[0], linewidth=1.4)
     width = edges[1] - edges[0]
     axes.set_ylabel(f"goodput ({unit}), means over {format_seconds(float(width))}")
     axes.set_ylim(bottom=0.0)

@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 # Okabe and Ito, "Color Universal Design", without the yellow that white paper swallows.
 COLOURS: Final = (
@@ -94,6 +96,13 @@ def log_x_in_seconds(axes: Axes, shortest_s: float, longest_s: float) -> None:
 def rate_scale(highest_bps: float) -> tuple[float, str]:
     """Return what to divide rates by so that the highest reads well, and the unit then."""
     return (1e6, "Mbit/s") if highest_bps >= 2e6 else (1e3, "kbit/s")
+
+
+def draw_steps(
+    axes: Axes, values: NDArray[np.float64], edges: NDArray[np.float64], **style: Any
+) -> None:
+    """Draw a value for each interval. A line ends where it is: it does not fall to zero."""
+    axes.stairs(values, edges, baseline=None, **style)
 
 
 def legend_beside(axes: Axes) -> None:

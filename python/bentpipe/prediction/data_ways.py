@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from bentpipe.prediction.changes import Table
@@ -32,15 +31,11 @@ class DataWay:
 def data_way(app: Table) -> DataWay:
     """Return which way the data of a flow's application goes, whoever opens connections."""
     kind = app["kind"]
-    direction = _direction(app)
+    # Which way files go, of what has files; what says nothing sends.
+    direction = app.get("direction") or "upload"
     datagrams = kind in _DATAGRAMS or (kind == "packets" and app["transport"] == "udp")
     return DataWay(
         from_server=kind in _ASKING or direction == "download",
         two_way=kind in _CONVERSING or direction == "both",
         over_tcp=not datagrams,
     )
-
-
-def _direction(app: Mapping[str, Any]) -> str:
-    """Return which way files go, of what has files; what says nothing sends."""
-    return str(app.get("direction") or "upload")

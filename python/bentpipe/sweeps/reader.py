@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from bentpipe import _native
+from bentpipe import _native, toml
 from bentpipe.errors import RequestError
 from bentpipe.scenario import Scenario, read_stream, ready_made
 from bentpipe.sweeps import ranges
@@ -59,11 +59,9 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path}: can't be read: {error}") from None
     try:
-        data = tomllib.loads(text)
+        data = toml.read(text)
     except tomllib.TOMLDecodeError as error:
         raise RequestError(_not_toml(str(path), str(error), text)) from None
-    except RecursionError:
-        raise RequestError(f"{path}: not TOML: nested too deep") from None
     lines = _native.key_lines(text) or {}
     refuse = _refusals(str(path), lines)
     return _Reader(data, refuse, folder=folder, order=lines).sweep(path.stem), refuse
@@ -95,11 +93,11 @@ def _not_there(name: str) -> str:
 
 def _not_toml(place: str, said: str, text: str) -> str:
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", said)
-    line = text.count("\n") + 1
     if match is not None:
-        line = int(match[1]) if match[1] else line
+        line = match[1] or text.count("\n") + 1
+        place = f"{place}:{line}"
         said = said[: match.start()]
-    return f"{place}:{line}: not TOML: {said[:1].lower()}{said[1:]}"
+    return f"{place}: not TOML: {said[:1].lower()}{said[1:]}"
 
 
 def _refusals(place: str, lines: Mapping[Key, int] | None) -> Refuse:
