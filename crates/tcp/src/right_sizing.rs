@@ -104,10 +104,10 @@ pub(crate) struct RightSizing {
     fixed: bool,
     // scaling_ratio, in 256ths
     ratio: u8,
-    // icsk_ack: quick, pingpong, pending & ICSK_ACK_PUSHED
+    // icsk_ack: quick, pingpong, pending: 1 with ICSK_ACK_PUSHED, 2 with ICSK_ACK_PUSHED2
     quick: u8,
     interactive: bool,
-    pushed: bool,
+    pushed: u8,
     // dup_ack_counter, compressed_ack
     duplicates: u8,
     compressed: u8,
@@ -146,7 +146,7 @@ impl RightSizing {
             data_at: None,
             quick: 0,
             interactive: false,
-            pushed: false,
+            pushed: 0,
             duplicates_at: 0,
             duplicates: 0,
             compressed: 0,
@@ -345,7 +345,7 @@ impl RightSizing {
         self.compressed = 0;
         if scheduled {
             self.quick = self.quick.saturating_sub(1);
-            self.pushed = false;
+            self.pushed = 0;
         }
     }
 
@@ -353,6 +353,11 @@ impl RightSizing {
     #[inline]
     pub(crate) fn answers(&mut self) {
         self.interactive = true;
+    }
+
+    /// Has any segment come in order? icsk_ack.ato is 0 before.
+    pub(crate) fn has_received(&self) -> bool {
+        self.data_at.is_some()
     }
 
     /// tcp_delack_timer_handler: nothing was sent that could carry the acknowledgment.
@@ -376,7 +381,7 @@ impl RightSizing {
             self.space_from = stream.read;
             self.space_at = now;
         }
-        self.pushed && !self.interactive
+        self.pushed == 2 || self.pushed == 1 && !self.interactive
     }
 
     /// tcp_rcvbuf_grow: `copied` bytes were read in a round trip.
@@ -400,7 +405,7 @@ impl RightSizing {
     /// tcp_measure_rcv_mss
     fn measure_segment(&mut self, segment: &Segment) {
         if segment.length < self.segment {
-            self.pushed = true;
+            self.pushed = (self.pushed + 1).min(2);
             return;
         }
         if segment.length > self.segment || self.data_at.is_none() {
@@ -412,7 +417,7 @@ impl RightSizing {
             }
         }
         self.segment = segment.length;
-        self.pushed |= segment.pushed;
+        self.pushed = self.pushed.max(u8::from(segment.pushed));
     }
 
     /// tcp_set_window_clamp

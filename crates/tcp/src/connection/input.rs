@@ -235,6 +235,7 @@ impl Connection {
             self.refuse(packet, cx);
             return None;
         }
+        let due = self.receive.acknowledge_now || !self.receive.reassembly.is_empty();
         let accepted = if packet.payload_length > 0 && self.state.can_receive() {
             self.text(packet, start, cx.now)
         } else {
@@ -251,6 +252,7 @@ impl Connection {
                 self.note_fin(packet, start, accepted);
             }
             if self.fin_in_order() {
+                self.delay_fin_acknowledgment(due, cx.now);
                 self.peer_closed(cx);
             }
         }

@@ -3,7 +3,7 @@
 use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Connection};
+use super::{Accepted, Connection, State};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
 use crate::right_sizing::{RightSizing, Segment, Stream, When};
@@ -507,8 +507,11 @@ impl Connection {
             When::Now => self.receive.acknowledge_now = true,
             When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
             When::Delayed => match self.sender.config.delayed_ack {
-                Some(delay) => self.sender.timers.delay_acknowledgment(now + delay),
-                None => self.receive.acknowledge_now = true,
+                // As Linux has it: not, where one that waits would go so soon that it is worth no timer.
+                Some(delay) if !self.sender.timers.acknowledges_by(now + delay / 4) => {
+                    self.sender.timers.delay_acknowledgment(now + delay);
+                }
+                _ => self.receive.acknowledge_now = true,
             },
         }
     }
@@ -582,5 +585,29 @@ impl Connection {
         self.receive.reconsider_window();
         self.receive.acknowledge_now = true;
         true
+    }
+
+    /// A FIN is acknowledged at once, but by Linux where we have not closed (tcp_fin): it is our turn to send now, and
+    /// the acknowledgment may wait for our FIN. `due`: something asked for it before, or a gap is filled. That the
+    /// text before it came twice is not said, either.
+    pub(super) fn delay_fin_acknowledgment(&mut self, due: bool, now: Time) {
+        let smoothed = self.sender.rtt.smoothed();
+        let receive = &mut self.receive;
+        if !receive.quick_as_linux || self.state != State::Established {
+            return;
+        }
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        sizing.answers();
+        receive.duplicate = None;
+        receive.acknowledge_now = false;
+        // Before any text, there is no time yet for which acknowledgments are delayed.
+        let due = due || !sizing.has_received();
+        let unacknowledged = receive.next - receive.last_acknowledged;
+        let sack = self.sender.negotiated.sack;
+        let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
+        self.acknowledge(when, now);
     }
 }

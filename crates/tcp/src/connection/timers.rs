@@ -124,6 +124,11 @@ impl Timers {
         self.delayed_acknowledgment = self.delayed_acknowledgment.min(deadline);
     }
 
+    /// Does an acknowledgment wait, until then or before?
+    pub(super) fn acknowledges_by(&self, at: Time) -> bool {
+        self.delayed_acknowledgment <= at
+    }
+
     /// A segment waits for the pacer until `at`, or none does.
     #[inline]
     pub(super) fn pace(&mut self, at: Option<Time>) {

@@ -67,6 +67,11 @@ impl Runner {
         }
         if let Some(bytes) = options.receive_buffer {
             config.receive_buffer = bytes;
+            config.receive_sizes = Some(bentpipe_tcp::BufferSizes {
+                least: bytes,
+                initial: bytes,
+                most: bytes,
+            });
         }
         if options.no_delay {
             config.nagle = false;
