@@ -36,6 +36,8 @@ pub struct Habits {
     /// A loss reduces the congestion window, whatever is in flight (RFC 5681 section 3.1 and RFC 9438
     /// section 4.6 reduce what is in flight).
     pub reduces_window: bool,
+    /// The acknowledgment that ends recovery grows the window, too, as any does after it.
+    pub counts_last_of_recovery: bool,
     /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
     /// is acknowledged.
     pub counts_delivered_once: bool,
@@ -64,6 +66,7 @@ impl Habits {
             sends_in_bursts: linux,
             asks_limit_at_writes: linux,
             reduces_window: linux,
+            counts_last_of_recovery: linux,
             counts_delivered_once: linux,
             counts_cubic_in_whole_numbers: linux,
         }

@@ -191,6 +191,11 @@ impl Controller {
         dispatch!(&mut self.rule, r => r.on_idle_end(last_sent, now));
     }
 
+    /// The window before the last congestion.
+    pub(crate) fn window_before(&self) -> &Window {
+        &self.before
+    }
+
     /// Congestion.
     pub(crate) fn on_congestion(&mut self, event: Congestion, flight_size: u64, now: Time) {
         self.before = self.window;

@@ -195,8 +195,14 @@ impl Sender {
             self.recover(packet, acknowledged, false, now)
         };
         let mut restart_timer = true;
-        match reaction {
-            Reaction::Grow => {
+        if let Reaction::Partial {
+            restart_timer: restart,
+        } = reaction
+        {
+            restart_timer = restart;
+        } else {
+            self.react(reaction, now);
+            if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
                 if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
                     let counted = self.counts_for_growth(acknowledged, before);
                     let in_flight = self.in_flight_if(quiet);
@@ -206,10 +212,6 @@ impl Sender {
                     self.congestion.on_application_limited();
                 }
             }
-            Reaction::Partial {
-                restart_timer: restart,
-            } => restart_timer = restart,
-            other => self.react(other, now),
         }
         if PACED {
             self.after_delivery(acknowledged, reaction, rtt, now);
@@ -404,6 +406,13 @@ impl Sender {
         self.congestion
             .on_congestion(Congestion::Loss, flight_size, now);
         self.note_reduction();
+        if self.config.habits.reduces_window && self.delivery_rate.is_none() {
+            let by_timer = self.scoreboard.delivered().bytes() == 0;
+            let segment = self.negotiated.segment;
+            let counted = if by_timer { u64::from(segment) } else { 0 };
+            let before = self.congestion.window_before().congestion_window;
+            self.recovery.reduce_from(before, counted, segment);
+        }
     }
 
     /// What of `outstanding` counts for a new threshold. With SACK, more may be outstanding than the
@@ -417,6 +426,14 @@ impl Sender {
             return outstanding;
         }
         outstanding.min(window)
+    }
+
+    /// Does the acknowledgment that has ended recovery grow the window?
+    #[inline]
+    fn counts_last_of_recovery(&self, reaction: Reaction) -> bool {
+        self.config.habits.counts_last_of_recovery
+            && matches!(reaction, Reaction::Exit { .. } | Reaction::Undo)
+            && !self.recovery.is_recovering()
     }
 
     /// Sets the window that fast recovery allows until the next acknowledgment.

@@ -40,11 +40,9 @@ impl Connection {
     fn short_next(&self, full: u32, room: u64) -> Next {
         let send = &self.sender.send;
         let sequence = &send.sequence;
-        if !send.has_unsent() {
+        let Some(length) = self.next_length(full) else {
             return Next::Nothing;
-        }
-        let unsent = send.unsent_of_record().unwrap_or(send.unsent());
-        let length = unsent.min(u64::from(full)) as u32;
+        };
         let next = send.admits::<false>(length, room);
         if !matches!(next, Next::Send(admitted) if admitted == length) {
             return next;
@@ -62,6 +60,24 @@ impl Connection {
             }
         }
         next
+    }
+
+    /// What may be sent next as a tail loss probe (RFC 8985 section 7.3): what the peer's window admits of what waits,
+    /// whatever it waits for.
+    pub(super) fn next_probe(&self) -> Option<u32> {
+        let length = self.next_length(self.payload_limit())?;
+        match self.sender.send.admits::<false>(length, u64::MAX) {
+            Next::Send(length) => Some(length),
+            _ => None,
+        }
+    }
+
+    /// How much one segment would take of what is unsent.
+    fn next_length(&self, full: u32) -> Option<u32> {
+        let send = &self.sender.send;
+        let unsent = send.unsent_of_record().unwrap_or(send.unsent());
+        send.has_unsent()
+            .then(|| unsent.min(u64::from(full)) as u32)
     }
 
     /// Payload of a full segment now: SACK blocks take their room from it (RFC 6691 section 2).

@@ -2,7 +2,6 @@
 
 use bentpipe_types::Ctx;
 
-use super::next::Next;
 use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
@@ -63,10 +62,7 @@ impl Connection {
     /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
     /// window says, or else the last one again.
     pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
-        let new = match self.next_to_send::<false>(u64::MAX) {
-            Next::Send(length) if self.sender.scoreboard.has_room() => Some(length),
-            _ => None,
-        };
+        let new = (self.next_probe()).filter(|_| self.sender.scoreboard.has_room());
         if let Some(length) = new {
             self.send_segment(self.sender.send.sequence.next, length, cx);
         } else if let Some(last) = self.sender.scoreboard.highest_not_sacked() {

@@ -231,6 +231,10 @@ pub trait LossRecovery {
         window
     }
 
+    /// Fast recovery has begun with a reduction of this window, which Linux takes for what was in flight (prior_cwnd).
+    /// `counted`: what it takes for delivered then.
+    fn reduce_from(&mut self, _window: u64, _counted: u64, _segment: u32) {}
+
     /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
     /// arrive.
     fn regulate(
@@ -417,6 +421,10 @@ impl LossRecovery for Recovery {
     #[inline]
     fn window(&self, window: u64) -> u64 {
         dispatch!(self, r => r.window(window))
+    }
+
+    fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
+        dispatch!(self, r => r.reduce_from(window, counted, segment));
     }
 
     fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {

@@ -44,6 +44,21 @@ impl ProportionalRateReduction {
         }
     }
 
+    /// The same as Linux has it (tcp_init_cwnd_reduction): what was in flight is the congestion window, however much of it
+    /// was used. Where recovery began without an acknowledgment, it takes a segment for delivered.
+    pub(super) fn from_window(window: u64, counted: u64, segment: u32) -> Self {
+        Self {
+            flight_size: window.max(u64::from(segment)),
+            delivered: counted,
+            ..Self::new(0, 0, 0, segment)
+        }
+    }
+
+    /// Is the window set?
+    pub(super) const fn has_begun(&self) -> bool {
+        self.window > 0
+    }
+
     /// An acknowledgment in recovery, the first included; `target` is the window to arrive at
     /// (ssthresh).
     pub fn on_ack(&mut self, ack: RecoveryAck, target: u64) {

@@ -293,12 +293,23 @@ impl LossRecovery for Selective {
         self.detection.on_rtt(rtt, now);
     }
 
+    fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
+        if self.reduce_proportionally && matches!(self.state, State::Fast { .. }) {
+            let reduction = ProportionalRateReduction::from_window(window, counted, segment);
+            self.reduction = Some(reduction);
+        }
+    }
+
     fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {
         if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
             return;
         }
         let delivered = board.delivered().bytes();
-        if self.reduction.is_some() && delivered == 0 {
+        if delivered == 0
+            && self
+                .reduction
+                .is_some_and(|reduction| reduction.has_begun())
+        {
             return; // RFC 9937 section 6.2
         }
         let reduction = self.reduction.get_or_insert_with(|| {
