@@ -396,6 +396,10 @@ impl Managed {
 impl From<&mut Queued> for Managed {
     /// The same, with an event for each departure. Nothing is left behind.
     fn from(queued: &mut Queued) -> Self {
+        debug_assert!(
+            queued.coming.is_empty() && queued.handed_on == 0,
+            "nothing is ahead"
+        );
         let mut flight = Flight::default();
         for airborne in queued.flight.drain(..) {
             flight.push(airborne);

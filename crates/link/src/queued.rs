@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{PacketRef, PacketStore, RandomStream, Span, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
 use crate::changes::Fate;
 use crate::flight::Airborne;
@@ -12,17 +12,28 @@ use crate::{
     Arrival, ClassCounts, Counters, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
 };
 
+/// How many packets ahead one is fetched that will be looked at: about as long as it takes to come from memory.
+const AHEAD: usize = 4;
+
 /// One direction of a link behind any queue, with nothing at its ends and nobody who looks.
 ///
 /// Such a queue is asked what goes next when the transmitter is free. The answer depends on what has been
 /// offered until then, and matters when another packet is offered or this one arrives. So no departure is an
 /// event: they are caught up with, each at its own time, before the next packet is offered and when one
 /// arrives. Until then the transmitter has had something to do, and what it does next arrives later.
+///
+/// Whoever knows what comes to it later may say so at once ([`expect`](Self::expect)): it is offered to the queue
+/// when it is caught up with. And whoever can do something with what is on its way may have that before it arrives
+/// ([`hand_on`](Self::hand_on)).
 #[derive(Debug)]
 pub struct Queued {
     pub(crate) queue: Box<dyn QueueDiscipline>,
     pub(crate) random: RandomStream,
+    /// What will be offered, and when.
+    pub(crate) coming: VecDeque<(Time, PacketRef)>,
     pub(crate) flight: VecDeque<Airborne>,
+    /// How many of the flight, the first, have been handed on.
+    pub(crate) handed_on: usize,
     pub(crate) transmitter: Transmitter,
     recent: Recent,
     pub(crate) idle_from: Time,
@@ -44,7 +55,9 @@ impl Queued {
         Self {
             queue,
             random,
+            coming: VecDeque::new(),
             flight: VecDeque::new(),
+            handed_on: 0,
             transmitter,
             recent: Recent::default(),
             idle_from: Time::ZERO,
@@ -59,7 +72,7 @@ impl Queued {
     /// time a transmission ends finds that the next has begun.
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore) -> Verdict {
         self.counters.offered += 1;
-        self.advance(now, packets);
+        self.send_until(now, packets);
         let idle = self.idle_from <= now && self.queue.packets() == 0;
         if idle {
             self.queue.idle_since(self.idle_from);
@@ -90,31 +103,102 @@ impl Queued {
         verdict
     }
 
-    /// When the packet at the head of the flight arrives, and the packet.
+    /// A packet will be offered at this time, which is not before that of any other.
+    #[inline]
+    pub fn expect(&mut self, at: Time, packet: PacketRef) {
+        self.coming.push_back((at, packet));
+    }
+
+    /// When the next packet arrives that has not been handed on. Where nothing is on its way, but something waits or
+    /// will be offered, it is a time before which nothing arrives. `None` if there is nothing.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<(Time, PacketRef)> {
-        let head = self.flight.front()?;
-        Some((head.arrival, head.packet))
+    pub fn next_arrival(&self) -> Option<Time> {
+        if let Some(next) = self.flight.get(self.handed_on) {
+            return Some(next.arrival);
+        }
+        let start = if self.queue.packets() > 0 && !self.stalled {
+            self.idle_from
+        } else {
+            self.coming.front()?.0.max(self.idle_from)
+        };
+        Some(start + self.delay)
+    }
+
+    /// The packet at the head of the flight.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<PacketRef> {
+        Some(self.flight.front()?.packet)
     }
 
     /// Takes the packet whose arrival time has come. `None` if there is none.
     pub fn arrive(&mut self, now: Time, packets: &mut PacketStore) -> Option<Arrival> {
-        let head = *self.flight.front().filter(|head| head.arrival <= now)?;
-        self.flight.pop_front();
-        self.advance(now, packets);
+        self.catch_up(now, packets);
+        let head = self.leave(now)?;
         if head.fate.lost {
-            self.counters.lost += 1;
             return Some(Arrival::Lost(head.packet));
         }
-        self.counters.delivered += 1;
-        self.counters.delivered_bytes += u64::from(head.length);
         Some(Arrival::Delivered(head.packet))
+    }
+
+    /// Takes the head of the flight out, if it has arrived by now.
+    fn leave(&mut self, now: Time) -> Option<Airborne> {
+        let head = *self.flight.front().filter(|head| head.arrival <= now)?;
+        self.flight.pop_front();
+        if head.fate.lost {
+            self.counters.lost += 1;
+        } else {
+            self.counters.delivered += 1;
+            self.counters.delivered_bytes += u64::from(head.length);
+        }
+        Some(head)
+    }
+
+    /// The next packet that is on its way and has not been handed on: when it arrives, its length. It counts as handed
+    /// on, and is in the flight still. Of a direction that loses nothing.
+    #[inline]
+    pub fn hand_on(&mut self, packets: &PacketStore) -> Option<(Time, PacketRef, Bytes)> {
+        let next = self.flight.get(self.handed_on)?;
+        debug_assert!(!next.fate.lost, "it loses nothing");
+        self.handed_on += 1;
+        if let Some(later) = self.flight.get(self.handed_on + AHEAD) {
+            packets.prefetch(later.packet);
+        }
+        Some((
+            next.arrival,
+            next.packet,
+            Bytes::new(u64::from(next.length)),
+        ))
+    }
+
+    /// Brings it up to `now`: what has come by then is offered, and what has begun to be transmitted is on its way.
+    pub fn advance(&mut self, now: Time, packets: &mut PacketStore) {
+        self.catch_up(now, packets);
+        while self.handed_on > 0 && self.leave(now).is_some() {
+            self.handed_on -= 1;
+        }
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time, packets: &mut PacketStore) {
+        while let Some((at, packet)) = self.coming.front().copied()
+            && at <= now
+        {
+            self.coming.pop_front();
+            if let Some((_, later)) = self.coming.get(AHEAD) {
+                packets.prefetch(*later);
+            }
+            if self.enqueue(at, packet, packets) == Verdict::Dropped {
+                packets.release(packet);
+            }
+        }
+        self.send_until(now, packets);
     }
 
     /// Catches up with the transmissions that have begun by `now`.
     #[inline]
-    pub fn advance(&mut self, now: Time, packets: &mut PacketStore) {
+    fn send_until(&mut self, now: Time, packets: &mut PacketStore) {
         while self.idle_from <= now && !self.stalled && self.queue.packets() > 0 {
             self.transmit(self.idle_from, packets);
         }
@@ -165,6 +249,35 @@ impl Queued {
     #[must_use]
     pub fn in_transit(&self) -> usize {
         self.queue.packets() as usize + self.flight.len()
+    }
+
+    /// Packets in flight, whether or not they have been handed on.
+    pub fn in_flight(&self) -> impl Iterator<Item = PacketRef> {
+        self.flight.iter().map(|each| each.packet)
+    }
+
+    /// Packets that will be offered.
+    #[must_use]
+    pub fn expected(&self) -> usize {
+        self.coming.len()
+    }
+
+    /// Packets that will be offered, that wait, or that are on their way and have not been handed on.
+    #[must_use]
+    pub fn to_come(&self) -> usize {
+        self.coming.len() + self.in_transit() - self.handed_on
+    }
+
+    /// Does it lose nothing?
+    #[must_use]
+    pub fn is_error_free(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Does even the shortest packet take time to cross it?
+    #[must_use]
+    pub fn takes_time(&self) -> bool {
+        self.delay + self.transmitter.exact(1) > Span::ZERO
     }
 
     /// What it has done so far.

@@ -97,7 +97,7 @@ fn a_hop_is_an_event_a_chain_of_hops_is_one_and_there_are_hardly_any_others() {
 }
 
 #[test]
-fn a_hop_behind_a_fair_queue_is_an_event_too() {
+fn a_hop_behind_a_fair_queue_is_an_event_and_a_row_of_them_is_one() {
     let fair = || Queueing::Discipline {
         queue: Box::new(Fair::new(FairSettings {
             limit: Limit::Packets(20_000),
@@ -109,9 +109,11 @@ fn a_hop_behind_a_fair_queue_is_an_event_too() {
     for links in [1, 3] {
         let (events, hops) = work(chain_behind(links, RecoveryKind::Sack, fair));
         assert!(hops > 100_000, "{hops} hops");
-        let most = hops + hops / 1_000;
+        // One of all queues in a row; besides, the others are caught up with every now and then.
+        let chained = hops / links as u64;
+        let most = chained + chained / 100;
         assert!(
-            (hops..=most).contains(&events),
+            (chained..=most).contains(&events),
             "{links} links: {events} events for {hops} hops"
         );
     }

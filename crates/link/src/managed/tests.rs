@@ -316,7 +316,7 @@ proptest! {
                 Direction::Queued(queued) => queued,
                 Direction::Fifo(_) => unreachable!("its queue chooses"),
             };
-            while let Some((at, _)) = queued.first().filter(|(at, _)| *at <= until) {
+            while let Some(at) = queued.next_arrival().filter(|at| *at <= until) {
                 match queued.arrive(at, packets) {
                     Some(Arrival::Delivered(packet)) => out.push((at, packet)),
                     Some(Arrival::Lost(packet)) => packets.release(packet),

@@ -1,15 +1,16 @@
-//! Chains: drop-tail directions in a row, of which all but the first get their packets from the one before alone.
+//! Chains: directions in a row, of which all but the first get their packets from the one before alone.
 //!
-//! What enters the first is computed through all of them at once, since everything is known: when a packet
-//! departs, what waits before it at the next direction, whether it finds room there. Only its arrival at the end
-//! of the chain is in the schedule. So the later directions are *ahead*: they have been offered packets that
-//! come to them later. Who asks what has happened by now leaves these out ([`Network::standings`]).
+//! What enters the first is computed through all of them at once, where they are drop-tail queues, since everything
+//! is known: when a packet departs, what waits before it at the next direction, whether it finds room there. Only its
+//! arrival at the end of the chain is in the schedule. So the later directions are *ahead*: they have been offered
+//! packets that come to them later. Who asks what has happened by now leaves these out ([`Network::standings`]).
 //!
 //! Nothing else is different, whatever happens at the same nanosecond. What an arrival within a chain does,
 //! nobody sees but the next direction and who asks later; nobody else offers anything to that one; and since a
 //! packet takes time to cross it, its event at the far end was always entered before that time came. A packet
 //! that leaves the chain midway, to a direction that is not of it, because the router refuses it or the next
-//! queue has no room, is an event at just that direction, as without chains.
+//! queue has no room, is an event at just that direction, as without chains. For queues that choose, see
+//! `chained_queues.rs`.
 
 use std::collections::VecDeque;
 
@@ -70,9 +71,35 @@ impl DirectionSlot {
 
     /// Packets that come out of it as events: all that are in it, or what leaves its chain here.
     pub(super) fn has_events(&self) -> bool {
-        match &self.onward {
-            Some(onward) => !onward.exits.is_empty(),
-            None => self.direction.in_transit() + self.direction.held_back() > 0,
+        let leaves = self.next_exit().is_some();
+        match (&self.direction, &self.onward) {
+            (Direction::Queued(queued), _) => leaves || queued.to_come() > 0,
+            (_, Some(_)) => leaves,
+            (direction, None) => direction.in_transit() + direction.held_back() > 0,
+        }
+    }
+
+    /// When a packet next leaves a chain at the end of this direction.
+    pub(super) fn next_exit(&self) -> Option<Time> {
+        let exits = &self.onward.as_ref()?.exits;
+        exits.front().map(|exit| exit.at)
+    }
+
+    /// May another direction lead to it in a chain? What comes to it takes time to cross it, and nobody looks.
+    fn may_follow(&self) -> bool {
+        match &self.direction {
+            Direction::Fifo(fifo) => !self.attended && fifo.takes_time(),
+            Direction::Queued(queued) => queued.takes_time(),
+            Direction::Managed(_) => false,
+        }
+    }
+
+    /// May it lead to others in a chain? All that is transmitted arrives, and nobody looks.
+    fn may_lead(&self) -> bool {
+        match &self.direction {
+            Direction::Fifo(fifo) => !self.attended && fifo.is_error_free(),
+            Direction::Queued(queued) => queued.is_error_free(),
+            Direction::Managed(_) => false,
         }
     }
 }
@@ -92,8 +119,8 @@ impl Network {
         for (index, upstream) in std::mem::take(&mut self.upstream) {
             let [slot, before] = [index, upstream].map(|each| &self.directions[usize::from(each)]);
             let router = &self.nodes[usize::from(before.to)];
-            if before.plain().is_some_and(Fifo::is_error_free)
-                && slot.plain().is_some_and(Fifo::takes_time)
+            if before.may_lead()
+                && slot.may_follow()
                 && matches!(router.node, Node::Router(_))
                 && !router.watched
                 && !sampled.contains(&index)
@@ -104,21 +131,20 @@ impl Network {
                 before.onward.get_or_insert_default();
             }
         }
+        self.find_chained_queues();
     }
 
-    /// A packet has been queued at a direction that is the upstream of others: takes it on, to where its chain ends
-    /// or it leaves it.
-    pub(super) fn follow(&mut self, first: u16, packet: PacketRef, length: Bytes) {
+    /// A packet has been queued at a direction that is the upstream of others, and arrives at its end then: takes it on,
+    /// to where its chain ends or it leaves it, or to a queue that chooses.
+    pub(super) fn follow(&mut self, first: u16, arrival: Time, packet: PacketRef, length: Bytes) {
         let destination = self.packets.get(packet).destination.address;
         let counted = self.packets.counts_hops(packet);
-        let mut index = first;
+        let (mut index, mut at) = (first, arrival);
         loop {
-            let slot = &self.directions[usize::from(index)];
-            let (Direction::Fifo(fifo), Some(onward)) = (&slot.direction, &slot.onward) else {
-                debug_assert!(false, "a chain is of drop-tail directions");
+            let Some(onward) = &self.directions[usize::from(index)].onward else {
+                debug_assert!(false, "it leads on");
                 return;
             };
-            let at = fifo.last_arrival();
             let next = match onward.last {
                 Some((last, next)) if last == destination && !counted => next,
                 _ => match self.find_next(index, packet) {
@@ -128,8 +154,7 @@ impl Network {
             };
             let slot = &mut self.directions[usize::from(next)];
             let Direction::Fifo(fifo) = &mut slot.direction else {
-                debug_assert!(false, "a chain is of drop-tail directions");
-                return;
+                return self.expect_at_queue(next, at, packet);
             };
             let leads_on = slot.onward.is_some();
             if leads_on {
@@ -145,6 +170,7 @@ impl Network {
                 }
                 return;
             }
+            at = fifo.last_arrival();
             index = next;
         }
     }
@@ -180,24 +206,36 @@ impl Network {
             debug_assert!(false, "it leads on");
             return;
         };
-        if onward.exits.is_empty() {
+        let is_first = onward.exits.is_empty();
+        onward.exits.push_back(Exit { at, packet, way });
+        // Behind a queue that chooses, what is next is entered when all have been taken on.
+        let slot = &self.directions[usize::from(index)];
+        if is_first && matches!(slot.direction, Direction::Fifo(_)) {
             self.schedule.push(at, ComponentId(index));
         }
-        onward.exits.push_back(Exit { at, packet, way });
     }
 
     /// The first packet that leaves a chain at the end of this direction has come there.
     #[inline(never)]
     pub(super) fn on_exit(&mut self, index: u16) {
+        let exits = self.directions[usize::from(index)].onward.as_ref();
+        let second = exits.and_then(|onward| onward.exits.get(1));
+        self.schedule.first_goes_on(second.map(|next| next.at));
+        self.leave_chain(index);
+    }
+
+    /// The first packet that leaves a chain at the end of this direction does so.
+    pub(super) fn leave_chain(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         let router = slot.to;
-        let exits = slot.onward.as_mut().map(|onward| &mut onward.exits);
-        let Some((exit, exits)) = exits.and_then(|exits| Some((exits.pop_front()?, exits))) else {
+        let exit = slot
+            .onward
+            .as_mut()
+            .and_then(|onward| onward.exits.pop_front());
+        let Some(exit) = exit else {
             debug_assert!(false, "the entry is of its first exit");
-            return self.schedule.remove_first();
+            return;
         };
-        self.schedule
-            .first_goes_on(exits.front().map(|next| next.at));
         self.packet_hops += 1;
         self.last_activity = self.now;
         match exit.way {
@@ -219,6 +257,7 @@ impl Network {
     fn ahead(&self) -> Vec<usize> {
         let not_left = |slot: &DirectionSlot| match (&slot.onward, &slot.direction) {
             (Some(_), Direction::Fifo(fifo)) => fifo.arriving_after(self.now).collect(),
+            (Some(_), Direction::Queued(queued)) => queued.in_flight().collect(),
             _ => FxHashSet::default(),
         };
         let not_left: Vec<FxHashSet<PacketRef>> = self.directions.iter().map(not_left).collect();
@@ -228,6 +267,7 @@ impl Network {
                 let coming = fifo.arriving_after(self.now);
                 coming.take_while(|packet| before.contains(packet)).count()
             }
+            Direction::Queued(queued) => queued.expected(),
             _ => 0,
         };
         self.directions.iter().map(ahead).collect()

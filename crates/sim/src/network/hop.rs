@@ -85,11 +85,22 @@ impl Network {
         let Direction::Queued(queued) = &mut slot.direction else {
             return self.on_managed_arrival(index, to, port);
         };
+        if slot.seldom.scheduled != Some(self.now) {
+            return self.schedule.remove_first();
+        }
+        if slot.onward.is_some() {
+            return self.hand_on(index);
+        }
         let arrival = queued.arrive(self.now, &mut self.packets);
-        let next = comes_next(queued.first(), &self.packets);
-        self.schedule.first_goes_on(next);
+        if let Some(next) = queued.first() {
+            self.packets.prefetch(next);
+        }
+        slot.seldom.scheduled = queued.next_arrival();
+        self.schedule.first_goes_on(slot.seldom.scheduled);
         match arrival {
             Some(Arrival::Delivered(packet)) => self.deliver(to, port, packet),
+            // What had come was to be offered to the queue.
+            None => {}
             lost => self.lose(index, lost),
         }
     }
@@ -284,7 +295,8 @@ impl Network {
         }
         let start = fifo.last_start();
         if leads_on {
-            self.follow(index, packet, length);
+            let arrival = fifo.last_arrival();
+            self.follow(index, arrival, packet, length);
         } else if fifo.in_transit() == 1 {
             self.expect(index);
         }

@@ -28,11 +28,15 @@ impl Watch for AtTaps<'_> {
 }
 
 impl DirectionSlot {
-    /// When a managed direction next wants to run: now, if that was before.
+    /// When a direction next wants to run that is not a drop-tail queue alone: now, if that was before.
     fn next_event(&self, now: Time) -> Option<Time> {
         match &self.direction {
             Direction::Managed(managed) => managed.next_event().map(|at| at.max(now)),
-            Direction::Fifo(_) | Direction::Queued(_) => None,
+            Direction::Queued(queued) => {
+                let all = [self.next_exit(), queued.next_arrival()];
+                all.into_iter().flatten().min()
+            }
+            Direction::Fifo(_) => None,
         }
     }
 }
@@ -72,12 +76,22 @@ impl Network {
             debug_assert!(false, "nothing else has such a queue");
             return;
         };
-        let was_empty = queued.first().is_none();
         if queued.enqueue(self.now, packet, &mut self.packets) == Verdict::Dropped {
             self.packets.release(packet);
         }
-        if was_empty && let Some((at, _)) = queued.first() {
-            self.schedule.push(at, ComponentId(index));
+        self.schedule_queue(index);
+    }
+
+    /// Enters the next event of a queue that chooses, unless an entry is there already: what is offered never makes
+    /// it earlier.
+    #[inline]
+    pub(super) fn schedule_queue(&mut self, index: u16) {
+        if self.directions[usize::from(index)]
+            .seldom
+            .scheduled
+            .is_none()
+        {
+            self.reschedule_direction(index);
         }
     }
 
@@ -89,7 +103,7 @@ impl Network {
         self.reschedule_direction(index);
     }
 
-    /// Enters a managed direction's next event, unless an entry as early is there already.
+    /// Enters a direction's next event, unless an entry as early is there already.
     fn reschedule_direction(&mut self, index: u16) {
         let slot = &mut self.directions[usize::from(index)];
         if let Some(at) = slot.next_event(self.now)

@@ -4,6 +4,7 @@ mod account;
 mod ahead;
 mod audience;
 mod chain;
+mod chained_queues;
 mod hop;
 mod managed;
 mod outside;
@@ -92,6 +93,9 @@ pub struct Network {
     /// Directions that get all their packets from one other, and that one: what chains are made of, which is done
     /// when the run begins.
     upstream: Vec<(u16, u16)>,
+    /// Directions of chains whose queues choose: what has become of what came to them is known once they are caught
+    /// up with.
+    chained_queues: Vec<u16>,
     lookahead: Lookahead,
 }
 
@@ -130,6 +134,7 @@ impl Network {
             ended: None,
             departed: Vec::new(),
             upstream,
+            chained_queues: Vec::new(),
             lookahead: Lookahead::default(),
         };
         for index in 0..network.nodes.len() {
@@ -247,7 +252,7 @@ impl Network {
                 self.on_arrival(component.0);
             } else if component != sampler {
                 self.on_deadline(component.0 - nodes);
-            } else if self.is_quiet() {
+            } else if self.is_quiet_by_now() {
                 return self.end(until);
             } else {
                 self.sample();
@@ -261,6 +266,7 @@ impl Network {
     }
 
     fn end(&mut self, until: Time) -> Progress {
+        self.settle(until);
         // Where nothing is left but connections in TIME-WAIT, the run was over when something last
         // happened.
         let quiet = self.schedule.first().is_none() || self.is_quiet();
@@ -274,6 +280,12 @@ impl Network {
         self.ended = Some(ended);
         self.finish_probes(ended);
         Progress::Ended
+    }
+
+    /// A look of the probes is all there is to do: can nothing happen any more?
+    fn is_quiet_by_now(&mut self) -> bool {
+        self.settle(self.now);
+        self.is_quiet()
     }
 
     /// Can nothing happen any more? Every flow has begun, no packet is left anywhere, and no

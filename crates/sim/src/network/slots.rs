@@ -124,8 +124,8 @@ pub(super) struct Seldom {
     pub(super) audience: Option<Box<Audience>>,
     /// A probe wants every change of its queue.
     pub(super) watched: bool,
-    /// The earliest of a managed direction's entries in the schedule; later ones are stale. Another
-    /// direction's one entry is the arrival of its head.
+    /// The earliest of a direction's entries in the schedule; later ones are stale. A drop-tail direction's one
+    /// entry is the arrival of its head.
     pub(super) scheduled: Option<Time>,
 }
 
