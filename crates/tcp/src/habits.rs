@@ -38,6 +38,8 @@ pub struct Habits {
     pub reduces_window: bool,
     /// The acknowledgment that ends recovery grows the window, too, as any does after it.
     pub counts_last_of_recovery: bool,
+    /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
+    pub counts_spurious: bool,
     /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
     /// is acknowledged.
     pub counts_delivered_once: bool,
@@ -67,6 +69,7 @@ impl Habits {
             asks_limit_at_writes: linux,
             reduces_window: linux,
             counts_last_of_recovery: linux,
+            counts_spurious: linux,
             counts_delivered_once: linux,
             counts_cubic_in_whole_numbers: linux,
         }

@@ -178,7 +178,7 @@ impl Sender {
         let rtt = self.measure(packet, before, now);
         if self.recovery.knows_segments() {
             self.timers.review();
-            self.delivered.add(self.scoreboard.delivered().bytes());
+            self.delivered.add(self.newly_delivered());
         } else {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
@@ -257,7 +257,7 @@ impl Sender {
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
             rtt = self.measure_sacked(now);
-            self.delivered.add(self.scoreboard.delivered().bytes());
+            self.delivered.add(self.newly_delivered());
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, self.in_flight(), rtt, now);
@@ -436,13 +436,39 @@ impl Sender {
             && !self.recovery.is_recovering()
     }
 
+    /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too.
+    #[inline]
+    fn newly_delivered(&self) -> u64 {
+        let bytes = self.scoreboard.delivered().bytes();
+        if self.scoreboard.delivered().duplicate().is_none() {
+            return bytes;
+        }
+        bytes + self.delivered_twice()
+    }
+
+    /// A spurious retransmission is delivered (tcp_dsack_seen): in whole segments.
+    #[inline(never)]
+    fn delivered_twice(&self) -> u64 {
+        match self.scoreboard.delivered().duplicate() {
+            Some((start, end))
+                if self.config.habits.counts_spurious && self.scoreboard.explains_duplicate() =>
+            {
+                (end - start).next_multiple_of(u64::from(self.negotiated.segment))
+            }
+            _ => 0,
+        }
+    }
+
     /// Sets the window that fast recovery allows until the next acknowledgment.
     #[inline]
     pub(super) fn regulate(&mut self, advances: bool) {
         // A rule that models the path regulates recovery itself.
         if self.recovery.is_recovering() && self.delivery_rate.is_none() {
             let target = self.congestion.window().congestion_window;
-            (self.recovery).regulate(target, advances, &self.send.sequence, &self.scoreboard);
+            let delivered = self.newly_delivered();
+            let (send, board) = (&self.send.sequence, &self.scoreboard);
+            self.recovery
+                .regulate(target, delivered, advances, send, board);
         }
     }
 
@@ -451,7 +477,7 @@ impl Sender {
     fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
         if self.recovery.knows_segments() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
-            self.scoreboard.delivered().bytes()
+            self.newly_delivered()
         } else if self.config.habits.counts_delivered_once {
             self.delivered.last()
         } else if before < self.send.timed_out_below {

@@ -236,10 +236,11 @@ pub trait LossRecovery {
     fn reduce_from(&mut self, _window: u64, _counted: u64, _segment: u32) {}
 
     /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
-    /// arrive.
+    /// arrive, `delivered` the bytes that it tells of.
     fn regulate(
         &mut self,
         _target: u64,
+        _delivered: u64,
         _advances: bool,
         _send: &SendSequence,
         _board: &Scoreboard,
@@ -427,8 +428,15 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.reduce_from(window, counted, segment));
     }
 
-    fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {
-        dispatch!(self, r => r.regulate(target, advances, send, board));
+    fn regulate(
+        &mut self,
+        target: u64,
+        delivered: u64,
+        advances: bool,
+        send: &SendSequence,
+        board: &Scoreboard,
+    ) {
+        dispatch!(self, r => r.regulate(target, delivered, advances, send, board));
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {

@@ -300,11 +300,17 @@ impl LossRecovery for Selective {
         }
     }
 
-    fn regulate(&mut self, target: u64, advances: bool, send: &SendSequence, board: &Scoreboard) {
+    fn regulate(
+        &mut self,
+        target: u64,
+        delivered: u64,
+        advances: bool,
+        send: &SendSequence,
+        board: &Scoreboard,
+    ) {
         if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
             return;
         }
-        let delivered = board.delivered().bytes();
         if delivered == 0
             && self
                 .reduction
