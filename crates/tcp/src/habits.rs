@@ -38,6 +38,9 @@ pub struct Habits {
     pub reduces_window: bool,
     /// The acknowledgment that ends recovery grows the window, too, as any does after it.
     pub counts_last_of_recovery: bool,
+    /// RACK goes by the round trip of what of an acknowledgment is highest in sequence, or acknowledged rather than SACKed
+    /// (RFC 8985 section 6.2: by that of what left last).
+    pub times_last_in_sequence: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
     /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
@@ -69,6 +72,7 @@ impl Habits {
             asks_limit_at_writes: linux,
             reduces_window: linux,
             counts_last_of_recovery: linux,
+            times_last_in_sequence: linux,
             counts_spurious: linux,
             counts_delivered_once: linux,
             counts_cubic_in_whole_numbers: linux,

@@ -65,6 +65,8 @@ pub(super) struct Rack {
     // RACK.reo_wnd_mult and RACK.reo_wnd_persist
     multiple: u64,
     persist: u32,
+    // RACK.rtt is of the transmission that Linux looks at last.
+    goes_by_last: bool,
     // RACK.dsack_round
     duplicate_round: Option<u64>,
     deadline: Option<Time>,
@@ -82,8 +84,10 @@ pub(super) struct Surroundings {
 }
 
 impl Rack {
-    pub(super) const fn new() -> Self {
+    /// `goes_by_last`: RACK.rtt is of what of an acknowledgment is highest in sequence (section 6.2: is newest).
+    pub(super) const fn new(goes_by_last: bool) -> Self {
         Self {
+            goes_by_last,
             newest: None,
             rtt: Span::ZERO,
             minimum_rtt: MinimumRtt::new(),
@@ -112,7 +116,12 @@ impl Rack {
     pub(super) fn on_ack(&mut self, board: &Scoreboard, unacknowledged: u64, next: u64, now: Time) {
         let delivered = board.delivered();
         if let Some(newest) = delivered.newest() {
-            self.rtt = now.since(newest.sent_at);
+            let timed = if self.goes_by_last {
+                delivered.last_sent_at().unwrap_or(newest.sent_at)
+            } else {
+                newest.sent_at
+            };
+            self.rtt = now.since(timed);
             // RACK_sent_after
             if newest.is_newer_than(self.newest.as_ref()) {
                 self.newest = Some(newest);

@@ -79,6 +79,7 @@ const ACKNOWLEDGED: u8 = 1 << 2;
 const BY_SACK: u8 = 1 << 3;
 const REORDERED: u8 = 1 << 4;
 const RETRANSMISSION: u8 = 1 << 5;
+const LAST_AGAIN: u8 = 1 << 6;
 
 /// The round trips that one acknowledgment measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +229,11 @@ impl Delivered {
             (echo.wrapping_sub(crate::timestamp(sent_at)) as i32).is_negative()
         });
         if !earlier && self.now.since(sent_at) >= arrival.minimum_rtt {
+            if !by_sack {
+                // (With it, `acknowledged` says nothing of round trips.)
+                self.known |= LAST_AGAIN;
+                self.acknowledged.1 = sent_at;
+            }
             self.consider(transmission);
         }
     }
@@ -259,6 +265,18 @@ impl Delivered {
             earliest: self.now.since(times.0),
             latest: self.now.since(times.1),
         })
+    }
+
+    /// When that was sent which Linux looks at last (tcp_rack_advance): what is highest in sequence of what is
+    /// acknowledged, or else of what is SACKed.
+    pub(crate) fn last_sent_at(&self) -> Option<Time> {
+        if self.known & (ACKNOWLEDGED | LAST_AGAIN) != 0 {
+            Some(self.acknowledged.1)
+        } else if self.known & BY_SACK != 0 {
+            Some(self.by_sack.1)
+        } else {
+            None
+        }
     }
 
     #[inline]
