@@ -41,6 +41,8 @@ pub struct Habits {
     /// RACK goes by the round trip of what of an acknowledgment is highest in sequence, or acknowledged rather than SACKed
     /// (RFC 8985 section 6.2: by that of what left last).
     pub times_last_in_sequence: bool,
+    /// RACK's window is widened for D-SACKs only where segments have been seen out of order.
+    pub widens_for_reordering: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
     /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
@@ -73,6 +75,7 @@ impl Habits {
             reduces_window: linux,
             counts_last_of_recovery: linux,
             times_last_in_sequence: linux,
+            widens_for_reordering: linux,
             counts_spurious: linux,
             counts_delivered_once: linux,
             counts_cubic_in_whole_numbers: linux,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
 use super::scoreboard::{Overdue, Transmission};
+use crate::habits::Habits;
 
 /// RFC 8985 section 6.2.1 step 4: DupThresh, where segments and not time tell.
 const DUPLICATE_THRESHOLD: u64 = 3;
@@ -65,8 +66,9 @@ pub(super) struct Rack {
     // RACK.reo_wnd_mult and RACK.reo_wnd_persist
     multiple: u64,
     persist: u32,
-    // RACK.rtt is of the transmission that Linux looks at last.
-    goes_by_last: bool,
+    // Habits::times_last_in_sequence and Habits::widens_for_reordering
+    times_last: bool,
+    widens_for_reordering: bool,
     // RACK.dsack_round
     duplicate_round: Option<u64>,
     deadline: Option<Time>,
@@ -84,10 +86,10 @@ pub(super) struct Surroundings {
 }
 
 impl Rack {
-    /// `goes_by_last`: RACK.rtt is of what of an acknowledgment is highest in sequence (section 6.2: is newest).
-    pub(super) const fn new(goes_by_last: bool) -> Self {
+    pub(super) const fn new(habits: &Habits) -> Self {
         Self {
-            goes_by_last,
+            times_last: habits.times_last_in_sequence,
+            widens_for_reordering: habits.widens_for_reordering,
             newest: None,
             rtt: Span::ZERO,
             minimum_rtt: MinimumRtt::new(),
@@ -116,7 +118,7 @@ impl Rack {
     pub(super) fn on_ack(&mut self, board: &Scoreboard, unacknowledged: u64, next: u64, now: Time) {
         let delivered = board.delivered();
         if let Some(newest) = delivered.newest() {
-            let timed = if self.goes_by_last {
+            let timed = if self.times_last {
                 delivered.last_sent_at().unwrap_or(newest.sent_at)
             } else {
                 newest.sent_at
@@ -135,7 +137,10 @@ impl Rack {
         {
             self.duplicate_round = None;
         }
-        if board.explains_duplicate() && self.duplicate_round.is_none() {
+        if board.explains_duplicate()
+            && self.duplicate_round.is_none()
+            && (self.reordering_seen || !self.widens_for_reordering)
+        {
             self.duplicate_round = Some(next);
             self.multiple += 1;
             self.persist = PERSISTENCE;

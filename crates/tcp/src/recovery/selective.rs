@@ -58,7 +58,7 @@ impl Selective {
     #[must_use]
     pub fn sack(config: &Config) -> Self {
         let detection = if config.rack {
-            Detection::Rack(Rack::new(config.habits.times_last_in_sequence))
+            Detection::Rack(Rack::new(&config.habits))
         } else {
             Detection::Sacked(0)
         };
