@@ -390,11 +390,18 @@ impl Sender {
                 self.enter_recovery(flight_size, now);
                 self.congestion.on_recovery_exit(None, now);
             }
-            Reaction::Undo => {
-                self.statistics.spurious += 1;
-                self.congestion.on_spurious();
+            Reaction::Undo => self.undo(),
+            Reaction::UndoAndEnter { flight_size } => {
+                self.undo();
+                self.enter_recovery(flight_size, now);
             }
         }
+    }
+
+    /// The last congestion was none.
+    fn undo(&mut self) {
+        self.statistics.spurious += 1;
+        self.congestion.on_spurious();
     }
 
     fn enter_recovery(&mut self, flight_size: u64, now: Time) {

@@ -130,6 +130,11 @@ pub enum Reaction {
     },
     /// The last congestion was none: the window is as it was before.
     Undo,
+    /// The last congestion was none, but something else is lost, and recovery begins.
+    UndoAndEnter {
+        /// Bytes outstanding that count for the new threshold.
+        flight_size: u64,
+    },
 }
 
 /// A segment to send again.

@@ -165,11 +165,9 @@ impl Rack {
         let window = self.reordering_window(board.sacked_segments(), around);
         let allowance = self.rtt + window;
         let overdue = board.mark_overdue(newest, allowance, around.now);
-        if overdue.pending {
-            // The RFC's timer waits for the last of those that left before `newest`: as long as
-            // for one that left with it, without looking at each.
-            self.deadline = Some((newest.sent_at + allowance).max(around.now));
-        }
+        self.deadline = overdue
+            .pending
+            .map(|last| (last + allowance).max(around.now));
         overdue
     }
 

@@ -180,7 +180,14 @@ impl LossRecovery for Selective {
         }
         if spurious {
             self.take_back(board);
-            return Reaction::Undo;
+            // What has not come since may be lost all the same, now or in a while.
+            if !self.detection.detect(ack, send, board, false).something {
+                return Reaction::Undo;
+            }
+            self.enter(send, board);
+            return Reaction::UndoAndEnter {
+                flight_size: send.outstanding() + ack.acknowledged,
+            };
         }
         let was_fast = matches!(self.state, State::Fast { .. });
         if left {

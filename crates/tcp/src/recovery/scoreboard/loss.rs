@@ -12,9 +12,12 @@ pub struct Overdue {
     pub found: bool,
     /// Among it, a retransmission.
     pub retransmission: bool,
-    /// There is more that left before what has arrived, and is not overdue yet.
-    pub pending: bool,
+    /// There is more that left before what has arrived, and is not overdue yet: when the last of it left.
+    pub pending: Option<Time>,
 }
+
+/// Of so many that may be lost in a while it is looked up when they left.
+const MOST_PENDING: usize = 64;
 
 impl Scoreboard {
     /// Marks what RFC 6675 section 4, IsLost, takes for lost: three runs SACKed above it, or more
@@ -91,7 +94,7 @@ impl Scoreboard {
                     break;
                 }
                 if segment.sent_at + allowance > now {
-                    overdue.pending = true;
+                    overdue.pending = Some(self.last_before(newest));
                     break;
                 }
                 overdue.found = true;
@@ -114,7 +117,8 @@ impl Scoreboard {
                 let waits = segment.is(SACKED) || segment.is_to_be_sent();
                 if !waits && segment.order == order {
                     if segment.sent_at + allowance > now {
-                        overdue.pending = true;
+                        let last = self.last_again_before(newest, segment.sent_at);
+                        overdue.pending = overdue.pending.max(Some(last));
                         break;
                     }
                     overdue.found = true;
@@ -129,6 +133,50 @@ impl Scoreboard {
             Trouble::of(&mut self.trouble).under_way.pop_front();
         }
         overdue
+    }
+
+    /// When the last left of what was sent once, from the cursor on, before `newest`, and has not arrived. After so
+    /// many it is taken for one that left with `newest`: an acknowledgment is not to cost a walk through a window.
+    fn last_before(&mut self, newest: Transmission) -> Time {
+        let mut number = self.cursor;
+        let mut last = newest.sent_at;
+        for _ in 0..MOST_PENDING {
+            let Some(segment) = (number < self.ring.next).then(|| *self.ring.get(number)) else {
+                return last;
+            };
+            if !segment.is(SACKED | LOST | EVER_RETRANSMITTED) {
+                if !segment.order.is_before(newest.order) {
+                    return last;
+                }
+                last = segment.sent_at;
+            }
+            number = self.ring.next_not_sacked(number + 1);
+        }
+        newest.sent_at
+    }
+
+    /// The same, of what was sent again; the first of it left at `first`.
+    fn last_again_before(&self, newest: Transmission, first: Time) -> Time {
+        let Some(trouble) = self.trouble.as_deref() else {
+            return first;
+        };
+        let mut last = first;
+        for &(number, order) in trouble.under_way.iter().take(MOST_PENDING) {
+            if !order.is_before(newest.order) {
+                return last;
+            }
+            if number >= self.ring.first {
+                let segment = self.ring.get(number);
+                if segment.order == order && !segment.is(SACKED) && !segment.is_to_be_sent() {
+                    last = segment.sent_at;
+                }
+            }
+        }
+        if trouble.under_way.len() > MOST_PENDING {
+            newest.sent_at
+        } else {
+            last
+        }
     }
 
     #[inline]
