@@ -1,8 +1,9 @@
 //! Hosts that are told ahead: what arrives at a host that hears one drop-tail direction alone is known as soon as
 //! it is offered there, and nothing can come to the host before it.
 //!
-//! So the host is told at once, at its own time, which runs ahead of everybody else's: its deadlines first that are
-//! earlier, as they would come. What it sends is offered at that time to the one direction that it sends to, which
+//! So the host is told at its own time, which runs ahead of everybody else's: its deadlines first that are
+//! earlier, as they would come. It is told soon, some events together, and in any case before the first event that is no
+//! sooner than what it is told. What it sends is offered at that time to the one direction that it sends to, which
 //! nobody else does; only where that leads to a router that others reach, too, is it an event, in its turn among
 //! all others, and with two hosts at a link none is. It is the conservative lookahead of parallel simulation (Chandy
 //! and Misra, 1979; Bryant, 1977), with one processor: what it saves is the schedule, and a host's state is fetched for
@@ -25,6 +26,10 @@ use crate::schedule::ComponentId;
 /// clock is where all have come to.
 const STEP: Span = Span::from_millis(500);
 
+/// So many events may happen before hosts are told what has come to them meanwhile, if nothing asks for it sooner:
+/// few enough that the packets are in the cache still.
+const TOGETHER: u32 = 32;
+
 /// Who is to be told what, and up to when.
 #[derive(Debug, Default)]
 pub(super) struct Lookahead {
@@ -36,9 +41,33 @@ pub(super) struct Lookahead {
     pub(super) horizon: Time,
     /// Directions with something to tell up to then. Of those with something to tell later, the first arrival is in
     /// the schedule.
-    pub(super) ready: Vec<u16>,
+    ready: Vec<u16>,
+    /// Nothing that they have to tell arrives sooner.
+    earliest: Time,
+    /// Events since somebody was told something.
+    events: u32,
     /// When something last happened at a host that was told ahead.
     pub(super) last_activity: Time,
+}
+
+impl Lookahead {
+    /// A direction has something to tell, `at` this time at first.
+    #[inline(always)]
+    pub(super) fn is_to_tell(&mut self, index: u16, at: Time) {
+        self.earliest = self.earliest.min(at);
+        self.ready.push(index);
+    }
+
+    /// Is it time to tell hosts what they are to be told? Before the first event in the schedule that is no sooner than
+    /// what arrives at them, since what they do may come before it; or after some events. If not, there is an event.
+    #[inline(always)]
+    pub(super) fn is_time_to_tell(&mut self, first: Option<(Time, ComponentId)>) -> bool {
+        if self.ready.is_empty() {
+            return false;
+        }
+        self.events += 1;
+        self.events > TOGETHER || first.is_none_or(|(at, _)| at >= self.earliest)
+    }
 }
 
 impl NodeSlot {
@@ -95,6 +124,22 @@ impl Network {
                 self.lookahead.tells = true;
             }
         }
+    }
+
+    /// Tells hosts what they are to be told, in at most so many events. Returns how many of them are left.
+    #[inline(never)]
+    pub(super) fn tell_all(&mut self, mut left: u64) -> u64 {
+        while left > 0
+            && let Some(index) = self.lookahead.ready.pop()
+        {
+            left = self.tell(index, left);
+        }
+        let lookahead = &mut self.lookahead;
+        lookahead.events = 0;
+        if lookahead.ready.is_empty() {
+            lookahead.earliest = Time::NEVER;
+        }
+        left
     }
 
     /// Tells a host what arrives from a direction up to the horizon, in at most so many events. Returns how many of

@@ -47,7 +47,7 @@ impl Network {
         }
         if slot.ahead {
             self.schedule.remove_first();
-            return self.lookahead.ready.push(index);
+            return self.lookahead.is_to_tell(index, self.now);
         }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
@@ -267,10 +267,13 @@ impl Network {
     #[inline(always)]
     pub(super) fn expect(&mut self, index: u16) {
         let slot = &self.directions[usize::from(index)];
+        let Direction::Fifo(fifo) = &slot.direction else {
+            return;
+        };
+        let arrival = fifo.last_arrival();
         if slot.ahead {
-            self.lookahead.ready.push(index);
-        } else if let Direction::Fifo(fifo) = &slot.direction {
-            let arrival = fifo.last_arrival();
+            self.lookahead.is_to_tell(index, arrival);
+        } else {
             self.schedule.push(arrival, ComponentId(index));
         }
     }

@@ -228,18 +228,16 @@ impl Network {
         let nodes = self.directions.len() as u16;
         let mut left = budget;
         loop {
-            while let Some(index) = self.lookahead.ready.pop() {
-                left = self.tell(index, left);
-                if left == 0 {
-                    return Progress::Running;
-                }
-            }
             if left == 0 {
                 return Progress::Running;
             }
             let horizon = self.lookahead.horizon;
-            let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= horizon)
-            else {
+            let first = self.schedule.first().filter(|(at, _)| *at <= horizon);
+            if self.lookahead.is_time_to_tell(first) {
+                left = self.tell_all(left);
+                continue;
+            }
+            let Some((at, component)) = first else {
                 if self.look_further(until) {
                     continue;
                 }
