@@ -39,6 +39,8 @@ pub struct Queued {
     pub(crate) idle_from: Time,
     /// The queue had nothing to send though something waits: it is asked again after the next packet.
     pub(crate) stalled: bool,
+    /// See [`QueueDiscipline::lets_pass`].
+    lets_pass: bool,
     pub(crate) delay: Span,
     pub(crate) errors: Vec<ErrorModel>,
     pub(crate) counters: Counters,
@@ -53,6 +55,7 @@ impl Queued {
         errors: Vec<ErrorModel>,
     ) -> Self {
         Self {
+            lets_pass: queue.lets_pass(),
             queue,
             random,
             coming: VecDeque::new(),
@@ -75,6 +78,10 @@ impl Queued {
         self.send_until(now, packets);
         let idle = self.idle_from <= now && self.queue.packets() == 0;
         if idle {
+            if self.lets_pass {
+                self.send(now, packet, packets);
+                return Verdict::Queued;
+            }
             self.queue.idle_since(self.idle_from);
         }
         let verdict = self.queue.enqueue(
@@ -212,10 +219,14 @@ impl Queued {
             random: &mut self.random,
             idle: false,
         });
-        let Some(packet) = next else {
-            self.stalled = self.queue.packets() > 0;
-            return;
-        };
+        match next {
+            Some(packet) => self.send(start, packet, packets),
+            None => self.stalled = self.queue.packets() > 0,
+        }
+    }
+
+    /// The transmission of a packet begins.
+    fn send(&mut self, start: Time, packet: PacketRef, packets: &PacketStore) {
         let length = packets.get(packet).length();
         let bytes = length.get() as u32;
         let time = self.recent.time(bytes, &self.transmitter);

@@ -56,6 +56,12 @@ pub trait QueueDiscipline: Debug + Send {
     /// offered.
     fn idle_since(&mut self, _since: Time) {}
 
+    /// Is nothing different afterwards, where nothing waits, if a packet is offered to an idle transmitter and taken
+    /// at once? Then it need not be.
+    fn lets_pass(&self) -> bool {
+        false
+    }
+
     /// Takes the packet to be transmitted next; the transmitter is free.
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef>;
 

@@ -264,6 +264,11 @@ impl QueueDiscipline for Fair {
         Verdict::Queued
     }
 
+    fn lets_pass(&self) -> bool {
+        // Every flow has been forgotten, and what a queue has saved.
+        true
+    }
+
     fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
         // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
         let quantum = self.settings.quantum.get().max(1);

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use bentpipe_link::{Counters, Direction, Fifo, Verdict};
 use bentpipe_types::{Address, Bytes, DropReason, PacketRef, Port, Span, Time};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ANYWHERE, DirectionSlot, Network};
 use crate::node::Node;
@@ -47,8 +47,25 @@ enum Way {
 pub(super) struct Onward {
     /// Where the packet before was for, and the direction that it went on to: most go where the one before went.
     last: Option<(Address, u16)>,
+    /// The same of all before that went on in the chain.
+    known: FxHashMap<Address, u16>,
     /// What leaves the chain here, in order; the first is in the schedule.
     exits: VecDeque<Exit>,
+}
+
+impl Onward {
+    /// The direction that a packet goes on to, if one for there has before.
+    #[inline(always)]
+    fn towards(&mut self, destination: Address) -> Option<u16> {
+        if let Some((last, next)) = self.last
+            && last == destination
+        {
+            return Some(next);
+        }
+        let next = *self.known.get(&destination)?;
+        self.last = Some((destination, next));
+        Some(next)
+    }
 }
 
 /// What has become of a direction's packets.
@@ -141,12 +158,12 @@ impl Network {
         let counted = self.packets.counts_hops(packet);
         let (mut index, mut at) = (first, arrival);
         loop {
-            let Some(onward) = &self.directions[usize::from(index)].onward else {
+            let Some(onward) = &mut self.directions[usize::from(index)].onward else {
                 debug_assert!(false, "it leads on");
                 return;
             };
-            let next = match onward.last {
-                Some((last, next)) if last == destination && !counted => next,
+            let next = match onward.towards(destination) {
+                Some(next) if !counted => next,
                 _ => match self.find_next(index, packet) {
                     Ok(next) => next,
                     Err(way) => return self.exit(index, at, packet, way),
@@ -194,7 +211,7 @@ impl Network {
         }
         let destination = self.packets.get(packet).destination.address;
         if let Some(onward) = &mut self.directions[usize::from(index)].onward {
-            onward.last = Some((destination, next));
+            onward.known.insert(destination, next);
         }
         Ok(next)
     }
