@@ -74,6 +74,11 @@ impl Queued {
     /// Offers a packet to the queue. A dropped packet stays the caller's. One that is offered at the very
     /// time a transmission ends finds that the next has begun.
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore) -> Verdict {
+        self.offer(now, packet, packets)
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, now: Time, packet: PacketRef, packets: &mut PacketStore) -> Verdict {
         self.counters.offered += 1;
         self.send_until(now, packets);
         let idle = self.idle_from <= now && self.queue.packets() == 0;
@@ -196,7 +201,7 @@ impl Queued {
             if let Some((_, later)) = self.coming.get(AHEAD) {
                 packets.prefetch(*later);
             }
-            if self.enqueue(at, packet, packets) == Verdict::Dropped {
+            if self.offer(at, packet, packets) == Verdict::Dropped {
                 packets.release(packet);
             }
         }
@@ -226,6 +231,7 @@ impl Queued {
     }
 
     /// The transmission of a packet begins.
+    #[inline]
     fn send(&mut self, start: Time, packet: PacketRef, packets: &PacketStore) {
         let length = packets.get(packet).length();
         let bytes = length.get() as u32;

@@ -130,6 +130,7 @@ impl Fair {
     }
 
     /// Takes the first packet of a queue out, and forgets the flow if it was the last.
+    #[inline(always)]
     fn take(&mut self, index: u32) -> Option<PacketRef> {
         let queue = &mut self.queues[index as usize];
         let (packet, length) = self.slab.pop(&mut queue.waiting)?;
@@ -147,9 +148,15 @@ impl Fair {
         Some(packet)
     }
 
-    /// The longest queue in bytes; of those as long, the one whose turn comes first.
-    fn find_longest(&mut self) -> Option<u32> {
-        self.longest.find(&mut self.queues)
+    /// Takes the first packet of the longest queue out.
+    #[inline(never)]
+    fn give_up(&mut self) -> Option<PacketRef> {
+        let longest = self.longest.find(&mut self.queues)?;
+        let given_up = self.take(longest);
+        if self.queues[longest as usize].waiting.is_empty() {
+            self.deactivate(longest);
+        }
+        given_up
     }
 
     /// The queue is served after all others that have packets.
@@ -246,15 +253,9 @@ impl QueueDiscipline for Fair {
         // Section III.C, after McKenney: the longest queue pays, at its front, as in ns-2 (a sender
         // learns of it sooner).
         while !cx.idle && self.full() {
-            let Some(longest) = self.find_longest() else {
+            let Some(given_up) = self.give_up() else {
                 break;
             };
-            let Some(given_up) = self.take(longest) else {
-                break;
-            };
-            if self.queues[longest as usize].waiting.is_empty() {
-                self.deactivate(longest);
-            }
             if given_up == packet {
                 return Verdict::Dropped;
             }

@@ -152,7 +152,8 @@ proptest! {
             } else {
                 bench.offer(flow, length);
             }
-            let longest = bench.queue.find_longest();
+            let queue = &mut bench.queue;
+            let longest = queue.longest.find(&mut queue.queues);
             let queue = &bench.queue;
             // The longest is the one that a search finds.
             let found = queue.queues.iter().enumerate().filter(|(_, q)| !q.waiting.is_empty());
