@@ -245,6 +245,21 @@ pub struct BufferSizes {
 }
 
 impl BufferSizes {
+    /// A buffer that the application has set (SO_RCVBUF): it neither grows nor is it offered that it could.
+    #[must_use]
+    pub const fn locked(bytes: u64) -> Self {
+        Self {
+            least: bytes,
+            initial: bytes,
+            most: bytes,
+        }
+    }
+
+    /// Has the application set it?
+    pub(crate) const fn is_locked(&self) -> bool {
+        self.least == self.most
+    }
+
     /// tcp_rmem of Linux 6.18, on a machine with 4 GiB or more.
     pub const RECEIVE: Self = Self {
         least: 4096,

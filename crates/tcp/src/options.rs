@@ -119,8 +119,14 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
 /// __tcp_select_window rounds up there.)
 fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
-        // Linux's tcp_select_initial_window: for what the buffer can grow to
-        let widest = config.most_received().max(sizes.initial).max(1);
+        // Linux's tcp_select_initial_window: for what the buffer can grow to; where the application has set it, for the
+        // half of it that is taken for payload at first
+        let widest = if sizes.is_locked() {
+            sizes.initial / 2
+        } else {
+            config.most_received().max(sizes.initial)
+        };
+        let widest = widest.max(1);
         return (widest.ilog2().saturating_sub(15) as u8).min(MAXIMUM_SHIFT);
     }
     let half = (config.receive_buffer / 2).checked_ilog2().unwrap_or(0);

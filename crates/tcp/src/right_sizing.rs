@@ -127,7 +127,7 @@ impl RightSizing {
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {
             most: sizes.most.max(sizes.initial),
-            fixed: false,
+            fixed: sizes.is_locked(),
             buffer: sizes.initial,
             ratio: FIRST_RATIO,
             clamp: u64::MAX,
@@ -410,6 +410,8 @@ impl RightSizing {
         }
         if segment.length > self.segment || self.data_at.is_none() {
             self.true_size = true_size(segment.packet);
+        }
+        if segment.length > self.segment {
             let before = std::mem::replace(&mut self.ratio, ratio(segment.length, self.true_size));
             if before != self.ratio {
                 self.set_clamp(self.payload_in(self.buffer));

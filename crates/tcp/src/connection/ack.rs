@@ -1,6 +1,6 @@
 //! What an acknowledgment does.
 
-use bentpipe_types::{Flags, Packet, SackBlocks, Span, Time};
+use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
@@ -92,6 +92,22 @@ impl Sender {
             if duplicate || sack.is_some() && self.recovery.knows_segments() {
                 self.nothing_new_acknowledged::<false, true>(packet, duplicate, sack, now);
             }
+        } else if let Some(sack) = sack {
+            self.overtaken(packet, sack, now);
+        }
+    }
+
+    /// A later acknowledgment came before this one. What it SACKs above SND.UNA may be news all the same (tcp_ack's
+    /// old_ack).
+    #[inline(never)]
+    fn overtaken(&mut self, packet: &Packet, sack: &SackBlocks, now: Time) {
+        let first = self.send.wire(self.send.sequence.unacknowledged);
+        let is_ahead = |block: &SackBlock| block.start.distance_from(first) >= 0;
+        let ahead: SackBlocks = sack.as_slice().iter().copied().filter(is_ahead).collect();
+        if !ahead.as_slice().is_empty() && self.recovery.knows_segments() {
+            let mut packet = *packet;
+            packet.acknowledgment = first;
+            self.nothing_new_acknowledged::<false, true>(&packet, false, Some(&ahead), now);
         }
     }
 

@@ -151,11 +151,14 @@ impl Receive {
     }
 
     /// The connection is established.
-    pub(super) fn established(&mut self, segment: u32, now: Time) {
+    pub(super) fn established(&mut self, timestamps: bool, now: Time) {
         let next = self.next;
         let widest = u64::from(u16::MAX) << self.shift;
+        // What we have announced, whatever the peer has.
+        let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
+        let segment = self.offer_unit.saturating_sub(u64::from(options));
         if let Some(sizing) = &mut self.sizing {
-            sizing.established(u64::from(segment), widest, next, now);
+            sizing.established(segment, widest, next, now);
             self.said = None;
         }
     }
@@ -199,7 +202,9 @@ impl Receive {
             }
         }
         let window = (possible - 1).min(u64::from(u16::MAX));
-        self.edge = self.edge.max(1 + window);
+        // Linux holds itself to the window that it would have said in a wider field.
+        let offered = if self.grows { possible - 1 } else { window };
+        self.edge = self.edge.max(1 + offered);
         self.reconsider_window();
         window as u16
     }

@@ -1,6 +1,6 @@
 //! Opening and closing: socket, listen, accept, connect, shutdown, close.
 
-use bentpipe_tcp::{ActiveFastOpen, Config, Connection, Events, State};
+use bentpipe_tcp::{ActiveFastOpen, BufferSizes, Config, Connection, Events, QuickAcks, State};
 
 use super::{Outcome, Problem, Returned, Runner, Waiting, error, is_listening, value};
 use crate::runner::constants::number;
@@ -67,11 +67,8 @@ impl Runner {
         }
         if let Some(bytes) = options.receive_buffer {
             config.receive_buffer = bytes;
-            config.receive_sizes = Some(bentpipe_tcp::BufferSizes {
-                least: bytes,
-                initial: bytes,
-                most: bytes,
-            });
+            let is_linux = config.quick_acks == QuickAcks::Linux;
+            config.receive_sizes = is_linux.then(|| BufferSizes::locked(bytes));
         }
         if options.no_delay {
             config.nagle = false;
