@@ -86,6 +86,7 @@ impl Reassembly {
     }
 
     /// A range has arrived.
+    #[inline]
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
         let ahead = self.ahead.get_or_insert_default();
@@ -99,6 +100,12 @@ impl Reassembly {
             ahead.report_grown(grown);
             return Inserted::New;
         }
+        self.insert_anywhere(range)
+    }
+
+    #[inline(never)]
+    fn insert_anywhere(&mut self, range: Range) -> Inserted {
+        let ahead = self.ahead.get_or_insert_default();
         // The ranges that touch or overlap this one are [first, after).
         let first = ahead.ranges.partition_point(|r| r.end < range.start);
         let mut after = first;
@@ -182,7 +189,8 @@ impl Reassembly {
 
     /// The ranges to report, that of the latest segment first, as sequence numbers of a stream
     /// that began with `initial`.
-    pub(crate) fn blocks(&self, initial: Seq) -> impl Iterator<Item = SackBlock> {
+    #[inline]
+    pub(crate) fn blocks(&self, initial: Seq) -> impl ExactSizeIterator<Item = SackBlock> {
         self.recent().iter().map(move |range| range.block(initial))
     }
 

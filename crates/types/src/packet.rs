@@ -149,7 +149,7 @@ pub enum Ecn {
 }
 
 /// One block of a SACK option: `[start, end)` has arrived (RFC 2018 section 3).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub start: Seq,
@@ -157,8 +157,18 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
+/// Both numbers at once: the blocks of each acknowledgment are compared with those of the one before.
+impl PartialEq for SackBlock {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let both =
+            |block: &Self| u64::from(block.end.get()) << u32::BITS | u64::from(block.start.get());
+        both(self) == both(other)
+    }
+}
+
 /// Up to four SACK blocks, most recent first.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
     count: u8,
@@ -178,6 +188,13 @@ impl SackBlocks {
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
+    }
+
+    /// The first block ends here; there is one.
+    #[inline]
+    pub fn set_first_end(&mut self, end: Seq) {
+        debug_assert!(self.count > 0, "there is none");
+        self.blocks[0].end = end;
     }
 }
 
@@ -297,9 +314,9 @@ pub struct Packet {
     timestamp_echo: u32,
     /// Offset of the payload's first byte in the sender's stream (no SYN counted).
     pub payload_offset: u64,
-    // Up to three SACK blocks; or, with EXTENDED, [0] is the extension's index and the blocks are
+    // SACK blocks; or, with EXTENDED, the first one's start is the extension's index and the blocks are
     // there.
-    words: [u32; 6],
+    blocks: [SackBlock; INLINE_SACK_BLOCKS],
 }
 
 // Packet::attributes
@@ -351,7 +368,7 @@ impl Packet {
             timestamp_value: 0,
             timestamp_echo: 0,
             payload_offset: 0,
-            words: [0; 6],
+            blocks: [SackBlock::default(); INLINE_SACK_BLOCKS],
         }
     }
 
@@ -559,39 +576,39 @@ impl Packet {
 
     /// The extension's index, if it has one.
     pub(crate) fn extension(&self) -> Option<u32> {
-        (self.attributes & EXTENDED != 0).then_some(self.words[0])
+        (self.attributes & EXTENDED != 0).then_some(self.blocks[0].start.get())
     }
 
     pub(crate) fn set_extension(&mut self, index: u32) {
         self.attributes |= EXTENDED;
-        self.words[0] = index;
+        self.blocks[0].start = Seq::new(index);
     }
 
     pub(crate) fn clear_extension(&mut self) {
         self.attributes &= !EXTENDED;
-        self.words[0] = 0;
+        self.blocks[0].start = Seq::default();
     }
 
     /// The blocks of the record itself; none where an extension holds them.
-    pub(crate) fn inline_sack_blocks(&self) -> SackBlocks {
+    #[inline]
+    pub(crate) fn inline_sack_blocks(&self) -> &[SackBlock] {
         let count = match self.attributes & SACK_COUNT {
             DATAGRAM => 0,
             count => usize::from(count).min(INLINE_SACK_BLOCKS),
         };
-        let block = |i: usize| SackBlock {
-            start: Seq::new(self.words[2 * i]),
-            end: Seq::new(self.words[2 * i + 1]),
-        };
-        (0..count).map(block).collect()
+        &self.blocks[..count]
     }
 
-    pub(crate) fn set_inline_sack_blocks(&mut self, blocks: &[SackBlock]) {
+    #[inline]
+    pub(crate) fn set_inline_sack_blocks(
+        &mut self,
+        blocks: impl ExactSizeIterator<Item = SackBlock>,
+    ) {
         debug_assert!(blocks.len() <= INLINE_SACK_BLOCKS && self.extension().is_none());
-        for (i, block) in blocks.iter().enumerate() {
-            self.words[2 * i] = block.start.get();
-            self.words[2 * i + 1] = block.end.get();
-        }
         self.set_sack_count(blocks.len());
+        for (place, block) in self.blocks.iter_mut().zip(blocks) {
+            *place = block;
+        }
     }
 
     pub(crate) fn set_sack_count(&mut self, count: usize) {
@@ -660,7 +677,7 @@ mod tests {
             assert!(!packet.is_tcp() && !packet.has_sack_blocks());
             assert_eq!(packet.protocol(), protocol);
             assert_eq!(packet.length().get(), header + 100);
-            assert!(packet.inline_sack_blocks().as_slice().is_empty());
+            assert!(packet.inline_sack_blocks().is_empty());
         }
         assert_eq!(Packet::new(end, end, IpVersion::V6).protocol(), TCP);
     }
@@ -670,14 +687,15 @@ mod tests {
         let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V6);
         packet.set_ecn(Ecn::Congestion);
         packet.set_timestamps(7, 9);
-        packet.set_inline_sack_blocks(&[SackBlock {
+        let block = SackBlock {
             start: Seq::new(1),
             end: Seq::new(2),
-        }]);
+        };
+        packet.set_inline_sack_blocks(std::iter::once(block));
         packet.set_ecn(Ecn::Capable1);
         assert_eq!(packet.ecn(), Ecn::Capable1);
         assert_eq!(packet.timestamps(), Some((7, 9)));
-        assert_eq!(packet.inline_sack_blocks().as_slice().len(), 1);
+        assert_eq!(packet.inline_sack_blocks().len(), 1);
         assert_eq!(packet.ip_version(), IpVersion::V6);
         assert_eq!(packet.header_length, 60);
     }

@@ -4,7 +4,7 @@ use crate::beside::Beside;
 use crate::fragment::{Fragment, Whole};
 use crate::packet::INLINE_SACK_BLOCKS;
 use crate::pool::Pool;
-use crate::{Address, IpVersion, Packet, SackBlocks, SynOptions};
+use crate::{Address, IpVersion, Packet, SackBlock, SackBlocks, SynOptions};
 
 /// A packet in a [`PacketStore`]. Cheap to pass; good until the packet is taken or released.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -159,22 +159,46 @@ impl PacketStore {
     /// The SACK blocks, most recent first.
     #[must_use]
     pub fn sack_blocks(&self, reference: PacketRef) -> SackBlocks {
+        self.sack_block_slice(reference).iter().copied().collect()
+    }
+
+    /// The same, where they lie.
+    #[inline]
+    #[must_use]
+    pub fn sack_block_slice(&self, reference: PacketRef) -> &[SackBlock] {
         let packet = self.get(reference);
-        self.extension_of(packet)
-            .map_or_else(|| packet.inline_sack_blocks(), |e| e.sack)
+        match self.extension_of(packet) {
+            None => packet.inline_sack_blocks(),
+            Some(extension) => extension.sack.as_slice(),
+        }
     }
 
     /// Replaces the SACK blocks. The caller counts their bytes in `header_length`.
     #[inline]
     pub fn set_sack_blocks(&mut self, reference: PacketRef, blocks: &SackBlocks) {
-        let count = blocks.as_slice().len();
-        if count <= INLINE_SACK_BLOCKS && self.get(reference).extension().is_none() {
-            self.get_mut(reference)
-                .set_inline_sack_blocks(blocks.as_slice());
-            return;
+        self.fill_in_sack_blocks(reference, blocks.as_slice().iter().copied());
+    }
+
+    /// The same, of blocks that are made where they belong, if there is room in the record.
+    #[inline(always)]
+    pub fn fill_in_sack_blocks(
+        &mut self,
+        reference: PacketRef,
+        blocks: impl ExactSizeIterator<Item = SackBlock>,
+    ) {
+        let packet = self.get_mut(reference);
+        if blocks.len() <= INLINE_SACK_BLOCKS && packet.extension().is_none() {
+            packet.set_inline_sack_blocks(blocks);
+        } else {
+            self.set_many_sack_blocks(reference, blocks.collect());
         }
-        self.extend(reference).sack = *blocks;
-        self.get_mut(reference).set_sack_count(count);
+    }
+
+    #[inline(never)]
+    fn set_many_sack_blocks(&mut self, reference: PacketRef, blocks: SackBlocks) {
+        self.extend(reference).sack = blocks;
+        self.get_mut(reference)
+            .set_sack_count(blocks.as_slice().len());
     }
 
     /// The outer header, if the packet is in a tunnel.
@@ -278,7 +302,7 @@ impl PacketStore {
             return &mut self.extensions[index as usize];
         }
         let extension = Extension {
-            sack: packet.inline_sack_blocks(),
+            sack: packet.inline_sack_blocks().iter().copied().collect(),
             ..Extension::default()
         };
         let index = self.free_extensions.pop().unwrap_or_else(|| {

@@ -6,8 +6,17 @@ use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
 use crate::congestion::{AckSample, Congestion};
-use crate::recovery::{Acknowledgment, Arrival, LossRecovery, Reaction};
+use crate::recovery::{Acknowledgment, Arrival, Covered, LossRecovery, Reaction};
 use crate::timestamp;
+
+/// What an acknowledgment says of what has arrived ahead of a gap.
+#[derive(Clone, Copy)]
+pub(super) enum Told<'a> {
+    /// These SACK blocks, if any.
+    Blocks(Option<&'a SackBlocks>),
+    /// The same as the last one, and [one segment more](crate::recovery::Scoreboard::covers_one_more).
+    OneMore(Covered),
+}
 
 impl Connection {
     /// RFC 9293 section 3.10.7.4 step 5, in the states after SYN-RECEIVED. False: the segment goes
@@ -90,7 +99,7 @@ impl Sender {
                 && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.knows_segments() {
-                self.nothing_new_acknowledged::<false, true>(packet, duplicate, sack, now);
+                self.nothing_new(packet, duplicate, sack, now);
             }
         } else if let Some(sack) = sack {
             self.overtaken(packet, sack, now);
@@ -107,7 +116,7 @@ impl Sender {
         if !ahead.as_slice().is_empty() && self.recovery.knows_segments() {
             let mut packet = *packet;
             packet.acknowledgment = first;
-            self.nothing_new_acknowledged::<false, true>(&packet, false, Some(&ahead), now);
+            self.nothing_new(&packet, false, Some(&ahead), now);
         }
     }
 
@@ -187,7 +196,7 @@ impl Sender {
         } else {
             position.clamp(1, send.end) - 1
         };
-        self.update_scoreboard::<true>(packet, sack, now);
+        self.update_scoreboard::<true>(packet, Told::Blocks(sack), now);
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
@@ -233,7 +242,7 @@ impl Sender {
             self.after_delivery(acknowledged, reaction, rtt, now);
         }
         if !quiet {
-            self.regulate(true);
+            self.regulate_as_it_advances();
         }
 
         // RFC 6298 sections 5.2 and 5.3
@@ -250,23 +259,35 @@ impl Sender {
         quiet
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments.
-    /// `PACED`: it may be that this sender [paces](Self::is_paced).
-    #[inline]
-    pub(super) fn nothing_new_acknowledged<const SELECTIVE: bool, const PACED: bool>(
+    /// The same as [`nothing_new_acknowledged`](Self::nothing_new_acknowledged), whatever the sender is like.
+    fn nothing_new(
         &mut self,
         packet: &Packet,
         duplicate: bool,
         sack: Option<&SackBlocks>,
         now: Time,
     ) {
+        let told = Told::Blocks(sack);
+        let _ = self.nothing_new_acknowledged::<false, true>(packet, duplicate, told, now);
+    }
+
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments.
+    /// `PACED`: it may be that this sender [paces](Self::is_paced). Returns what recovery made of it.
+    #[inline(always)]
+    pub(super) fn nothing_new_acknowledged<const SELECTIVE: bool, const PACED: bool>(
+        &mut self,
+        packet: &Packet,
+        duplicate: bool,
+        told: Told<'_>,
+        now: Time,
+    ) -> Reaction {
         if duplicate {
             self.statistics.duplicate_acks += 1;
         }
         if PACED {
             self.before_delivery();
         }
-        self.update_scoreboard::<false>(packet, sack, now);
+        self.update_scoreboard::<false>(packet, told, now);
         let mut rtt = None;
         if !SELECTIVE && !self.recovery.knows_segments() {
             self.delivered
@@ -286,6 +307,7 @@ impl Sender {
             self.after_delivery(0, reaction, rtt, now);
         }
         self.regulate(false);
+        reaction
     }
 
     /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not
@@ -323,12 +345,14 @@ impl Sender {
     fn update_scoreboard<const ADVANCES: bool>(
         &mut self,
         packet: &Packet,
-        sack: Option<&SackBlocks>,
+        told: Told<'_>,
         now: Time,
     ) {
         let sequence = &self.send.sequence;
-        let selective = self.recovery.knows_segments();
-        let arrival = if selective && self.scoreboard.has_sent_again() {
+        // (Nobody asks which transmission of a segment it was that was sent once.)
+        let once = matches!(told, Told::OneMore(_));
+        let selective = once || self.recovery.knows_segments();
+        let arrival = if !once && selective && self.scoreboard.has_sent_again() {
             Arrival {
                 now,
                 echo: self.echo(packet),
@@ -349,16 +373,21 @@ impl Sender {
         if !selective {
             return;
         }
-        if let Some(blocks) = sack {
-            let (from, to) = (sequence.unacknowledged, sequence.highest);
-            self.scoreboard
-                .sack(blocks, from, packet.acknowledgment, to);
-            self.statistics.sack_blocks_ignored = self.scoreboard.ignored_blocks();
+        match told {
+            Told::OneMore(covered) => self.scoreboard.sack_one_more(covered),
+            Told::Blocks(Some(blocks)) => {
+                let (from, to) = (sequence.unacknowledged, sequence.highest);
+                self.scoreboard
+                    .sack(blocks, from, packet.acknowledgment, to);
+                self.statistics.sack_blocks_ignored = self.scoreboard.ignored_blocks();
+            }
+            Told::Blocks(None) => {}
         }
         self.timers.look();
     }
 
     /// What loss recovery makes of an acknowledgment of this many new positions.
+    #[inline(always)]
     fn recover(
         &mut self,
         packet: &Packet,
@@ -482,11 +511,17 @@ impl Sender {
         }
     }
 
+    /// The same as [`regulate`](Self::regulate), of an acknowledgment of something new: seldom enough.
+    #[inline(never)]
+    fn regulate_as_it_advances(&mut self) {
+        self.regulate(true);
+    }
+
     /// Sets the window that fast recovery allows until the next acknowledgment.
-    #[inline]
+    #[inline(always)]
     pub(super) fn regulate(&mut self, advances: bool) {
         // A rule that models the path regulates recovery itself.
-        if self.recovery.is_recovering() && self.delivery_rate.is_none() {
+        if self.delivery_rate.is_none() {
             let target = self.congestion.window().congestion_window;
             let delivered = self.newly_delivered();
             let (send, board) = (&self.send.sequence, &self.scoreboard);
@@ -522,6 +557,7 @@ impl Sender {
 
     /// Takes the round-trip sample of an acknowledgment that only SACKs. Its echo tells nothing: it
     /// is of the last segment that was in order (RFC 7323 section 4.1).
+    #[inline(always)]
     fn measure_sacked(&mut self, now: Time) -> Option<Span> {
         let measured = self.scoreboard.delivered().measured()?;
         self.rtt.note_minimum(measured.latest);

@@ -146,7 +146,8 @@ impl Connection {
                 }
             }
         }
-        if !QUIET && !limited && !paced && self.sender.recovery.is_recovering() {
+        let recovering = !QUIET && self.sender.recovery.is_recovering();
+        if recovering && !limited && !paced {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;
             sent |= bytes > 0;
@@ -160,7 +161,6 @@ impl Connection {
             self.sender.validate_window(limited);
         }
         let stopped = if paced { Limit::Pacing } else { limit };
-        let recovering = !QUIET && self.sender.recovery.is_recovering();
         self.note_limit(stopped, recovering, cx.now);
     }
 
@@ -352,24 +352,42 @@ impl Connection {
     }
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
-    #[inline]
+    #[inline(always)]
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
-        let mut most = self.maximum_sack_blocks();
+        let most = if length == 0 && self.sender.negotiated.sack {
+            self.maximum_sack_blocks()
+        } else {
+            self.sack_blocks_beside(length)
+        };
+        let count = match self.receive.duplicate.take() {
+            None => {
+                let blocks = self.receive.sack_blocks().take(most);
+                let count = blocks.len();
+                cx.packets.fill_in_sack_blocks(reference, blocks);
+                count
+            }
+            Some(duplicate) => {
+                let blocks = self.receive.sack_blocks_after(duplicate, most);
+                cx.packets.set_sack_blocks(reference, &blocks);
+                blocks.as_slice().len()
+            }
+        };
+        cx.packets.get_mut(reference).header_length += sack_length(count);
+    }
+
+    /// The most SACK blocks beside `length` bytes of payload.
+    #[inline(never)]
+    fn sack_blocks_beside(&self, length: u32) -> usize {
         if !self.sender.negotiated.sack {
-            most = 0;
-        } else if length > 0 {
-            // A segment that is sent again as it was may leave less room than a new one.
-            let room = self.sender.negotiated.segment.saturating_sub(length);
-            let fits = |blocks: &usize| u32::from(sack_length(*blocks)) <= room;
-            most = (1..=most).rev().find(fits).unwrap_or(0);
+            return 0;
         }
-        if most == 0 {
-            self.receive.duplicate = None;
-            return;
-        }
-        let blocks = self.receive.sack_blocks(most);
-        cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
-        cx.packets.set_sack_blocks(reference, &blocks);
+        // A segment that is sent again as it was may leave less room than a new one.
+        let room = self.sender.negotiated.segment.saturating_sub(length);
+        let fits = |blocks: &usize| u32::from(sack_length(*blocks)) <= room;
+        (1..=self.maximum_sack_blocks())
+            .rev()
+            .find(fits)
+            .unwrap_or(0)
     }
 
     /// Sends our SYN, or SYN+ACK.

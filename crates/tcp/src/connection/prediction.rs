@@ -10,9 +10,10 @@
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
+use super::ack::Told;
 use super::receive::NOWHERE;
 use super::{Accepted, Connection, Sender, State};
-use crate::recovery::LossRecovery;
+use crate::recovery::{LossRecovery, Reaction};
 
 /// What may come next that there is a short way for, by what the connection is like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -159,7 +160,7 @@ impl Connection {
         let accepted = if start == 0 {
             Some(self.next_in_order(packet, cx.now))
         } else {
-            self.text(packet, start, cx.now)
+            self.next_ahead(packet, start, cx.now)
         };
         if self.receive.acknowledge_now {
             self.acknowledge_in_place(reference, cx);
@@ -243,12 +244,24 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) {
         let packet = cx.packets.get(reference);
-        let blocks = cx.packets.sack_blocks(reference);
+        let blocks = cx.packets.sack_block_slice(reference);
         self.heard(cx.now);
         let sender = &mut self.sender;
         sender.update_window::<true>(packet, false);
-        sender.nothing_new_acknowledged::<true, PACED>(packet, true, Some(&blocks), cx.now);
-        if !sender.recovery.is_recovering() {
+        let (from, to) = (
+            sender.send.sequence.unacknowledged,
+            sender.send.sequence.highest,
+        );
+        let reaction = if let Some(covered) = sender.scoreboard.covers_one_more(blocks, from, to) {
+            let told = Told::OneMore(covered);
+            sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+        } else {
+            let blocks = cx.packets.sack_blocks(reference);
+            let told = Told::Blocks(Some(&blocks));
+            sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+        };
+        // (As long as recovery goes on, it holds.)
+        if reaction != Reaction::Hold {
             self.changed();
         }
         self.note_timestamp(packet, 0, cx.now);

@@ -1,6 +1,6 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
-use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
+use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Connection, State};
@@ -304,17 +304,15 @@ impl Receive {
         !self.reassembly.is_empty() || self.duplicate.is_some()
     }
 
-    /// The SACK option's blocks: a duplicate first (RFC 2883), then what is out of order.
+    /// The SACK option's blocks: what is out of order.
     #[inline]
-    pub(super) fn sack_blocks(&mut self, maximum: usize) -> SackBlocks {
-        match self.duplicate.take() {
-            None => self.reassembly.blocks(self.initial).take(maximum).collect(),
-            Some(duplicate) => self.sack_blocks_after(duplicate, maximum),
-        }
+    pub(super) fn sack_blocks(&self) -> impl ExactSizeIterator<Item = SackBlock> {
+        self.reassembly.blocks(self.initial)
     }
 
+    /// The same, after what has arrived twice (RFC 2883).
     #[inline(never)]
-    fn sack_blocks_after(&self, duplicate: Range, maximum: usize) -> SackBlocks {
+    pub(super) fn sack_blocks_after(&self, duplicate: Range, maximum: usize) -> SackBlocks {
         let initial = self.initial;
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
@@ -343,6 +341,52 @@ impl Connection {
         }
         self.receive.text_has_come(now);
         self.unusual_text(packet, start, now)
+    }
+
+    /// The same, of text that begins `start` after RCV.NXT and lies in the window, before the peer's FIN has
+    /// come.
+    #[inline]
+    pub(super) fn next_ahead(
+        &mut self,
+        packet: &Packet,
+        start: i64,
+        now: Time,
+    ) -> Option<Accepted> {
+        self.receive.text_has_come(now);
+        let due = std::mem::replace(&mut self.receive.acknowledge_now, true);
+        self.witness(packet, start);
+        let length = u32::from(packet.payload_length);
+        let from = self.receive.next + start as u64;
+        let range = Range {
+            start: from,
+            end: from + u64::from(length),
+        };
+        self.keep_ahead(packet, range, due, now)
+            .then_some(Accepted {
+                offset: range.start - 1,
+                length,
+                skip: 0,
+            })
+    }
+
+    /// Keeps text ahead of a gap; `due`: an acknowledgment was due before. False: there is no room for it.
+    #[inline]
+    fn keep_ahead(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
+        // RFC 5681 section 4.2: out of order, acknowledged at once
+        self.sender.statistics.out_of_order += 1;
+        match self.receive.reassembly.insert(range) {
+            Inserted::New => {
+                if self.receive.sizing.is_some() {
+                    self.sized_out_of_order(packet, due, now);
+                }
+            }
+            Inserted::Overlapping(common) => {
+                self.sender.statistics.duplicates_received += 1;
+                self.receive.duplicate = Some(common);
+            }
+            Inserted::Refused => return false,
+        }
+        true
     }
 
     /// The same, of text that begins at RCV.NXT and lies in the window, before the peer's FIN has come.
@@ -402,21 +446,8 @@ impl Connection {
         if from == 0 {
             self.in_order_before_a_gap(packet, range.end, now);
             self.deliver(self.receive.in_order_end(), now);
-        } else {
-            // RFC 5681 section 4.2: out of order, acknowledged at once
-            self.sender.statistics.out_of_order += 1;
-            match self.receive.reassembly.insert(range) {
-                Inserted::New => {
-                    if self.receive.sizing.is_some() {
-                        self.sized_out_of_order(packet, due, now);
-                    }
-                }
-                Inserted::Overlapping(common) => {
-                    self.sender.statistics.duplicates_received += 1;
-                    self.receive.duplicate = Some(common);
-                }
-                Inserted::Refused => return None,
-            }
+        } else if !self.keep_ahead(packet, range, due, now) {
+            return None;
         }
         Some(Accepted {
             offset: range.start - 1,
@@ -489,6 +520,7 @@ impl Connection {
     }
 
     /// A segment has arrived out of order; `due`: an acknowledgment was due before.
+    #[inline(never)]
     fn sized_out_of_order(&mut self, packet: &Packet, due: bool, now: Time) {
         let segment = self.sized(packet, u32::from(packet.payload_length), now);
         let smoothed = self.sender.rtt.smoothed();

@@ -380,8 +380,11 @@ impl Sender {
             return;
         }
         let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
-        let probes = synchronized && !self.send.is_idle() && self.timers.runs(Purpose::Retransmit);
-        if !probes || !self.recovery.probes_tail(&self.scoreboard) {
+        let probes = self.recovery.probes_tail(&self.scoreboard)
+            && synchronized
+            && !self.send.is_idle()
+            && self.timers.runs(Purpose::Retransmit);
+        if !probes {
             self.timers.early = Time::NEVER;
         } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
             let wait = tail_loss_timeout(self.rtt.smoothed(), self.scoreboard.segments() == 1);

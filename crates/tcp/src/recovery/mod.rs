@@ -25,6 +25,7 @@ use crate::{Config, RecoveryPhase};
 pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
+pub(crate) use scoreboard::Covered;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
 pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
@@ -343,6 +344,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.take_in(send, board, now));
     }
 
+    #[inline(always)]
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,
@@ -374,6 +376,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.in_flight(send, board))
     }
 
+    #[inline]
     fn is_recovering(&self) -> bool {
         dispatch!(self, r => r.is_recovering())
     }
@@ -433,6 +436,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.reduce_from(window, counted, segment));
     }
 
+    #[inline(always)]
     fn regulate(
         &mut self,
         target: u64,

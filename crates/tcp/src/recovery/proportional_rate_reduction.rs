@@ -61,6 +61,7 @@ impl ProportionalRateReduction {
 
     /// An acknowledgment in recovery, the first included; `target` is the window to arrive at
     /// (ssthresh).
+    #[inline]
     pub fn on_ack(&mut self, ack: RecoveryAck, target: u64) {
         // RFC 9937 section 6.2
         self.delivered += ack.delivered;

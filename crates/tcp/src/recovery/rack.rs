@@ -157,11 +157,15 @@ impl Rack {
 
     /// Marks what is lost: section 6.2 step 5. What may be lost in a while has a
     /// [`deadline`](Self::deadline).
+    #[inline(always)]
     pub(super) fn detect(&mut self, board: &mut Scoreboard, around: Surroundings) -> Overdue {
         self.deadline = None;
         let Some(newest) = self.newest else {
             return Overdue::default();
         };
+        if !board.may_be_overdue(newest) {
+            return Overdue::default();
+        }
         let window = self.reordering_window(board.sacked_segments(), around);
         let allowance = self.rtt + window;
         let overdue = board.mark_overdue(newest, allowance, around.now);

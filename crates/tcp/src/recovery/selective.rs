@@ -142,6 +142,7 @@ impl LossRecovery for Selective {
         self.detection.take_in(send, board, now);
     }
 
+    #[inline(always)]
     fn on_ack(
         &mut self,
         ack: &Acknowledgment,
@@ -190,16 +191,26 @@ impl LossRecovery for Selective {
             };
         }
         let was_fast = matches!(self.state, State::Fast { .. });
+        if was_fast && !left {
+            self.detection.detect(ack, send, board, true);
+            return if advances {
+                Reaction::Partial {
+                    restart_timer: true,
+                }
+            } else {
+                Reaction::Hold
+            };
+        }
         if left {
             self.leave();
         }
         let recovering = self.state != State::Open;
         let lost = self.detection.detect(ack, send, board, recovering);
-        let enters = match self.state {
-            State::Open => lost.something || left && board.lost() > 0,
-            State::Fast { .. } => false,
+        let enters = if recovering {
             // As in Linux: a retransmission that is lost, too, is a sign of its own.
-            State::AfterTimeout { .. } => lost.retransmission,
+            lost.retransmission
+        } else {
+            lost.something || left && board.lost() > 0
         };
         if enters {
             self.enter(send, board);
@@ -211,10 +222,6 @@ impl LossRecovery for Selective {
             };
         }
         match self.state {
-            State::Fast { .. } if advances => Reaction::Partial {
-                restart_timer: true,
-            },
-            State::Fast { .. } => Reaction::Hold,
             _ if left && was_fast => Reaction::Exit { limit: None },
             // RFC 8985 section 7.4.2: the same as for a fast recovery
             State::Open if verdict == Verdict::Repaired => Reaction::Repaired {
@@ -267,6 +274,7 @@ impl LossRecovery for Selective {
         }
     }
 
+    #[inline]
     fn is_recovering(&self) -> bool {
         matches!(self.state, State::Fast { .. })
     }
@@ -307,6 +315,7 @@ impl LossRecovery for Selective {
         }
     }
 
+    #[inline(always)]
     fn regulate(
         &mut self,
         target: u64,

@@ -6,51 +6,131 @@ use serde::{Deserialize, Serialize};
 use super::segment::{EVER_RETRANSMITTED, Segment};
 use super::{Scoreboard, Trouble};
 
-/// A block as positions, and where it ended in the ring: the number of the first segment after it.
+/// The position that a block starts at, and where it ended in the ring: the number of the first segment after it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Known {
-    block: SackBlock,
     start: u64,
-    end: u64,
     after: u64,
+}
+
+impl Known {
+    /// Does this block hold what lies between these positions? (Such a first block tells of what has arrived
+    /// twice.)
+    #[inline(always)]
+    fn holds(&self, block: Option<&SackBlock>, start: u64, end: u64) -> bool {
+        block.is_some_and(|block| self.start <= start && end <= end_of(*block, self.start))
+    }
+}
+
+/// The position after a block that starts at this one.
+fn end_of(block: SackBlock, start: u64) -> u64 {
+    start + u64::from(block.end.get().wrapping_sub(block.start.get()))
 }
 
 /// The blocks of the last acknowledgment.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Previous {
-    blocks: [Known; 4],
-    count: usize,
+    blocks: SackBlocks,
+    /// What is known of each; of none that is not there.
+    known: [Known; 4],
+    /// Where the lowest starts.
+    lowest: u64,
 }
 
 impl Previous {
     pub(super) fn forget(&mut self) {
-        self.count = 0;
+        *self = Self::default();
     }
 
-    fn known(&self) -> &[Known] {
-        &self.blocks[..self.count]
+    /// There is one block more.
+    fn push(&mut self, block: SackBlock, known: Known) {
+        let count = self.blocks.as_slice().len();
+        self.lowest = if count == 0 {
+            known.start
+        } else {
+            self.lowest.min(known.start)
+        };
+        self.known[count] = known;
+        self.blocks.push(block);
+    }
+
+    fn each(&self) -> impl Iterator<Item = (SackBlock, Known)> {
+        let blocks = self.blocks.as_slice().iter().copied();
+        blocks.zip(self.known.iter().copied())
     }
 
     /// The same blocks as before, but that the first has grown at its end, as nearly always while segments
-    /// arrive behind a gap? Returns where it ends now. (A first block inside the second would tell of what
-    /// has arrived twice.)
-    #[inline]
+    /// arrive behind a gap? Returns where it ends now.
+    #[inline(always)]
     fn grown(&self, blocks: &[SackBlock], unacknowledged: u64, highest: u64) -> Option<u64> {
-        let ([first, rest @ ..], [known, others @ ..]) = (blocks, self.known()) else {
+        let ([block, rest @ ..], [before, others @ ..]) = (blocks, self.blocks.as_slice()) else {
             return None;
         };
-        let more = first.end.distance_from(known.block.end);
-        let end = known.end + u64::try_from(more).ok()?;
-        let same = first.start == known.block.start
-            && known.start >= unacknowledged
+        let [first, second, ..] = &self.known;
+        let end = end_of(*block, first.start);
+        let same = block.start == before.start
+            && before.end.at_or_before(block.end)
+            && rest == others
+            && self.lowest >= unacknowledged
             && end <= highest
-            && rest.len() == others.len()
-            && rest
-                .iter()
-                .zip(others)
-                .all(|(block, known)| *block == known.block && known.start >= unacknowledged);
-        let inside = |second: &Known| second.start <= known.start && end <= second.end;
-        (same && !others.first().is_some_and(inside)).then_some(end)
+            && !second.holds(others.first(), first.start, end);
+        same.then_some(end)
+    }
+
+    /// The same blocks as before, but for the first, which was the second and has grown at its end, or is new? So
+    /// they are after what was sent again has filled a gap, or another gap begins. Returns where it starts and
+    /// ends, and what its place was.
+    fn told_first(
+        &self,
+        blocks: &[SackBlock],
+        unacknowledged: u64,
+        highest: u64,
+    ) -> Option<(u64, u64, usize)> {
+        let ([block, rest @ ..], [before, others @ ..]) = (blocks, self.blocks.as_slice()) else {
+            return None;
+        };
+        let [first, second, ..] = &self.known;
+        let moved = others
+            .split_first()
+            .filter(|(second, _)| second.start == block.start);
+        let (start, place, same) = match moved {
+            Some((second_block, others)) => {
+                let same = rest.split_first() == Some((before, others));
+                let grown = second_block.end.at_or_before(block.end);
+                (second.start, 1, same && grown)
+            }
+            None => {
+                let start = first
+                    .start
+                    .saturating_add_signed(i64::from(block.start.distance_from(before.start)));
+                (start, 4, self.blocks.as_slice().starts_with(rest))
+            }
+        };
+        let end = end_of(*block, start);
+        let good = same
+            && self.lowest >= unacknowledged
+            && end <= highest
+            && !first.holds(rest.first(), start, end);
+        good.then_some((start, end, place))
+    }
+
+    /// The first block has grown, to here.
+    #[inline(always)]
+    fn grow(&mut self, end: Seq, after: u64) {
+        self.blocks.set_first_end(end);
+        let [first, ..] = &mut self.known;
+        first.after = after;
+    }
+
+    /// So many blocks are told of now: this one first, then the others, but for the one that was in this `place`.
+    fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
+        let mut now = Self::default();
+        now.push(block, known);
+        let others = self.each().enumerate().filter(|(was, _)| *was != place);
+        for (_, (block, known)) in others.take(count - 1) {
+            now.push(block, known);
+        }
+        *self = now;
     }
 
     /// The same block in the same place, or in the one before it, if it is not yet acknowledged: most often only
@@ -58,29 +138,118 @@ impl Previous {
     /// on for it.
     #[inline]
     fn repeated(&self, place: usize, block: SackBlock, unacknowledged: u64) -> Option<Known> {
-        let known = self.known().get(place.saturating_sub(1)..)?;
-        let same = known.iter().take(2).find(|known| known.block == block)?;
-        (same.start >= unacknowledged).then_some(*same)
+        let mut near = self.each().skip(place.saturating_sub(1)).take(2);
+        let (_, same) = near.find(|(known, _)| *known == block)?;
+        (same.start >= unacknowledged).then_some(same)
     }
 }
 
+/// A segment that the first block newly covers, of which nothing was known, and which is the highest that has
+/// arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Covered {
+    number: u64,
+    segment: Segment,
+    block: SackBlock,
+    /// The block's place among those of the last acknowledgment, or none that there is.
+    place: usize,
+    /// How many blocks there are.
+    count: usize,
+}
+
 impl Scoreboard {
+    /// Do these blocks cover nothing but one segment more than those of the last acknowledgment, at the end of the
+    /// first one, and above all others? So do nearly all while segments arrive behind a gap.
+    #[inline(always)]
+    pub(crate) fn covers_one_more(
+        &self,
+        blocks: &[SackBlock],
+        unacknowledged: u64,
+        highest: u64,
+    ) -> Option<Covered> {
+        let previous = &self.trouble.as_deref()?.previous;
+        let (number, end, place) = match previous.grown(blocks, unacknowledged, highest) {
+            Some(end) => (previous.known[0].after, end, 0),
+            None => self.covers_elsewhere(blocks, unacknowledged, highest)?,
+        };
+        if !self.ring.holds(number) {
+            return None;
+        }
+        let segment = *self.ring.get(number);
+        let next = segment.flags == 0 && segment.end() == end && end > self.forward;
+        next.then_some(Covered {
+            number,
+            segment,
+            block: blocks[0],
+            place,
+            count: blocks.len(),
+        })
+    }
+
+    /// The same, where it is not the first block of before that has grown. Returns the number of the segment,
+    /// where it ends, and what place the block had.
+    #[inline(never)]
+    fn covers_elsewhere(
+        &self,
+        blocks: &[SackBlock],
+        unacknowledged: u64,
+        highest: u64,
+    ) -> Option<(u64, u64, usize)> {
+        let previous = &self.trouble.as_deref()?.previous;
+        let (start, end, place) = previous.told_first(blocks, unacknowledged, highest)?;
+        let number = match previous.known.get(place) {
+            Some(known) => known.after,
+            None if start < self.forward || self.ring.len() == 0 => return None,
+            None => {
+                let number = self.ring.find(start);
+                if self.ring.get(number).start != start {
+                    return None;
+                }
+                number
+            }
+        };
+        Some((number, end, place))
+    }
+
+    /// What [`sack`](Self::sack) does where there is [one more](Self::covers_one_more).
+    #[inline(always)]
+    pub(crate) fn sack_one_more(&mut self, covered: Covered) {
+        let Covered {
+            number,
+            segment,
+            block,
+            place,
+            count,
+        } = covered;
+        self.mark_sacked::<true>(number, &segment);
+        if let Some(trouble) = &mut self.trouble {
+            let previous = &mut trouble.previous;
+            let after = number + 1;
+            if place == 0 {
+                previous.grow(block.end, after);
+            } else {
+                let start = previous
+                    .known
+                    .get(place)
+                    .map_or(segment.start, |known| known.start);
+                previous.tell_first(block, Known { start, after }, place, count);
+            }
+        }
+    }
+
     /// The blocks of an acknowledgment up to position `unacknowledged`, whose sequence number is
     /// `number`; `highest` is the position after the last ever sent. After
     /// [`acknowledge`](Self::acknowledge).
+    #[inline(never)]
     pub fn sack(&mut self, blocks: &SackBlocks, unacknowledged: u64, number: Seq, highest: u64) {
         let blocks = blocks.as_slice();
-        if let Some(trouble) = &mut self.trouble
+        if let Some(trouble) = &self.trouble
             && let Some(end) = trouble.previous.grown(blocks, unacknowledged, highest)
         {
-            let known = &mut trouble.previous.blocks[0];
-            known.block = blocks[0];
-            known.end = end;
-            let from = known.after.max(self.ring.first);
+            let from = trouble.previous.known[0].after.max(self.ring.first);
             let after = self.cover_from(from, end);
-            if let Some(trouble) = &mut self.trouble {
-                trouble.previous.blocks[0].after = after;
-            }
+            let previous = &mut Trouble::of(&mut self.trouble).previous;
+            previous.grow(blocks[0].end, after);
         } else {
             self.sack_anew(blocks, unacknowledged, number, highest);
         }
@@ -116,13 +285,12 @@ impl Scoreboard {
                 blocks = rest;
             }
         }
-        let mut now_known = [Known::default(); 4];
-        let mut count = 0;
+        let mut now = Previous::default();
         for &block in blocks {
             let previous = &Trouble::of(&mut self.trouble).previous;
-            if let Some(known) = previous.repeated(count, block, unacknowledged) {
-                now_known[count] = known;
-                count += 1;
+            let place = now.blocks.as_slice().len();
+            if let Some(known) = previous.repeated(place, block, unacknowledged) {
+                now.push(block, known);
                 continue;
             }
             let (start, end) = (distance(block.start), distance(block.end));
@@ -131,18 +299,10 @@ impl Scoreboard {
                 continue;
             }
             let (start, end) = (position(block.start), position(block.end));
-            now_known[count] = Known {
-                block,
-                start,
-                end,
-                after: self.cover(start, end),
-            };
-            count += 1;
+            let after = self.cover(start, end);
+            now.push(block, Known { start, after });
         }
-        Trouble::of(&mut self.trouble).previous = Previous {
-            blocks: now_known,
-            count,
-        };
+        Trouble::of(&mut self.trouble).previous = now;
     }
 
     /// May what arrived twice, as a D-SACK says, have done so because it was sent again? Not where the network
@@ -180,12 +340,13 @@ impl Scoreboard {
         }
         // What the last acknowledgment had of it is marked already.
         let mut from = None;
-        for known in self.trouble.iter().flat_map(|t| t.previous.known()) {
+        for (block, known) in self.trouble.iter().flat_map(|t| t.previous.each()) {
             if known.start == start && known.after >= first {
-                if known.end == end {
+                let known_end = end_of(block, start);
+                if known_end == end {
                     return known.after;
                 }
-                if known.end < end {
+                if known_end < end {
                     from = Some(known.after);
                 }
             }
@@ -214,7 +375,7 @@ impl Scoreboard {
             if segment.end() > end {
                 return number;
             }
-            self.mark_sacked(number, &segment);
+            self.mark_sacked::<false>(number, &segment);
             number += 1;
             if segment.end() == end {
                 return number;
@@ -222,34 +383,43 @@ impl Scoreboard {
         }
     }
 
-    /// A segment that was not is SACKed.
-    fn mark_sacked(&mut self, number: u64, segment: &Segment) {
+    /// A segment that was not is SACKed. `ONE_MORE`: there was nothing about it, and it is above all that has
+    /// arrived.
+    #[inline(always)]
+    fn mark_sacked<const ONE_MORE: bool>(&mut self, number: u64, segment: &Segment) {
         let (length, end) = (u64::from(segment.length), segment.end());
-        self.forget_loss(segment);
-        // A run begins here, unless it goes on from the one before; one that began just after
-        // doesn't any more.
-        let (goes_on, joins) = self.ring.set_sacked(number);
-        self.sacked += length;
-        self.sacked_segments += 1;
-        self.sacked_runs = self.sacked_runs + u32::from(!goes_on) - u32::from(joins);
-        if number < self.cursor {
-            self.sacked_below += length;
-            let joins_below = joins && number + 1 < self.cursor;
-            self.runs_below = self.runs_below + u32::from(!goes_on) - u32::from(joins_below);
-        }
-        if segment.is(EVER_RETRANSMITTED) {
+        debug_assert!(!ONE_MORE || number >= self.cursor && end > self.forward);
+        // (First what has just begun: then it is not read, but known.)
+        if !ONE_MORE && segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
             self.delivered
                 .retransmission_arrived(transmission, segment.length, true, &arrival);
         } else {
             // Blocks come in no order: only what was known before counts.
-            if end < self.forward_before {
+            if !ONE_MORE && end < self.forward_before {
                 self.reordered(segment.start, self.forward_before);
             }
             self.delivered
                 .original_sacked(segment.transmission(), segment.length);
         }
-        self.forward = self.forward.max(end);
+        self.forward = if ONE_MORE { end } else { self.forward.max(end) };
+        if !ONE_MORE {
+            self.forget_loss(segment);
+        }
+        // A run begins here, unless it goes on from the one before; one that began just after
+        // doesn't any more.
+        let (goes_on, joins) = self.ring.set_sacked::<ONE_MORE>(number);
+        self.sacked += length;
+        self.sacked_segments += 1;
+        self.sacked_runs = self.sacked_runs + u32::from(!goes_on) - u32::from(joins);
+        if !ONE_MORE && number < self.cursor {
+            self.sacked_below += length;
+            let joins_below = joins && number + 1 < self.cursor;
+            self.runs_below = self.runs_below + u32::from(!goes_on) - u32::from(joins_below);
+        } else if number == self.cursor {
+            // Nothing is to be judged about it any more.
+            self.pass(length, !goes_on);
+        }
         if self.watched {
             self.note_sacked(segment.start, end);
         }

@@ -81,8 +81,23 @@ impl Scoreboard {
         }
     }
 
+    /// May there be something outstanding that left before `newest`, and is not taken for lost? Most often all
+    /// that left before has arrived, or is known to be lost.
+    #[inline(always)]
+    pub fn may_be_overdue(&self, newest: Transmission) -> bool {
+        let ahead = self.cursor < self.ring.next && {
+            let segment = self.ring.get(self.cursor);
+            segment.flags != 0 || segment.order.is_before(newest.order)
+        };
+        ahead
+            || self
+                .oldest_under_way()
+                .is_some_and(|(_, order)| order.is_before(newest.order))
+    }
+
     /// Marks what left before `newest` and has not arrived `allowance` after it left: RFC 8985
     /// section 6.2 step 5. The order is that of leaving, so that the first not overdue ends it.
+    #[inline(never)]
     pub fn mark_overdue(&mut self, newest: Transmission, allowance: Span, now: Time) -> Overdue {
         let mut overdue = Overdue::default();
         while self.cursor < self.ring.next {
@@ -386,7 +401,7 @@ impl Scoreboard {
 
     /// The cursor passes a segment, of which `sacked` bytes are SACKed.
     #[inline]
-    fn pass(&mut self, sacked: u64, begins_run: bool) {
+    pub(super) fn pass(&mut self, sacked: u64, begins_run: bool) {
         self.sacked_below += sacked;
         self.runs_below += u32::from(begins_run);
         self.cursor += 1;

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use lowest_first::LowestFirst;
 use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
 
+pub(crate) use blocks::Covered;
 pub use delivered::{Arrival, Delivered, Transmission};
 pub use loss::Overdue;
 pub use segment::Order;
@@ -331,16 +332,16 @@ impl Scoreboard {
     /// An acknowledgment has come, of nothing that was not acknowledged before, but by SACK blocks perhaps.
     #[inline(always)]
     pub fn begin(&mut self, arrival: Arrival) {
-        self.arrival = arrival;
-        self.delivered.begin(arrival.now);
-        self.forward_before = self.forward;
-        self.newly_lost = 0;
         if self.watched
             && let Some(trouble) = &mut self.trouble
         {
             trouble.newly_sacked.clear();
             trouble.newly_lost.clear();
         }
+        self.arrival = arrival;
+        self.forward_before = self.forward;
+        self.newly_lost = 0;
+        self.delivered.begin(arrival.now);
     }
 
     /// An acknowledgment has come, of everything below `position` (which may be nothing new).
@@ -362,6 +363,10 @@ impl Scoreboard {
                 }
                 self.delivered
                     .original_acknowledged(segment.transmission(), segment.length);
+            } else if segment.is(SACKED) {
+                self.delivered.sacked_before(segment.is(EVER_RETRANSMITTED));
+                self.forget_first_sacked(position);
+                continue;
             } else {
                 self.acknowledge_marked(&segment);
             }
@@ -378,17 +383,10 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment, with something about it, is acknowledged.
+    /// The first segment, not SACKed but with something about it, is acknowledged.
     fn acknowledge_marked(&mut self, segment: &Segment) {
-        let length = u64::from(segment.length);
-        let again = segment.is(EVER_RETRANSMITTED);
-        if segment.is(SACKED) {
-            self.delivered.sacked_before(again);
-            self.forget_first_sacked(length);
-            return;
-        }
         self.forget_loss(segment);
-        if again {
+        if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
             self.delivered
                 .retransmission_arrived(transmission, segment.length, false, &arrival);
@@ -409,21 +407,34 @@ impl Scoreboard {
         self.reordering = self.reordering.max(forward.saturating_sub(start));
     }
 
-    /// The first segment, SACKed, leaves the ring.
-    fn forget_first_sacked(&mut self, length: u64) {
-        let (first, second) = (self.ring.first, self.ring.first + 1);
-        self.sacked -= length;
-        self.sacked_segments -= 1;
-        // Its run goes on with the next, or ends.
-        let goes_on = second < self.ring.next && self.ring.get(second).is(SACKED);
+    /// The first segments leave the ring: those of a run of SACKed ones that lie below `position`, as far
+    /// as what is known of them is the same.
+    fn forget_first_sacked(&mut self, position: u64) {
+        let first = self.ring.first;
+        let flags = self.ring.get(first).flags;
+        let (mut number, mut bytes, mut below) = (first, 0, 0);
+        while number < self.ring.next {
+            let segment = self.ring.get(number);
+            if segment.flags != flags || segment.end() > position {
+                break;
+            }
+            bytes += u64::from(segment.length);
+            number += 1;
+            if number <= self.cursor {
+                below = bytes;
+            }
+        }
+        self.ring.first = number;
+        self.sacked -= bytes;
+        self.sacked_segments -= number - first;
+        self.sacked_below -= below;
+        // Their run goes on with the next, or ends.
+        let goes_on = number < self.ring.next && self.ring.get(number).is(SACKED);
         if !goes_on {
             self.sacked_runs -= 1;
         }
-        if first < self.cursor {
-            self.sacked_below -= length;
-            if !(goes_on && second < self.cursor) {
-                self.runs_below -= 1;
-            }
+        if first < self.cursor && !(goes_on && number < self.cursor) {
+            self.runs_below -= 1;
         }
     }
 

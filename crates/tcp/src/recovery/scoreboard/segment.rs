@@ -175,10 +175,16 @@ impl Ring {
         &mut self.slots[slot]
     }
 
-    /// This segment is SACKed, and nothing else but that it was sent again, if it was. Returns whether those
-    /// before and after it are SACKed.
+    /// Is a segment with this number outstanding?
     #[inline]
-    pub(super) fn set_sacked(&mut self, number: u64) -> (bool, bool) {
+    pub(super) fn holds(&self, number: u64) -> bool {
+        (self.first..self.next).contains(&number)
+    }
+
+    /// This segment is SACKed, and nothing else but that it was sent again, if it was. Returns whether those
+    /// before and after it are SACKed. `LAST`: those after it are not.
+    #[inline(always)]
+    pub(super) fn set_sacked<const LAST: bool>(&mut self, number: u64) -> (bool, bool) {
         let (first, next) = (self.first, self.next);
         let slots = self.slots.as_mut_slice();
         let slot = |number: u64| number as usize & (slots.len() - 1);
@@ -187,7 +193,7 @@ impl Ring {
         segment.flags = segment.flags & EVER_RETRANSMITTED | SACKED;
         segment.skip = 1;
         let goes_on = number > first && slots[before].is(SACKED);
-        let joins = number + 1 < next && slots[after].is(SACKED);
+        let joins = !LAST && number + 1 < next && slots[after].is(SACKED);
         (goes_on, joins)
     }
 

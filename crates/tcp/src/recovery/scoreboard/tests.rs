@@ -36,6 +36,17 @@ fn arrival(milliseconds: u64) -> Arrival {
     }
 }
 
+/// An acknowledgment's blocks come in, the short way where there is one. Returns whether there was.
+fn tell(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -> bool {
+    let blocks = blocks(ranges);
+    let covered = board.covers_one_more(blocks.as_slice(), una, highest);
+    match covered {
+        Some(covered) => board.sack_one_more(covered),
+        None => board.sack(&blocks, una, wire(una), highest),
+    }
+    covered.is_some()
+}
+
 /// How the naive and the real scoreboard find losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Method {
@@ -53,6 +64,8 @@ enum Operation {
     Acknowledge(f64, Vec<(f64, f64)>, bool),
     /// The last blocks again, the first of them up to this share of what is outstanding.
     Grow(f64),
+    /// So many segments behind all that has arrived, one more has.
+    Next(usize),
     /// The next lost segments are sent again, this many.
     Retransmit(usize),
     Suspect,
@@ -70,6 +83,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         8 => (share, proptest::collection::vec(block, 0..4), proptest::bool::weighted(0.9))
             .prop_map(|(share, blocks, snap)| Operation::Acknowledge(share, blocks, snap)),
         8 => (0.0..1.0).prop_map(Operation::Grow),
+        8 => prop_oneof![2 => Just(0_usize), 1 => 1_usize..4].prop_map(Operation::Next),
         4 => (0_usize..5).prop_map(Operation::Retransmit),
         1 => Just(Operation::Suspect),
         1 => Just(Operation::Timeout),
@@ -158,8 +172,7 @@ impl Both {
         {
             ranges.remove(0); // that would be a D-SACK
         }
-        self.board
-            .sack(&blocks(&ranges), self.una, wire(self.una), self.highest);
+        tell(&mut self.board, &ranges, self.una, self.highest);
         for &(start, end) in &ranges {
             self.naive.sack(start, end);
         }
@@ -203,6 +216,23 @@ impl Both {
                     return;
                 };
                 first.1 = first.1.max(end);
+                self.board.acknowledge(self.una, arrival(self.now));
+                self.naive.acknowledge(self.una);
+                self.sack(ranges);
+            }
+            Operation::Next(behind) => {
+                let forward = self.naive.forward;
+                let mut above = (self.naive.records.iter()).filter(|r| r.start >= forward);
+                let Some(&Record { start, end, .. }) = above.nth(*behind) else {
+                    return;
+                };
+                let mut ranges = self.told.clone();
+                let block = match ranges.iter().position(|range| range.1 == start) {
+                    Some(place) => (ranges.remove(place).0, end),
+                    None => (start, end),
+                };
+                ranges.insert(0, block);
+                ranges.truncate(4);
                 self.board.acknowledge(self.una, arrival(self.now));
                 self.naive.acknowledge(self.una);
                 self.sack(ranges);
@@ -355,6 +385,21 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
     assert_eq!((board.sacked(), board.delivered().bytes()), (3000, 2000));
     assert_eq!(board.newly_sacked(), [(4001, 6001)]);
     assert_eq!(board.ignored_blocks(), 0);
+}
+
+#[test]
+fn one_segment_more_goes_the_short_way() {
+    let mut board = ten();
+    let mut told = |ranges: &[(u64, u64)]| tell(&mut board, ranges, 1, 10_001);
+    assert!(!told(&[(2001, 3001)]), "nothing to compare it with");
+    assert!(told(&[(2001, 4001)]));
+    assert!(told(&[(6001, 7001), (2001, 4001)]), "another gap");
+    assert!(told(&[(6001, 8001), (2001, 4001)]));
+    assert!(!told(&[(2001, 5001), (6001, 8001)]), "not the highest");
+    assert!(told(&[(6001, 9001), (2001, 5001)]), "it was the second");
+    assert!(!told(&[(6001, 9001), (2001, 5001)]), "nothing new");
+    assert!(!told(&[(6001, 10_001), (1001, 5001)]), "both have grown");
+    assert_eq!((board.sacked(), board.ignored_blocks()), (8000, 0));
 }
 
 #[test]
