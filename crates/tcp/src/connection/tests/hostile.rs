@@ -430,10 +430,16 @@ fn header_prediction_changes_nothing() {
         prop_assert_eq!(with.1, without.1);
         Ok(())
     };
-    if let Err(failure) = TestRunner::new(settings).run(&cases, compare) {
-        panic!("{failure}");
+    // (Chance may leave a way out that few take, but not again and again.)
+    let never =
+        || std::iter::zip(taken_before, TAKEN.get()).position(|(before, after)| after == before);
+    for _ in 0..5 {
+        if let Err(failure) = TestRunner::new(settings.clone()).run(&cases, compare) {
+            panic!("{failure}");
+        }
+        if never().is_none() {
+            return;
+        }
     }
-    for (way, (before, after)) in std::iter::zip(taken_before, TAKEN.get()).enumerate() {
-        assert!(after > before, "way {way} was never taken");
-    }
+    panic!("way {:?} was never taken", never());
 }
