@@ -127,11 +127,6 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "before Linux 6.14 HyStart began its rounds with the first window of 16: slow start ends at 36, not 48",
     ),
     (
-        "prr-ss-ack-below-snd_una",
-        Cause::LinuxChoice,
-        "RACK.rtt is of the segment highest in sequence; RFC 8985 section 6.2 has the one sent last",
-    ),
-    (
         "fr-4pkt-fack-last-mss",
         Cause::Script,
         "it waits 40 ms for a quarter of 100 ms: the ticks of a clock of 100 or 250 Hz",
