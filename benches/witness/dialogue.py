@@ -49,7 +49,9 @@ SYSCTLS: Final = {
     "tcp_ecn": "0",
 }
 FLAGS: Final = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16}
-MSS, SCALE, SACK_OK, SACK = 2, 3, 4, 5
+MSS, SCALE, SACK_OK, SACK, STAMPS = 2, 3, 4, 5, 8
+# What scripts call the kernel's first timestamp.
+FIRST_STAMP: Final = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,8 @@ class Segment:
     start: int
     length: int
     fin: bool
+    # Its timestamp, as the script has it.
+    stamp: int = 0
 
 
 @dataclass(kw_only=True)
@@ -76,9 +80,14 @@ class Peer:
     round_trip_s: float
     window_bytes: int
     buffer: int | None
+    stamps: bool
+    # The kernel's first timestamp, and the one to be echoed, as the script has it.
+    kernels_stamp: int | None = None
+    echo: int = 0
     connection: socket.socket | None = None
     kernels_first: int | None = None
     lines: list[str] = field(default_factory=list)
+    _stamp: int = 0
 
     def now_s(self) -> float:
         """Return the time since the beginning."""
@@ -106,13 +115,17 @@ class Peer:
         blocks: list[tuple[int, int]] | None = None,
     ) -> None:
         """Send a segment to the kernel, and note where its TCP stands then."""
-        options, said = b"", ""
-        if "S" in flags:
-            options, said = self._syn_options()
-        elif blocks:
-            options = struct.pack("!BBBB", 1, 1, SACK, 2 + 8 * len(blocks))
+        options, words = self._syn_options() if "S" in flags else (b"", [])
+        if self.stamps:
+            stamp = round(1000 * (self.now_s() + 1))
+            echo = 0 if self.kernels_stamp is None else self.echo + self.kernels_stamp - FIRST_STAMP
+            options += struct.pack("!BBBBII", 1, 1, STAMPS, 10, stamp, echo & 0xFFFFFFFF)
+            words += ["nop", "nop", f"TS val {stamp} ecr {self.echo}"]
+        if blocks:
+            options += struct.pack("!BBBB", 1, 1, SACK, 2 + 8 * len(blocks))
             options += b"".join(struct.pack("!II", *map(self._theirs, block)) for block in blocks)
-            said = "nop,nop,sack " + " ".join(f"{left}:{right}" for left, right in blocks)
+            words += ["nop", "nop", "sack " + " ".join(f"{left}:{right}" for left, right in blocks)]
+        said = ",".join(words)
         field_ = self.window_field() if window is None else window
         known = self._theirs(acknowledgment) if "." in flags else 0
         bits = sum(FLAGS[flag] for flag in flags)
@@ -183,7 +196,7 @@ class Peer:
         assert self.kernels_first is not None
         return (self.kernels_first + position) & 0xFFFFFFFF
 
-    def _syn_options(self) -> tuple[bytes, str]:
+    def _syn_options(self) -> tuple[bytes, list[str]]:
         options, said = struct.pack("!BBH", MSS, 4, self.mss), [f"mss {self.mss}"]
         if self.sack:
             options += bytes((SACK_OK, 2, 1, 1))
@@ -191,7 +204,7 @@ class Peer:
         if self.scaled:
             options += bytes((1, SCALE, 3, 7))
             said += ["nop", "wscale 7"]
-        return options, ",".join(said)
+        return options, said
 
     def _note(self, packet: bytes) -> Segment | None:
         if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
@@ -203,7 +216,7 @@ class Peer:
         if self.kernels_first is None:
             self.kernels_first = sequence
         start = (sequence - self.kernels_first) & 0xFFFFFFFF
-        if length == self.mss:
+        if length == self.mss - (12 if self.stamps else 0):
             # Full segments have PSH where the kernel's buffers end; the runner is lenient there.
             bits |= FLAGS["P"]
         flags = "".join(flag for flag in "SFRP." if bits & FLAGS[flag])
@@ -214,7 +227,8 @@ class Peer:
         options = self._options(tcp[20:header])
         at_s = self.now_s()
         self.say(at_s, line + (f" <{options}>" if options else ""))
-        return Segment(at_s=at_s, start=start, length=length, fin="F" in flags)
+        fin = "F" in flags
+        return Segment(at_s=at_s, start=start, length=length, fin=fin, stamp=self._stamp)
 
     def _options(self, raw: bytes) -> str:
         said, place = [], 0
@@ -232,6 +246,13 @@ class Peer:
                 said.append(f"wscale {data[0]}")
             elif kind == SACK_OK:
                 said.append("sackOK")
+            elif kind == STAMPS:
+                stamp, echo = struct.unpack("!II", data)
+                if self.kernels_stamp is None:
+                    self.kernels_stamp = stamp
+                    self.echo = FIRST_STAMP
+                self._stamp = FIRST_STAMP + (stamp - self.kernels_stamp & 0xFFFFFFFF)
+                said.append(f"TS val {self._stamp} ecr {echo}")
             elif kind == SACK:
                 ends = struct.unpack(f"!{len(data) // 4}I", data)
                 ours = [(end - self.first) & 0xFFFFFFFF for end in ends]
@@ -244,12 +265,13 @@ class Peer:
 def sender(peer: Peer) -> None:
     """Let the kernel send over a path that loses and reorders, and that loses ACKs."""
     dice = peer.dice
+    full = peer.mss - (12 if peer.stamps else 0)
     loss = dice.choice((0.0, 0.02, 0.05, 0.1, 0.2))
     reordering = dice.choice((0.0, 0.0, 0.05))
     lost_acks = dice.choice((0.0, 0.0, 0.1))
     delays = dice.random() < 0.3
-    total = min(dice.choice((3, 8, 20, 40, 80)) * peer.mss, 100_000)
-    chunk = dice.choice((total, 5 * peer.mss))
+    total = min(dice.choice((3, 8, 20, 40, 80)) * full, 100_000)
+    chunk = dice.choice((total, 5 * full))
     left = total - min(chunk, total)
     peer.write(total - left)
     received = Received()
@@ -270,6 +292,8 @@ def sender(peer: Peer) -> None:
         while under_way and under_way[0][0] <= peer.now_s():
             at_s, _, event = heapq.heappop(under_way)
             if isinstance(event, Segment):
+                if event.start <= received.next:
+                    peer.echo = event.stamp  # RFC 7323 section 4.3
                 twice = received.take(event.start, event.start + event.length + event.fin)
                 if delays and not received.ahead and twice is None:
                     held += 1
@@ -280,7 +304,7 @@ def sender(peer: Peer) -> None:
                     continue
                 blocks = ([twice] if twice else []) + received.ahead
                 count += 1
-                said = (received.next, blocks[:3] if peer.sack else [])
+                said = (received.next, blocks[: 3 - peer.stamps] if peer.sack else [])
                 heapq.heappush(under_way, (at_s + peer.round_trip_s / 2, count, said))
             else:
                 peer.send(".", 1, 0, event[0], blocks=event[1])
@@ -397,6 +421,7 @@ def conversation(peer: Peer) -> None:
 
 KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "sender": sender,
+    "stamped": sender,  # with timestamps
     "receiver": receiver,
     "buffer": receiver,  # with a buffer that the application has set
     "conversation": conversation,
@@ -427,6 +452,7 @@ def record(kind: str, seed: int) -> str:
         round_trip_s=dice.choice((0.02, 0.05, 0.1, 0.1, 0.3)),
         window_bytes=2_000_000 if scaled else 60_000,
         buffer=buffer,
+        stamps=kind == "stamped",
     )
     peer.send("S", 0, 0, 0, window=65535)
     peer.hear(0.2)

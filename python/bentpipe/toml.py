@@ -6,7 +6,6 @@ A scenario may be made in Python, and the simulator reads TOML.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +18,9 @@ def read(text: str) -> dict[str, Any]:
     tomllib.TOMLDecodeError
         It is none, or it is nested too deep for a parser to follow.
     """
+    # Who runs a scenario reads no TOML here.
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except RecursionError:

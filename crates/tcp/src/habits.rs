@@ -41,6 +41,11 @@ pub struct Habits {
     /// RACK goes by the round trip of what of an acknowledgment is highest in sequence, or acknowledged rather than SACKed
     /// (RFC 8985 section 6.2: by that of what left last).
     pub times_last_in_sequence: bool,
+    /// What is SACKed grows the window, too, where segments come out of order by more than three.
+    pub grows_while_reordered: bool,
+    /// Where a late segment fills a gap in recovery, the reduction is taken back when no retransmission is under way any
+    /// more (tcp_try_undo_partial; RFC 3522 does so at once).
+    pub undoes_with_nothing_out: bool,
     /// RACK's window is widened for D-SACKs only where segments have been seen out of order.
     pub widens_for_reordering: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
@@ -75,6 +80,8 @@ impl Habits {
             reduces_window: linux,
             counts_last_of_recovery: linux,
             times_last_in_sequence: linux,
+            grows_while_reordered: linux,
+            undoes_with_nothing_out: linux,
             widens_for_reordering: linux,
             counts_spurious: linux,
             counts_delivered_once: linux,

@@ -9,6 +9,9 @@ use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{Acknowledgment, Arrival, Covered, LossRecovery, Reaction};
 use crate::timestamp;
 
+/// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
+const USUAL_REORDERING: u64 = 3;
+
 /// What an acknowledgment says of what has arrived ahead of a gap.
 #[derive(Clone, Copy)]
 pub(super) enum Told<'a> {
@@ -303,11 +306,32 @@ impl Sender {
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
         let reaction = self.recover(packet, 0, duplicate, now);
         self.react(reaction, now);
+        if self.scoreboard.has_seen_reordering() {
+            self.grow_ahead(packet, reaction, rtt, now);
+        }
         if PACED {
             self.after_delivery(0, reaction, rtt, now);
         }
         self.regulate(false);
         reaction
+    }
+
+    /// Where segments come out of order by more than makes Linux take one for lost, what is SACKED grows the window, too
+    /// (tcp_may_raise_cwnd).
+    #[inline(never)]
+    fn grow_ahead(&mut self, packet: &Packet, reaction: Reaction, rtt: Option<Span>, now: Time) {
+        let usual = USUAL_REORDERING * u64::from(self.negotiated.segment);
+        if self.config.habits.grows_while_reordered
+            && matches!(reaction, Reaction::Hold)
+            && !self.recovery.is_recovering()
+            && self.scoreboard.delivered().sacked() > 0
+            && self.scoreboard.reordering() > usual
+            && self.window_may_grow()
+            && !self.ecn_holds(packet)
+        {
+            let sample = self.ack_sample(self.newly_delivered(), self.in_flight(), rtt, now);
+            self.congestion.on_ack(&sample);
+        }
     }
 
     /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not

@@ -50,6 +50,13 @@ impl Detection {
         }
     }
 
+    /// Something has come late.
+    pub(super) fn sees_reordering(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.sees_reordering();
+        }
+    }
+
     /// Recovery is over.
     pub(super) fn on_exit(&mut self) {
         match self {

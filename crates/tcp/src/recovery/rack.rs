@@ -147,6 +147,11 @@ impl Rack {
         }
     }
 
+    /// Something has come late.
+    pub(super) fn sees_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// Recovery, from a timeout or not, is over: section 6.2 step 4.
     pub(super) fn on_exit(&mut self) {
         self.persist = self.persist.saturating_sub(1);

@@ -50,6 +50,7 @@ pub struct Selective {
     forward_rto: bool,
     forward: ForwardRto,
     undoes: bool,
+    undoes_with_nothing_out: bool,
     undo: Undo,
 }
 
@@ -90,6 +91,7 @@ impl Selective {
             forward_rto: config.f_rto,
             forward: ForwardRto::Off,
             undoes: config.undo,
+            undoes_with_nothing_out: config.habits.undoes_with_nothing_out,
             undo: Undo::default(),
         }
     }
@@ -162,6 +164,18 @@ impl LossRecovery for Selective {
         let original = advances && self.undo.answers_original(ack.echo);
         let mut spurious = self.undo.all_explained() || original;
         let mut left = false;
+        if original
+            && self.undoes_with_nothing_out
+            && matches!(self.state, State::Fast { point } if una < point)
+        {
+            board.came_late(una - ack.acknowledged);
+            self.detection.sees_reordering();
+            if board.retransmitted_segments() > 0 {
+                return Reaction::Partial {
+                    restart_timer: true,
+                };
+            }
+        }
         match self.state {
             State::Open => spurious &= !original,
             State::Fast { point } => left = una >= point,

@@ -399,6 +399,19 @@ impl Scoreboard {
         }
     }
 
+    /// Has anything come late?
+    #[inline]
+    pub fn has_seen_reordering(&self) -> bool {
+        self.reordering > 0
+    }
+
+    /// What begins at `start` was sent again, but it was the first transmission that came, late.
+    pub fn came_late(&mut self, start: u64) {
+        if start < self.forward {
+            self.reordered(start, self.forward);
+        }
+    }
+
     /// A segment sent only once, from `start` on, has come after what left later and ended at `forward`.
     #[cold]
     fn reordered(&mut self, start: u64, forward: u64) {
