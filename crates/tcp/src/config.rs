@@ -242,22 +242,20 @@ pub struct BufferSizes {
     pub initial: u64,
     /// What it grows to.
     pub most: u64,
+    /// The application has set it (SO_RCVBUF): it does not grow, and no wider window is offered than it has.
+    pub locked: bool,
 }
 
 impl BufferSizes {
-    /// A buffer that the application has set (SO_RCVBUF): it neither grows nor is it offered that it could.
+    /// A buffer that the application has set.
     #[must_use]
     pub const fn locked(bytes: u64) -> Self {
         Self {
             least: bytes,
             initial: bytes,
             most: bytes,
+            locked: true,
         }
-    }
-
-    /// Has the application set it?
-    pub(crate) const fn is_locked(&self) -> bool {
-        self.least == self.most
     }
 
     /// tcp_rmem of Linux 6.18, on a machine with 4 GiB or more.
@@ -265,12 +263,14 @@ impl BufferSizes {
         least: 4096,
         initial: 131_072,
         most: 32 << 20,
+        locked: false,
     };
     /// tcp_wmem of the same.
     pub const SEND: Self = Self {
         least: 4096,
         initial: 16_384,
         most: 4 << 20,
+        locked: false,
     };
 }
 

@@ -121,7 +121,7 @@ fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
         // Linux's tcp_select_initial_window: for what the buffer can grow to; where the application has set it, for the
         // half of it that is taken for payload at first
-        let widest = if sizes.is_locked() {
+        let widest = if sizes.locked {
             sizes.initial / 2
         } else {
             config.most_received().max(sizes.initial)

@@ -127,7 +127,7 @@ impl RightSizing {
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {
             most: sizes.most.max(sizes.initial),
-            fixed: sizes.is_locked(),
+            fixed: sizes.locked,
             buffer: sizes.initial,
             ratio: FIRST_RATIO,
             clamp: u64::MAX,
@@ -156,14 +156,7 @@ impl RightSizing {
     /// A buffer that does not grow (SO_RCVBUF), and from which `window` bytes are advertised: with full
     /// segments in packets of `packet` bytes. What is advertised is not asked of it.
     pub(crate) fn fixed(window: u64, segment: u32, packet: u32) -> Self {
-        let buffer = memory_for(window, segment, packet);
-        let mut sizing = Self::new(BufferSizes {
-            least: buffer,
-            initial: buffer,
-            most: buffer,
-        });
-        sizing.fixed = true;
-        sizing
+        Self::new(BufferSizes::locked(memory_for(window, segment, packet)))
     }
 
     /// Bytes of a full segment of the peer's, as far as is known.

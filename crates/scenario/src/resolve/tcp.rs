@@ -361,6 +361,7 @@ fn memory(
         least: of(0).min(initial),
         initial,
         most,
+        locked: false,
     }))
 }
 

@@ -306,7 +306,7 @@ impl Sender {
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
         let reaction = self.recover(packet, 0, duplicate, now);
         self.react(reaction, now);
-        if self.scoreboard.has_seen_reordering() {
+        if self.scoreboard.reordering() > 0 {
             self.grow_ahead(packet, reaction, rtt, now);
         }
         if PACED {
@@ -320,18 +320,24 @@ impl Sender {
     /// (tcp_may_raise_cwnd).
     #[inline(never)]
     fn grow_ahead(&mut self, packet: &Packet, reaction: Reaction, rtt: Option<Span>, now: Time) {
-        let usual = USUAL_REORDERING * u64::from(self.negotiated.segment);
         if self.config.habits.grows_while_reordered
             && matches!(reaction, Reaction::Hold)
             && !self.recovery.is_recovering()
             && self.scoreboard.delivered().sacked() > 0
-            && self.scoreboard.reordering() > usual
+            && self.reordering() > USUAL_REORDERING
             && self.window_may_grow()
             && !self.ecn_holds(packet)
         {
             let sample = self.ack_sample(self.newly_delivered(), self.in_flight(), rtt, now);
             self.congestion.on_ack(&sample);
         }
+    }
+
+    /// By how many segments they may come out of order before Linux takes one for lost: tp->reordering.
+    pub(super) fn reordering(&self) -> u64 {
+        let seen = self.scoreboard.reordering();
+        let segment = u64::from(self.negotiated.segment.max(1));
+        seen.div_ceil(segment).max(USUAL_REORDERING)
     }
 
     /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not

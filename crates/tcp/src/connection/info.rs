@@ -127,7 +127,7 @@ impl Connection {
             total_retransmitted: self.sender.statistics.segments_retransmitted,
             slow_start_threshold: (threshold < u64::MAX).then_some(threshold / segment),
             congestion_window: self.sending_window() / segment,
-            reordering: (self.sender.scoreboard.reordering().div_ceil(segment)).max(3),
+            reordering: self.sender.reordering(),
             reorderings_seen: self.sender.scoreboard.reorderings_seen(),
             bytes_acknowledged: self.sender.statistics.bytes_acknowledged,
             bytes_received: self.received_offset(),

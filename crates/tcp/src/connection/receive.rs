@@ -498,7 +498,7 @@ impl Connection {
     /// acknowledgments make of it.
     fn sized_in_order(&mut self, packet: &Packet, length: u32, gap: bool, now: Time) {
         let segment = self.sized(packet, length, now);
-        let (rto, smoothed) = (self.sender.rtt.rto(), self.sender.rtt.smoothed());
+        let rto = self.sender.rtt.rto();
         let receive = &mut self.receive;
         let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
@@ -506,12 +506,9 @@ impl Connection {
         };
         sizing.in_order(&segment, &stream, rto, now);
         if receive.quick_as_linux {
-            let unacknowledged = receive.next - receive.last_acknowledged;
             // RFC 5681 section 4.2, as Linux has it: the last gap is filled
             let due = receive.acknowledge_now || gap && stream.highest.is_none();
-            let sack = self.sender.negotiated.sack;
-            let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
-            self.acknowledge(when, now);
+            self.acknowledge_as_linux(due, now);
         } else if gap {
             receive.acknowledge_now = true;
         } else {
@@ -523,24 +520,29 @@ impl Connection {
     #[inline(never)]
     fn sized_out_of_order(&mut self, packet: &Packet, due: bool, now: Time) {
         let segment = self.sized(packet, u32::from(packet.payload_length), now);
-        let smoothed = self.sender.rtt.smoothed();
         let receive = &mut self.receive;
         let stream = receive.stream();
-        let sack = self.sender.negotiated.sack;
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
-        sizing.out_of_order(&segment, &stream, sack);
+        sizing.out_of_order(&segment, &stream, self.sender.negotiated.sack);
         if receive.quick_as_linux {
             receive.acknowledge_now = false;
-            let unacknowledged = receive.next - receive.last_acknowledged;
-            let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
-            self.acknowledge(when, now);
+            self.acknowledge_as_linux(due, now);
         }
     }
 
-    fn acknowledge(&mut self, when: When, now: Time) {
-        match when {
+    /// Acknowledges what has come when Linux would; `due`: something asks for it now.
+    fn acknowledge_as_linux(&mut self, due: bool, now: Time) {
+        let smoothed = self.sender.rtt.smoothed();
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        let unacknowledged = receive.next - receive.last_acknowledged;
+        let sack = self.sender.negotiated.sack;
+        match sizing.when(unacknowledged, &stream, due, sack, smoothed) {
             When::Now => self.receive.acknowledge_now = true,
             When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
             When::Delayed => match self.sender.config.delayed_ack {
@@ -628,12 +630,10 @@ impl Connection {
     /// the acknowledgment may wait for our FIN. `due`: something asked for it before, or a gap is filled. That the
     /// text before it came twice is not said, either.
     pub(super) fn delay_fin_acknowledgment(&mut self, due: bool, now: Time) {
-        let smoothed = self.sender.rtt.smoothed();
         let receive = &mut self.receive;
         if !receive.quick_as_linux || self.state != State::Established {
             return;
         }
-        let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
@@ -642,9 +642,6 @@ impl Connection {
         receive.acknowledge_now = false;
         // Before any text, there is no time yet for which acknowledgments are delayed.
         let due = due || !sizing.has_received();
-        let unacknowledged = receive.next - receive.last_acknowledged;
-        let sack = self.sender.negotiated.sack;
-        let when = sizing.when(unacknowledged, &stream, due, sack, smoothed);
-        self.acknowledge(when, now);
+        self.acknowledge_as_linux(due, now);
     }
 }

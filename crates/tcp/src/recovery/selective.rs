@@ -164,21 +164,20 @@ impl LossRecovery for Selective {
         let original = advances && self.undo.answers_original(ack.echo);
         let mut spurious = self.undo.all_explained() || original;
         let mut left = false;
-        if original
-            && self.undoes_with_nothing_out
-            && matches!(self.state, State::Fast { point } if una < point)
-        {
-            board.came_late(una - ack.acknowledged);
-            self.detection.sees_reordering();
-            if board.retransmitted_segments() > 0 {
-                return Reaction::Partial {
-                    restart_timer: true,
-                };
-            }
-        }
         match self.state {
             State::Open => spurious &= !original,
-            State::Fast { point } => left = una >= point,
+            State::Fast { point } => {
+                left = una >= point;
+                if original && !left && self.undoes_with_nothing_out {
+                    board.came_late(una - ack.acknowledged);
+                    self.detection.sees_reordering();
+                    if board.retransmitted_segments() > 0 {
+                        return Reaction::Partial {
+                            restart_timer: true,
+                        };
+                    }
+                }
+            }
             State::AfterTimeout { point } => {
                 spurious |= self.forward.on_ack(&Evidence {
                     unacknowledged: una,

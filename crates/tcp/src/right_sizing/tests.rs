@@ -52,6 +52,7 @@ fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
         least: 4096,
         initial: 16 << 20,
         most: 64 << 20,
+        locked: false,
     });
     sizing.initial_window(1448);
     sizing.established(1448, 65_535 << 11, 1, Time::ZERO);
@@ -172,6 +173,7 @@ fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
         least: 4096,
         initial: 7410,
         most: 250_000,
+        locked: false,
     });
     let first = sizing.initial_window(1448);
     sizing.established(1448, 65_535, 1, Time::ZERO);

@@ -66,6 +66,7 @@ fn sizes(dice: &mut Dice) -> BufferSizes {
         least: 2500,
         initial,
         most: initial + dice.below(400_000),
+        locked: false,
     }
 }
 

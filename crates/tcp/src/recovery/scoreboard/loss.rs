@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED};
+use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Segment};
 use super::{LostSegment, Order, Scoreboard, Transmission, Trouble};
 
 /// What a search by time has found.
@@ -127,22 +127,18 @@ impl Scoreboard {
         while let Some(&(number, order)) = self.oldest_under_way()
             && order.is_before(newest.order)
         {
-            if number >= self.ring.first {
-                let segment = *self.ring.get(number);
-                let waits = segment.is(SACKED) || segment.is_to_be_sent();
-                if !waits && segment.order == order {
-                    if segment.sent_at + allowance > now {
-                        let last = self.last_again_before(newest, segment.sent_at);
-                        overdue.pending = overdue.pending.max(Some(last));
-                        break;
-                    }
-                    overdue.found = true;
-                    overdue.retransmission = true;
-                    if segment.is(RETRANSMITTED) {
-                        self.mark_retransmission_lost(number);
-                    } else {
-                        self.mark_lost(number);
-                    }
+            if let Some(segment) = self.under_way(number, order) {
+                if segment.sent_at + allowance > now {
+                    let last = self.last_again_before(newest, segment.sent_at);
+                    overdue.pending = overdue.pending.max(Some(last));
+                    break;
+                }
+                overdue.found = true;
+                overdue.retransmission = true;
+                if segment.is(RETRANSMITTED) {
+                    self.mark_retransmission_lost(number);
+                } else {
+                    self.mark_lost(number);
                 }
             }
             Trouble::of(&mut self.trouble).under_way.pop_front();
@@ -156,9 +152,10 @@ impl Scoreboard {
         let mut number = self.cursor;
         let mut last = newest.sent_at;
         for _ in 0..MOST_PENDING {
-            let Some(segment) = (number < self.ring.next).then(|| *self.ring.get(number)) else {
+            if number >= self.ring.next {
                 return last;
-            };
+            }
+            let segment = self.ring.get(number);
             if !segment.is(SACKED | LOST | EVER_RETRANSMITTED) {
                 if !segment.order.is_before(newest.order) {
                     return last;
@@ -180,11 +177,8 @@ impl Scoreboard {
             if !order.is_before(newest.order) {
                 return last;
             }
-            if number >= self.ring.first {
-                let segment = self.ring.get(number);
-                if segment.order == order && !segment.is(SACKED) && !segment.is_to_be_sent() {
-                    last = segment.sent_at;
-                }
+            if let Some(segment) = self.under_way(number, order) {
+                last = segment.sent_at;
             }
         }
         if trouble.under_way.len() > MOST_PENDING {
@@ -192,6 +186,14 @@ impl Scoreboard {
         } else {
             last
         }
+    }
+
+    /// The segment of which this retransmission is under way still, if it is.
+    #[inline]
+    fn under_way(&self, number: u64, order: Order) -> Option<Segment> {
+        let segment = (number >= self.ring.first).then(|| *self.ring.get(number))?;
+        let waits = segment.is(SACKED) || segment.is_to_be_sent();
+        (!waits && segment.order == order).then_some(segment)
     }
 
     #[inline]

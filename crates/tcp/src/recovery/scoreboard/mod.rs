@@ -399,12 +399,6 @@ impl Scoreboard {
         }
     }
 
-    /// Has anything come late?
-    #[inline]
-    pub fn has_seen_reordering(&self) -> bool {
-        self.reordering > 0
-    }
-
     /// What begins at `start` was sent again, but it was the first transmission that came, late.
     pub fn came_late(&mut self, start: u64) {
         if start < self.forward {
