@@ -163,6 +163,15 @@ fn a_record_behind_a_full_segment() {
     operations(2514, None).expect("it passes");
 }
 
+/// Cases that failed once: a SYN, made of another segment, between the ends of a connection that one gateway
+/// had forgotten, and the other not yet brought to its end.
+#[test]
+fn a_syn_that_comes_before_the_connection_before_it_is_over() {
+    for seed in [40_744, 45_720, 72_604] {
+        multiplexed(seed, None).expect("it passes");
+    }
+}
+
 /// What the replay rests on: a seed is the same case each time, and its capture holds every packet.
 #[test]
 fn a_seed_is_a_case_and_a_capture() {

@@ -78,6 +78,9 @@ pub(super) enum Reason {
     Unreachable,
     /// The other gateway has no memory for it.
     NoRoom,
+    /// There is an earlier one between the same ends, and the other gateway still has something of it to
+    /// bring to its host.
+    Earlier,
 }
 
 /// Bytes that are no frame: whoever sent them is no gateway of this kind.
@@ -250,6 +253,7 @@ fn read_one<'a>(left: &mut &'a [u8]) -> Option<Result<(u32, Frame<'a>), Broken>>
             1 => Reason::Refused,
             2 => Reason::Unreachable,
             3 => Reason::NoRoom,
+            4 => Reason::Earlier,
             _ => return Some(Err(Broken)),
         }),
         _ => return Some(Err(Broken)),
@@ -368,6 +372,7 @@ mod tests {
             Frame::Reset(Reason::Refused),
             Frame::Reset(Reason::Unreachable),
             Frame::Reset(Reason::NoRoom),
+            Frame::Reset(Reason::Earlier),
         ]
     }
 

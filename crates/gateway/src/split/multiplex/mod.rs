@@ -456,6 +456,8 @@ impl<P: Payload> Multiplex<P> {
                     around.counters.unreachable += 1;
                     cx.packets.release(syn);
                 }
+                // The SYN comes again, until the earlier one is over.
+                Reason::Earlier => cx.packets.release(syn),
                 Reason::Refused | Reason::Reset => {
                     around.counters.refusals += 1;
                     // As the other host would have: the RST acknowledges the SYN.
@@ -578,7 +580,7 @@ impl<P: Payload> Multiplex<P> {
             match reason {
                 Reason::Refused => around.counters.refusals += 1,
                 Reason::Unreachable => around.counters.unreachable += 1,
-                Reason::Reset | Reason::NoRoom => carried.aborted = true,
+                Reason::Reset | Reason::NoRoom | Reason::Earlier => carried.aborted = true,
             }
             self.remove(index, Some(reason), around, cx);
             return;

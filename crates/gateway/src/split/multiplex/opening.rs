@@ -170,12 +170,15 @@ impl<P: Payload> Multiplex<P> {
         let key = answers_to(open);
         let towards = around.routes.port_towards(open.destination.address);
         let towards = towards.filter(|towards| *towards != around.settings.facing);
-        if let Some(index) = self.flows.get(&key).copied()
-            && self.meets(index, (slot, stream), open, around, cx)
-        {
-            return;
-        }
-        let reason = towards.is_none().then_some(Reason::Unreachable);
+        let met = match self.flows.get(&key) {
+            Some(&index) => self.meets(index, (slot, stream), open, around, cx),
+            None => Met::Nobody,
+        };
+        let reason = match met {
+            Met::Itself => return,
+            Met::Earlier => Some(Reason::Earlier),
+            Met::Nobody => towards.is_none().then_some(Reason::Unreachable),
+        };
         let first = around.budget.first(around.state);
         let reason = reason.or(first.is_none().then_some(Reason::NoRoom));
         let (Some(port), Some(first), None) = (towards, first, reason) else {
@@ -191,7 +194,6 @@ impl<P: Payload> Multiplex<P> {
     }
 
     /// What the host behind the other gateway opens is between the same ends as a connection that is known.
-    /// Is it that one? Otherwise that makes way.
     fn meets(
         &mut self,
         index: u32,
@@ -199,15 +201,22 @@ impl<P: Payload> Multiplex<P> {
         open: &Open<'_>,
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
-    ) -> bool {
+    ) -> Met {
         let Some(carried) = self.carried.get_mut(index) else {
-            return false;
+            return Met::Nobody;
         };
         if !carried.awaits_answer() {
-            // The other gateway has forgotten it; so has its host, or it would not open another.
-            carried.abort(cx);
-            self.remove(index, Some(Reason::Reset), around, cx);
-            return false;
+            // The other gateway has forgotten it, but would have said if it had been reset: it has come to its
+            // end there. Here it may not yet have. Its host may still have to hear what was confirmed to the
+            // other, which may therefore use its port again; or that one's SYN is forged. A TCP that has not
+            // come to its end doesn't take a SYN either (RFC 9293 section 3.10.7.4), and its peer sends that
+            // again. In TIME-WAIT it makes way (section 3.6.1).
+            if !carried.is_over() {
+                return Met::Earlier;
+            }
+            self.remove(index, None, around, cx);
+            around.counters.followed += 1;
+            return Met::Nobody;
         }
         // Both hosts have opened at once (simultaneous open, RFC 9293 section 3.5), and each gateway has told
         // the other: each takes what it is told for the answer, and goes on speaking on the stream that it
@@ -223,7 +232,7 @@ impl<P: Payload> Multiplex<P> {
             cookie: None,
         };
         self.answered(index, &answered, around, cx);
-        true
+        Met::Itself
     }
 
     pub(super) fn answered(
@@ -241,6 +250,17 @@ impl<P: Payload> Multiplex<P> {
         }
         self.settle(index, around, cx);
     }
+}
+
+/// What a connection that is opened meets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Met {
+    /// No other between the same ends.
+    Nobody,
+    /// The same, opened by the other host as well.
+    Itself,
+    /// An earlier one that is not over.
+    Earlier,
 }
 
 /// The key of what the host sends that is asked here.

@@ -130,6 +130,43 @@ fn a_port_may_be_used_again_while_time_wait_lasts() {
     bodies::a_port_again(Net::new(multiplexed(1, |_| {}), &HOPS));
 }
 
+/// Where a close is confirmed early, the client has come to its end, and may use its port again, while the
+/// server has still to be brought what was confirmed: the next connection waits for that.
+#[test]
+fn a_port_that_is_used_again_takes_nothing_from_the_connection_before() {
+    let mut net = warm(multiplexed(2, |s| s.close = Answer::Early));
+    net.configs[SERVER].receive_buffer = 20_000;
+    net.configs[SERVER].receive_sizes = None;
+    net.connect(CLIENT, 7);
+    net.run(Span::from_secs(1));
+    net.at(SERVER, |socket, cx| socket.close(cx));
+    write(&mut net, CLIENT, 100_000);
+    net.run(Span::from_secs(20));
+    net.at(CLIENT, |socket, cx| socket.close(cx));
+    net.run(Span::from_secs(5));
+    assert_eq!(net.state(CLIENT), State::Closed, "all of it is confirmed");
+    net.connect(CLIENT, 1_000_000);
+    net.run(Span::from_secs(10));
+    assert_eq!(net.state(CLIENT), State::SynSent);
+    let mut got = 0;
+    for _ in 0..20 {
+        got += read(&mut net, SERVER);
+        net.run(Span::from_millis(50));
+    }
+    assert_eq!((got, net.state(SERVER)), (100_000, State::TimeWait));
+    net.run(Span::from_secs(10));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(net.state(side), State::Established);
+        write(&mut net, side, 5_000);
+    }
+    bodies::close(&mut net);
+    net.run(Span::from_secs(5));
+    for side in [CLIENT, SERVER] {
+        assert_eq!(read(&mut net, side), 5_000);
+    }
+    net.expect_nothing_left();
+}
+
 #[test]
 fn fast_open_passes() {
     let make = || warm(multiplexed(1, |s| s.set_up = Answer::Early));
