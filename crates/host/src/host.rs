@@ -389,7 +389,11 @@ impl<P: Realm> Host<P> {
             egress,
             initial_sequence,
         };
-        let socket = Socket::accept(&opening, syn, fast_open, cx);
+        let mut socket = Socket::accept(&opening, syn, fast_open, cx);
+        let there = P::destination(record.source.address, ip);
+        if let Some(limit) = sockets.paths.to(there, record.ip_version(), cx.now) {
+            socket.limit_path(limit);
+        }
         let key = P::key_of(port, record.source, ip);
         let id = sockets.add(socket, key, owner);
         let mut desk = Desk {
@@ -487,7 +491,10 @@ impl<P: Realm> Host<P> {
         if let Some(place) = self.sockets.find(key)
             && let Some(slot) = self.sockets.at_mut(place)
         {
-            slot.socket.on_icmp(error, sequence, cx);
+            let version = slot.socket.connection().ip_version();
+            if let Some(limit) = slot.socket.on_icmp(error, sequence, cx) {
+                self.sockets.limit_path(remote, version, limit, cx.now);
+            }
             self.settle(place, cx);
         }
     }

@@ -16,6 +16,7 @@ pub mod emodel;
 mod host;
 mod listener;
 mod numbers;
+mod paths;
 mod places;
 mod ports;
 mod realm;

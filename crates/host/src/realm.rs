@@ -17,12 +17,14 @@ pub trait Table<K>: Debug + Default + Send {
     fn insert(&mut self, key: K, place: u32);
     /// A connection less.
     fn remove(&mut self, key: &K);
+    /// The places of the connections to a destination.
+    fn towards(&self, destination: &K) -> Vec<u32>;
 }
 
 /// A payload, and how its connections are told apart.
 pub trait Realm: Payload + 'static {
     /// What a packet says of whose it is.
-    type Key: Copy + PartialEq + Debug + Send;
+    type Key: Copy + Ord + Debug + Send;
     /// Where that is looked up.
     type Table: Table<Self::Key>;
 
@@ -31,6 +33,16 @@ pub trait Realm: Payload + 'static {
 
     /// The key of a connection of `local_port`. `ip`: real addresses, ours first.
     fn key_of(local_port: u16, remote: Endpoint, ip: Option<(IpAddr, IpAddr)>) -> Self::Key;
+
+    /// What is common to the keys of all connections to the same host.
+    #[must_use]
+    fn destination(host: Address, ip: Option<(IpAddr, IpAddr)>) -> Self::Key {
+        let end = Endpoint {
+            address: host,
+            port: 0,
+        };
+        Self::key_of(0, end, ip)
+    }
 }
 
 impl Realm for Ranges {
@@ -63,14 +75,22 @@ impl Table<u64> for FxHashMap<u64, u32> {
     fn remove(&mut self, key: &u64) {
         FxHashMap::remove(self, key);
     }
+
+    fn towards(&self, destination: &u64) -> Vec<u32> {
+        const ADDRESS: u64 = 0xffff << 16;
+        let there = self
+            .iter()
+            .filter(|(key, _)| *key & ADDRESS == *destination);
+        there.map(|(_, place)| *place).collect()
+    }
 }
 
-/// What tells a real connection from another.
+/// What tells a real connection from another. (In this order, those to the same host are neighbours.)
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RealKey {
+    ip: Option<(IpAddr, IpAddr)>,
     remote: Endpoint,
     local_port: u16,
-    ip: Option<(IpAddr, IpAddr)>,
 }
 
 impl Realm for Rings {
@@ -108,5 +128,18 @@ impl Table<RealKey> for BTreeMap<RealKey, u32> {
 
     fn remove(&mut self, key: &RealKey) {
         BTreeMap::remove(self, key);
+    }
+
+    fn towards(&self, destination: &RealKey) -> Vec<u32> {
+        let last = RealKey {
+            remote: Endpoint {
+                port: u16::MAX,
+                ..destination.remote
+            },
+            local_port: u16::MAX,
+            ..*destination
+        };
+        let there = self.range(destination..=&last);
+        there.map(|(_, place)| *place).collect()
     }
 }

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use bentpipe_tcp::{Connection, Opening, Socket, State};
-use bentpipe_types::{Address, Ctx, Endpoint, Routes, Time};
+use bentpipe_tcp::{Connection, Opening, PathLimit, Socket, State};
+use bentpipe_types::{Address, Ctx, Endpoint, IpVersion, Routes, Time};
 
 use crate::account::Account;
 use crate::connect::{Connect, ConnectError, Remote};
 use crate::deadlines::Deadlines;
+use crate::paths::Paths;
 use crate::places::Places;
 use crate::{ApplicationId, InitialSequences, Realm, Table};
 
@@ -110,6 +111,8 @@ pub(crate) struct Sockets<P: Realm> {
     pub(crate) open: usize,
     pub(crate) half_open: usize,
     pub(crate) opened: u64,
+    /// What routers have said of paths.
+    pub(crate) paths: Paths<P::Key>,
 }
 
 impl<P: Realm> Sockets<P> {
@@ -129,6 +132,7 @@ impl<P: Realm> Sockets<P> {
             open: 0,
             half_open: 0,
             opened: 0,
+            paths: Paths::default(),
         }
     }
 
@@ -319,10 +323,39 @@ impl<P: Realm> Sockets<P> {
             egress,
             initial_sequence,
         };
-        let (socket, taken) =
-            Socket::connect_fast(&opening, ip, connect.fast_open, connect.data, cx);
+        let version = opening.config.ip_version;
+        let there = P::destination(endpoint.address, ip);
+        let limit = self.paths.to(there, version, cx.now);
+        let mut fast_open = connect.fast_open;
+        if let Some(limit) = limit {
+            fast_open.room = fast_open.room.min(limit.room_on_syn(version));
+        }
+        let (mut socket, taken) = Socket::connect_fast(&opening, ip, fast_open, connect.data, cx);
+        if let Some(limit) = limit {
+            socket.limit_path(limit);
+        }
         let key = P::key_of(local.port, endpoint, ip);
         Ok((self.add(socket, key, owner), taken))
+    }
+
+    /// A router has told a connection to this host how long packets may be: it holds for the others, too, and
+    /// for those to come.
+    pub(crate) fn limit_path(
+        &mut self,
+        remote: Remote,
+        version: IpVersion,
+        limit: PathLimit,
+        now: Time,
+    ) {
+        let there = P::destination(remote.endpoint.address, remote.ip);
+        let limit = self.paths.learn(there, version, limit, now);
+        for place in self.by_key.towards(&there) {
+            if let Some(slot) = self.at_mut(place)
+                && slot.socket.connection().ip_version() == version
+            {
+                slot.socket.limit_path(limit);
+            }
+        }
     }
 
     /// The connection that stands for an application: its latest, if any is open, or the last that

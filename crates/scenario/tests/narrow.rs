@@ -68,6 +68,44 @@ fn a_router_says_so_and_a_black_hole_has_to_be_looked_for() {
     }
 }
 
+/// What a router has said to one connection, the others to the same host know: those that are there, and those that
+/// begin within ten minutes. What one has found out by itself is its own, as in Linux.
+#[test]
+fn a_host_remembers_what_routers_have_said() {
+    let flow = |name: &str, start: &str, size: &str| {
+        format!(
+            "[flows.{name}]\nfrom = \"server\"\nto = \"client\"\nstart = \"{start} s\"\n\
+             app = {{ kind = \"bulk\", size = \"{size}\" }}\n"
+        )
+    };
+    let network = NETWORK.replace("60 s", "1000 s")
+        + &flow("beside", "0.3", "1 MB")
+        + &flow("next", "100", "1 MB")
+        + &flow("late", "700", "1 MB")
+        + &flow("last", "800", "1 MB");
+    let run = |settings: &[(&str, &str)]| {
+        let scenario = Scenario::parse(&network, "narrow.toml", settings).expect("it is right");
+        let output = scenario.run(&RunOptions::default()).expect("it runs");
+        let flows = output.summary.flows;
+        assert!(flows.iter().all(|flow| flow.bytes_delivered == 1_000_000));
+        let told = flows.iter().map(|flow| flow.path_mtu.icmp_errors);
+        let again = flows.iter().map(|flow| flow.segments_retransmitted);
+        (told.collect::<Vec<_>>(), again.collect::<Vec<_>>())
+    };
+    // Of those at once, the second had its handshake when the first was told; ten minutes after that it is said
+    // anew.
+    let (told, again) = run(&[]);
+    assert_eq!(told, [10, 0, 0, 10, 0]);
+    assert_eq!(again, [20, 0, 0, 20, 0]);
+    let (told, again) = run(&[
+        ("gateways.hub.icmp", "false"),
+        ("hosts.server.tcp.path_mtu_discovery", "black-hole"),
+        ("hosts.server.tcp.base_mss", "900 B"),
+    ]);
+    assert_eq!(told, [0; 5]);
+    assert!(again.iter().all(|again| *again > 0), "{again:?}");
+}
+
 #[test]
 fn keep_alive_that_makes_no_sense_is_refused() {
     for (value, message) in [

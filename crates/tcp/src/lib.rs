@@ -40,7 +40,7 @@ pub use config::{
 pub use congestion::CongestionControlKind;
 pub use connection::{
     Accepted, ActiveFastOpen, Admission, CongestionState, Connection, Events, Observed, Opening,
-    PassiveFastOpen, Sender, State, TcpInfo, reset_reply,
+    PassiveFastOpen, PathLimit, Sender, State, TcpInfo, reset_reply,
 };
 pub use habits::Habits;
 pub use limited::{Limit, LimitedTimes};

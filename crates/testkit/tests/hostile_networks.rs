@@ -163,6 +163,15 @@ fn a_record_behind_a_full_segment() {
     operations(2514, None).expect("it passes");
 }
 
+/// Cases that failed once: a path that may take longer packets again, of which none fits what was left of the
+/// congestion window when segments were short.
+#[test]
+fn a_path_that_is_no_longer_narrow() {
+    for seed in [5_246, 10_998, 73_860, 84_959, 96_357, 98_626] {
+        operations(seed, None).expect("it passes");
+    }
+}
+
 /// Cases that failed once: a SYN, made of another segment, between the ends of a connection that one gateway
 /// had forgotten, and the other not yet brought to its end.
 #[test]

@@ -114,7 +114,7 @@ impl fmt::Debug for Flags {
 }
 
 /// The version of the IP header in front of the TCP header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum IpVersion {
     /// A 20-byte header.
     #[default]

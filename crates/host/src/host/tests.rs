@@ -358,3 +358,202 @@ fn a_flood_of_syns_takes_no_more_than_its_share() {
     assert!(net.hosts[1].applications.len() <= 16);
     assert_eq!(net.world.packets.held(), 0);
 }
+
+/// Opens connections to these ends, and writes some text to each.
+#[derive(Debug)]
+struct Caller {
+    to: Vec<Endpoint>,
+    text: u64,
+}
+
+impl<P: Realm> Application<P> for Caller {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        for to in &self.to {
+            let socket = desk.connect(*to).expect("room");
+            desk.write(socket, Source::Filler(self.text));
+        }
+    }
+
+    fn on_events(&mut self, _: SocketId, _: Events, _: &mut Desk<'_, '_, P>) {}
+}
+
+/// A host that opens connections to others, which answer and acknowledge nothing.
+struct Caught<P: Realm> {
+    world: World,
+    host: Host<P>,
+    application: ApplicationId,
+}
+
+impl<P: Realm> Caught<P> {
+    /// Connections to these hosts.
+    fn new(to: &[u16]) -> Self {
+        let mut caught = Self {
+            world: World::new(RandomStream::new(1, "net", "agents")),
+            host: Host::new(Limits::default(), InitialSequences::PerApplication),
+            application: ApplicationId(0),
+        };
+        (caught.host).routes(Routes::by_default(address(0), Port(0)));
+        caught.connect(to);
+        caught
+    }
+
+    /// Connections more.
+    fn connect(&mut self, to: &[u16]) {
+        let mut member = Member::new(Config {
+            mss: 1_000,
+            send_buffer: 20_000,
+            timestamps: false,
+            ..config()
+        });
+        member.starts = Some(self.world.now);
+        let to = to.iter().map(|host| Endpoint {
+            address: Address(*host),
+            port: 80,
+        });
+        let caller = Caller {
+            to: to.collect(),
+            text: 3_000,
+        };
+        member.ports = crate::Ports::range(
+            40_000 + 100 * self.host.applications.len() as u16,
+            40_099 + 100 * self.host.applications.len() as u16,
+        );
+        self.application = self.host.add(member, Box::new(caller));
+        self.host.on_deadline(&mut self.world.cx());
+        for (_, packet) in std::mem::take(&mut self.world.outbox) {
+            let syn = *self.world.packets.get(packet);
+            let mut reply = Packet::new(syn.destination, syn.source, syn.ip_version());
+            reply.flags = Flags::SYN.with(Flags::ACK);
+            reply.acknowledgment = syn.sequence + 1;
+            reply.window = 50_000;
+            let options = bentpipe_types::SynOptions {
+                maximum_segment_size: Some(1_000),
+                ..bentpipe_types::SynOptions::default()
+            };
+            self.world.packets.release(packet);
+            let reply = self.world.packets.insert(reply);
+            self.world.packets.set_syn_options(reply, options);
+            self.host.on_packet(Port(0), reply, &mut self.world.cx());
+        }
+    }
+
+    /// The segments with text that have left since it was last asked.
+    fn sent(&mut self) -> Vec<Packet> {
+        let outbox = std::mem::take(&mut self.world.outbox).into_iter();
+        let packets = &mut self.world.packets;
+        let sent = outbox.map(|(_, reference)| {
+            let packet = *packets.get(reference);
+            packets.release(reference);
+            packet
+        });
+        sent.filter(|packet| packet.payload_length > 0).collect()
+    }
+
+    /// A router says so of a segment, this far from where it says that it begins.
+    fn too_big(&mut self, segment: &Packet, mtu: u32, off: u32) {
+        let (port, to) = (segment.source.port, segment.destination);
+        let error = IcmpError::TooBig { mtu };
+        let sequence = segment.sequence + off;
+        let cx = &mut self.world.cx();
+        self.host.on_icmp(port, to.into(), error, sequence, cx);
+    }
+
+    /// How long the segments are of connections to each of two hosts.
+    fn segments(&self, to: u16) -> Vec<u32> {
+        let all = self.host.sockets.all();
+        let there = all.filter(|slot| slot.socket.connection().remote().address.0 == to);
+        (there.map(|slot| slot.socket.connection().segment_size())).collect()
+    }
+}
+
+fn every_connection_there_knows<P: Realm>() {
+    let mut caught = Caught::<P>::new(&[5, 5, 6]);
+    let first = caught.sent();
+    assert_eq!(caught.segments(5), [1_000, 1_000]);
+    // Whoever isn't on the path doesn't know what is outstanding (RFC 5927 section 4.1).
+    caught.too_big(&first[0], 700, 100_000);
+    caught.connect(&[5]);
+    assert_eq!(caught.segments(5), [1_000; 3]);
+    caught.sent();
+    caught.too_big(&first[0], 700, 0);
+    assert_eq!(caught.segments(5), [660; 3]);
+    assert_eq!(caught.segments(6), [1_000]);
+    // The one that was told sends what was too long again; the others wait for what is said of theirs.
+    let again = caught.sent();
+    assert!(!again.is_empty());
+    let ports = |packet: &Packet| (packet.source, packet.destination);
+    for packet in &again {
+        assert_eq!(ports(packet), ports(&first[0]));
+        assert!(packet.payload_length <= 660);
+    }
+    // As do those that begin, for ten minutes.
+    caught.connect(&[5, 6]);
+    assert_eq!(caught.segments(5), [660; 4]);
+    assert_eq!(caught.segments(6), [1_000; 2]);
+    assert!(
+        (caught.sent().iter())
+            .all(|packet| packet.payload_length <= 660 || packet.destination.address.0 == 6)
+    );
+    caught.world.now += Span::from_secs(600);
+    caught.connect(&[5]);
+    assert_eq!(caught.segments(5).last(), Some(&1_000));
+    // Then it is told anew.
+    let last = caught.sent();
+    let last = last
+        .iter()
+        .rfind(|packet| packet.destination.address.0 == 5);
+    caught.too_big(last.expect("text"), 600, 0);
+    assert!(caught.segments(5).iter().all(|segment| *segment == 560));
+    // Of what one says of its own path, others believe less (`paths.rs`).
+    caught.too_big(last.expect("text"), 100, 0);
+    let segments = caught.segments(5);
+    assert_eq!(segments.last(), Some(&60));
+    assert!(segments.iter().rev().skip(1).all(|segment| *segment == 512));
+}
+
+#[test]
+fn rfc8201_every_connection_to_a_host_knows_what_one_was_told() {
+    every_connection_there_knows::<Ranges>();
+    every_connection_there_knows::<Rings>();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is said, of whatever segment: who is told is no shorter than the least that was said of the path
+    /// to that host, by somebody who had seen a segment there; all go on.
+    #[test]
+    fn nobody_off_the_path_shortens_it(
+        said in prop::collection::vec(
+            (0_usize..100, 0_u32..1_200, prop::bool::ANY, 0_u64..200, 0_u16..4), 1..60,
+        ),
+    ) {
+        let mut caught = Caught::<Rings>::new(&[5, 6, 5, 7]);
+        let mut seen = caught.sent();
+        let mut least = [1_000_u32; 4];
+        for (which, mtu, is_true, wait, opens) in said {
+            let segment = seen[which % seen.len()];
+            let there = usize::from(segment.destination.address.0 - 5).min(3);
+            if is_true {
+                caught.too_big(&segment, mtu, 0);
+                // (A router that doesn't say how long says: shorter.)
+                let most = if mtu == 0 { 68 } else { mtu };
+                least[there] = least[there].min(most.saturating_sub(40).max(28));
+            } else {
+                caught.too_big(&segment, mtu, 1 << 24);
+            }
+            caught.world.now += Span::from_secs(wait);
+            caught.host.on_deadline(&mut caught.world.cx());
+            if opens > 0 && caught.host.connections() < 40 {
+                caught.connect(&[4 + opens]);
+            }
+            seen.extend(caught.sent());
+            for host in 0..3 {
+                for segment in caught.segments(host as u16 + 5) {
+                    prop_assert!(segment >= least[host], "{segment}, {host}: {least:?}");
+                    prop_assert!(segment <= 1_000);
+                }
+            }
+        }
+    }
+}

@@ -3,14 +3,19 @@
 use bentpipe_types::{Ctx, IcmpError, Seq};
 
 use super::timers::Purpose;
-use super::{Connection, Events, State};
+use super::{Connection, Events, PathLimit, State};
 
 impl Connection {
     /// An ICMP error has come that quotes a segment of ours with this sequence number.
     ///
     /// Who isn't on the path has to guess the number: only an error about what is outstanding counts
-    /// (RFC 5927 section 4.1).
-    pub fn on_icmp(&mut self, error: IcmpError, sequence: Seq, cx: &mut Ctx<'_>) {
+    /// (RFC 5927 section 4.1). Returns what is news of the path, for other connections to the same host.
+    pub fn on_icmp(
+        &mut self,
+        error: IcmpError,
+        sequence: Seq,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PathLimit> {
         let first = self
             .sender
             .send
@@ -20,12 +25,11 @@ impl Connection {
         let over = matches!(self.state, State::Closed | State::TimeWait);
         if over || !(0..=outstanding).contains(&distance) {
             self.sender.statistics.icmp_ignored += 1;
-            return;
+            return None;
         }
         self.sender.statistics.icmp_errors += 1;
         if let IcmpError::TooBig { mtu } = error {
-            self.too_big(mtu, cx);
-            return;
+            return self.too_big(mtu, cx);
         }
         self.path_error = Some(error);
         match self.state {
@@ -65,6 +69,7 @@ impl Connection {
                 }
             }
         }
+        None
     }
 
     /// What the path last said of a segment of ours that did not arrive, since the peer last

@@ -52,8 +52,8 @@ mod state;
 mod timers;
 
 use bentpipe_types::{
-    BitRate, Ctx, Endpoint, FastOpen, IcmpError, Packet, PacketRef, Port, Seq, Span, SynOptions,
-    Time,
+    BitRate, Ctx, Endpoint, FastOpen, IcmpError, IpVersion, Packet, PacketRef, Port, Seq, Span,
+    SynOptions, Time,
 };
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,7 @@ pub use close::reset_reply;
 pub use events::Events;
 pub use fast_open::{ActiveFastOpen, Opening, PassiveFastOpen};
 pub use info::{CongestionState, TcpInfo};
+pub use path_mtu::PathLimit;
 pub use sender::{Admission, Observed, Sender};
 pub use state::State;
 
@@ -343,6 +344,12 @@ impl Connection {
     #[must_use]
     pub fn remote(&self) -> Endpoint {
         self.template.destination
+    }
+
+    /// The version of IP below.
+    #[must_use]
+    pub fn ip_version(&self) -> IpVersion {
+        self.sender.config.ip_version
     }
 
     /// Payload of a full segment, as agreed with the peer.

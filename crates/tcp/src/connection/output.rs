@@ -45,6 +45,11 @@ impl Connection {
         if !PLAIN && self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
         }
+        // Before the windows: they are of no less than a segment, however long that may be now.
+        let looked_after = !PLAIN && self.sender.path_mtu.is_looked_after(cx.now);
+        if looked_after {
+            self.sender.look_after_path_mtu(cx.now);
+        }
         let mut limited = false;
         let mut sent = false;
         let mut paced = false;
@@ -89,16 +94,13 @@ impl Connection {
         let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
         let in_flight = self.sender.in_flight_if(QUIET);
         let mut room = (window + syn).saturating_sub(in_flight);
-        if !PLAIN && self.sender.path_mtu.is_looked_after(cx.now) {
-            self.sender.look_after_path_mtu(cx.now);
-            if let Some(length) = self.path_mtu_probe(room.min(allowance)) {
-                let start = self.sender.send.sequence.next;
-                self.send_segment(start, length, cx);
-                self.sender.on_path_mtu_probe(start, length);
-                room -= u64::from(length);
-                allowance -= u64::from(length);
-                sent = true;
-            }
+        if looked_after && let Some(length) = self.path_mtu_probe(room.min(allowance)) {
+            let start = self.sender.send.sequence.next;
+            self.send_segment(start, length, cx);
+            self.sender.on_path_mtu_probe(start, length);
+            room -= u64::from(length);
+            allowance -= u64::from(length);
+            sent = true;
         }
         let mut burst = Burst::default();
         while self.sender.scoreboard.has_room() {

@@ -24,6 +24,9 @@ const PLATEAUS: [u32; 11] = [
 const LEAST_V4: u32 = 68;
 const LEAST_V6: u32 = 1280;
 
+/// RFC 9293 section 3.1: its length is in a field of four bits, in words.
+const MOST_TCP_HEADER: u32 = 60;
+
 /// Linux's tcp_mtu_probe_floor: no black hole makes segments smaller.
 const FLOOR: u32 = 48;
 /// Linux's tcp_probe_threshold: the search is over when it is about less than so many bytes.
@@ -36,6 +39,25 @@ const LEAST_WINDOW: u64 = 11;
 /// RFC 1122 section 4.2.3.5's R1, three retransmissions, in smallest timeouts: 1 + 2 + 4 + 8.
 const PATIENCE: u64 = 15;
 
+/// What a router has said of a path, which others between the same two hosts go, too: a host remembers it
+/// (RFC 8201 section 5.2, RFC 1191 section 6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathLimit {
+    /// The longest IP packet that passes, in bytes,
+    pub mtu: u32,
+    /// until then: after that the path may take more.
+    pub until: Time,
+}
+
+impl PathLimit {
+    /// How much text has room on a SYN, besides all the options that there may be.
+    #[must_use]
+    pub fn room_on_syn(self, version: IpVersion) -> u16 {
+        let headers = u32::from(version.header_length()) + MOST_TCP_HEADER;
+        u16::try_from(self.mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
+    }
+}
+
 /// What is known of the path's MTU. Lengths are of IP packets, in bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
@@ -47,7 +69,9 @@ pub(super) struct PathMtu {
     /// The longest that passes, as far as routers have said.
     mtu: u32,
     /// Payload of a full segment, as both ends agreed on it.
-    agreed: u32,
+    agreed: u16,
+    /// Another connection was told so: what was outstanding then may be too long.
+    told: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -75,6 +99,7 @@ impl PathMtu {
             mtu: mtu.unwrap_or(u32::MAX),
             stale_at: Time::LAST,
             agreed: 0,
+            told: false,
             search: None,
         }
     }
@@ -88,6 +113,10 @@ impl PathMtu {
     /// What surely passes, where it is searched for.
     fn low(&self) -> Option<u32> {
         self.search.as_deref().map(|search| search.low)
+    }
+
+    fn agreed(&self) -> u32 {
+        self.agreed.into()
     }
 
     #[inline]
@@ -126,7 +155,7 @@ impl Sender {
     /// Both SYNs are known.
     pub(super) fn agree_on_path_mtu(&mut self, passive: bool, now: Time) {
         let agreed = self.negotiated.segment;
-        self.path_mtu.agreed = agreed;
+        self.path_mtu.agreed = u16::try_from(agreed).unwrap_or(u16::MAX);
         let known = self.segment_of(self.path_mtu.mtu);
         self.negotiated.segment = agreed.min(known);
         if self.config.path_mtu_discovery == PathMtuDiscovery::Probe {
@@ -141,18 +170,23 @@ impl Sender {
     }
 
     fn begin_search(&mut self, now: Time) {
-        let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed);
+        let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed());
+        let mut high = self.mtu_of(self.path_mtu.agreed());
+        // A router's word holds for a while; a route's MTU is what Linux looks beyond.
+        if self.path_mtu.stale_at > now && self.path_mtu.stale_at < Time::LAST {
+            high = high.min(self.path_mtu.mtu);
+        }
         self.path_mtu.search = Some(Box::new(Search {
-            low: self.mtu_of(base),
-            high: self.mtu_of(self.path_mtu.agreed),
+            low: self.mtu_of(base).min(high),
+            high,
             since: now,
             probe: None,
         }));
     }
 
     /// A router takes packets of `mtu` bytes. Returns what the path takes now, if that is less than
-    /// before. What is outstanding goes again, if both ends have agreed on how long segments are.
-    fn narrowed(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<u32> {
+    /// before.
+    fn narrowed(&mut self, mtu: u32, agreed: bool, now: Time) -> Option<PathLimit> {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
         }
@@ -173,20 +207,51 @@ impl Sender {
             return None;
         }
         self.statistics.path_mtu_reductions += 1;
-        self.path_mtu.mtu = mtu;
-        self.path_mtu.stale_at = now + STALE;
-        let segment = self.segment_of(mtu);
-        let overhead = self.overhead();
-        if let Some(search) = &mut self.path_mtu.search {
-            search.high = search.high.min(mtu);
-            search.low = search.low.min(segment + overhead);
-            search.probe = None;
-        }
+        let limit = PathLimit {
+            mtu,
+            until: now + STALE,
+        };
+        let segment = self.take_limit(limit);
         if agreed {
             self.set_segment(segment);
-            self.resend_shorter(now);
         }
-        Some(mtu)
+        Some(limit)
+    }
+
+    /// So long may packets be now: returns the payload of a full segment.
+    fn take_limit(&mut self, limit: PathLimit) -> u32 {
+        self.path_mtu.mtu = limit.mtu;
+        self.path_mtu.stale_at = limit.until;
+        let segment = self.segment_of(limit.mtu);
+        let length = self.mtu_of(segment);
+        if let Some(search) = &mut self.path_mtu.search {
+            search.high = search.high.min(limit.mtu);
+            search.low = search.low.min(length);
+            search.probe = None;
+        }
+        segment
+    }
+
+    /// Another connection has been told of the path: segments are no longer from now on. Returns whether they
+    /// were. (What is outstanding may be too long. If so, a router says it to this connection as well.)
+    fn told_by_another(&mut self, limit: PathLimit, agreed: bool) -> bool {
+        let off = self.config.path_mtu_discovery == PathMtuDiscovery::Off;
+        if off || limit.mtu > self.path_mtu.mtu {
+            return false;
+        }
+        let segment = self.take_limit(limit);
+        let shorter = agreed && segment < self.negotiated.segment;
+        if shorter {
+            self.set_segment(segment);
+            self.path_mtu.told = true;
+        }
+        shorter
+    }
+
+    /// Does a router say of a segment of ours what another connection was told before?
+    fn is_told_again(&self, mtu: u32) -> bool {
+        let PathMtu { told, agreed, .. } = self.path_mtu;
+        told && mtu < self.mtu_of(agreed.into())
     }
 
     /// Full segments have this payload from now on. (Segments that the congestion window takes stay as
@@ -279,12 +344,12 @@ impl Sender {
     pub(super) fn look_after_path_mtu(&mut self, now: Time) {
         if self.path_mtu.stale_at <= now {
             self.path_mtu.stale_at = Time::LAST;
-            self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed);
+            self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed());
             if self.path_mtu.search.is_none() {
-                self.set_segment(self.path_mtu.agreed);
+                self.set_segment(self.path_mtu.agreed());
             }
         }
-        let most = self.mtu_of(self.path_mtu.agreed).min(self.path_mtu.mtu);
+        let most = self.mtu_of(self.path_mtu.agreed()).min(self.path_mtu.mtu);
         let known = self.known_mtu();
         if let Some(search) = &mut self.path_mtu.search
             && search.high < search.low + NEAR_ENOUGH
@@ -342,7 +407,7 @@ impl Sender {
                 search.low = probe.length;
                 search.probe = None;
             }
-            self.set_segment(self.segment_of(probe.length).min(self.path_mtu.agreed));
+            self.set_segment(self.segment_of(probe.length).min(self.path_mtu.agreed()));
         }
     }
 
@@ -371,19 +436,37 @@ impl Connection {
         self.sender.known_mtu()
     }
 
-    /// A router says that a packet of ours is too long for a link that takes `mtu` bytes.
-    pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
+    /// Another connection to the same host, perhaps an earlier one, was told this of the path: segments are no
+    /// longer from now on. Where more is known, nothing changes.
+    pub fn limit_path(&mut self, limit: PathLimit) {
+        let agreed = self.state != State::SynSent;
+        let shorter = self.sender.told_by_another(limit, agreed);
+        let begins = matches!(self.state, State::SynSent | State::SynReceived);
+        self.sender.statistics.path_mtu_reductions += u64::from(shorter && !begins);
+        self.changed();
+    }
+
+    /// A router says that a packet of ours is too long for a link that takes `mtu` bytes. Returns what is news of
+    /// the path.
+    pub(super) fn too_big(&mut self, mtu: u32, cx: &mut Ctx<'_>) -> Option<PathLimit> {
         // Before the peer's SYN has come, nothing is agreed on yet. (With Fast Open, data goes before the
         // handshake is over.)
         let agreed = self.state != State::SynSent;
-        let Some(mtu) = self.sender.narrowed(mtu, agreed, cx.now) else {
-            return;
-        };
+        let limit = self.sender.narrowed(mtu, agreed, cx.now);
         if agreed {
-            self.output(cx);
-        } else if self.fast_open.on_syn > 0 {
-            self.resend_syn(mtu, cx);
+            // What another connection was told first is no news, and what is too long is to go again all the
+            // same.
+            if limit.is_some() || self.sender.is_told_again(mtu) {
+                self.sender.path_mtu.told = false;
+                self.sender.resend_shorter(cx.now);
+                self.output(cx);
+            }
+        } else if let Some(limit) = limit
+            && self.fast_open.on_syn > 0
+        {
+            self.resend_syn(limit.mtu, cx);
         }
+        limit
     }
 
     /// Our SYN was too long: the text on it was. It goes again at once, without.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bentpipe_types::{Ctx, IcmpError, PacketRef, Seq, StreamCheck, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, State};
+use crate::{
+    ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, PathLimit, State,
+};
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
 pub use payload::{Payload, Ranges, Rings, Source};
@@ -192,8 +194,18 @@ impl<P: Payload> Socket<P> {
     }
 
     /// An ICMP error has come about a segment of this connection.
-    pub fn on_icmp(&mut self, error: IcmpError, sequence: Seq, cx: &mut Ctx<'_>) {
-        self.act(cx, |connection, cx| connection.on_icmp(error, sequence, cx));
+    pub fn on_icmp(
+        &mut self,
+        error: IcmpError,
+        sequence: Seq,
+        cx: &mut Ctx<'_>,
+    ) -> Option<PathLimit> {
+        self.act(cx, |connection, cx| connection.on_icmp(error, sequence, cx))
+    }
+
+    /// See [`Connection::limit_path`].
+    pub fn limit_path(&mut self, limit: PathLimit) {
+        self.connection.limit_path(limit);
     }
 
     /// When this connection next wants to run without a packet.

@@ -1,6 +1,6 @@
 //! One connection under any sequence of operations.
 
-use bentpipe_tcp::{Config, Connection, KeepAlive, State};
+use bentpipe_tcp::{Config, Connection, KeepAlive, PathLimit, State};
 use bentpipe_types::{
     Address, Ecn, Endpoint, Flags, IcmpError, IpVersion, Packet, PacketRef, Port, RandomStream,
     SackBlock, SackBlocks, Seq, Span, SynOptions, Time, World,
@@ -8,7 +8,7 @@ use bentpipe_types::{
 use bentpipe_wire::TcpOptions;
 
 use super::capture::{Capture, Seen};
-use super::case::Kind;
+use super::case::{Kind, least_mtu};
 use super::checks::check;
 use super::dice::Dice;
 use super::lies::icmp;
@@ -68,6 +68,8 @@ enum Operation {
 
 pub(super) struct Alone<'a> {
     dice: Dice,
+    /// Apart, so that a seed's operations are what they were.
+    elsewhere: Dice,
     config: Config,
     tcp: Connection,
     peer: Peer<'a>,
@@ -240,6 +242,7 @@ impl<'a> Alone<'a> {
         };
         let mut alone = Self {
             dice,
+            elsewhere: Dice::new(seed, "elsewhere"),
             config,
             tcp,
             peer,
@@ -352,6 +355,14 @@ impl<'a> Alone<'a> {
             Operation::Icmp(error, below) => {
                 let sequence = Seq::new(self.peer.highest.get().wrapping_sub(below));
                 self.tcp.on_icmp(error, sequence, &mut self.peer.world.cx());
+                // What another connection to the same host is told, of which nothing is known here.
+                if self.elsewhere.one_in(4) {
+                    let least = least_mtu(self.config.ip_version);
+                    self.tcp.limit_path(PathLimit {
+                        mtu: self.elsewhere.between(least.into(), 2_000) as u32,
+                        until: self.peer.world.now + self.elsewhere.millis(600_000),
+                    });
+                }
             }
             Operation::Abandon => self.tcp.abandon(&mut self.peer.world.cx()),
             Operation::Close => self.tcp.close(&mut self.peer.world.cx()),

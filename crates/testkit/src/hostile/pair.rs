@@ -1,14 +1,14 @@
 //! Two endpoints and a path between them.
 
 use bentpipe_tcp::{
-    ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, State, reset_reply,
+    ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, PathLimit, State, reset_reply,
 };
 use bentpipe_types::{
-    Address, Ctx, Endpoint, Flags, PacketRef, Port, RandomStream, Seq, Span, Time, World,
+    Address, Ctx, Endpoint, Flags, IcmpError, PacketRef, Port, RandomStream, Seq, Span, Time, World,
 };
 
 use super::capture::{Capture, Seen};
-use super::case::{Case, Kind, Stall};
+use super::case::{Case, Kind, Stall, least_mtu};
 use super::checks::{check, owes};
 use super::dice::Dice;
 use super::path::{Complaint, Path};
@@ -32,6 +32,8 @@ pub(super) struct Pair<'a> {
     path: Path,
     ends: [Option<Connection>; 2],
     initial: [Seq; 2],
+    /// What other connections are told.
+    elsewhere: Dice,
     events: [Events; 2],
     written: [u64; 2],
     tick: Time,
@@ -62,6 +64,7 @@ impl<'a> Pair<'a> {
             world: World::new(RandomStream::new(seed, "hostile", "connections")),
             ends: [None, None],
             initial,
+            elsewhere: Dice::new(seed, "elsewhere"),
             events: [Events::NONE; 2],
             written: [0; 2],
             tick: Time::ZERO,
@@ -242,6 +245,15 @@ impl<'a> Pair<'a> {
         if complaint == Some(next) {
             let Complaint { to, error, quoted } = self.path.complaint()?;
             self.at_once = 0;
+            // Another connection between the same hosts may have been told first.
+            if let IcmpError::TooBig { mtu } = error
+                && self.elsewhere.coin()
+            {
+                let mtu = mtu.max(least_mtu(self.case.configs[to].ip_version));
+                let until = self.world.now + self.elsewhere.millis(600_000);
+                let limit = PathLimit { mtu, until };
+                self.with(to, |tcp, _| tcp.limit_path(limit));
+            }
             self.with(to, |tcp, cx| tcp.on_icmp(error, quoted.sequence, cx));
             return Some(());
         }

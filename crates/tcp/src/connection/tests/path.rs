@@ -3,7 +3,7 @@
 use bentpipe_types::{IcmpError, IpVersion, Span, SynOptions, Time};
 
 use crate::testing::{A, B, Hostility, Pair, Single};
-use crate::{Config, Events, PathMtuDiscovery, RecoveryKind, State};
+use crate::{Config, Events, PathLimit, PathMtuDiscovery, RecoveryKind, State};
 
 const EVERY_RECOVERY: [RecoveryKind; 4] = [
     RecoveryKind::Reno,
@@ -144,8 +144,132 @@ fn who_does_not_listen_hears_nothing() {
     tcp.write(5000);
     tcp.sent();
     icmp(&mut tcp, too_big(600), 1);
+    tcp.tcp.limit_path(limit(600, 600));
     assert_eq!(tcp.tcp.segment_size(), 1448);
     assert!(tcp.sent().is_empty());
+}
+
+fn limit(mtu: u32, seconds: u64) -> PathLimit {
+    PathLimit {
+        mtu,
+        until: Time::ZERO + Span::from_secs(seconds),
+    }
+}
+
+#[test]
+fn rfc8201_what_another_connection_was_told_holds_from_the_next_segment_on() {
+    for recovery in EVERY_RECOVERY {
+        let mut tcp = sender(recovery);
+        tcp.tcp.limit_path(limit(1000, 600));
+        assert!(tcp.sent().is_empty(), "what is outstanding may arrive");
+        assert_eq!(tcp.tcp.segment_size(), 960);
+        assert_eq!(tcp.tcp.congestion_window(), 9600);
+        assert_eq!(tcp.tcp.statistics().path_mtu_reductions, 1);
+        // It has.
+        tcp.ack(14_481, 65_535);
+        tcp.write(2000);
+        assert_eq!(
+            tcp.sent_ranges(),
+            [(14_481, 960), (15_441, 960), (16_401, 80)]
+        );
+        tcp.ack(16_481, 65_535);
+        // What is known already is not less for what another was told; and it lasts as long as that.
+        tcp.tcp.limit_path(limit(1200, 700));
+        assert_eq!(tcp.tcp.segment_size(), 960);
+        tcp.tcp.limit_path(limit(1000, 800));
+        tcp.wait(Span::from_secs(798));
+        tcp.write(1500);
+        assert_eq!(tcp.sent_ranges(), [(16_481, 960), (17_441, 540)]);
+        tcp.ack(17_981, 65_535);
+        tcp.wait(Span::from_secs(3));
+        tcp.write(1500);
+        assert_eq!(tcp.sent_ranges(), [(17_981, 1448), (19_429, 52)]);
+    }
+}
+
+/// A window of one short segment takes a long one when segments are long again.
+#[test]
+fn what_may_leave_when_the_path_takes_more_again_is_a_segment_at_least() {
+    let config = Config {
+        initial_window: 1,
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    tcp.tcp.limit_path(limit(68, 600));
+    assert_eq!(
+        (tcp.tcp.segment_size(), tcp.tcp.congestion_window()),
+        (48, 48)
+    );
+    tcp.wait(Span::from_secs(600));
+    tcp.write(5_000);
+    assert_eq!(tcp.sent_ranges(), [(1, 1448)]);
+}
+
+/// A router says of each of them that it was too long: it goes again as if nobody had been told before.
+#[test]
+fn rfc8201_what_was_outstanding_then_goes_again_when_it_was_too_long() {
+    for recovery in EVERY_RECOVERY {
+        let [told, first] = [true, false].map(|told| {
+            let mut tcp = sender(recovery);
+            if told {
+                tcp.tcp.limit_path(limit(1000, 600));
+                // That it was not too long for a longer link is no reason.
+                icmp(&mut tcp, too_big(1500), 1);
+                assert!(tcp.sent().is_empty());
+            }
+            for n in 0..10 {
+                icmp(&mut tcp, too_big(1000), 1 + n * 1448);
+            }
+            (tcp.sent_ranges(), tcp.tcp.congestion_window())
+        });
+        assert_eq!(told, first, "{recovery:?}");
+    }
+}
+
+#[test]
+fn rfc8201_a_connection_that_begins_goes_by_what_is_known_and_announces_what_it_takes() {
+    for discovery in [
+        PathMtuDiscovery::Icmp,
+        PathMtuDiscovery::BlackHole,
+        PathMtuDiscovery::Probe,
+    ] {
+        let config = Config {
+            path_mtu_discovery: discovery,
+            base_mss: 1400,
+            mss: 1460,
+            timestamps: false,
+            nagle: false,
+            ..Config::default()
+        };
+        let options = SynOptions {
+            maximum_segment_size: Some(1460),
+            ..SynOptions::default()
+        };
+        let mut client = Single::connect(&config);
+        client.tcp.limit_path(limit(1000, 600));
+        client.syn_ack(65_535, options);
+        let mut server = Single::accept(&config, options);
+        server.tcp.limit_path(limit(1000, 600));
+        server.ack(1, 65_535);
+        for tcp in [&mut client, &mut server] {
+            let syn = tcp.sent().remove(0);
+            let announced = syn.options.maximum_segment_size;
+            assert_eq!(announced, Some(1460), "{discovery:?}");
+            tcp.write(2000);
+            let lengths: Vec<_> = tcp.sent_ranges().iter().map(|range| range.1).collect();
+            assert_eq!(lengths, [960, 960, 80], "{discovery:?}");
+            assert_eq!(tcp.tcp.congestion_window(), 10 * 960);
+            assert_eq!(tcp.tcp.statistics().path_mtu_reductions, 0);
+            tcp.ack(2001, 65_535);
+            // No search looks above it.
+            tcp.write(40_000);
+            let sent = tcp.sent_ranges();
+            assert!(sent.iter().all(|range| range.1 <= 960), "{sent:?}");
+            tcp.ack(2001 + 960 * 10, 65_535);
+            tcp.wait(Span::from_secs(600));
+            tcp.sent();
+        }
+    }
 }
 
 fn narrow(mtu: u32, speaks: bool, loss: f64) -> Hostility {

@@ -1,0 +1,129 @@
+//! What routers have said of paths, for every connection to the same host (RFC 8201 section 5.2, RFC 1191 section
+//! 6.3; Linux's route exceptions).
+//!
+//! Only what a connection has believed is remembered: the checks of RFC 5927 are a connection's. What a search of
+//! the path (RFC 4821) has found is the connection's own, as in Linux.
+
+use std::collections::BTreeMap;
+
+use bentpipe_tcp::PathLimit;
+use bentpipe_types::{IpVersion, Time};
+
+/// Whoever is on the path can make up destinations as long as there are connections to them; no more are remembered.
+const MOST: usize = 1024;
+
+/// Linux's ip_rt_min_pmtu. Whoever is at the other end of a connection may say what he likes of its path, and may
+/// share his address with others: of theirs no more is believed than this.
+const LEAST_V4: u32 = 552;
+
+/// The paths of a host that are narrower than their ends. `K` names a destination.
+#[derive(Debug)]
+pub(crate) struct Paths<K> {
+    limits: BTreeMap<(K, IpVersion), PathLimit>,
+}
+
+impl<K> Default for Paths<K> {
+    fn default() -> Self {
+        Self {
+            limits: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Copy + Ord> Paths<K> {
+    /// What is known of the path there.
+    #[inline]
+    pub(crate) fn to(&self, there: K, version: IpVersion, now: Time) -> Option<PathLimit> {
+        let limit = self.limits.get(&(there, version))?;
+        (limit.until > now).then_some(*limit)
+    }
+
+    /// A connection was told. Returns what the others there are to be told.
+    pub(crate) fn learn(
+        &mut self,
+        there: K,
+        version: IpVersion,
+        mut limit: PathLimit,
+        now: Time,
+    ) -> PathLimit {
+        if version == IpVersion::V4 {
+            limit.mtu = limit.mtu.max(LEAST_V4);
+        }
+        let limits = &mut self.limits;
+        if limits.len() >= MOST && !limits.contains_key(&(there, version)) {
+            limits.retain(|_, limit| limit.until > now);
+        }
+        if limits.len() >= MOST && !limits.contains_key(&(there, version)) {
+            let oldest = limits.iter().min_by_key(|(_, limit)| limit.until);
+            if let Some(oldest) = oldest.map(|(path, _)| *path) {
+                limits.remove(&oldest);
+            }
+        }
+        limits.insert((there, version), limit);
+        limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_types::Span;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn limit(mtu: u32, until: u64) -> PathLimit {
+        let until = at(until);
+        PathLimit { mtu, until }
+    }
+
+    #[test]
+    fn what_was_said_counts_for_that_path_and_for_its_time() {
+        let mut paths = Paths::default();
+        assert_eq!(paths.to(1, IpVersion::V4, at(0)), None);
+        paths.learn(1, IpVersion::V4, limit(1_000, 600), at(0));
+        assert_eq!(paths.to(1, IpVersion::V4, at(599)), Some(limit(1_000, 600)));
+        assert_eq!(paths.to(1, IpVersion::V6, at(0)), None);
+        assert_eq!(paths.to(2, IpVersion::V4, at(0)), None);
+        assert_eq!(paths.to(1, IpVersion::V4, at(600)), None);
+        paths.learn(1, IpVersion::V4, limit(900, 700), at(100));
+        assert_eq!(paths.to(1, IpVersion::V4, at(600)), Some(limit(900, 700)));
+    }
+
+    #[test]
+    fn who_shares_an_address_with_others_shortens_their_packets_only_so_far() {
+        let mut paths = Paths::default();
+        for (version, mtu, believed) in [
+            (IpVersion::V4, 68, LEAST_V4),
+            (IpVersion::V4, 1_000, 1_000),
+            (IpVersion::V6, 1_280, 1_280),
+        ] {
+            let told = paths.learn(1, version, limit(mtu, 600), at(0));
+            assert_eq!(told, limit(believed, 600));
+            assert_eq!(paths.to(1, version, at(0)), Some(told));
+        }
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_remembered_and_the_latest_are() {
+        let mut paths = Paths::default();
+        for there in 0..10_000 {
+            paths.learn(there, IpVersion::V4, limit(1_000, there + 600), at(there));
+            assert!(paths.limits.len() <= MOST);
+        }
+        for there in 0..10_000 {
+            let known = paths.to(there, IpVersion::V4, at(9_999)).is_some();
+            assert_eq!(known, there >= 10_000 - 600, "{there}");
+        }
+        let mut paths = Paths::default();
+        for there in 0..2_000 {
+            paths.learn(there, IpVersion::V4, limit(1_000, there + 600), at(0));
+        }
+        for there in 0..2_000 {
+            let known = paths.to(there, IpVersion::V4, at(0)).is_some();
+            assert_eq!(known, there >= 2_000 - MOST as u64, "{there}");
+        }
+    }
+}
