@@ -67,7 +67,7 @@ fn queues(criterion: &mut Criterion) {
                         random: &mut random,
                         idle: false,
                     };
-                    if let Some(packet) = queue.dequeue(&mut cx) {
+                    if let Some((packet, _)) = queue.dequeue(&mut cx) {
                         packets.release(packet);
                     }
                 });

@@ -286,11 +286,11 @@ impl Managed {
                 random: &mut self.random,
                 idle: false,
             });
-            let Some(packet) = next else {
+            let Some((packet, mut length)) = next else {
                 self.stalled = true;
                 return;
             };
-            let mut length = packets.get(packet).length();
+            debug_assert_eq!(length, packets.get(packet).length());
             for framing in &mut self.ends.framings {
                 length = framing.transmit(now, packet, length, packets);
             }

@@ -84,7 +84,7 @@ impl Queued {
         let idle = self.idle_from <= now && self.queue.packets() == 0;
         if idle {
             if self.lets_pass {
-                self.send(now, packet, packets);
+                self.send(now, packet, packets.get(packet).length());
                 return Verdict::Queued;
             }
             self.queue.idle_since(self.idle_from);
@@ -225,15 +225,17 @@ impl Queued {
             idle: false,
         });
         match next {
-            Some(packet) => self.send(start, packet, packets),
+            Some((packet, length)) => {
+                debug_assert_eq!(length, packets.get(packet).length());
+                self.send(start, packet, length);
+            }
             None => self.stalled = self.queue.packets() > 0,
         }
     }
 
     /// The transmission of a packet begins.
     #[inline]
-    fn send(&mut self, start: Time, packet: PacketRef, packets: &PacketStore) {
-        let length = packets.get(packet).length();
+    fn send(&mut self, start: Time, packet: PacketRef, length: Bytes) {
         let bytes = length.get() as u32;
         let time = self.recent.time(bytes, &self.transmitter);
         self.counters.busy += time;

@@ -248,7 +248,7 @@ fn reds_average_is_the_same_at_every_arrival() {
         };
         let transmission = Span::from_micros(8 * event.bytes);
         while busy_until <= now && queue.packets() > 0 {
-            let packet = queue.dequeue(&mut cx).expect("it waits");
+            let (packet, _) = queue.dequeue(&mut cx).expect("it waits");
             cx.packets.release(packet);
             busy_until += transmission;
         }
@@ -259,7 +259,7 @@ fn reds_average_is_the_same_at_every_arrival() {
         let packet = cx.packets.insert(packet_of(event));
         assert_eq!(queue.enqueue(packet, &mut cx), Verdict::Queued);
         if idle {
-            let packet = queue.dequeue(&mut cx).expect("it waits");
+            let (packet, _) = queue.dequeue(&mut cx).expect("it waits");
             cx.packets.release(packet);
             busy_until = now + transmission;
         }

@@ -78,13 +78,13 @@ impl Link {
             random: &mut self.random,
             idle: false,
         };
-        let mut packet = self.queue.dequeue(&mut cx);
-        if let Some(packet) = packet {
-            let mut length = self.packets.get(packet).length();
+        let taken = self.queue.dequeue(&mut cx);
+        if let Some((packet, mut length)) = taken {
             for framing in &mut self.framings {
                 length = framing.transmit(self.now, packet, length, &mut self.packets);
             }
         }
+        let mut packet = taken.map(|(packet, _)| packet);
         for framing in self.framings.iter_mut().rev() {
             packet = packet.and_then(|p| framing.receive(self.now, p, &mut self.packets));
         }

@@ -11,7 +11,7 @@ mod class;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bentpipe_types::{PacketRef, Time};
+use bentpipe_types::{Bytes, PacketRef, Time};
 
 pub use class::{Ends, FlowEnds, TrafficClass};
 
@@ -212,7 +212,7 @@ impl QueueDiscipline for Classes {
         Verdict::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         let class = self.next()?;
         let waiter = self.pop(class)?;
         let lane = &mut self.lanes[class];
@@ -225,7 +225,7 @@ impl QueueDiscipline for Classes {
         counts.sent += 1;
         counts.sent_bytes += u64::from(waiter.length);
         counts.waits.record(waited);
-        Some(waiter.packet)
+        Some((waiter.packet, Bytes::new(u64::from(waiter.length))))
     }
 
     fn packets(&self) -> u64 {

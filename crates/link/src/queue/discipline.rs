@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use bentpipe_types::{PacketRef, PacketStore, RandomStream, SpanStatistics, Time};
+use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, SpanStatistics, Time};
 
 use super::Verdict;
 use crate::Tally;
@@ -62,8 +62,9 @@ pub trait QueueDiscipline: Debug + Send {
         false
     }
 
-    /// Takes the packet to be transmitted next; the transmitter is free.
-    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef>;
+    /// Takes the packet to be transmitted next, and its length, which the queue has at hand where the packet itself
+    /// has left the cache; the transmitter is free.
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)>;
 
     /// Packets that wait.
     fn packets(&self) -> u64;

@@ -47,7 +47,7 @@ impl QueueDiscipline for DropTailQueue {
         self.waiting.offer(packet, length, self.limit, cx.idle)
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         self.waiting.pop()
     }
 

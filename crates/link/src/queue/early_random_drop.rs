@@ -1,7 +1,7 @@
 //! Early random drop: E. Hashem, "Analysis of Random Drop for Gateway Congestion Control", MIT
 //! LCS/TR-465, 1989, as Floyd and Jacobson (1993, section 3) describe it.
 
-use bentpipe_types::PacketRef;
+use bentpipe_types::{Bytes, PacketRef};
 
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
@@ -54,7 +54,7 @@ impl QueueDiscipline for EarlyRandomDrop {
             .offer(packet, length, self.settings.limit, cx.idle)
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         self.waiting.pop()
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use bentpipe_types::{Bytes, PacketRef, PacketStore};
+use bentpipe_types::{Bytes, PacketRef};
 
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
@@ -51,6 +51,9 @@ struct Queue {
 }
 
 const _: () = assert!(size_of::<Queue>() == 64);
+
+/// How many turns ahead a queue is fetched.
+const AHEAD: usize = 4;
 
 /// No place among the active ones.
 const NOWHERE: u64 = u64::MAX;
@@ -131,7 +134,7 @@ impl Fair {
 
     /// Takes the first packet of a queue out, and forgets the flow if it was the last.
     #[inline(always)]
-    fn take(&mut self, index: u32) -> Option<PacketRef> {
+    fn take(&mut self, index: u32) -> Option<(PacketRef, Bytes)> {
         let queue = &mut self.queues[index as usize];
         let (packet, length) = self.slab.pop(&mut queue.waiting)?;
         queue.bytes -= u64::from(length);
@@ -145,18 +148,18 @@ impl Fair {
                 self.free.push(index);
             }
         }
-        Some(packet)
+        Some((packet, Bytes::new(u64::from(length))))
     }
 
     /// Takes the first packet of the longest queue out.
     #[inline(never)]
     fn give_up(&mut self) -> Option<PacketRef> {
         let longest = self.longest.find(&mut self.queues)?;
-        let given_up = self.take(longest);
+        let (given_up, _) = self.take(longest)?;
         if self.queues[longest as usize].waiting.is_empty() {
             self.deactivate(longest);
         }
-        given_up
+        Some(given_up)
     }
 
     /// The queue is served after all others that have packets.
@@ -185,18 +188,11 @@ impl Fair {
         }
     }
 
-    /// The packet that goes next, most probably, will be looked at soon, and the queue after that: they have
-    /// left the cache, and what is beside the packet in memory is other flows'.
-    fn fetch_next(&self, packets: &PacketStore) {
-        // A quantum is about a packet: who has sent one in its turn has seldom a second one.
-        let next = usize::from(self.in_turn);
-        if let Some((after, _)) = self.active.get(next + 1) {
-            prefetch_index::prefetch_index(&self.queues, *after as usize);
-        }
-        if let Some((index, _)) = self.active.get(next)
-            && let Some((packet, _)) = self.slab.first(&self.queues[*index as usize].waiting)
-        {
-            packets.prefetch(packet);
+    /// A queue whose turn comes soon has left the cache, where there are many: it is fetched.
+    fn fetch_ahead(&self) {
+        // A quantum is about a packet: a turn is seldom more.
+        if let Some((later, _)) = self.active.get(AHEAD) {
+            prefetch_index::prefetch_index(&self.queues, *later as usize);
         }
     }
 
@@ -270,7 +266,7 @@ impl QueueDiscipline for Fair {
         true
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
         let quantum = self.settings.quantum.get().max(1);
         loop {
@@ -284,12 +280,12 @@ impl QueueDiscipline for Fair {
             let length = u64::from(length);
             if length <= queue.deficit {
                 queue.deficit -= length;
-                let packet = self.take(index);
+                let taken = self.take(index);
                 if self.queues[index as usize].waiting.is_empty() {
                     self.deactivate(index);
                 }
-                self.fetch_next(cx.packets);
-                return packet;
+                self.fetch_ahead();
+                return taken;
             }
             self.active.pop_front();
             self.activate(index);

@@ -197,7 +197,7 @@ impl QueueDiscipline for Red {
         self.idle_since = Some(since);
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         self.waiting.pop()
     }
 

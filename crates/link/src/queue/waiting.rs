@@ -34,10 +34,10 @@ impl Waiting {
         self.queue.push_back((packet, length.get() as u32));
     }
 
-    pub(crate) fn pop(&mut self) -> Option<PacketRef> {
+    pub(crate) fn pop(&mut self) -> Option<(PacketRef, Bytes)> {
         let (packet, length) = self.queue.pop_front()?;
         self.bytes -= u64::from(length);
-        Some(packet)
+        Some((packet, Bytes::new(u64::from(length))))
     }
 
     pub(crate) fn packets(&self) -> u64 {

@@ -310,11 +310,11 @@ impl<'a> Link<'a> {
     /// Transmits a packet, if one waits.
     fn transmit(&mut self) -> bool {
         self.wait(self.bench.now + PER_PACKET);
-        let Some(packet) = self.queue.dequeue(&mut self.bench.cx()) else {
+        let Some((packet, length)) = self.queue.dequeue(&mut self.bench.cx()) else {
             return false;
         };
         if let Some(entry) = &mut self.entry {
-            let length = self.bench.packets.get(packet).length();
+            assert_eq!(length, self.bench.packets.get(packet).length());
             let longer = entry.transmit(self.bench.now, packet, length, &mut self.bench.packets);
             assert_eq!(longer, length + Bytes::new(20));
         }

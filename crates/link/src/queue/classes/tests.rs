@@ -57,7 +57,7 @@ impl Bench {
 
     /// (port, length) of the next to be sent.
     fn take(&mut self) -> Option<(u16, u64)> {
-        let packet = self.queue.dequeue(&mut QueueCtx {
+        let (packet, _) = self.queue.dequeue(&mut QueueCtx {
             now: self.now,
             packets: &mut self.packets,
             random: &mut self.random,

@@ -48,7 +48,7 @@ impl Bench {
             random: &mut self.random,
             idle: false,
         };
-        let packet = self.queue.dequeue(&mut cx)?;
+        let (packet, _) = self.queue.dequeue(&mut cx)?;
         let record = self.packets.get(packet);
         let taken = (record.source.port, record.length().get());
         self.packets.release(packet);

@@ -53,7 +53,7 @@ impl Bench {
             random: &mut self.random,
             idle: false,
         };
-        let packet = self.queue.dequeue(&mut cx).expect("something waits");
+        let (packet, _) = self.queue.dequeue(&mut cx).expect("something waits");
         self.packets.release(packet);
     }
 

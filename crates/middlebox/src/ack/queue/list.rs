@@ -1,6 +1,6 @@
 //! Packets that wait, in order, and each flow's among them: lists threaded through one slab.
 
-use bentpipe_types::{PacketRef, Seq};
+use bentpipe_types::{Bytes, PacketRef, Seq};
 
 use crate::flows::Slot;
 
@@ -36,6 +36,11 @@ impl<M: Default> Node<M> {
             flow_before: NONE,
             flow_after: NONE,
         }
+    }
+
+    /// What is transmitted, and its length.
+    pub(super) fn departs(&self) -> (PacketRef, Bytes) {
+        (self.packet, Bytes::new(u64::from(self.length)))
     }
 
     pub(super) fn is_linked(&self) -> bool {

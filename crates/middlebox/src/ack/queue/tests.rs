@@ -32,7 +32,7 @@ fn pass(queue: &mut dyn QueueDiscipline, bench: &mut Bench, acks: &[Ack]) -> Vec
 
 fn drain(queue: &mut dyn QueueDiscipline, bench: &mut Bench) -> Vec<PacketRef> {
     let mut out = Vec::new();
-    while let Some(packet) = queue.dequeue(&mut bench.cx()) {
+    while let Some((packet, _)) = queue.dequeue(&mut bench.cx()) {
         out.push(packet);
     }
     assert_eq!((queue.packets(), queue.bytes()), (0, 0));

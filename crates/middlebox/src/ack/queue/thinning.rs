@@ -1,7 +1,7 @@
 //! ACK suppression and ACK compaction (samaraweera1999, sections 5 and 6).
 
 use bentpipe_link::{Flow, GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
-use bentpipe_types::{Compaction, PacketRef, PacketStore, Seq};
+use bentpipe_types::{Bytes, Compaction, PacketRef, PacketStore, Seq};
 
 use super::flow_queue::FlowQueue;
 use super::list::{NONE, Node};
@@ -348,13 +348,13 @@ impl QueueDiscipline for ThinningQueue {
         Verdict::Queued
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         let head = self.queue.list.first()?;
         let node = self.queue.list.node(head);
         if let Some(slot) = node.flow.filter(|_| !node.mark.standing.is_fixed()) {
             self.thin(slot, head, cx.packets);
         }
-        Some(self.take(head).packet)
+        Some(self.take(head).departs())
     }
 
     fn packets(&self) -> u64 {

@@ -3,7 +3,7 @@
 mod rule;
 
 use bentpipe_link::{GivenUp, Limit, QueueCtx, QueueDiscipline, Tally, Verdict};
-use bentpipe_types::{PacketRef, PacketStore};
+use bentpipe_types::{Bytes, PacketRef, PacketStore};
 
 use super::flow_queue::FlowQueue;
 use super::list::{NONE, Node};
@@ -191,9 +191,9 @@ impl QueueDiscipline for FilterQueue {
         Verdict::Queued
     }
 
-    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<PacketRef> {
+    fn dequeue(&mut self, _cx: &mut QueueCtx<'_>) -> Option<(PacketRef, Bytes)> {
         let head = self.queue.list.first()?;
-        Some(self.take(head).packet)
+        Some(self.take(head).departs())
     }
 
     fn packets(&self) -> u64 {
