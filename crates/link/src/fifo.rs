@@ -34,6 +34,8 @@ pub struct Fifo {
     ring: Ring,
     delay: Span,
     may_lose: bool,
+    /// So many bits will arrive whatever packets they are in: the error models [have lent them](ErrorModel::lend).
+    sure_bits: u32,
     recent: Recent,
     idle_from: Time,
     busy: Span,
@@ -76,6 +78,7 @@ impl Fifo {
             ring: Ring::default(),
             delay,
             may_lose: !errors.is_empty(),
+            sure_bits: 0,
             recent: Recent::default(),
             idle_from: Time::ZERO,
             busy: Span::ZERO,
@@ -190,10 +193,24 @@ impl Fifo {
     /// Is the next packet to arrive lost?
     #[inline(never)]
     fn loses(&mut self, length: u32) -> bool {
-        let lost = ErrorModel::any_loses(&mut self.seldom.errors, Bytes::new(u64::from(length)));
+        match u64::from(self.sure_bits).checked_sub(u64::from(length) * 8) {
+            Some(left) => {
+                self.sure_bits = left as u32;
+                false
+            }
+            None => self.ask_models(length),
+        }
+    }
+
+    #[inline(never)]
+    fn ask_models(&mut self, length: u32) -> bool {
+        let seldom = &mut *self.seldom;
+        ErrorModel::give_back(&mut seldom.errors, self.sure_bits);
+        let lost = ErrorModel::any_loses(&mut seldom.errors, Bytes::new(u64::from(length)));
+        self.sure_bits = ErrorModel::lend(&mut seldom.errors);
         if lost {
-            self.seldom.lost += 1;
-            self.seldom.lost_bytes += u64::from(length);
+            seldom.lost += 1;
+            seldom.lost_bytes += u64::from(length);
         }
         lost
     }

@@ -2,6 +2,9 @@
 
 use bentpipe_types::{Bytes, RandomStream};
 
+/// There is no bit error to come.
+const NEVER: u64 = u64::MAX;
+
 /// Bits go wrong independently, each with the same probability.
 ///
 /// A packet of L bits survives with probability (1 - rate)^L. Instead of drawing for every packet,
@@ -31,12 +34,23 @@ impl BitErrors {
         self.rate > 0.0
     }
 
+    /// Lends good bits, for packets that are not asked about.
+    pub(super) fn lend(&mut self) -> u32 {
+        let bits = u32::try_from(self.good_bits).unwrap_or(u32::MAX);
+        self.good_bits -= if self.good_bits == NEVER { 0 } else { u64::from(bits) };
+        bits
+    }
+
+    /// Takes back what was not used.
+    pub(super) fn give_back(&mut self, bits: u32) {
+        self.good_bits += if self.good_bits == NEVER { 0 } else { u64::from(bits) };
+    }
+
     /// Does the next packet meet a bit error?
     pub fn loses(&mut self, length: Bytes) -> bool {
         let bits = length.bits();
         if self.good_bits >= bits {
-            // `u64::MAX` means never.
-            if self.good_bits != u64::MAX {
+            if self.good_bits != NEVER {
                 self.good_bits -= bits;
             }
             return false;

@@ -58,6 +58,22 @@ impl ErrorModel {
             .fold(false, |lost, model| lost | model.loses(length))
     }
 
+    /// How many of the next bits arrive, whatever packets they are in: packets within them need not be shown to the
+    /// models. Those that were not needed are [given back](Self::give_back) before another packet is.
+    pub(crate) fn lend(models: &mut [Self]) -> u32 {
+        match models {
+            [Self::BitErrors(model)] => model.lend(),
+            _ => 0,
+        }
+    }
+
+    /// Gives back what is left of what was lent.
+    pub(crate) fn give_back(models: &mut [Self], bits: u32) {
+        if let [Self::BitErrors(model)] = models {
+            model.give_back(bits);
+        }
+    }
+
     /// Does it ever lose anything? Another need not be asked.
     pub(crate) fn ever_loses(&self) -> bool {
         match self {

@@ -97,6 +97,44 @@ fn redundancy_lengthens_the_transmission() {
     assert_eq!(link.next_arrival(), Some(millis(200)));
 }
 
+/// Packets of these lengths, one after the other: which are lost behind a link with these models.
+fn lost_behind(errors: Vec<ErrorModel>, lengths: &[u64]) -> Vec<bool> {
+    let packet = packets(1)[0];
+    let mut link = direction(Limit::Packets(10), errors);
+    let mut lost = Vec::new();
+    for (length, at) in lengths.iter().zip(0..) {
+        let at = millis(1_000_000 * at);
+        link.enqueue(at, packet, Bytes::new(*length));
+        let arrival = link.arrive(at + Span::from_millis(999_999));
+        lost.push(arrival == Some(Arrival::Lost(packet)));
+    }
+    lost
+}
+
+#[test]
+fn packets_that_the_error_models_are_not_asked_about_would_have_arrived() {
+    let random = || RandomStream::new(5, "test", "lent");
+    let lengths: Vec<u64> = (0..4_000)
+        .map(|number| [40, 1500, 576, 9000][number % 4])
+        .collect();
+    for rate in [1e-7, 1e-5, 1e-3, 1.0] {
+        let asked = || {
+            let mut model = ErrorModel::bit_errors(rate, random());
+            let ask = |length: &u64| model.loses(Bytes::new(*length));
+            lengths.iter().map(ask).collect::<Vec<_>>()
+        };
+        let bit_errors = || ErrorModel::bit_errors(rate, random());
+        assert_eq!(lost_behind(vec![bit_errors()], &lengths), asked());
+        // A second model that loses nothing here: every packet is shown to both.
+        let two = vec![bit_errors(), ErrorModel::listed([])];
+        assert_eq!(lost_behind(two, &lengths), asked());
+    }
+    // The longest that can be drawn is longer than can be lent at once.
+    let rare = vec![ErrorModel::bit_errors(1e-12, random())];
+    let jumbo = vec![60_000; 20_000];
+    assert!(!lost_behind(rare, &jumbo).contains(&true));
+}
+
 #[test]
 fn departures_are_told_at_the_time_they_happened() {
     let mut link = direction(Limit::Packets(10), vec![]);
