@@ -37,13 +37,21 @@ impl BitErrors {
     /// Lends good bits, for packets that are not asked about.
     pub(super) fn lend(&mut self) -> u32 {
         let bits = u32::try_from(self.good_bits).unwrap_or(u32::MAX);
-        self.good_bits -= if self.good_bits == NEVER { 0 } else { u64::from(bits) };
+        self.good_bits -= if self.good_bits == NEVER {
+            0
+        } else {
+            u64::from(bits)
+        };
         bits
     }
 
     /// Takes back what was not used.
     pub(super) fn give_back(&mut self, bits: u32) {
-        self.good_bits += if self.good_bits == NEVER { 0 } else { u64::from(bits) };
+        self.good_bits += if self.good_bits == NEVER {
+            0
+        } else {
+            u64::from(bits)
+        };
     }
 
     /// Does the next packet meet a bit error?

@@ -14,8 +14,8 @@
 //! each event is not told ahead, nor one whose applications know of their peers by other means than packets, nor
 //! where a tap looks.
 
-use bentpipe_link::{Arrival, Direction, Fifo};
-use bentpipe_types::{Agent, Ctx, Port, Span, Time};
+use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
+use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 
 use super::hop::comes_next;
 use super::{Network, NodeSlot};
@@ -29,6 +29,9 @@ const STEP: Span = Span::from_millis(500);
 /// So many events may happen before hosts are told what has come to them meanwhile, if nothing asks for it sooner:
 /// few enough that the packets are in the cache still.
 const TOGETHER: u32 = 32;
+
+/// As soon as a host has said so much into a chain, it goes on.
+const MOST_GO_ON: usize = 32;
 
 /// Who is to be told what, and up to when.
 #[derive(Debug, Default)]
@@ -48,6 +51,9 @@ pub(super) struct Lookahead {
     events: u32,
     /// When something last happened at a host that was told ahead.
     pub(super) last_activity: Time,
+    /// What a host has said, into the first direction of a chain, and when it arrives at the end of that: what is taken
+    /// on through the chain once the host has been told some. Empty in between.
+    go_on: Vec<(Time, PacketRef, Bytes)>,
 }
 
 impl Lookahead {
@@ -142,8 +148,8 @@ impl Network {
         left
     }
 
-    /// Tells a host what arrives from a direction up to the horizon, in at most so many events. Returns how many of
-    /// them are left.
+    /// Tells a host what arrives from a direction up to the horizon, in at most so many events: each at its time, and
+    /// deadlines of the host's own that are earlier at theirs. Returns how many events are left.
     #[inline(never)]
     pub(super) fn tell(&mut self, index: u16, budget: u64) -> u64 {
         let (now, last_activity) = (self.now, self.last_activity);
@@ -151,6 +157,8 @@ impl Network {
         let to = slot.to;
         let mut left = budget;
         let mut next = slot.plain().and_then(Fifo::next_arrival);
+        let way = usize::from(self.nodes[usize::from(to)].ways.first);
+        let leads_on = (self.directions.get(way)).is_some_and(|slot| slot.onward.is_some());
         while let Some(at) = next {
             if at > self.lookahead.horizon {
                 self.schedule.push(at, ComponentId(index));
@@ -160,8 +168,19 @@ impl Network {
                 self.lookahead.ready.push(index);
                 break;
             }
-            left -= 1;
-            next = self.tell_next(index, to, at);
+            // At the same time, what arrives comes first.
+            let deadline = self.nodes[usize::from(to)].deadline();
+            if let Some(deadline) = deadline.filter(|deadline| *deadline < at) {
+                left -= 1;
+                self.now = deadline;
+                self.meet_deadline(to);
+            } else {
+                next = if leads_on {
+                    self.tell_packets::<true>(index, to, &mut left)
+                } else {
+                    self.tell_packets::<false>(index, to, &mut left)
+                };
+            }
         }
         self.reschedule(to);
         let latest = self.lookahead.last_activity.max(self.last_activity);
@@ -170,56 +189,96 @@ impl Network {
         left
     }
 
-    /// Tells a host what comes next: what arrives from this direction, `at` a time, or a deadline of its own before
-    /// that. Returns when something arrives next.
+    /// Tells a host what arrives next from this direction, and what comes after that, as long as only packets come and
+    /// what the host sends leads to no chain. Returns when the next packet arrives, if one does.
     ///
     /// What [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
     /// [`transmit`](Self::transmit) do where nobody looks, but that nobody else need know of the host's next deadline
     /// before it has been told all.
     #[inline(always)]
-    fn tell_next(&mut self, index: u16, to: u16, at: Time) -> Option<Time> {
+    fn tell_packets<const LEADS_ON: bool>(
+        &mut self,
+        index: u16,
+        to: u16,
+        left: &mut u64,
+    ) -> Option<Time> {
         let node = &mut self.nodes[usize::from(to)];
-        let slot = &mut self.directions[usize::from(index)];
-        let (Node::Host(host), Direction::Fifo(fifo)) = (&mut node.node, &mut slot.direction)
+        let way = node.ways.first;
+        let places = [usize::from(index), usize::from(way)];
+        let Ok([from, onto]) = self.directions.get_disjoint_mut(places) else {
+            debug_assert!(false, "a host does not hear what it says");
+            return None;
+        };
+        let (Node::Host(host), Direction::Fifo(heard), Direction::Fifo(said)) =
+            (&mut node.node, &mut from.direction, &mut onto.direction)
         else {
             debug_assert!(false, "nobody else is told ahead");
             return None;
         };
-        let deadline = host
-            .next_deadline()
-            .map(|deadline| deadline.max(node.clock));
-        // At the same time, what arrives comes first.
-        if let Some(deadline) = deadline.filter(|deadline| *deadline < at) {
-            self.now = deadline;
-            self.meet_deadline(to);
-            return Some(at);
-        }
-        (self.now, node.clock) = (at, at);
-        let arrival = fifo.arrive(at);
-        let next = comes_next(fifo.first(), &self.packets);
-        let Some(Arrival::Delivered(packet)) = arrival else {
-            self.lose(index, arrival);
-            return next;
-        };
-        self.packet_hops += 1;
-        self.last_activity = at;
         let mut cx = Ctx {
-            now: at,
+            now: self.now,
             packets: &mut self.packets,
             random: &mut node.random,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
-        host.on_packet(slot.to_port, packet, &mut cx);
-        let way = node.ways.first;
-        let mut position = 0;
-        while let Some((port, packet)) = self.outbox.get(position).copied() {
-            debug_assert_eq!(port, Port(0), "it has one port");
-            self.queue(way, packet);
-            position += 1;
+        let next = loop {
+            let Some(at) = heard.next_arrival() else {
+                break None;
+            };
+            let is_due = |deadline: Time| deadline.max(node.clock) < at;
+            let stops = at > self.lookahead.horizon
+                || *left == 0
+                || LEADS_ON && self.lookahead.go_on.len() >= MOST_GO_ON;
+            if stops || host.next_deadline().is_some_and(is_due) {
+                break Some(at);
+            }
+            *left -= 1;
+            (cx.now, node.clock) = (at, at);
+            match heard.arrive(at) {
+                Some(Arrival::Delivered(packet)) => {
+                    self.packet_hops += 1;
+                    comes_next(heard.first(), cx.packets);
+                    host.on_packet(from.to_port, packet, &mut cx);
+                }
+                Some(Arrival::Lost(packet)) => cx.packets.release(packet),
+                None => {}
+            }
+            for (port, packet) in cx.outbox.drain(..) {
+                debug_assert_eq!(port, Port(0), "it has one port");
+                if LEADS_ON {
+                    said.make_room(at);
+                }
+                let length = cx.packets.get(packet).length();
+                if said.enqueue(at, packet, length) == Verdict::Dropped {
+                    cx.packets.release(packet);
+                } else if LEADS_ON {
+                    let goes_on = (said.last_arrival(), packet, length);
+                    self.lookahead.go_on.push(goes_on);
+                } else if said.in_transit() == 1 {
+                    let arrival = said.last_arrival();
+                    if onto.ahead {
+                        self.lookahead.is_to_tell(way, arrival);
+                    } else {
+                        self.schedule.push(arrival, ComponentId(way));
+                    }
+                }
+            }
+        };
+        (self.now, self.last_activity) = (cx.now, cx.now);
+        if LEADS_ON {
+            self.go_on(way);
         }
-        self.outbox.clear();
         next
+    }
+
+    /// What a host has said goes on behind the first direction of its chain.
+    fn go_on(&mut self, way: u16) {
+        let mut go_on = std::mem::take(&mut self.lookahead.go_on);
+        for (arrival, packet, length) in go_on.drain(..) {
+            self.follow(way, arrival, packet, length);
+        }
+        self.lookahead.go_on = go_on;
     }
 
     /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
