@@ -31,7 +31,7 @@ const STEP: Span = Span::from_millis(500);
 const TOGETHER: u32 = 32;
 
 /// As soon as a host has said so much into a chain, it goes on.
-const MOST_GO_ON: usize = 32;
+const MOST_GO_ON: usize = 256;
 
 /// Who is to be told what, and up to when.
 #[derive(Debug, Default)]
