@@ -48,7 +48,7 @@ pub use packet::{
 };
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};
-pub use random::RandomStream;
+pub use random::{RandomStream, Trials};
 pub use rate::BitRate;
 pub use routes::Routes;
 pub use seq::Seq;

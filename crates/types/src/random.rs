@@ -46,21 +46,45 @@ impl RandomStream {
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// The number of failures before the first success of independent trials that each succeed with
-    /// `probability`; `u64::MAX` when they never do.
-    pub fn failures_before_success(&mut self, probability: f64) -> u64 {
-        if probability <= 0.0 {
+    /// The number of failures before the first success of such trials; `u64::MAX` when none ever succeeds.
+    pub fn failures_before_success(&mut self, trials: Trials) -> u64 {
+        if trials.probability <= 0.0 {
             return u64::MAX;
         }
-        if probability >= 1.0 {
+        if trials.probability >= 1.0 {
             return 0;
         }
-        let trials = libm::log(1.0 - self.uniform()) / libm::log1p(-probability);
-        if trials >= u64::MAX as f64 {
+        let failures = libm::log(1.0 - self.uniform()) / trials.log_of_failure;
+        if failures >= u64::MAX as f64 {
             u64::MAX
         } else {
-            trials as u64
+            failures as u64
         }
+    }
+}
+
+/// Independent trials that each succeed with the same probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Trials {
+    probability: f64,
+    /// Of the probability that one fails: it takes as long as all the rest of a draw.
+    log_of_failure: f64,
+}
+
+impl Trials {
+    /// Trials that succeed with this probability, in [0, 1].
+    #[must_use]
+    pub fn new(probability: f64) -> Self {
+        Self {
+            probability,
+            log_of_failure: libm::log1p(-probability),
+        }
+    }
+
+    /// Does one ever succeed?
+    #[must_use]
+    pub fn ever_succeed(&self) -> bool {
+        self.probability > 0.0
     }
 }
 
@@ -92,7 +116,7 @@ mod tests {
         let probability = 0.01;
         let draws = 200_000;
         let total: u64 = (0..draws)
-            .map(|_| stream.failures_before_success(probability))
+            .map(|_| stream.failures_before_success(Trials::new(probability)))
             .sum();
         let mean = total as f64 / f64::from(draws);
         // (1 - p) / p = 99; the standard error of the mean is 99.5 / sqrt(200000) = 0.22.

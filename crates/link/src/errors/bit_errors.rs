@@ -1,6 +1,6 @@
 //! Independent bit errors.
 
-use bentpipe_types::{Bytes, RandomStream};
+use bentpipe_types::{Bytes, RandomStream, Trials};
 
 /// There is no bit error to come.
 const NEVER: u64 = u64::MAX;
@@ -12,7 +12,8 @@ const NEVER: u64 = u64::MAX;
 /// the same distribution, one draw per loss.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
-    rate: f64,
+    /// Each bit: is it wrong?
+    trials: Trials,
     good_bits: u64,
     random: RandomStream,
 }
@@ -21,9 +22,10 @@ impl BitErrors {
     /// Bit errors at `rate`, in [0, 1].
     #[must_use]
     pub fn new(rate: f64, mut random: RandomStream) -> Self {
-        let good_bits = random.failures_before_success(rate);
+        let trials = Trials::new(rate);
+        let good_bits = random.failures_before_success(trials);
         Self {
-            rate,
+            trials,
             good_bits,
             random,
         }
@@ -31,7 +33,7 @@ impl BitErrors {
 
     /// Is there ever a bit error?
     pub(super) fn ever_loses(&self) -> bool {
-        self.rate > 0.0
+        self.trials.ever_succeed()
     }
 
     /// Lends good bits, for packets that are not asked about.
@@ -64,7 +66,7 @@ impl BitErrors {
             return false;
         }
         // The process has no memory: the bits after this packet start afresh.
-        self.good_bits = self.random.failures_before_success(self.rate);
+        self.good_bits = self.random.failures_before_success(self.trials);
         true
     }
 }

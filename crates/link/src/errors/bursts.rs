@@ -2,7 +2,7 @@
 //! 39(5), 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", ibid.
 //! 42(5), 1963, a packet for a bit.
 
-use bentpipe_types::RandomStream;
+use bentpipe_types::{RandomStream, Trials};
 
 /// What losses in bursts are to come to in the long run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,8 +49,8 @@ impl BurstSettings {
 /// of packets that meet a burst, p / (p + r), makes the loss rate. It begins as it is in the long run.
 #[derive(Clone, Debug)]
 pub struct BurstLosses {
-    enter: f64,
-    leave: f64,
+    /// Each packet: does the link change, where it is good, and where it is bad?
+    changes: [Trials; 2],
     loss: [f64; 2],
     bad: bool,
     /// Packets until the link changes.
@@ -75,8 +75,7 @@ impl BurstLosses {
         };
         let bad = random.happens(share);
         let mut model = Self {
-            enter,
-            leave,
+            changes: [Trials::new(enter), Trials::new(leave)],
             loss: [settings.loss_between, settings.loss_in_burst],
             bad,
             left: 0,
@@ -88,10 +87,9 @@ impl BurstLosses {
 
     /// Draws how long the link stays as it is: geometric, at least one packet.
     fn stay(&mut self) {
-        let change = if self.bad { self.leave } else { self.enter };
-        self.left = self
-            .random
-            .failures_before_success(change)
+        let changes = self.changes[usize::from(self.bad)];
+        self.left = (self.random)
+            .failures_before_success(changes)
             .saturating_add(1);
     }
 

@@ -1,11 +1,12 @@
 //! Independent packet losses.
 
-use bentpipe_types::RandomStream;
+use bentpipe_types::{RandomStream, Trials};
 
 /// Packets are lost independently, each with the same probability, whatever their length.
 #[derive(Clone, Debug)]
 pub struct PacketLoss {
-    rate: f64,
+    /// Each packet: is it lost?
+    trials: Trials,
     good_packets: u64,
     random: RandomStream,
 }
@@ -14,9 +15,10 @@ impl PacketLoss {
     /// Packet losses at `rate`, in [0, 1].
     #[must_use]
     pub fn new(rate: f64, mut random: RandomStream) -> Self {
-        let good_packets = random.failures_before_success(rate);
+        let trials = Trials::new(rate);
+        let good_packets = random.failures_before_success(trials);
         Self {
-            rate,
+            trials,
             good_packets,
             random,
         }
@@ -24,7 +26,7 @@ impl PacketLoss {
 
     /// Is there ever a packet lost?
     pub(super) fn ever_loses(&self) -> bool {
-        self.rate > 0.0
+        self.trials.ever_succeed()
     }
 
     /// Is the next packet lost?
@@ -35,7 +37,7 @@ impl PacketLoss {
             }
             return false;
         }
-        self.good_packets = self.random.failures_before_success(self.rate);
+        self.good_packets = self.random.failures_before_success(self.trials);
         true
     }
 }

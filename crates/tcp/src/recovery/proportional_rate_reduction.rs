@@ -67,9 +67,8 @@ impl ProportionalRateReduction {
         self.delivered += ack.delivered;
         let mut out = if ack.in_flight > target {
             // Proportional: out / delivered = target / flight size
-            let due = share(self.delivered, target, self.flight_size);
             // "Rounding up": whole segments, as in the RFC's examples, which count in them
-            let due = due.div_ceil(self.segment) * self.segment;
+            let due = share(self.delivered, target, self.flight_size, self.segment) * self.segment;
             due.saturating_sub(self.out)
         } else {
             // PRR-CRB: no more than was delivered; and PRR-SSRB, a segment more, when all is well
@@ -97,12 +96,18 @@ impl ProportionalRateReduction {
     }
 }
 
-/// `part * of / whole`, rounded up; 64 bits nearly always hold the product.
-fn share(part: u64, of: u64, whole: u64) -> u64 {
-    match part.checked_mul(of) {
-        Some(product) => product.div_ceil(whole),
-        None => (u128::from(part) * u128::from(of)).div_ceil(u128::from(whole)) as u64,
+/// `part * of / whole` in units of so much, rounded up; 64 bits nearly always hold the products.
+fn share(part: u64, of: u64, whole: u64, unit: u64) -> u64 {
+    match (part.checked_mul(of), whole.checked_mul(unit)) {
+        (Some(product), Some(divisor)) => product.div_ceil(divisor),
+        _ => share_of_large(part, of, whole, unit),
     }
+}
+
+#[cold]
+fn share_of_large(part: u64, of: u64, whole: u64, unit: u64) -> u64 {
+    let product = u128::from(part) * u128::from(of);
+    product.div_ceil(u128::from(whole) * u128::from(unit)) as u64
 }
 
 #[cfg(test)]
