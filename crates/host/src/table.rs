@@ -195,6 +195,7 @@ impl<P: Realm> Sockets<P> {
         {
             return Some(place);
         }
+        std::hint::cold_path();
         let place = self.by_key.get(&key)?;
         self.last = Some((key, place));
         Some(place)

@@ -222,29 +222,30 @@ impl Network {
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
-        let next = loop {
-            let Some(at) = heard.next_arrival() else {
-                break None;
-            };
+        let mut next = heard.next_arrival();
+        while let Some(at) = next {
             let is_due = |deadline: Time| deadline.max(node.clock) < at;
             let stops = at > self.lookahead.horizon
                 || *left == 0
                 || LEADS_ON && self.lookahead.go_on.len() >= MOST_GO_ON;
             if stops || host.next_deadline().is_some_and(is_due) {
-                break Some(at);
+                break;
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
-            match heard.arrive(at) {
+            let arrival = heard.arrive(at);
+            next = comes_next(heard.first(), cx.packets);
+            match arrival {
                 Some(Arrival::Delivered(packet)) => {
                     self.packet_hops += 1;
-                    comes_next(heard.first(), cx.packets);
                     host.on_packet(from.to_port, packet, &mut cx);
                 }
                 Some(Arrival::Lost(packet)) => cx.packets.release(packet),
                 None => {}
             }
-            for (port, packet) in cx.outbox.drain(..) {
+            let mut position = 0;
+            while let Some((port, packet)) = cx.outbox.get(position).copied() {
+                position += 1;
                 debug_assert_eq!(port, Port(0), "it has one port");
                 if LEADS_ON {
                     said.make_room(at);
@@ -264,7 +265,8 @@ impl Network {
                     }
                 }
             }
-        };
+            cx.outbox.clear();
+        }
         (self.now, self.last_activity) = (cx.now, cx.now);
         if LEADS_ON {
             self.go_on(way);

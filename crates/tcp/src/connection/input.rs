@@ -54,6 +54,7 @@ impl Connection {
             }
             Foresight::Nothing | Foresight::Unknown => {}
         }
+        std::hint::cold_path();
         self.any_segment(reference, cx)
     }
 
