@@ -1,8 +1,8 @@
 //! The host itself: an agent.
 
-use std::hint::cold_path;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hint::cold_path;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply};

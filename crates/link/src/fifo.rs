@@ -16,6 +16,16 @@ pub enum Arrival {
     Lost(PacketRef),
 }
 
+/// The packet that is first to arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// When it arrives.
+    pub arrival: Time,
+    /// The packet.
+    pub packet: PacketRef,
+    length: u32,
+}
+
 /// One direction of a link, first in, first out, up to a limit: one event per packet, and none where another
 /// direction gets all that leaves it.
 ///
@@ -163,31 +173,42 @@ impl Fifo {
         self.idle_from + self.delay
     }
 
-    /// When the packet at the head of the ring arrives, and the packet.
+    /// The packet at the head of the ring.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<(Time, PacketRef)> {
+    pub fn first(&self) -> Option<Head> {
         let head = self.ring.first()?;
-        Some((head.departure + self.delay, head.packet))
+        Some(Head {
+            arrival: head.departure + self.delay,
+            packet: head.packet,
+            length: head.length,
+        })
     }
 
     /// When the packet at the head of the ring arrives.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Time> {
-        self.ring.first().map(|head| head.departure + self.delay)
+        self.first().map(|head| head.arrival)
     }
 
     /// Takes the packet at the head of the ring, whose arrival time has come, at least for who gets it: the queue
     /// need not have come so far. `None` if there is none.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
-        let head = *self.ring.first()?;
-        debug_assert!(head.departure + self.delay <= now, "it is under way");
+        let head = self.first()?;
+        debug_assert!(head.arrival <= now, "it is under way");
+        Some(self.take(head))
+    }
+
+    /// The same, of a packet that [was found](Self::first) to be at the head of the ring.
+    #[inline]
+    pub fn take(&mut self, head: Head) -> Arrival {
+        debug_assert_eq!(Some(head), self.first(), "another is first");
         self.ring.arrive();
         if self.may_lose && self.loses(head.length) {
-            return Some(Arrival::Lost(head.packet));
+            return Arrival::Lost(head.packet);
         }
-        Some(Arrival::Delivered(head.packet))
+        Arrival::Delivered(head.packet)
     }
 
     /// Is the next packet to arrive lost?

@@ -34,7 +34,7 @@ pub use divider::Divider;
 pub use ends::Ends;
 pub use errors::{BitErrors, BurstLosses, BurstSettings, ErrorModel, Listed, PacketLoss};
 pub use far_end::{EndCtx, FarEnd};
-pub use fifo::{Arrival, Fifo};
+pub use fifo::{Arrival, Fifo, Head};
 pub use framing::Framing;
 pub use managed::{Managed, Watch};
 pub use queue::*;

@@ -222,8 +222,9 @@ impl Network {
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
-        let mut next = heard.next_arrival();
-        while let Some(at) = next {
+        let mut next = heard.first();
+        while let Some(head) = next {
+            let at = head.arrival;
             let is_due = |deadline: Time| deadline.max(node.clock) < at;
             let stops = at > self.lookahead.horizon
                 || *left == 0
@@ -233,15 +234,14 @@ impl Network {
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
-            let arrival = heard.arrive(at);
-            next = comes_next(heard.first(), cx.packets);
+            let arrival = heard.take(head);
+            next = comes_next(heard, cx.packets);
             match arrival {
-                Some(Arrival::Delivered(packet)) => {
+                Arrival::Delivered(packet) => {
                     self.packet_hops += 1;
                     host.on_packet(from.to_port, packet, &mut cx);
                 }
-                Some(Arrival::Lost(packet)) => cx.packets.release(packet),
-                None => {}
+                Arrival::Lost(packet) => cx.packets.release(packet),
             }
             let mut position = 0;
             while let Some((port, packet)) = cx.outbox.get(position).copied() {
@@ -271,7 +271,7 @@ impl Network {
         if LEADS_ON {
             self.go_on(way);
         }
-        next
+        next.map(|head| head.arrival)
     }
 
     /// What a host has said goes on behind the first direction of its chain.

@@ -1,6 +1,6 @@
 //! A hop: a packet arrives from a direction, comes to a node, and what the node emits is offered to the next.
 
-use bentpipe_link::{Arrival, Direction, Verdict};
+use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
 use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Time};
 
 use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
@@ -8,12 +8,12 @@ use crate::node::Node;
 use crate::router::Refusal;
 use crate::schedule::ComponentId;
 
-/// When the packet that is first in a direction now arrives; its headers are asked for from memory meanwhile.
+/// The packet that is first in a direction now; its headers are asked for from memory meanwhile.
 #[inline(always)]
-pub(super) fn comes_next(first: Option<(Time, PacketRef)>, packets: &PacketStore) -> Option<Time> {
-    let (at, packet) = first?;
-    packets.prefetch(packet);
-    Some(at)
+pub(super) fn comes_next(direction: &Fifo, packets: &PacketStore) -> Option<Head> {
+    let head = direction.first()?;
+    packets.prefetch(head.packet);
+    Some(head)
 }
 
 impl Network {
@@ -51,8 +51,8 @@ impl Network {
         }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
-        let next = comes_next(fifo.first(), &self.packets);
-        self.schedule.first_goes_on(next);
+        let next = comes_next(fifo, &self.packets);
+        self.schedule.first_goes_on(next.map(|head| head.arrival));
         if let Some(Arrival::Delivered(packet)) = arrival {
             if ATTENDED && let Some(tap) = slot.seldom.taps[RECEIVING] {
                 self.taps[usize::from(tap)].received(self.now, packet, &self.packets);
