@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hint::cold_path;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply};
@@ -676,7 +675,6 @@ impl<P: Realm> Agent for Host<P> {
 
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         if !cx.packets.get(packet).is_tcp() {
-            cold_path();
             self.on_datagram(packet, cx);
             return;
         }
@@ -686,18 +684,15 @@ impl<P: Realm> Agent for Host<P> {
         {
             slot.socket.on_packet(packet, cx);
             if slot.socket.has_events() {
-                cold_path();
                 self.settle(place, cx);
             } else if let Some(at) = slot.socket.next_deadline()
                 && at < slot.armed
             {
-                cold_path();
                 slot.armed = at;
                 self.sockets.arm_at(Timer::Socket(place), at);
             }
             return;
         }
-        cold_path();
         self.on_stranger(from, packet, cx);
     }
 

@@ -195,7 +195,12 @@ impl<P: Realm> Sockets<P> {
         {
             return Some(place);
         }
-        std::hint::cold_path();
+        self.look_up(key)
+    }
+
+    /// The same, where it is not the one that was found last.
+    #[inline(never)]
+    fn look_up(&mut self, key: P::Key) -> Option<u32> {
         let place = self.by_key.get(&key)?;
         self.last = Some((key, place));
         Some(place)

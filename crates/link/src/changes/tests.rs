@@ -10,7 +10,8 @@ use bentpipe_types::{
 
 use super::*;
 use crate::{
-    Counters, Direction, DropTail, Ends, ErrorModel, Limit, Managed, Settings, Streams, Verdict,
+    Counters, Direction, DropTail, Ends, ErrorModel, Head, Limit, Managed, Settings, Streams,
+    Verdict,
 };
 
 fn ms(milliseconds: u64) -> Span {
@@ -147,7 +148,10 @@ fn what_does_not_change_is_as_on_a_plain_link() {
         let packet = packets.insert(numbered(number as u64, *length));
         fifo.enqueue(*now, packet, Bytes::new(*length));
     }
-    while let Some((arrival, packet)) = fifo.first() {
+    while let Some(Head {
+        arrival, packet, ..
+    }) = fifo.first()
+    {
         plain.push((arrival, packets.get(packet).payload_offset, false));
         fifo.arrive(arrival);
     }

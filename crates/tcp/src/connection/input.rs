@@ -54,7 +54,6 @@ impl Connection {
             }
             Foresight::Nothing | Foresight::Unknown => {}
         }
-        std::hint::cold_path();
         self.any_segment(reference, cx)
     }
 
