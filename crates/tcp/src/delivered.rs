@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Delivered {
     // Counted by duplicates, and not yet acknowledged.
     ahead: u64,
-    // By the last acknowledgment of something new.
-    last: u64,
     total: u64,
 }
 
@@ -22,12 +20,6 @@ impl Delivered {
     #[inline]
     pub(crate) const fn total(&self) -> u64 {
         self.total
-    }
-
-    /// Of those, the bytes that the last acknowledgment of something new told of.
-    #[inline]
-    pub(crate) const fn last(&self) -> u64 {
-        self.last
     }
 
     /// With SACK, it is known.
@@ -47,7 +39,6 @@ impl Delivered {
     pub(crate) fn on_acknowledged(&mut self, acknowledged: u64, segment: u64) {
         if self.ahead == 0 {
             self.total += acknowledged;
-            self.last = acknowledged;
             return;
         }
         // At least what filled the hole is new.
@@ -55,7 +46,6 @@ impl Delivered {
             .saturating_sub(self.ahead)
             .max(segment.min(acknowledged));
         self.total += new;
-        self.last = new;
         self.ahead = self.ahead.saturating_sub(acknowledged - new);
     }
 }

@@ -50,9 +50,10 @@ pub struct Habits {
     pub widens_for_reordering: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
-    /// Without SACK, what duplicate acknowledgments have told of doesn't grow the window once more when it
-    /// is acknowledged.
-    pub counts_delivered_once: bool,
+    /// Without SACK, duplicate acknowledgments count as if they were SACKs: what is in flight, how far the window comes
+    /// down and what goes again after a timeout is as with SACK (`tcp_add_reno_sack`; RFC 6582 inflates the window and
+    /// goes back).
+    pub counts_duplicates: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -84,7 +85,7 @@ impl Habits {
             undoes_with_nothing_out: linux,
             widens_for_reordering: linux,
             counts_spurious: linux,
-            counts_delivered_once: linux,
+            counts_duplicates: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

@@ -239,6 +239,12 @@ impl Controller {
         self.keep_sane();
     }
 
+    /// The window is what the recovery algorithm has made of it.
+    pub(crate) fn set_window(&mut self, congestion_window: u64) {
+        self.window.congestion_window = congestion_window;
+        self.keep_sane();
+    }
+
     /// Shrinks the window after an idle time.
     pub(crate) fn restart(&mut self, congestion_window: u64, slow_start_threshold: u64) {
         self.window.congestion_window = congestion_window;

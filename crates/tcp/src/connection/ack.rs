@@ -101,7 +101,7 @@ impl Sender {
                 && self.send.window == window
                 && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
-            if duplicate || sack.is_some() && self.recovery.knows_segments() {
+            if duplicate || sack.is_some() && self.recovery.hears_blocks() {
                 self.nothing_new(packet, duplicate, sack, now);
             }
         } else if let Some(sack) = sack {
@@ -116,7 +116,7 @@ impl Sender {
         let first = self.send.wire(self.send.sequence.unacknowledged);
         let is_ahead = |block: &SackBlock| block.start.distance_from(first) >= 0;
         let ahead: SackBlocks = sack.as_slice().iter().copied().filter(is_ahead).collect();
-        if !ahead.as_slice().is_empty() && self.recovery.knows_segments() {
+        if !ahead.as_slice().is_empty() && self.recovery.hears_blocks() {
             let mut packet = *packet;
             packet.acknowledgment = first;
             self.nothing_new(&packet, false, Some(&ahead), now);
@@ -204,9 +204,11 @@ impl Sender {
             self.path_mtu_probe_arrived();
         }
         let rtt = self.measure(packet, before, now);
-        if self.recovery.knows_segments() {
+        if self.recovery.hears_blocks() {
             self.timers.review();
             self.delivered.add(self.newly_delivered());
+        } else if self.recovery.counts_duplicates() {
+            self.count(false);
         } else {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
@@ -292,7 +294,9 @@ impl Sender {
         }
         self.update_scoreboard::<false>(packet, told, now);
         let mut rtt = None;
-        if !SELECTIVE && !self.recovery.knows_segments() {
+        if !SELECTIVE && self.recovery.counts_duplicates() {
+            self.count(duplicate);
+        } else if !SELECTIVE && !self.recovery.hears_blocks() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
         } else if self.scoreboard.delivered().sacked() > 0 {
@@ -316,6 +320,14 @@ impl Sender {
         reaction
     }
 
+    /// Duplicates are counted: by an acknowledgment that is one, or of something new.
+    #[inline(never)]
+    fn count(&mut self, duplicate: bool) {
+        let board = &mut self.scoreboard;
+        (self.recovery).count(&self.send.sequence, board, duplicate);
+        self.delivered.add(board.delivered().bytes());
+    }
+
     /// Where segments come out of order by more than makes Linux take one for lost, what is SACKED grows the window, too
     /// (tcp_may_raise_cwnd).
     #[inline(never)]
@@ -337,7 +349,8 @@ impl Sender {
     pub(super) fn reordering(&self) -> u64 {
         let seen = self.scoreboard.reordering();
         let segment = u64::from(self.negotiated.segment.max(1));
-        seen.div_ceil(segment).max(USUAL_REORDERING)
+        let seen = seen.div_ceil(segment).max(USUAL_REORDERING);
+        seen.max(self.recovery.reordering())
     }
 
     /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not
@@ -381,7 +394,7 @@ impl Sender {
         let sequence = &self.send.sequence;
         // (Nobody asks which transmission of a segment it was that was sent once.)
         let once = matches!(told, Told::OneMore(_));
-        let selective = once || self.recovery.knows_segments();
+        let selective = once || self.recovery.hears_blocks();
         let arrival = if !once && selective && self.scoreboard.has_sent_again() {
             Arrival {
                 now,
@@ -563,11 +576,9 @@ impl Sender {
     /// Bytes that grow the window.
     #[inline]
     fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
-        if self.recovery.knows_segments() {
+        if self.recovery.hears_blocks() || self.recovery.counts_duplicates() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
             self.newly_delivered()
-        } else if self.config.habits.counts_delivered_once {
-            self.delivered.last()
         } else if before < self.send.timed_out_below {
             // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
             // such an acknowledgment covers segments that left the network long ago. One that

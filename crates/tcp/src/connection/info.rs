@@ -97,6 +97,7 @@ impl Connection {
         let segment = u64::from(self.sender.negotiated.segment.max(1));
         let window = self.sender.congestion.window();
         let threshold = window.slow_start_threshold;
+        let ahead = self.segments_ahead();
         let probing = self.sender.send.window == 0;
         let attempts = self.sender.send.attempts;
         TcpInfo {
@@ -117,7 +118,7 @@ impl Connection {
             receive_mss: self.receive.largest_segment(),
             advertised_mss: self.advertised_mss(),
             unacknowledged: self.sender.scoreboard.segments() as u64,
-            sacked: self.sender.scoreboard.sacked_segments(),
+            sacked: ahead,
             lost: self.sender.scoreboard.lost().div_ceil(segment),
             retransmitted: (self.sender.scoreboard.retransmitted_segments())
                 .max(self.syn_text_again()),
@@ -132,11 +133,14 @@ impl Connection {
             bytes_acknowledged: self.sender.statistics.bytes_acknowledged,
             bytes_received: self.received_offset(),
             bytes_not_sent: self.written_offset() - self.sent_offset(),
-            delivered: self.sender.scoreboard.acknowledged_segments()
-                + self.sender.scoreboard.sacked_segments(),
+            delivered: self.sender.scoreboard.acknowledged_segments() + ahead,
             send_window: self.sender.send.window,
             receive_window: self.receive.window(),
         }
+    }
+
+    fn segments_ahead(&self) -> u64 {
+        (self.sender.recovery).segments_ahead(&self.sender.scoreboard)
     }
 
     fn congestion_state(&self) -> CongestionState {
@@ -144,9 +148,7 @@ impl Connection {
             RecoveryPhase::FastRecovery => CongestionState::Recovery,
             RecoveryPhase::AfterTimeout => CongestionState::Loss,
             RecoveryPhase::Open if self.sender.is_reducing() => CongestionState::WindowReduced,
-            RecoveryPhase::Open if self.sender.scoreboard.sacked_segments() > 0 => {
-                CongestionState::Disorder
-            }
+            RecoveryPhase::Open if self.segments_ahead() > 0 => CongestionState::Disorder,
             RecoveryPhase::Open => CongestionState::Open,
         }
     }

@@ -110,7 +110,7 @@ impl Sender {
         if acknowledged > 0 {
             rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
         }
-        if selective {
+        if self.recovery.hears_blocks() {
             for &(start, end) in self.scoreboard.newly_sacked() {
                 rate.on_sacked(start, end, now);
             }

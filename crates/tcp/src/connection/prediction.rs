@@ -318,7 +318,7 @@ impl Sender {
     /// Is it in fast recovery, by what the peer says of each segment?
     #[inline]
     fn is_repairing(&self) -> bool {
-        self.recovery.knows_segments() && self.recovery.is_recovering()
+        self.recovery.hears_blocks() && self.recovery.is_recovering()
     }
 
     /// Does it pace, or is what the path delivers measured?

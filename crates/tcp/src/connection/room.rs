@@ -3,6 +3,7 @@
 use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
+use crate::RecoveryPhase;
 use crate::pacing::{rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, SendSizing, segments_at_once};
@@ -179,7 +180,7 @@ impl Sender {
             return false;
         }
         let timed_out = sequence.unacknowledged < self.send.timed_out_below;
-        if timed_out || self.recovery.is_recovering() {
+        if timed_out || self.recovery.phase() != RecoveryPhase::Open {
             return false;
         }
         let chunk = self

@@ -218,9 +218,11 @@ impl Sender {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
-        if self.recovery.knows_segments() {
+        if self.recovery.hears_blocks() {
             self.recovery.on_sent(end - position);
             self.timers.review();
+        } else if self.recovery.counts_duplicates() {
+            self.recovery.on_sent(end - position);
         }
         send.sequence.next = if NEXT {
             end

@@ -335,12 +335,14 @@ impl Sender {
     /// The retransmission timer has expired for data: RFC 6298 section 5.4, RFC 5681 section 3.1. What
     /// is outstanding is to be sent again.
     pub fn timed_out(&mut self, now: Time) {
-        let reduces = self.send.attempts == 1 && !self.recovery.is_recovering();
+        let reduces = self.send.attempts == 1 && !self.recovery.is_reduced_for(&self.send.sequence);
         if reduces {
             // RFC 5681 section 3.1. FlightSize is what was sent since the last timeout, if that is
             // not recovered from yet: as in ns-2 and Linux, which halve cwnd.
             let in_flight = self.in_flight();
             self.all_lost(in_flight, now);
+            // (Where a reduction is held that has come to its end, it is its window that was too large.)
+            self.congestion.set_window(self.sending_window());
             let flight_size = if self.recovery.knows_segments() {
                 self.congested_flight(self.send.sequence.outstanding())
             } else {
@@ -371,7 +373,7 @@ impl Sender {
     fn set_early_timer(&mut self, synchronized: bool, now: Time) {
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);
-        if !self.recovery.knows_segments() {
+        if !self.recovery.hears_blocks() {
             return;
         }
         if let Some(at) = self.recovery.reordering_deadline() {

@@ -4,6 +4,7 @@
 //! again, and how much is in flight. It knows nothing of how the window grows: that is
 //! [`congestion`](crate::congestion).
 
+mod counted;
 mod detection;
 mod duplicates;
 mod f_rto;
@@ -11,6 +12,7 @@ mod fast_retransmit;
 mod newreno;
 mod proportional_rate_reduction;
 mod rack;
+mod reduction;
 mod reno;
 mod scoreboard;
 mod selective;
@@ -22,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Config, RecoveryPhase};
 
+pub use counted::Counted;
 pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
@@ -154,6 +157,10 @@ pub trait LossRecovery {
     /// An acknowledgment has arrived, and the scoreboard knows what it says.
     fn take_in(&mut self, _send: &SendSequence, _board: &Scoreboard, _now: Time) {}
 
+    /// The same without SACK blocks, where it may be that duplicates are counted; it is one by RFC 5681 section 2, or
+    /// not.
+    fn count(&mut self, _send: &SendSequence, _board: &mut Scoreboard, _duplicate: bool) {}
+
     /// What the acknowledgment that was [taken in](Self::take_in) means. One that acknowledges something new
     /// when all [is quiet](Self::is_quiet) means [`Reaction::Grow`], and need not be asked about.
     fn on_ack(
@@ -199,12 +206,21 @@ pub trait LossRecovery {
     /// segments are known one by one, those on the scoreboard are split and marked already.
     fn on_shortened(&mut self, send: &SendSequence) -> Again;
 
-    // What follows is for recoveries that know of each segment whether it has arrived.
+    /// Is the window reduced already for what is outstanding, so that a timeout is no new sign of congestion?
+    fn is_reduced_for(&self, _send: &SendSequence) -> bool {
+        self.is_recovering()
+    }
 
-    /// Does it, by what the peer says (SACK)? Then the scoreboard is told what an acknowledgment says, a
-    /// segment sent again is known from the first, and time is looked at between acknowledgments.
-    fn knows_segments(&self) -> bool {
-        false
+    // What follows is for recoveries that know of each segment what has become of it: Recovery::knows_segments.
+
+    /// Segments that have arrived ahead of a gap, as far as is known.
+    fn segments_ahead(&self, board: &Scoreboard) -> u64 {
+        board.sacked_segments()
+    }
+
+    /// By how many segments they may come out of order before one is taken for lost, where that is counted.
+    fn reordering(&self) -> u64 {
+        0
     }
 
     /// Must the scoreboard watch retransmissions in the order of leaving?
@@ -308,18 +324,36 @@ pub enum Again {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Recovery {
-    Reno(Reno),
+    Rare(Rare),
     NewReno(NewReno),
     Selective(Box<Selective>),
+}
+
+/// Those that few connections have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub(crate) enum Rare {
+    Reno(Reno),
+    Counted(Box<Counted>),
+}
+
+/// What is seldom done is compiled apart, so that what nearly every segment goes through is as short as without it.
+#[cold]
+#[inline(never)]
+fn apart<T>(call: impl FnOnce() -> T) -> T {
+    call()
 }
 
 /// Calls the algorithm, whichever it is.
 macro_rules! dispatch {
     ($recovery:expr, $inner:ident => $call:expr) => {
         match $recovery {
-            Recovery::Reno($inner) => $call,
             Recovery::NewReno($inner) => $call,
             Recovery::Selective($inner) => $call,
+            Recovery::Rare(rare) => apart(move || match rare {
+                Rare::Reno($inner) => $call,
+                Rare::Counted($inner) => $call,
+            }),
         }
     };
 }
@@ -328,13 +362,35 @@ impl Recovery {
     /// The recovery that `config` asks for; `sack`: the peer does SACK.
     pub(crate) fn new(config: &Config, sack: bool) -> Self {
         match config.recovery {
-            RecoveryKind::Reno => Self::Reno(Reno::new(config.limited_transmit)),
+            RecoveryKind::Reno => Self::Rare(Rare::Reno(Reno::new(config.limited_transmit))),
             RecoveryKind::Sack if sack => Self::Selective(Box::new(Selective::sack(config))),
             RecoveryKind::Fack if sack => Self::Selective(Box::new(Selective::fack(config))),
+            RecoveryKind::Sack | RecoveryKind::Fack if config.habits.counts_duplicates => {
+                Self::Rare(Rare::Counted(Box::new(Counted::new(config))))
+            }
             RecoveryKind::NewReno | RecoveryKind::Sack | RecoveryKind::Fack => {
                 Self::NewReno(NewReno::new(config.limited_transmit, config.newreno))
             }
         }
+    }
+
+    /// Does the peer tell of each segment whether it has arrived, by SACK blocks? Then one sent again is known from the
+    /// first, and time is looked at between acknowledgments.
+    #[inline]
+    pub(crate) fn hears_blocks(&self) -> bool {
+        matches!(self, Self::Selective(_))
+    }
+
+    /// Are duplicates counted as if they told of it?
+    #[inline]
+    pub(crate) fn counts_duplicates(&self) -> bool {
+        matches!(self, Self::Rare(Rare::Counted(_)))
+    }
+
+    /// Is of each segment known, so or so, what has become of it? Then one that is lost or sent again is marked on the
+    /// scoreboard, and after a timeout nothing goes back.
+    pub(crate) fn knows_segments(&self) -> bool {
+        self.hears_blocks() || self.counts_duplicates()
     }
 }
 
@@ -344,6 +400,10 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.take_in(send, board, now));
     }
 
+    fn count(&mut self, send: &SendSequence, board: &mut Scoreboard, duplicate: bool) {
+        dispatch!(self, r => r.count(send, board, duplicate));
+    }
+
     #[inline(always)]
     fn on_ack(
         &mut self,
@@ -351,7 +411,9 @@ impl LossRecovery for Recovery {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Reaction {
-        dispatch!(self, r => r.on_ack(ack, send, board))
+        // (A copy, so that nobody needs one in memory but who is called.)
+        let ack = *ack;
+        dispatch!(self, r => r.on_ack(&ack, send, board))
     }
 
     #[inline]
@@ -399,9 +461,16 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.on_shortened(send))
     }
 
-    #[inline]
-    fn knows_segments(&self) -> bool {
-        dispatch!(self, r => r.knows_segments())
+    fn segments_ahead(&self, board: &Scoreboard) -> u64 {
+        dispatch!(self, r => r.segments_ahead(board))
+    }
+
+    fn reordering(&self) -> u64 {
+        dispatch!(self, r => r.reordering())
+    }
+
+    fn is_reduced_for(&self, send: &SendSequence) -> bool {
+        dispatch!(self, r => r.is_reduced_for(send))
     }
 
     fn watches_retransmissions(&self) -> bool {

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::detection::Detection;
 use super::f_rto::{Evidence, ForwardRto};
-use super::proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
+use super::proportional_rate_reduction::RecoveryAck;
 use super::rack::Rack;
+use super::reduction::Reduction;
 use super::scoreboard::{LostSegment, Scoreboard};
 use super::tail_loss_probe::{TailLossProbe, Verdict};
 use super::undo::Undo;
@@ -43,8 +44,7 @@ pub struct Selective {
     regardless: bool,
     // RFC 6675 section 4, NextSeg, rule 4: RescueRxt
     rescued: bool,
-    reduce_proportionally: bool,
-    reduction: Option<ProportionalRateReduction>,
+    reduction: Reduction,
     probes: bool,
     probe: TailLossProbe,
     forward_rto: bool,
@@ -70,7 +70,7 @@ impl Selective {
     #[must_use]
     pub fn fack(config: &Config) -> Self {
         Self {
-            reduce_proportionally: false,
+            reduction: Reduction::new(false),
             probes: false,
             ..Self::new(Detection::Forward(0), config)
         }
@@ -85,8 +85,7 @@ impl Selective {
             limited_transmit: config.limited_transmit,
             regardless: false,
             rescued: false,
-            reduce_proportionally: config.proportional_rate_reduction,
-            reduction: None,
+            reduction: Reduction::new(config.proportional_rate_reduction),
             probe: TailLossProbe::default(),
             forward_rto: config.f_rto,
             forward: ForwardRto::Off,
@@ -102,8 +101,8 @@ impl Selective {
         };
         self.forward = ForwardRto::Off;
         self.probe.forget();
-        self.reduction = None;
-        self.regardless = !self.reduce_proportionally;
+        self.reduction.end();
+        self.regardless = !self.reduction.is_wanted();
         self.rescued = false;
         if self.undoes {
             self.undo
@@ -114,7 +113,7 @@ impl Selective {
     fn leave(&mut self) {
         self.state = State::Open;
         self.forward = ForwardRto::Off;
-        self.reduction = None;
+        self.reduction.end();
         self.regardless = false;
         self.detection.on_exit();
     }
@@ -322,9 +321,8 @@ impl LossRecovery for Selective {
     }
 
     fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        if self.reduce_proportionally && matches!(self.state, State::Fast { .. }) {
-            let reduction = ProportionalRateReduction::from_window(window, counted, segment);
-            self.reduction = Some(reduction);
+        if self.reduction.is_wanted() && self.is_recovering() {
+            self.reduction.begin_from(window, counted, segment);
         }
     }
 
@@ -337,44 +335,25 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &Scoreboard,
     ) {
-        if !self.reduce_proportionally || !matches!(self.state, State::Fast { .. }) {
+        if !self.reduction.is_wanted() || !self.is_recovering() {
             return;
         }
-        if delivered == 0
-            && self
-                .reduction
-                .is_some_and(|reduction| reduction.has_begun())
-        {
-            return; // RFC 9937 section 6.2
-        }
-        let reduction = self.reduction.get_or_insert_with(|| {
-            ProportionalRateReduction::new(
-                send.outstanding(),
-                board.sacked(),
-                delivered,
-                send.segment,
-            )
-        });
         let ack = RecoveryAck {
             delivered,
             in_flight: board.pipe(send.outstanding()),
             safe: advances && board.newly_lost() == 0,
         };
-        reduction.on_ack(ack, target);
+        self.reduction.on_ack(target, board.sacked(), ack, send);
     }
 
     #[inline]
     fn window(&self, window: u64) -> u64 {
-        self.reduction
-            .as_ref()
-            .map_or(window, ProportionalRateReduction::window)
+        self.reduction.window(window)
     }
 
     #[inline]
     fn on_sent(&mut self, bytes: u64) {
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent(bytes);
-        }
+        self.reduction.on_sent(bytes);
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
@@ -387,10 +366,6 @@ impl LossRecovery for Selective {
         }
         self.rescued = true;
         board.highest_not_sacked()
-    }
-
-    fn knows_segments(&self) -> bool {
-        true
     }
 
     fn on_timeout(

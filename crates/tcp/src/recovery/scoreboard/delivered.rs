@@ -128,6 +128,11 @@ impl Delivered {
         self.sacked
     }
 
+    /// So many, however they are known of.
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.bytes = bytes;
+    }
+
     /// The transmission that left last. Of a segment sent more than once only where it is certain
     /// that its last transmission has arrived (RFC 8985 section 6.2 step 2).
     #[inline]
@@ -148,6 +153,11 @@ impl Delivered {
     #[must_use]
     pub const fn has_original_below(&self, position: u64) -> bool {
         self.known & (ACKNOWLEDGED | BY_SACK) != 0 && self.original_end <= position
+    }
+
+    /// The same, where nothing that was sent again is acknowledged with it.
+    pub(crate) const fn has_only_originals_below(&self, position: u64) -> bool {
+        self.has_original_below(position) && !self.has_retransmission()
     }
 
     /// What arrived twice, as the receiver says (RFC 2883): first position, and position after the

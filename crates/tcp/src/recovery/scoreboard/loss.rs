@@ -81,6 +81,13 @@ impl Scoreboard {
         }
     }
 
+    /// Marks the first segment, unless it is lost already, sent again or not.
+    pub fn mark_first_once(&mut self) {
+        if self.ring.len() > 0 {
+            self.mark_lost(self.ring.first);
+        }
+    }
+
     /// May there be something outstanding that left before `newest`, and is not taken for lost? Most often all
     /// that left before has arrived, or is known to be lost.
     #[inline(always)]

@@ -260,6 +260,11 @@ impl Scoreboard {
         &self.delivered
     }
 
+    /// The last acknowledgment tells of this many bytes that have newly arrived, as duplicates are counted.
+    pub(super) fn count_delivered(&mut self, bytes: u64) {
+        self.delivered.count(bytes);
+    }
+
     /// The ranges (first position, position after the last) that the last acknowledgment's blocks
     /// newly covered, segment by segment or merged, if they are watched.
     #[must_use]

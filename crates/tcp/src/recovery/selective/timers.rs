@@ -41,7 +41,7 @@ impl Selective {
     pub(super) fn after_shortening(&mut self, send: &SendSequence) {
         self.undo.stop();
         self.probe.forget();
-        self.reduction = None;
+        self.reduction.end();
         self.regardless = false;
         self.forward = ForwardRto::Off;
         self.state = State::AfterTimeout {
@@ -74,7 +74,7 @@ impl Selective {
         let recent = self.detection.on_timeout(board, around);
         board.mark_after_timeout(recent, now);
         self.probe.forget();
-        self.reduction = None;
+        self.reduction.end();
         self.regardless = true;
         // RFC 5682 section 3.1 step 1: not where recovery was under way
         self.forward = if self.forward_rto && first_time {
