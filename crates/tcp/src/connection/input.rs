@@ -180,7 +180,7 @@ impl Connection {
             self.sender.statistics.unacceptable += 1;
             self.unacceptable(&packet, start, cx.now);
             if timely && start < 0 {
-                self.acknowledgment_of_old(&packet, sack, cx);
+                self.acknowledgment_of_old(&packet, start, sack, cx);
             }
             return None;
         }
@@ -358,12 +358,15 @@ impl Connection {
         self.challenge(packet, now);
     }
 
-    /// The acknowledgment of a segment that is old altogether. RFC 9293 drops it; two ends that both
-    /// send again what the other has would then never hear of it, so that, as in BSD, what it newly
-    /// acknowledges counts.
+    /// The acknowledgment of a segment that is old altogether and begins `start` after RCV.NXT. RFC 9293
+    /// drops it; two ends that both send again what the other has would then never hear of it, so that, as
+    /// in BSD, what it newly acknowledges counts. Not as in BSD, only where the peer may have to send the
+    /// segment again: what is further back it knows to have arrived, and whoever forges an acknowledgment
+    /// must find a sequence number too (RFC 5961 section 5), not any of half of them.
     fn acknowledgment_of_old(
         &mut self,
         packet: &Packet,
+        start: i64,
         sack: Option<&SackBlocks>,
         cx: &mut Ctx<'_>,
     ) {
@@ -374,6 +377,7 @@ impl Connection {
         if self.state.is_synchronized()
             && packet.flags.has(Flags::ACK)
             && !packet.flags.has(unusual)
+            && start >= -(self.receive.outstanding_maximum() as i64)
             && (1..=sequence.outstanding_ever() as i64).contains(&distance)
         {
             self.acknowledgment(packet, sack, cx.now);

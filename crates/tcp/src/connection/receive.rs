@@ -153,7 +153,7 @@ impl Receive {
     /// The connection is established.
     pub(super) fn established(&mut self, timestamps: bool, now: Time) {
         let next = self.next;
-        let widest = u64::from(u16::MAX) << self.shift;
+        let widest = self.widest_window();
         // What we have announced, whatever the peer has.
         let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
         let segment = self.offer_unit.saturating_sub(u64::from(options));
@@ -177,6 +177,18 @@ impl Receive {
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.edge.saturating_sub(self.next)
+    }
+
+    /// The widest window that the field can say.
+    fn widest_window(&self) -> u64 {
+        u64::from(u16::MAX) << self.shift
+    }
+
+    /// So far before RCV.NXT may SND.UNA of the peer's be, at most. What it has outstanding lies in a window
+    /// that some segment has said, but a FIN and a probe's byte, which need not; and that segment need not be
+    /// ours, so that what we have ever said is no limit.
+    pub(super) fn outstanding_maximum(&self) -> u64 {
+        self.widest_window() + 2
     }
 
     /// After the last byte that has arrived in order.
@@ -273,8 +285,9 @@ impl Receive {
         {
             return sizing.owes_update(&stream, now, self.shift);
         }
-        let field = u64::from(u16::MAX) << self.shift;
-        let possible = (self.possible_edge()).saturating_sub(self.next).min(field);
+        let possible = (self.possible_edge())
+            .saturating_sub(self.next)
+            .min(self.widest_window());
         // RFC 9293 section 3.8.6.2.2, and as in Linux only when the window at least doubles:
         // acknowledgments of data carry smaller changes.
         possible >= now + self.window_step && possible >= 2 * now

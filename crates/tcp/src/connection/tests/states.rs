@@ -305,6 +305,47 @@ fn rfc5961_acknowledgments_out_of_range_are_challenged_but_not_every_one() {
     assert!(tcp.sent().is_empty());
 }
 
+/// Both ends may send again what the other has, each before what the other expects, since the window has shut behind
+/// it; then what an old segment acknowledges counts (as in BSD). But not of one so old that nobody has it outstanding,
+/// whatever window it was told by whomever.
+#[test]
+fn rfc5961_an_old_segment_acknowledges_nothing_from_before_the_widest_window() {
+    for scaled in [false, true] {
+        let config = Config {
+            receive_buffer: 300_000,
+            window_scaling: scaled,
+            ..Config::default()
+        };
+        let shift = if scaled { 3 } else { 0 };
+        let widest = 65_535 << shift;
+        // A FIN and a probe's byte are in no window.
+        for (back, counts) in [
+            (1, true),
+            (widest, true),
+            (widest + 2, true),
+            (widest + 3, false),
+            (0x4000_0000, false),
+            (0x7fff_ffff, false),
+        ] {
+            for length in [0, 1] {
+                let mut tcp = Single::connect(&config);
+                tcp.sent();
+                let options = SynOptions {
+                    window_scale: scaled.then_some(0),
+                    ..SynOptions::default()
+                };
+                tcp.syn_ack(65_535, options);
+                tcp.write(100);
+                tcp.sent();
+                tcp.arrives(tcp.segment(1_u32.wrapping_sub(back), 101, length, ACK));
+                let all = if counts { 100 } else { 0 };
+                let acknowledged = tcp.tcp.acknowledged_offset();
+                assert_eq!(acknowledged, all, "{scaled}, {back} back, {length} bytes");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_unacceptable_acknowledgment_in_syn_received_is_reset() {
     let mut tcp = Single::accept(&Config::default(), SynOptions::default());
