@@ -14,6 +14,9 @@ pub(crate) const A: usize = 0;
 /// The end that listens.
 pub(crate) const B: usize = 1;
 
+/// More than any test sends between two hostile ends: what is acknowledged so far ahead was never sent.
+const NEVER_SENT: u32 = 1 << 21;
+
 pub(crate) fn endpoint(side: usize) -> Endpoint {
     Endpoint {
         address: Address(side as u16 + 1),
@@ -457,7 +460,10 @@ impl Pair {
     /// see that.
     ///
     /// What a connection has to survive is told from `lies`: false acknowledgments of what was sent,
-    /// false ends, timestamps from the future and resets, which may rightly end it or stop it.
+    /// false ends, timestamps from the future and resets, which may rightly end it or stop it. So without
+    /// them an acknowledgment that is false is of what was never sent, and a RST stays as it is: moved, it
+    /// may reset; with a flag for another, the acknowledgment number of a segment that has none (zero,
+    /// RFC 9293 section 3.10.7.4) would be somebody's word.
     fn corrupt(&mut self, packet: PacketRef) {
         let random = &mut self.world.random;
         let lies = self.network.lies;
@@ -466,7 +472,7 @@ impl Pair {
         let near = (bits >> 32) as u32 % 8000;
         let record = self.world.packets.get_mut(packet);
         if !lies {
-            if record.flags.has(Flags::SYN) {
+            if record.flags.has(Flags::SYN.with(Flags::RST)) {
                 return;
             }
             record.flags = Flags(record.flags.0 & !Flags::FIN.0);
@@ -477,7 +483,8 @@ impl Pair {
                 record.payload_length = 0;
                 record.sequence = record.sequence + by - 4000;
             }
-            1 => record.acknowledgment = Seq::new(bits as u32),
+            1 if lies => record.acknowledgment = Seq::new(bits as u32),
+            1 => record.acknowledgment += (bits as u32).max(NEVER_SENT),
             2 => record.window = bits as u16,
             3 if lies => record.flags = Flags(bits as u8),
             3 => {
