@@ -267,14 +267,16 @@ impl Network {
             }
             cx.outbox.clear();
         }
-        (self.now, self.last_activity) = (cx.now, cx.now);
+        let told_until = cx.now;
         if LEADS_ON {
             self.go_on(way);
         }
+        (self.now, self.last_activity) = (told_until, told_until);
         next.map(|head| head.arrival)
     }
 
-    /// What a host has said goes on behind the first direction of its chain.
+    /// What a host has said goes on behind the first direction of its chain. It is still the time before it said that, as
+    /// what a direction further on is offered finds there only what has not departed before it comes.
     fn go_on(&mut self, way: u16) {
         let mut go_on = std::mem::take(&mut self.lookahead.go_on);
         for (arrival, packet, length) in go_on.drain(..) {

@@ -147,8 +147,9 @@ fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
     settings
 }
 
-/// All that can be known of a run, and how many events it took; with chains or without, hosts told ahead or not.
-fn play(case: &Case, chains: bool, ahead: bool) -> (Vec<String>, u64) {
+/// All that can be known of a run in so many events at a time, and how many times that took; with chains or without,
+/// hosts told ahead or not.
+fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u64) {
     let mut builder = NetworkBuilder::new(case.seed);
     let routers: Vec<NodeId> = (0..=case.trunks.len())
         .map(|index| builder.router(&format!("router{index}")))
@@ -209,7 +210,7 @@ fn play(case: &Case, chains: bool, ahead: bool) -> (Vec<String>, u64) {
     let ends = case.asked.iter().copied().chain([400_000]);
     for until in ends {
         let until = Time::ZERO + Span::from_millis(until);
-        while network.run(until, 1) == Progress::Running {
+        while network.run(until, budget) == Progress::Running {
             events += 1;
         }
         for slot in &mut network.directions {
@@ -229,16 +230,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     /// Random rows of routers with hosts at any of them: whether chains are computed at once or step by step, and
-    /// hosts are told ahead or in their turn, results, series and captures are the same, at every time at which
+    /// hosts are told ahead or in their turn, one at a time or many together, results, series and captures are the same, at every time at which
     /// somebody asks.
     #[test]
-    fn shorter_ways_are_the_same_as_step_by_step(case in case()) {
-        let (stepped, events) = play(&case, false, false);
+    fn shorter_ways_are_the_same_as_step_by_step(case in case(), budget in 2_u64..500) {
+        let (stepped, events) = play(&case, false, false, 1);
         let choose = case.hosts.iter().map(|(_, link)| link).chain(&case.trunks)
             .any(|link| link.0.iter().any(|way| way.3 != Choice::DropTail));
         for (chains, ahead) in [(true, false), (false, true), (true, true)] {
-            let (shorter, fewer) = play(&case, chains, ahead);
+            let (shorter, fewer) = play(&case, chains, ahead, 1);
             prop_assert_eq!(&shorter, &stepped);
+            for budget in [budget, u64::MAX] {
+                prop_assert_eq!(&play(&case, chains, ahead, budget).0, &stepped);
+            }
             // Where a queue chooses, it may be looked at before anything arrives.
             prop_assert!(!chains || ahead || choose || fewer <= events);
         }
@@ -261,7 +265,8 @@ fn row() -> Case {
 
 #[test]
 fn a_chain_is_an_event_per_packet() {
-    let chained = |case: &Case| play(case, true, true).1 as f64 / play(case, false, false).1 as f64;
+    let chained =
+        |case: &Case| play(case, true, true, 1).1 as f64 / play(case, false, false, 1).1 as f64;
     let share = chained(&row());
     assert!(
         (0.33..0.4).contains(&share),
