@@ -20,7 +20,7 @@ use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 use super::hop::comes_next;
 use super::{Network, NodeSlot};
 use crate::node::Node;
-use crate::schedule::ComponentId;
+use crate::schedule::{ComponentId, Schedule};
 
 /// How far the horizon moves at once, where nothing else bounds it: who shows progress reads the clock, and the
 /// clock is where all have come to.
@@ -57,6 +57,23 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
+    /// A packet has come into a drop-tail direction that was empty: its host is told `ahead`, or it is an event.
+    #[inline(always)]
+    pub(super) fn expect(
+        &mut self,
+        schedule: &mut Schedule,
+        index: u16,
+        ahead: bool,
+        direction: &Fifo,
+    ) {
+        let arrival = direction.last_arrival();
+        if ahead {
+            self.is_to_tell(index, arrival);
+        } else {
+            schedule.push(arrival, ComponentId(index));
+        }
+    }
+
     /// A direction has something to tell, `at` this time at first.
     #[inline(always)]
     pub(super) fn is_to_tell(&mut self, index: u16, at: Time) {
@@ -257,12 +274,7 @@ impl Network {
                     let goes_on = (said.last_arrival(), packet, length);
                     self.lookahead.go_on.push(goes_on);
                 } else if said.in_transit() == 1 {
-                    let arrival = said.last_arrival();
-                    if onto.ahead {
-                        self.lookahead.is_to_tell(way, arrival);
-                    } else {
-                        self.schedule.push(arrival, ComponentId(way));
-                    }
+                    (self.lookahead).expect(&mut self.schedule, way, onto.ahead, said);
                 }
             }
             cx.outbox.clear();

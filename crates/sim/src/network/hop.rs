@@ -270,12 +270,7 @@ impl Network {
         let Direction::Fifo(fifo) = &slot.direction else {
             return;
         };
-        let arrival = fifo.last_arrival();
-        if slot.ahead {
-            self.lookahead.is_to_tell(index, arrival);
-        } else {
-            self.schedule.push(arrival, ComponentId(index));
-        }
+        (self.lookahead).expect(&mut self.schedule, index, slot.ahead, fifo);
     }
 
     /// Offers a packet to a drop-tail queue. When its transmission begins; `None`, if the queue is full.

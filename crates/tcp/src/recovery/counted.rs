@@ -7,10 +7,9 @@
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-use super::f_rto::{Evidence, ForwardRto};
+use super::course::{Course, State};
+use super::f_rto::Evidence;
 use super::proportional_rate_reduction::RecoveryAck;
-use super::reduction::Reduction;
-use super::undo::Undo;
 use super::{
     Acknowledgment, Again, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence,
     TimedOut,
@@ -23,31 +22,16 @@ const USUAL_REORDERING: u64 = 3;
 /// Linux's tcp_max_reordering.
 const MOST_REORDERING: u64 = 300;
 
-/// Where recovery stands, and the position that it goes on to: high_seq.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum State {
-    Open,
-    Fast { point: u64 },
-    AfterTimeout { point: u64 },
-}
-
 /// Recovery by duplicate acknowledgments that count as SACKs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counted {
-    state: State,
+    course: Course,
     /// Segments that duplicates have told of: tp->sacked_out.
     ahead: u64,
     /// So many tell of a loss.
     reordering: u64,
     /// The scoreboard's acknowledged segments, as of the last acknowledgment.
     acknowledged: u64,
-    // The next retransmission goes whatever the window says.
-    regardless: bool,
-    reduction: Reduction,
-    forward_rto: bool,
-    forward: ForwardRto,
-    undoes: bool,
-    undo: Undo,
 }
 
 impl Counted {
@@ -55,16 +39,10 @@ impl Counted {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
-            state: State::Open,
+            course: Course::new(config, config.proportional_rate_reduction),
             ahead: 0,
             reordering: USUAL_REORDERING,
             acknowledged: 0,
-            regardless: false,
-            reduction: Reduction::new(config.proportional_rate_reduction),
-            forward_rto: config.f_rto,
-            forward: ForwardRto::Off,
-            undoes: config.undo,
-            undo: Undo::default(),
         }
     }
 
@@ -84,7 +62,7 @@ impl Counted {
     /// Does a duplicate tell of another segment? Not while [`is_held`](Self::is_held), and after a timeout
     /// only of what was sent since.
     fn counts(&self, send: &SendSequence) -> bool {
-        match self.state {
+        match self.course.state {
             State::Open => true,
             State::Fast { point } => send.unacknowledged < point,
             State::AfterTimeout { point } => send.unacknowledged < point && send.next > point,
@@ -95,40 +73,15 @@ impl Counted {
     /// duplicates of it may come of what was sent again (RFC 6582 section 4.1;
     /// tcp_is_non_sack_preventing_reopen).
     fn is_held(&self, unacknowledged: u64) -> bool {
-        match self.state {
+        match self.course.state {
             State::Open => false,
             State::Fast { point } | State::AfterTimeout { point } => unacknowledged == point,
         }
     }
 
     fn enter(&mut self, ack: &Acknowledgment, send: &SendSequence, board: &Scoreboard) -> u64 {
-        self.state = State::Fast {
-            point: send.highest,
-        };
-        self.forward = ForwardRto::Off;
-        self.reduction.end();
-        self.regardless = !self.reduction.is_wanted();
-        if self.undoes {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
-        }
+        self.course.enter(send, board);
         send.outstanding() + ack.acknowledged
-    }
-
-    fn leave(&mut self) {
-        self.state = State::Open;
-        self.forward = ForwardRto::Off;
-        self.reduction.end();
-        self.regardless = false;
-    }
-
-    /// What is lost goes again as the window lets it, until all that was sent is acknowledged.
-    fn begin_again(&mut self, send: &SendSequence) {
-        self.leave();
-        self.ahead = 0;
-        self.state = State::AfterTimeout {
-            point: send.highest,
-        };
     }
 
     /// Outside recovery: do duplicates tell of a loss? Then the first segment is lost.
@@ -163,12 +116,12 @@ impl Counted {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Reaction {
-        self.undo.stop();
+        self.course.undo.stop();
         board.unmark_lost();
         if self.is_held(send.unacknowledged) {
             return Reaction::Undo;
         }
-        self.leave();
+        self.course.leave();
         if !self.loses(board) {
             return Reaction::Undo;
         }
@@ -188,9 +141,9 @@ impl Counted {
         let una = send.unacknowledged;
         if una > point {
             self.ahead = 0;
-            self.leave();
+            self.course.leave();
             if original {
-                self.undo.stop();
+                self.course.undo.stop();
                 return Reaction::Undo;
             }
             return Reaction::Exit { limit: None };
@@ -231,11 +184,11 @@ impl Counted {
         let advances = ack.acknowledged > 0;
         if original {
             // (tcp_try_undo_loss: only F-RTO ends the recovery.)
-            self.undo.stop();
+            self.course.undo.stop();
             board.unmark_lost();
             return Reaction::Undo;
         }
-        let spurious = self.forward.on_ack(&Evidence {
+        let spurious = self.course.forward.on_ack(&Evidence {
             unacknowledged: una,
             advances,
             delivers: advances,
@@ -250,7 +203,7 @@ impl Counted {
             self.take_back(ack, send, board)
         } else if una > point {
             // (What duplicates have told of what was sent since counts at once: tcp_identify_packet_loss.)
-            self.leave();
+            self.course.leave();
             self.judge(ack, send, board)
         } else if advances {
             Reaction::Grow
@@ -291,8 +244,8 @@ impl LossRecovery for Counted {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Reaction {
-        let original = ack.acknowledged > 0 && self.undo.answers_original(ack.echo);
-        match self.state {
+        let original = ack.acknowledged > 0 && self.course.undo.answers_original(ack.echo);
+        match self.course.state {
             State::Fast { point } => self.while_fast(point, original, ack, send, board),
             State::AfterTimeout { point } => self.after_timeout(point, original, ack, send, board),
             State::Open => {
@@ -305,7 +258,7 @@ impl LossRecovery for Counted {
     }
 
     fn wants_retransmit(&self, board: &Scoreboard) -> bool {
-        board.has_lost_to_send() && !self.forward.holds_retransmissions()
+        self.course.wants_retransmit(board)
     }
 
     fn next_retransmit(
@@ -313,21 +266,11 @@ impl LossRecovery for Counted {
         _send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Option<Retransmission> {
-        if self.forward.holds_retransmissions() {
-            return None;
-        }
-        let lost = board.next_lost()?;
-        Some(Retransmission {
-            position: lost.position,
-            length: Some(lost.length),
-            regardless_of_window: self.regardless,
-        })
+        self.course.next_retransmit(board)
     }
 
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
-        board.on_retransmitted(position, now);
-        self.regardless = false;
-        self.undo.on_retransmitted(now);
+        self.course.on_retransmitted(position, now, board);
     }
 
     fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64 {
@@ -336,23 +279,19 @@ impl LossRecovery for Counted {
     }
 
     fn is_recovering(&self) -> bool {
-        matches!(self.state, State::Fast { .. })
+        self.course.is_fast()
     }
 
     fn is_quiet(&self, _send: &SendSequence, board: &Scoreboard) -> bool {
-        self.state == State::Open && self.ahead == 0 && board.is_clean()
+        self.course.state == State::Open && self.ahead == 0 && board.is_clean()
     }
 
     fn phase(&self) -> RecoveryPhase {
-        match self.state {
-            State::Open => RecoveryPhase::Open,
-            State::Fast { .. } => RecoveryPhase::FastRecovery,
-            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
-        }
+        self.course.phase()
     }
 
     fn is_reduced_for(&self, send: &SendSequence) -> bool {
-        matches!(self.state, State::Fast { point } if send.unacknowledged < point)
+        matches!(self.course.state, State::Fast { point } if send.unacknowledged < point)
     }
 
     fn segments_ahead(&self, _board: &Scoreboard) -> u64 {
@@ -364,9 +303,7 @@ impl LossRecovery for Counted {
     }
 
     fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        if self.reduction.is_wanted() && self.is_recovering() {
-            self.reduction.begin_from(window, counted, segment);
-        }
+        self.course.reduce_from(window, counted, segment);
     }
 
     fn regulate(
@@ -377,7 +314,7 @@ impl LossRecovery for Counted {
         send: &SendSequence,
         board: &Scoreboard,
     ) {
-        if !self.reduction.is_wanted() || !self.is_recovering() {
+        if !self.course.reduction.is_wanted() || !self.is_recovering() {
             return;
         }
         let ack = RecoveryAck {
@@ -386,15 +323,15 @@ impl LossRecovery for Counted {
             safe: advances && board.newly_lost() == 0,
         };
         let ahead = self.ahead * u64::from(send.segment);
-        self.reduction.on_ack(target, ahead, ack, send);
+        self.course.reduction.on_ack(target, ahead, ack, send);
     }
 
     fn window(&self, window: u64) -> u64 {
-        self.reduction.window(window)
+        self.course.reduction.window(window)
     }
 
     fn on_sent(&mut self, bytes: u64) {
-        self.reduction.on_sent(bytes);
+        self.course.reduction.on_sent(bytes);
     }
 
     fn on_timeout(
@@ -403,26 +340,23 @@ impl LossRecovery for Counted {
         send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Again {
-        if self.undoes && timeout.reduces {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
+        if timeout.reduces {
+            self.course.may_be_undone(send, board);
         }
         board.mark_after_timeout(None, timeout.now);
         // RFC 5682 section 3.1 step 1: not where recovery was under way, but by a timer that expires again
         // for the same segment (section 3.2).
-        let again = matches!(self.state, State::AfterTimeout { .. }) && !timeout.reduces;
-        let forward = self.forward_rto && (self.state == State::Open || again);
-        self.begin_again(send);
-        self.regardless = true;
-        if forward {
-            self.forward = ForwardRto::start(send.highest);
-        }
+        let again = matches!(self.course.state, State::AfterTimeout { .. }) && !timeout.reduces;
+        let doubts = self.course.state == State::Open || again;
+        self.course.begin_after_timeout(send, doubts);
+        self.ahead = 0;
         Again::Marked
     }
 
     fn on_shortened(&mut self, send: &SendSequence) -> Again {
-        self.undo.stop();
-        self.begin_again(send);
+        self.course.undo.stop();
+        self.course.begin_again(send);
+        self.ahead = 0;
         Again::Marked
     }
 }

@@ -5,6 +5,7 @@
 //! [`congestion`](crate::congestion).
 
 mod counted;
+mod course;
 mod detection;
 mod duplicates;
 mod f_rto;

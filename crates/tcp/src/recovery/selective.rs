@@ -13,45 +13,29 @@ mod timers;
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::course::{Course, State};
 use super::detection::Detection;
-use super::f_rto::{Evidence, ForwardRto};
+use super::f_rto::Evidence;
 use super::proportional_rate_reduction::RecoveryAck;
 use super::rack::Rack;
-use super::reduction::Reduction;
 use super::scoreboard::{LostSegment, Scoreboard};
 use super::tail_loss_probe::{TailLossProbe, Verdict};
-use super::undo::Undo;
 use super::{
     Acknowledgment, Again, LossRecovery, Reaction, Retransmission, SendSequence, TimedOut,
 };
 use crate::{Config, RecoveryPhase};
 
-/// Where recovery stands, and the position that ends it: RFC 6675's RecoveryPoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum State {
-    Open,
-    Fast { point: u64 },
-    AfterTimeout { point: u64 },
-}
-
 /// Recovery by selective acknowledgments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Selective {
     detection: Detection,
-    state: State,
+    course: Course,
     limited_transmit: bool,
-    // The next retransmission goes whatever the window says (RFC 6675 section 5 step 4.3).
-    regardless: bool,
     // RFC 6675 section 4, NextSeg, rule 4: RescueRxt
     rescued: bool,
-    reduction: Reduction,
     probes: bool,
     probe: TailLossProbe,
-    forward_rto: bool,
-    forward: ForwardRto,
-    undoes: bool,
     undoes_with_nothing_out: bool,
-    undo: Undo,
 }
 
 impl Selective {
@@ -70,7 +54,7 @@ impl Selective {
     #[must_use]
     pub fn fack(config: &Config) -> Self {
         Self {
-            reduction: Reduction::new(false),
+            course: Course::new(config, false),
             probes: false,
             ..Self::new(Detection::Forward(0), config)
         }
@@ -81,49 +65,31 @@ impl Selective {
             // RFC 8985 section 7: the probe's answer is RACK's to judge.
             probes: config.tail_loss_probe && matches!(detection, Detection::Rack(_)),
             detection,
-            state: State::Open,
+            course: Course::new(config, config.proportional_rate_reduction),
             limited_transmit: config.limited_transmit,
-            regardless: false,
             rescued: false,
-            reduction: Reduction::new(config.proportional_rate_reduction),
             probe: TailLossProbe::default(),
-            forward_rto: config.f_rto,
-            forward: ForwardRto::Off,
-            undoes: config.undo,
             undoes_with_nothing_out: config.habits.undoes_with_nothing_out,
-            undo: Undo::default(),
         }
     }
 
     fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
-        self.state = State::Fast {
-            point: send.highest,
-        };
-        self.forward = ForwardRto::Off;
+        self.course.enter(send, board);
         self.probe.forget();
-        self.reduction.end();
-        self.regardless = !self.reduction.is_wanted();
         self.rescued = false;
-        if self.undoes {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
-        }
     }
 
     fn leave(&mut self) {
-        self.state = State::Open;
-        self.forward = ForwardRto::Off;
-        self.reduction.end();
-        self.regardless = false;
+        self.course.leave();
         self.detection.on_exit();
     }
 
     /// It was no loss.
     fn take_back(&mut self, board: &mut Scoreboard) {
-        if self.state != State::Open {
+        if self.course.state != State::Open {
             self.leave();
         }
-        self.undo.stop();
+        self.course.undo.stop();
         board.unmark_lost();
     }
 
@@ -131,7 +97,7 @@ impl Selective {
     #[inline]
     fn may_suspect(&self) -> bool {
         matches!(
-            (self.state, &self.detection),
+            (self.course.state, &self.detection),
             (State::Fast { .. }, Detection::Sacked(_))
         )
     }
@@ -155,15 +121,15 @@ impl LossRecovery for Selective {
         let delivered = board.delivered();
         let bytes = delivered.bytes();
         if let Some(range) = board.needless(una, ack.acknowledged) {
-            self.undo.on_duplicate(range, send.segment);
+            self.course.undo.on_duplicate(range, send.segment);
         }
         let pure_duplicate = ack.duplicate && bytes == 0;
         let verdict = self.probe.on_ack(board, una, pure_duplicate);
 
-        let original = advances && self.undo.answers_original(ack.echo);
-        let mut spurious = self.undo.all_explained() || original;
+        let original = advances && self.course.undo.answers_original(ack.echo);
+        let mut spurious = self.course.undo.all_explained() || original;
         let mut left = false;
-        match self.state {
+        match self.course.state {
             State::Open => spurious &= !original,
             State::Fast { point } => {
                 left = una >= point;
@@ -178,7 +144,7 @@ impl LossRecovery for Selective {
                 }
             }
             State::AfterTimeout { point } => {
-                spurious |= self.forward.on_ack(&Evidence {
+                spurious |= self.course.forward.on_ack(&Evidence {
                     unacknowledged: una,
                     advances,
                     delivers: bytes > 0,
@@ -202,7 +168,7 @@ impl LossRecovery for Selective {
                 flight_size: send.outstanding() + ack.acknowledged,
             };
         }
-        let was_fast = matches!(self.state, State::Fast { .. });
+        let was_fast = matches!(self.course.state, State::Fast { .. });
         if was_fast && !left {
             self.detection.detect(ack, send, board, true);
             return if advances {
@@ -216,7 +182,7 @@ impl LossRecovery for Selective {
         if left {
             self.leave();
         }
-        let recovering = self.state != State::Open;
+        let recovering = self.course.state != State::Open;
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
             // As in Linux: a retransmission that is lost, too, is a sign of its own.
@@ -233,7 +199,7 @@ impl LossRecovery for Selective {
                 Reaction::Enter { flight_size }
             };
         }
-        match self.state {
+        match self.course.state {
             _ if left && was_fast => Reaction::Exit { limit: None },
             // RFC 8985 section 7.4.2: the same as for a fast recovery
             State::Open if verdict == Verdict::Repaired => Reaction::Repaired {
@@ -246,7 +212,7 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn wants_retransmit(&self, board: &Scoreboard) -> bool {
-        board.has_lost_to_send() && !self.forward.holds_retransmissions() || self.may_suspect()
+        self.course.wants_retransmit(board) || self.may_suspect()
     }
 
     fn next_retransmit(
@@ -254,27 +220,17 @@ impl LossRecovery for Selective {
         _send: &SendSequence,
         board: &mut Scoreboard,
     ) -> Option<Retransmission> {
-        if self.forward.holds_retransmissions() {
-            return None;
-        }
-        let lost = board.next_lost()?;
-        Some(Retransmission {
-            position: lost.position,
-            length: Some(lost.length),
-            regardless_of_window: self.regardless,
-        })
+        self.course.next_retransmit(board)
     }
 
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
-        board.on_retransmitted(position, now);
-        self.regardless = false;
-        self.undo.on_retransmitted(now);
+        self.course.on_retransmitted(position, now, board);
     }
 
     #[inline]
     fn in_flight(&self, send: &SendSequence, board: &Scoreboard) -> u64 {
         let outstanding = send.outstanding();
-        match (&self.detection, self.state) {
+        match (&self.detection, self.course.state) {
             // Mathis and Mahdavi 1996 section 2.1: awnd = snd.nxt - snd.fack + retran_data
             (Detection::Forward(_), State::Open | State::Fast { .. }) => {
                 let forward = board.forward().max(send.unacknowledged);
@@ -288,7 +244,7 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn is_recovering(&self) -> bool {
-        matches!(self.state, State::Fast { .. })
+        self.course.is_fast()
     }
 
     #[inline]
@@ -296,7 +252,7 @@ impl LossRecovery for Selective {
         // (FACK goes by what has arrived ahead also when the peer has gone back on it.)
         let ahead = matches!(self.detection, Detection::Forward(_))
             && board.forward() > send.unacknowledged;
-        self.state == State::Open && board.is_clean() && !self.probe.is_under_way() && !ahead
+        self.course.state == State::Open && board.is_clean() && !self.probe.is_under_way() && !ahead
     }
 
     fn watches_retransmissions(&self) -> bool {
@@ -304,11 +260,7 @@ impl LossRecovery for Selective {
     }
 
     fn phase(&self) -> RecoveryPhase {
-        match self.state {
-            State::Open => RecoveryPhase::Open,
-            State::Fast { .. } => RecoveryPhase::FastRecovery,
-            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
-        }
+        self.course.phase()
     }
 
     fn minimum_rtt(&self) -> Span {
@@ -321,9 +273,7 @@ impl LossRecovery for Selective {
     }
 
     fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        if self.reduction.is_wanted() && self.is_recovering() {
-            self.reduction.begin_from(window, counted, segment);
-        }
+        self.course.reduce_from(window, counted, segment);
     }
 
     #[inline(always)]
@@ -335,7 +285,7 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &Scoreboard,
     ) {
-        if !self.reduction.is_wanted() || !self.is_recovering() {
+        if !self.course.reduction.is_wanted() || !self.is_recovering() {
             return;
         }
         let ack = RecoveryAck {
@@ -343,17 +293,19 @@ impl LossRecovery for Selective {
             in_flight: board.pipe(send.outstanding()),
             safe: advances && board.newly_lost() == 0,
         };
-        self.reduction.on_ack(target, board.sacked(), ack, send);
+        self.course
+            .reduction
+            .on_ack(target, board.sacked(), ack, send);
     }
 
     #[inline]
     fn window(&self, window: u64) -> u64 {
-        self.reduction.window(window)
+        self.course.reduction.window(window)
     }
 
     #[inline]
     fn on_sent(&mut self, bytes: u64) {
-        self.reduction.on_sent(bytes);
+        self.course.reduction.on_sent(bytes);
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {
@@ -401,7 +353,7 @@ impl LossRecovery for Selective {
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
         self.probes
-            && self.state == State::Open
+            && self.course.state == State::Open
             && board.sacked() == 0
             && !self.probe.is_under_way()
     }

@@ -2,10 +2,10 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::super::f_rto::ForwardRto;
+use super::super::course::State;
 use super::super::rack::Surroundings;
 use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut};
-use super::{Selective, State};
+use super::Selective;
 
 impl Selective {
     /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
@@ -25,9 +25,9 @@ impl Selective {
             smoothed_rtt,
             can_send_new: false,
         };
-        let recovering = self.state != State::Open;
+        let recovering = self.course.state != State::Open;
         let lost = self.detection.detect(&ack, send, board, recovering);
-        if lost.something && self.state == State::Open {
+        if lost.something && self.course.state == State::Open {
             self.enter(send, board);
             return Reaction::Enter {
                 flight_size: send.outstanding(),
@@ -39,14 +39,9 @@ impl Selective {
     /// What was too long for the path goes again in shorter segments: like after a timeout, but that
     /// nothing is to be found out about it, nor taken back.
     pub(super) fn after_shortening(&mut self, send: &SendSequence) {
-        self.undo.stop();
+        self.course.undo.stop();
         self.probe.forget();
-        self.reduction.end();
-        self.regardless = false;
-        self.forward = ForwardRto::Off;
-        self.state = State::AfterTimeout {
-            point: send.highest,
-        };
+        self.course.begin_again(send);
     }
 
     /// The timer has expired.
@@ -61,11 +56,10 @@ impl Selective {
             smoothed_rtt,
             now,
         } = *timeout;
-        if self.undoes && reduces {
-            self.undo
-                .start(send.unacknowledged, board.retransmitted_segments());
+        if reduces {
+            self.course.may_be_undone(send, board);
         }
-        let first_time = self.state == State::Open;
+        let first_time = self.course.state == State::Open;
         let around = Surroundings {
             now,
             recovering: !first_time,
@@ -74,16 +68,7 @@ impl Selective {
         let recent = self.detection.on_timeout(board, around);
         board.mark_after_timeout(recent, now);
         self.probe.forget();
-        self.reduction.end();
-        self.regardless = true;
         // RFC 5682 section 3.1 step 1: not where recovery was under way
-        self.forward = if self.forward_rto && first_time {
-            ForwardRto::start(send.highest)
-        } else {
-            ForwardRto::Off
-        };
-        self.state = State::AfterTimeout {
-            point: send.highest,
-        };
+        self.course.begin_after_timeout(send, first_time);
     }
 }

@@ -1,0 +1,134 @@
+//! The course of a recovery that marks on the scoreboard what is lost: where it stands, how the window comes down, and
+//! what goes again.
+
+use bentpipe_types::Time;
+use serde::{Deserialize, Serialize};
+
+use super::f_rto::ForwardRto;
+use super::reduction::Reduction;
+use super::undo::Undo;
+use super::{Retransmission, Scoreboard, SendSequence};
+use crate::{Config, RecoveryPhase};
+
+/// Where recovery stands, and the position that it goes on to: RFC 6675's RecoveryPoint, Linux's high_seq.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum State {
+    Open,
+    Fast { point: u64 },
+    AfterTimeout { point: u64 },
+}
+
+/// The course of one connection's recovery.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Course {
+    pub(super) state: State,
+    // The next retransmission goes whatever the window says (RFC 6675 section 5 step 4.3).
+    regardless: bool,
+    pub(super) reduction: Reduction,
+    forward_rto: bool,
+    pub(super) forward: ForwardRto,
+    undoes: bool,
+    pub(super) undo: Undo,
+}
+
+impl Course {
+    /// None yet. `reduces`: the window is to come down proportionally.
+    pub(super) fn new(config: &Config, reduces: bool) -> Self {
+        Self {
+            state: State::Open,
+            regardless: false,
+            reduction: Reduction::new(reduces),
+            forward_rto: config.f_rto,
+            forward: ForwardRto::Off,
+            undoes: config.undo,
+            undo: Undo::default(),
+        }
+    }
+
+    /// Fast recovery begins.
+    pub(super) fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
+        self.leave();
+        self.state = State::Fast {
+            point: send.highest,
+        };
+        self.regardless = !self.reduction.is_wanted();
+        self.may_be_undone(send, board);
+    }
+
+    /// Recovery is over.
+    pub(super) fn leave(&mut self) {
+        self.state = State::Open;
+        self.forward = ForwardRto::Off;
+        self.reduction.end();
+        self.regardless = false;
+    }
+
+    /// The window is about to be reduced: what comes may tell that it need not have been.
+    pub(super) fn may_be_undone(&mut self, send: &SendSequence, board: &Scoreboard) {
+        if self.undoes {
+            self.undo
+                .start(send.unacknowledged, board.retransmitted_segments());
+        }
+    }
+
+    /// What is lost goes again as the window lets it, until all that was sent is acknowledged.
+    pub(super) fn begin_again(&mut self, send: &SendSequence) {
+        self.leave();
+        self.state = State::AfterTimeout {
+            point: send.highest,
+        };
+    }
+
+    /// The same after a timeout; `doubts`: whether that was spurious is to be found out, where F-RTO is on.
+    pub(super) fn begin_after_timeout(&mut self, send: &SendSequence, doubts: bool) {
+        self.begin_again(send);
+        self.regardless = true;
+        if self.forward_rto && doubts {
+            self.forward = ForwardRto::start(send.highest);
+        }
+    }
+
+    /// Does something wait to be sent again?
+    #[inline]
+    pub(super) fn wants_retransmit(&self, board: &Scoreboard) -> bool {
+        board.has_lost_to_send() && !self.forward.holds_retransmissions()
+    }
+
+    pub(super) fn next_retransmit(&self, board: &mut Scoreboard) -> Option<Retransmission> {
+        if self.forward.holds_retransmissions() {
+            return None;
+        }
+        let lost = board.next_lost()?;
+        Some(Retransmission {
+            position: lost.position,
+            length: Some(lost.length),
+            regardless_of_window: self.regardless,
+        })
+    }
+
+    pub(super) fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
+        board.on_retransmitted(position, now);
+        self.regardless = false;
+        self.undo.on_retransmitted(now);
+    }
+
+    #[inline]
+    pub(super) fn is_fast(&self) -> bool {
+        matches!(self.state, State::Fast { .. })
+    }
+
+    pub(super) fn phase(&self) -> RecoveryPhase {
+        match self.state {
+            State::Open => RecoveryPhase::Open,
+            State::Fast { .. } => RecoveryPhase::FastRecovery,
+            State::AfterTimeout { .. } => RecoveryPhase::AfterTimeout,
+        }
+    }
+
+    /// See [`LossRecovery::reduce_from`](super::LossRecovery::reduce_from).
+    pub(super) fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
+        if self.reduction.is_wanted() && self.is_fast() {
+            self.reduction.begin_from(window, counted, segment);
+        }
+    }
+}
