@@ -120,6 +120,14 @@ def test_bins_are_whole_round_trips(end_s: float, round_trip_s: float, interval_
     assert 2 <= len(edges) <= 123
 
 
+def test_a_round_trip_as_long_as_the_run_does_not_hide_it() -> None:
+    """As behind a modem's full queue: 24 s to and fro in a run of 60 s were two bins."""
+    edges = round_trip_edges(60.0, round_trip_s=24.0, interval_s=0.1)
+    assert len(edges) - 1 == pytest.approx(20, abs=1)
+    # What was sampled seldom has no more bins than samples.
+    assert len(round_trip_edges(60.0, round_trip_s=24.0, interval_s=10.0)) - 1 == 6
+
+
 def test_a_window_a_round_trip_is_no_solid_block() -> None:
     """The window arrives in bursts; within a round trip that is no news of the goodput."""
     result = ran(WINDOW)

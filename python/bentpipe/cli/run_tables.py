@@ -183,4 +183,5 @@ def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
 def _queue(link: DirectionResult) -> str:
     if not link.queue_max_packets:
         return "none"
-    return f"{link.queue_max_packets:,} packets, {format_bytes(link.queue_max_bytes)}"
+    packets = "packet" if link.queue_max_packets == 1 else "packets"
+    return f"{link.queue_max_packets:,} {packets}, {format_bytes(link.queue_max_bytes)}"

@@ -24,6 +24,9 @@ MOST_BINS = 400
 # Of rates: windows arrive in bursts, and a bin may have one burst more or less than the next. The
 # fewer round trips a bin has, the more that shows.
 MOST_RATE_BINS = 120
+# Fewer would hide what happened when: behind a queue of half a minute, a round trip is half of a
+# run.
+FEWEST_RATE_BINS = 20
 
 
 def bin_edges(end_s: float, *, count: int = MOST_BINS) -> Floats:
@@ -34,8 +37,10 @@ def bin_edges(end_s: float, *, count: int = MOST_BINS) -> Floats:
 def round_trip_edges(end_s: float, *, round_trip_s: float, interval_s: float) -> Floats:
     """Return the edges of bins of whole round trips, or of sampling intervals if those are longer.
 
-    As many bins as a figure can show, the last one cut off at the end.
+    As many bins as a figure can show, the last one cut off at the end. Where a round trip takes
+    long beside the run, bins are shorter, so that there are some.
     """
+    round_trip_s = min(round_trip_s, end_s / FEWEST_RATE_BINS)
     least_s = max(round_trip_s, interval_s, end_s / 10_000)
     width_s = least_s * np.ceil(end_s / MOST_RATE_BINS / least_s)
     edges = np.arange(0.0, end_s, width_s)
