@@ -429,7 +429,7 @@ impl Scoreboard {
         self.to_send += u32::from(to_be_sent);
         if number < self.lost_cursor {
             let trouble = Trouble::of(&mut self.trouble);
-            trouble.lost_again.push(number);
+            trouble.lost_again.push(number, self.ring.first);
         }
         self.lost_end = self.lost_end.max(number + 1);
     }
@@ -447,7 +447,7 @@ impl Scoreboard {
             self.lost += u64::from(length);
         }
         let trouble = Trouble::of(&mut self.trouble);
-        trouble.lost_again.push(number);
+        trouble.lost_again.push(number, self.ring.first);
     }
 
     /// Everything is to be judged, and looked at for sending again, from the first segment on.

@@ -1,104 +1,226 @@
 //! Numbers of which the lowest comes first.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
 use serde::{Deserialize, Serialize};
 
-/// Numbers, to be taken lowest first, that nearly always come in rising order: retransmissions are lost in the
-/// order in which they left, the lowest first.
+/// Numbers in one word.
+const WORD: u64 = u64::BITS as u64;
+
+/// Words at first, once there is a number: as many as one word of `filled` tells of.
+const INITIAL_WORDS: usize = WORD as usize;
+
+/// A set of numbers, to be taken lowest first, that lie in a window of so many and move on with it.
 ///
-/// Such ones wait in a queue, which costs the same however many they are. Only one below the last of the queue
-/// goes through a heap, which most connections never have.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// A bit each, and a bit for each word that has any: to put one in or take one out costs the same however many
+/// there are and in whatever order they come. (Retransmissions that are lost come in rising order a round long,
+/// and then from the lowest on again: of a large window, thousands of each. A heap compares twenty of them, each
+/// somewhere else in memory, for every one that is taken.)
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LowestFirst {
-    rising: VecDeque<u64>,
-    #[expect(
-        clippy::box_collection,
-        reason = "most connections never have one, and each would keep room for it"
-    )]
-    fallen: Option<Box<BinaryHeap<Reverse<u64>>>>,
+    /// The lowest; [`NONE`] without any.
+    low: u64,
+    /// None is as high.
+    end: u64,
+    /// The numbers from `low`'s word on, as many as there are bits, each at its place modulo that: a power of two.
+    words: Vec<u64>,
+    /// The words that are not 0.
+    filled: Vec<u64>,
+}
+
+const NONE: u64 = u64::MAX;
+
+impl Default for LowestFirst {
+    fn default() -> Self {
+        Self {
+            low: NONE,
+            end: 0,
+            words: Vec::new(),
+            filled: Vec::new(),
+        }
+    }
 }
 
 impl LowestFirst {
+    /// Puts `number` in. Those below `needed` are wanted no longer, and may be forgotten for it.
     #[inline]
-    pub(super) fn push(&mut self, number: u64) {
-        if self.rising.back().is_none_or(|last| *last <= number) {
-            self.rising.push_back(number);
+    pub(super) fn push(&mut self, number: u64, needed: u64) {
+        let low = self.low.min(number);
+        let end = self.end.max(number + 1);
+        if end - low / WORD * WORD > self.words.len() as u64 * WORD {
+            self.make_room(number, needed);
         } else {
-            (self.fallen.get_or_insert_default()).push(Reverse(number));
+            (self.low, self.end) = (low, end);
         }
+        let word = self.word(number);
+        self.words[word] |= 1 << (number % WORD);
+        self.filled[word / WORD as usize] |= 1 << (word as u64 % WORD);
     }
 
     /// The lowest.
     #[inline]
     pub(super) fn first(&self) -> Option<u64> {
-        match (self.rising.front().copied(), self.first_fallen()) {
-            (Some(risen), Some(fallen)) => Some(risen.min(fallen)),
-            (risen, fallen) => risen.or(fallen),
-        }
+        (self.low != NONE).then_some(self.low)
     }
 
     /// Takes the lowest out.
     #[inline]
     pub(super) fn remove_first(&mut self) {
-        let first = self.first();
-        if self.rising.front().copied() == first {
-            self.rising.pop_front();
-        } else if let Some(fallen) = &mut self.fallen {
-            fallen.pop();
+        if self.low == NONE {
+            return;
+        }
+        let word = self.word(self.low);
+        let rest = self.words[word] & (self.words[word] - 1);
+        self.words[word] = rest;
+        if rest != 0 {
+            self.low = self.low / WORD * WORD + u64::from(rest.trailing_zeros());
+        } else {
+            self.filled[word / WORD as usize] &= !(1 << (word as u64 % WORD));
+            self.find_from(word);
         }
     }
 
+    /// The lowest was the last in its word, this one: `low` is in the next that has any.
+    fn find_from(&mut self, word: usize) {
+        let (at, bit) = (word / WORD as usize, word as u64 % WORD);
+        // What stands before it in its own word of `filled` comes last, once around.
+        for step in 0..=self.filled.len() {
+            let at = (at + step) & (self.filled.len() - 1);
+            let mut filled = self.filled[at];
+            if step == 0 {
+                filled &= u64::MAX << bit;
+            }
+            if filled != 0 {
+                let next = at * WORD as usize + filled.trailing_zeros() as usize;
+                let words_on = next.wrapping_sub(word) & (self.words.len() - 1);
+                let in_word = u64::from(self.words[next].trailing_zeros());
+                self.low = (self.low / WORD + words_on as u64) * WORD + in_word;
+                return;
+            }
+        }
+        (self.low, self.end) = (NONE, 0);
+    }
+
+    /// There is to be room for `number`, of which none has been left yet.
+    #[cold]
+    fn make_room(&mut self, number: u64, needed: u64) {
+        while self.low < needed {
+            self.remove_first();
+        }
+        let low = self.low.min(number);
+        let end = self.end.max(number + 1);
+        let least = (end - low / WORD * WORD).div_ceil(WORD) as usize;
+        if least > self.words.len() {
+            let words = least.next_power_of_two().max(INITIAL_WORDS);
+            let mut wider = Self {
+                low,
+                end,
+                words: vec![0; words],
+                filled: vec![0; words / WORD as usize],
+            };
+            while let Some(first) = self.first() {
+                wider.push(first, 0);
+                self.remove_first();
+            }
+            *self = wider;
+        }
+        (self.low, self.end) = (low, end);
+    }
+
+    /// Where the bits of `number` and its neighbours are.
     #[inline]
-    fn first_fallen(&self) -> Option<u64> {
-        let Reverse(number) = self.fallen.as_ref()?.peek()?;
-        Some(*number)
+    fn word(&self, number: u64) -> usize {
+        (number / WORD) as usize & (self.words.len() - 1)
     }
 
     pub(super) fn clear(&mut self) {
-        self.rising.clear();
-        self.fallen = None;
+        *self = Self::default();
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.rising.len() + self.fallen.as_ref().map_or(0, |fallen| fallen.len())
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Bytes of memory that it has allocated.
     pub(super) fn allocated(&self) -> usize {
-        let fallen = self.fallen.as_ref().map_or(0, |fallen| fallen.capacity());
-        (self.rising.capacity() + fallen) * size_of::<u64>()
+        (self.words.capacity() + self.filled.capacity()) * size_of::<u64>()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
 
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// So far from where the numbers begin.
+        Push(u64),
+        Remove,
+        /// The numbers begin so much further on.
+        MoveOn(u64),
+        Clear,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => (0_u64..70).prop_map(Step::Push),
+            4 => (0_u64..6000).prop_map(Step::Push),
+            1 => (0_u64..100_000).prop_map(Step::Push),
+            8 => Just(Step::Remove),
+            2 => (0_u64..10_000).prop_map(Step::MoveOn),
+            1 => Just(Step::Clear),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn the_lowest_comes_first(steps in prop::collection::vec(prop::option::of(0_u64..20), 0..200)) {
+        fn the_lowest_comes_first(steps in prop::collection::vec(step(), 0..300)) {
             let mut numbers = LowestFirst::default();
-            let mut naive = Vec::new();
+            let mut naive = BTreeSet::new();
+            let mut needed = 0;
             for step in steps {
                 match step {
-                    Some(number) => {
-                        numbers.push(number);
-                        naive.push(number);
-                        naive.sort_unstable();
+                    Step::Push(above) => {
+                        numbers.push(needed + above, needed);
+                        naive.insert(needed + above);
                     }
-                    None => {
+                    Step::Remove => {
                         numbers.remove_first();
-                        naive.drain(..naive.len().min(1));
+                        naive.pop_first();
+                    }
+                    Step::MoveOn(by) => needed += by,
+                    Step::Clear => {
+                        numbers.clear();
+                        naive.clear();
                     }
                 }
+                // Those that are needed no longer may be there or not.
+                while numbers.first().is_some_and(|first| first < needed) {
+                    prop_assert!(naive.contains(&numbers.first().unwrap()));
+                    numbers.remove_first();
+                }
+                naive = naive.split_off(&needed);
                 prop_assert_eq!(numbers.first(), naive.first().copied());
                 prop_assert_eq!(numbers.len(), naive.len());
+                prop_assert!(numbers.allocated() <= 2 * 100_000 / 4);
             }
         }
+    }
+
+    #[test]
+    fn it_takes_no_more_room_than_the_window_that_the_numbers_lie_in() {
+        let mut numbers = LowestFirst::default();
+        for number in 0..1_000_000_u64 {
+            // None is ever taken out.
+            numbers.push(number, number.saturating_sub(2000));
+        }
+        assert!(numbers.allocated() < 1000, "{}", numbers.allocated());
+        assert!(numbers.first().is_some_and(|first| first <= 998_000));
     }
 }

@@ -8,7 +8,7 @@
 //! * what lies below a threshold that only rises (too much is SACKed above it, or it was sent too
 //!   long ago) is marked by a cursor that only rises;
 //! * retransmissions are watched in a queue, in the order in which they left;
-//! * lost segments are sent again lowest first: a cursor for those lost once, a queue for those of which a
+//! * lost segments are sent again lowest first: a cursor for those lost once, a set of bits for those of which a
 //!   retransmission was lost as well.
 
 mod blocks;
