@@ -21,7 +21,9 @@ const LONGEST: u64 = (1 << OCTAVES) * 1_000 - 1;
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Histogram {
     /// The number of the first bucket.
-    first: usize,
+    first: u32,
+    /// The place of the bucket that was counted in last.
+    last: u32,
     counts: Vec<u32>,
 }
 
@@ -30,9 +32,24 @@ impl Histogram {
     #[inline]
     pub(crate) fn record(&mut self, time: Span) {
         let bucket = bucket(time);
-        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-            Some(count) => *count = count.saturating_add(1),
-            None => self.widen_and_add(bucket, 1),
+        let place = bucket.wrapping_sub(self.first as usize);
+        match self.counts.get_mut(place) {
+            Some(count) => {
+                *count = count.saturating_add(1);
+                self.last = place as u32;
+            }
+            None => {
+                self.widen_and_add(bucket, 1);
+                self.last = bucket as u32 - self.first;
+            }
+        }
+    }
+
+    /// Counts one that is as long as the last one.
+    #[inline]
+    pub(crate) fn record_again(&mut self) {
+        if let Some(count) = self.counts.get_mut(self.last as usize) {
+            *count = count.saturating_add(1);
         }
     }
 
@@ -58,23 +75,26 @@ impl Histogram {
 
     /// The buckets by number, and how often each.
     fn counts(&self) -> impl Iterator<Item = (usize, u32)> {
-        (self.first..).zip(self.counts.iter().copied())
+        (self.first as usize..).zip(self.counts.iter().copied())
     }
 
     #[cold]
     #[inline(never)]
     fn widen_and_add(&mut self, bucket: usize, count: u32) {
         let step = bucket - bucket % STEP;
-        if self.counts.is_empty() {
-            self.first = step;
-        }
-        let first = self.first.min(step);
-        let end = (self.first + self.counts.len()).max(step + STEP);
+        let before = if self.counts.is_empty() {
+            step
+        } else {
+            self.first as usize
+        };
+        let first = before.min(step);
+        let end = (before + self.counts.len()).max(step + STEP);
         if end - first > self.counts.len() {
             // Exactly so many: it seldom happens again.
             let mut counts = vec![0; end - first];
-            counts[self.first - first..][..self.counts.len()].copy_from_slice(&self.counts);
-            self.first = first;
+            counts[before - first..][..self.counts.len()].copy_from_slice(&self.counts);
+            self.first = first as u32;
+            self.last += (before - first) as u32;
             self.counts = counts;
         }
         let slot = &mut self.counts[bucket - first];
