@@ -685,9 +685,7 @@ impl<P: Realm> Agent for Host<P> {
             slot.socket.on_packet(packet, cx);
             if slot.socket.has_events() {
                 self.settle(place, cx);
-            } else if let Some(at) = slot.socket.next_deadline()
-                && at < slot.armed
-            {
+            } else if let Some(at) = slot.socket.next_deadline_before(slot.armed) {
                 slot.armed = at;
                 self.sockets.arm_at(Timer::Socket(place), at);
             }

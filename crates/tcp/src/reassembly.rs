@@ -90,7 +90,7 @@ impl Reassembly {
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
         let ahead = self.ahead.get_or_insert_default();
-        // Most segments extend the last range.
+        // Most segments extend the last range, and most others begin the next one.
         if let Some(last) = ahead.ranges.back_mut()
             && last.end == range.start
         {
@@ -98,6 +98,12 @@ impl Reassembly {
             self.bytes += range.end - range.start;
             let grown = *last;
             ahead.report_grown(grown);
+            return Inserted::New;
+        }
+        if ahead.is_next(range) && ahead.ranges.len() < self.limit {
+            ahead.ranges.push_back(range);
+            self.bytes += range.end - range.start;
+            ahead.report_new(range);
             return Inserted::New;
         }
         self.insert_anywhere(range)
@@ -210,6 +216,22 @@ impl Ahead {
         } else {
             self.report(grown);
         }
+    }
+
+    // Does it lie beyond all that has arrived?
+    #[inline]
+    fn is_next(&self, range: Range) -> bool {
+        self.ranges
+            .back()
+            .is_some_and(|last| last.end < range.start)
+    }
+
+    // The same as `report`, of a range that has met no other.
+    #[inline]
+    fn report_new(&mut self, new: Range) {
+        self.recent.copy_within(..REPORTED - 1, 1);
+        self.recent[0] = new;
+        self.recent_count = (self.recent_count + 1).min(REPORTED);
     }
 
     // RFC 2018 section 4: the first block is the one with the segment that triggered the

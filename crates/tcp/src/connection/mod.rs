@@ -144,6 +144,13 @@ impl Connection {
         self.sender.timers.next()
     }
 
+    /// The same, if it is before this time.
+    #[must_use]
+    #[inline]
+    pub fn next_deadline_before(&self, time: Time) -> Option<Time> {
+        self.sender.timers.next_before(time)
+    }
+
     /// Writes `bytes` more bytes of the stream. Returns how many the send buffer took; once it has
     /// room again, [`Events::WRITABLE`] says so.
     #[inline(always)]

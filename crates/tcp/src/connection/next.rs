@@ -20,15 +20,23 @@ pub(super) enum Next {
 
 impl Connection {
     /// What may be sent next, if there is so much room in the congestion window. `PLAIN`: there are no
-    /// records, no SACK blocks, and something is outstanding.
+    /// records, no SACK blocks, and something is outstanding; then [`open`](Send::open_until) is how far both what was
+    /// written and the peer's window go.
     #[inline(always)]
-    pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64) -> Next {
+    pub(super) fn next_to_send<const PLAIN: bool>(&self, room: u64, open: u64) -> Next {
         let send = &self.sender.send;
         let full = if PLAIN {
             self.sender.negotiated.segment
         } else {
             self.payload_limit()
         };
+        if PLAIN && send.sequence.next + u64::from(full) <= open {
+            return if room < u64::from(full) {
+                Next::CongestionWindow
+            } else {
+                Next::Send(full)
+            };
+        }
         if send.unsent() < u64::from(full) || !PLAIN && !send.records.is_empty() {
             return self.short_next(full, room);
         }

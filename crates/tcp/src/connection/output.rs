@@ -103,8 +103,10 @@ impl Connection {
             sent = true;
         }
         let mut burst = Burst::default();
+        // (Nothing that is sent changes it.)
+        let open = self.sender.send.open_until();
         while self.sender.scoreboard.has_room() {
-            match self.next_to_send::<PLAIN>(room) {
+            match self.next_to_send::<PLAIN>(room, open) {
                 Next::Send(length) if allowance < u64::from(length) => {
                     paced = true;
                     break;

@@ -37,8 +37,9 @@ pub(super) struct Receive {
     pub(super) timestamp_recent: u32,
     /// IRS
     pub(super) initial: Seq,
-    /// The field that says it, as long as nothing has come or was read since it was worked out: who
-    /// sends and receives nothing says the same in each segment.
+    /// The field that says it, as long as nothing has come or was read since it was worked out that moves it: who
+    /// sends and receives nothing says the same in each segment, and so does who receives what is ahead of a gap into a
+    /// buffer of one size.
     said: Option<u16>,
     /// An acknowledgment must go out now.
     pub(super) acknowledge_now: bool,
@@ -224,11 +225,11 @@ impl Receive {
     /// The window field of any other segment. Advertises it.
     #[inline(always)]
     pub(super) fn window_field(&mut self) -> u16 {
+        if let Some(field) = self.said {
+            return field;
+        }
         if self.grows {
-            return match self.said {
-                Some(field) => field,
-                None => self.growing_window_field(),
-            };
+            return self.growing_window_field();
         }
         // RFC 9293 section 3.8.6.2.2: the edge stays where it is until it can move by enough.
         let possible = self.possible_edge();
@@ -239,6 +240,7 @@ impl Receive {
         };
         let field = (edge.saturating_sub(self.next) >> self.shift).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.next + (field << self.shift));
+        self.said = self.says_again.then_some(field as u16);
         field as u16
     }
 
@@ -265,9 +267,18 @@ impl Receive {
     /// Text has come, whatever it is.
     #[inline]
     fn text_has_come(&mut self, now: Time) {
+        self.reconsider_window();
+        self.text_ahead_has_come(now);
+    }
+
+    /// Text has come that is all ahead of a gap: a window that does not grow stays what it is.
+    #[inline]
+    fn text_ahead_has_come(&mut self, now: Time) {
         self.data_at = now;
         self.is_answered = true;
-        self.reconsider_window();
+        if self.grows {
+            self.reconsider_window();
+        }
     }
 
     /// Something has changed that the window depends on.
@@ -365,7 +376,7 @@ impl Connection {
         start: i64,
         now: Time,
     ) -> Option<Accepted> {
-        self.receive.text_has_come(now);
+        self.receive.text_ahead_has_come(now);
         let due = std::mem::replace(&mut self.receive.acknowledge_now, true);
         self.witness(packet, start);
         let length = u32::from(packet.payload_length);

@@ -153,11 +153,23 @@ impl Send {
         self.end.saturating_sub(self.sequence.next)
     }
 
-    /// What the peer's window leaves: RFC 9293 section 3.8.6.2.1's usable window, U. (With Fast Open, data
-    /// may go before our SYN is acknowledged: it takes none of the window.)
+    /// What the peer's window leaves: RFC 9293 section 3.8.6.2.1's usable window, U.
     #[inline]
     pub(super) fn usable(&self) -> u64 {
-        (self.sequence.unacknowledged.max(1) + self.window).saturating_sub(self.sequence.next)
+        self.edge().saturating_sub(self.sequence.next)
+    }
+
+    /// Where the peer's window ends. (With Fast Open, data may go before our SYN is acknowledged: it takes none of the
+    /// window.)
+    #[inline]
+    fn edge(&self) -> u64 {
+        self.sequence.unacknowledged.max(1) + self.window
+    }
+
+    /// Up to here there is something to send, and the peer's window open.
+    #[inline]
+    pub(super) fn open_until(&self) -> u64 {
+        self.end.min(self.edge())
     }
 
     /// What of the record that is sent next is unsent; none where records don't matter.

@@ -66,8 +66,14 @@ impl Timers {
 
     #[inline]
     pub(super) fn next(&self) -> Option<Time> {
+        self.next_before(Time::NEVER)
+    }
+
+    /// The next that expires, if that is before this time.
+    #[inline]
+    pub(super) fn next_before(&self, time: Time) -> Option<Time> {
         let earliest = (self.at.min(self.early)).min(self.delayed_acknowledgment.min(self.pacing));
-        (earliest != Time::NEVER).then_some(earliest)
+        (earliest < time).then_some(earliest)
     }
 
     #[inline]

@@ -215,6 +215,13 @@ impl<P: Payload> Socket<P> {
         self.connection.next_deadline()
     }
 
+    /// The same, if it is before this time.
+    #[must_use]
+    #[inline]
+    pub fn next_deadline_before(&self, time: Time) -> Option<Time> {
+        self.connection.next_deadline_before(time)
+    }
+
     /// What has happened since this was last asked.
     #[inline]
     pub fn take_events(&mut self) -> Events {
