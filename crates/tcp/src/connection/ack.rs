@@ -6,7 +6,7 @@ use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
 use crate::congestion::{AckSample, Congestion};
-use crate::recovery::{Acknowledgment, Arrival, Covered, LossRecovery, Reaction};
+use crate::recovery::{Acknowledgment, Arrival, Covered, LossRecovery, Measured, Reaction};
 use crate::timestamp;
 
 /// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
@@ -19,6 +19,14 @@ pub(super) enum Told<'a> {
     Blocks(Option<&'a SackBlocks>),
     /// The same as the last one, and [one segment more](crate::recovery::Scoreboard::covers_one_more).
     OneMore(Covered),
+}
+
+impl Told<'_> {
+    /// Is it one segment more?
+    #[inline(always)]
+    fn is_one_more(&self) -> bool {
+        matches!(self, Self::OneMore(_))
+    }
 }
 
 impl Connection {
@@ -217,12 +225,12 @@ impl Sender {
             let sample = self.ack_sample(acknowledged, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
+        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, false, now);
         let quiet = self.is_quiet();
         let reaction = if quiet {
             Reaction::Grow
         } else {
-            self.recover(packet, acknowledged, false, now)
+            self.recover(packet, acknowledged, false, false, now)
         };
         let mut restart_timer = true;
         if let Reaction::Partial {
@@ -299,16 +307,21 @@ impl Sender {
         } else if !SELECTIVE && !self.recovery.hears_blocks() {
             self.delivered
                 .on_duplicate(u64::from(self.negotiated.segment));
-        } else if self.scoreboard.delivered().sacked() > 0 {
-            rtt = self.measure_sacked(now);
-            self.delivered.add(self.newly_delivered());
+        } else if told.is_one_more() || self.scoreboard.delivered().sacked() > 0 {
+            rtt = self.measure_sacked(told, now);
+            self.delivered.add(self.newly_told(told));
         }
         if self.congestion.sees_every_ack() {
             let sample = self.ack_sample(0, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, now);
-        let reaction = self.recover(packet, 0, duplicate, now);
+        (self.recovery).take_in(
+            &self.send.sequence,
+            &self.scoreboard,
+            told.is_one_more(),
+            now,
+        );
+        let reaction = self.recover(packet, 0, duplicate, told.is_one_more(), now);
         self.react(reaction, now);
         if self.scoreboard.reordering() > 0 {
             self.grow_ahead(packet, reaction, rtt, now);
@@ -316,7 +329,7 @@ impl Sender {
         if PACED {
             self.after_delivery(0, reaction, rtt, now);
         }
-        self.regulate(false);
+        self.regulate(false, self.newly_told(told));
         reaction
     }
 
@@ -393,7 +406,7 @@ impl Sender {
     ) {
         let sequence = &self.send.sequence;
         // (Nobody asks which transmission of a segment it was that was sent once.)
-        let once = matches!(told, Told::OneMore(_));
+        let once = told.is_one_more();
         let selective = once || self.recovery.hears_blocks();
         let arrival = if !once && selective && self.scoreboard.has_sent_again() {
             Arrival {
@@ -436,6 +449,7 @@ impl Sender {
         packet: &Packet,
         acknowledged: u64,
         duplicate: bool,
+        one_more: bool,
         now: Time,
     ) -> Reaction {
         let sequence = &self.send.sequence;
@@ -447,6 +461,7 @@ impl Sender {
             echo: self.echo(packet),
             smoothed_rtt: self.rtt.smoothed(),
             can_send_new: self.send.has_unsent() && sequence.next < edge,
+            one_more,
         };
         self.recovery.on_ack(&ack, sequence, &mut self.scoreboard)
     }
@@ -533,12 +548,21 @@ impl Sender {
 
     /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too.
     #[inline]
-    fn newly_delivered(&self) -> u64 {
+    pub(super) fn newly_delivered(&self) -> u64 {
         let bytes = self.scoreboard.delivered().bytes();
         if self.scoreboard.delivered().duplicate().is_none() {
             return bytes;
         }
         bytes + self.delivered_twice()
+    }
+
+    /// The same, by what it says.
+    #[inline(always)]
+    fn newly_told(&self, told: Told<'_>) -> u64 {
+        match told {
+            Told::OneMore(covered) => covered.length(),
+            Told::Blocks(_) => self.newly_delivered(),
+        }
     }
 
     /// A spurious retransmission is delivered (tcp_dsack_seen): in whole segments.
@@ -557,16 +581,15 @@ impl Sender {
     /// The same as [`regulate`](Self::regulate), of an acknowledgment of something new: seldom enough.
     #[inline(never)]
     fn regulate_as_it_advances(&mut self) {
-        self.regulate(true);
+        self.regulate(true, self.newly_delivered());
     }
 
-    /// Sets the window that fast recovery allows until the next acknowledgment.
+    /// Sets the window that fast recovery allows until the next acknowledgment; this one tells of so many bytes.
     #[inline(always)]
-    pub(super) fn regulate(&mut self, advances: bool) {
+    pub(super) fn regulate(&mut self, advances: bool, delivered: u64) {
         // A rule that models the path regulates recovery itself.
         if self.delivery_rate.is_none() {
             let target = self.congestion.window().congestion_window;
-            let delivered = self.newly_delivered();
             let (send, board) = (&self.send.sequence, &self.scoreboard);
             self.recovery
                 .regulate(target, delivered, advances, send, board);
@@ -599,8 +622,11 @@ impl Sender {
     /// Takes the round-trip sample of an acknowledgment that only SACKs. Its echo tells nothing: it
     /// is of the last segment that was in order (RFC 7323 section 4.1).
     #[inline(always)]
-    fn measure_sacked(&mut self, now: Time) -> Option<Span> {
-        let measured = self.scoreboard.delivered().measured()?;
+    fn measure_sacked(&mut self, told: Told<'_>, now: Time) -> Option<Span> {
+        let measured = match told {
+            Told::OneMore(covered) => Measured::of_one(now.since(covered.sent_at())),
+            Told::Blocks(_) => self.scoreboard.delivered().measured()?,
+        };
         self.rtt.note_minimum(measured.latest);
         self.sampled(measured.earliest, measured.latest, now);
         // Linux's tcp_clean_rtx_queue: what left before the first segment did (again) arrives only

@@ -35,10 +35,16 @@ pub(super) struct Found {
 
 impl Detection {
     /// Takes in an acknowledgment, before [`detect`](Self::detect).
-    #[inline]
-    pub(super) fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
+    #[inline(always)]
+    pub(super) fn take_in(
+        &mut self,
+        send: &SendSequence,
+        board: &Scoreboard,
+        one_more: bool,
+        now: Time,
+    ) {
         if let Self::Rack(rack) = self {
-            rack.on_ack(board, send.unacknowledged, send.highest, now);
+            rack.on_ack(board, send.unacknowledged, send.highest, one_more, now);
         }
     }
 
@@ -103,7 +109,7 @@ impl Detection {
         recovering: bool,
     ) -> Found {
         let advances = ack.acknowledged > 0;
-        let sacks = board.delivered().sacked() > 0;
+        let sacks = ack.one_more || board.delivered().sacked() > 0;
         let something = match self {
             Self::Rack(rack) => {
                 let around = Surroundings {

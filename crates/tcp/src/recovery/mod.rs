@@ -29,8 +29,8 @@ pub use counted::Counted;
 pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
-pub(crate) use scoreboard::Covered;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
+pub(crate) use scoreboard::{Covered, Measured};
 pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
 
@@ -99,6 +99,8 @@ pub struct Acknowledgment {
     pub smoothed_rtt: Option<Span>,
     /// Is there data that was never sent, and room for it in the peer's window?
     pub can_send_new: bool,
+    /// All that it tells is [one segment more](Scoreboard::covers_one_more).
+    pub one_more: bool,
 }
 
 /// What an acknowledgment means.
@@ -155,8 +157,9 @@ pub struct Retransmission {
 
 /// A loss recovery.
 pub trait LossRecovery {
-    /// An acknowledgment has arrived, and the scoreboard knows what it says.
-    fn take_in(&mut self, _send: &SendSequence, _board: &Scoreboard, _now: Time) {}
+    /// An acknowledgment has arrived, and the scoreboard knows what it says. `one_more`: that is [one segment
+    /// more](Scoreboard::covers_one_more).
+    fn take_in(&mut self, _send: &SendSequence, _board: &Scoreboard, _one_more: bool, _now: Time) {}
 
     /// The same without SACK blocks, where it may be that duplicates are counted; it is one by RFC 5681 section 2, or
     /// not.
@@ -396,9 +399,9 @@ impl Recovery {
 }
 
 impl LossRecovery for Recovery {
-    #[inline]
-    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
-        dispatch!(self, r => r.take_in(send, board, now));
+    #[inline(always)]
+    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, one_more: bool, now: Time) {
+        dispatch!(self, r => r.take_in(send, board, one_more, now));
     }
 
     fn count(&mut self, send: &SendSequence, board: &mut Scoreboard, duplicate: bool) {

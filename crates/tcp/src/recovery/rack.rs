@@ -113,12 +113,20 @@ impl Rack {
     }
 
     /// An acknowledgment has come: section 6.2 steps 2 to 4. `unacknowledged` and `next` are
-    /// SND.UNA and SND.NXT.
-    #[inline]
-    pub(super) fn on_ack(&mut self, board: &Scoreboard, unacknowledged: u64, next: u64, now: Time) {
+    /// SND.UNA and SND.NXT. `one_more`: it tells of [one segment more](Scoreboard::covers_one_more), which has come
+    /// neither late nor twice.
+    #[inline(always)]
+    pub(super) fn on_ack(
+        &mut self,
+        board: &Scoreboard,
+        unacknowledged: u64,
+        next: u64,
+        one_more: bool,
+        now: Time,
+    ) {
         let delivered = board.delivered();
-        if let Some(newest) = delivered.newest() {
-            let timed = if self.times_last {
+        if let Some(newest) = delivered.newest_if(one_more) {
+            let timed = if self.times_last && !one_more {
                 delivered.last_sent_at().unwrap_or(newest.sent_at)
             } else {
                 newest.sent_at
@@ -129,7 +137,9 @@ impl Rack {
                 self.newest = Some(newest);
             }
         }
-        self.reordering_seen |= delivered.is_reordered();
+        if !one_more {
+            self.reordering_seen |= delivered.is_reordered();
+        }
         // Step 4: a window for each round that sees a D-SACK of what was sent again
         if self
             .duplicate_round
@@ -137,7 +147,8 @@ impl Rack {
         {
             self.duplicate_round = None;
         }
-        if board.explains_duplicate()
+        if !one_more
+            && board.explains_duplicate()
             && self.duplicate_round.is_none()
             && (self.reordering_seen || !self.widens_for_reordering)
         {

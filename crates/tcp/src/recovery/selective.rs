@@ -104,9 +104,9 @@ impl Selective {
 }
 
 impl LossRecovery for Selective {
-    #[inline]
-    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, now: Time) {
-        self.detection.take_in(send, board, now);
+    #[inline(always)]
+    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, one_more: bool, now: Time) {
+        self.detection.take_in(send, board, one_more, now);
     }
 
     #[inline(always)]
@@ -118,12 +118,13 @@ impl LossRecovery for Selective {
     ) -> Reaction {
         let una = send.unacknowledged;
         let advances = ack.acknowledged > 0;
-        let delivered = board.delivered();
-        let bytes = delivered.bytes();
-        if let Some(range) = board.needless(una, ack.acknowledged) {
+        let bytes = board.delivered().bytes();
+        if !ack.one_more
+            && let Some(range) = board.needless(una, ack.acknowledged)
+        {
             self.course.undo.on_duplicate(range, send.segment);
         }
-        let pure_duplicate = ack.duplicate && bytes == 0;
+        let pure_duplicate = !ack.one_more && ack.duplicate && bytes == 0;
         let verdict = self.probe.on_ack(board, una, pure_duplicate);
 
         let original = advances && self.course.undo.answers_original(ack.echo);

@@ -30,6 +30,7 @@ fn acknowledgment(acknowledged: u64, duplicate: bool) -> Acknowledgment {
         echo: None,
         smoothed_rtt: None,
         can_send_new: true,
+        one_more: false,
     }
 }
 

@@ -65,6 +65,7 @@ impl Flow {
             echo: self.echo,
             smoothed_rtt: None,
             can_send_new: true,
+            one_more: false,
         };
         let reaction = self.recovery.on_ack(&ack, &self.send, &mut self.board);
         (reaction, delivered)

@@ -1,6 +1,6 @@
 //! SACK blocks come in (RFC 2018, RFC 2883).
 
-use bentpipe_types::{SackBlock, SackBlocks, Seq};
+use bentpipe_types::{SackBlock, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
 
 use super::segment::{EVER_RETRANSMITTED, Segment};
@@ -155,6 +155,20 @@ pub(crate) struct Covered {
     place: usize,
     /// How many blocks there are.
     count: usize,
+}
+
+impl Covered {
+    /// When it left.
+    #[inline]
+    pub(crate) fn sent_at(&self) -> Time {
+        self.segment.sent_at
+    }
+
+    /// Bytes (positions) in it.
+    #[inline]
+    pub(crate) fn length(&self) -> u64 {
+        u64::from(self.segment.length)
+    }
 }
 
 impl Scoreboard {

@@ -90,6 +90,17 @@ pub(crate) struct Measured {
     pub(crate) latest: Span,
 }
 
+impl Measured {
+    /// Of one segment, both are the same.
+    #[inline]
+    pub(crate) const fn of_one(rtt: Span) -> Self {
+        Self {
+            earliest: rtt,
+            latest: rtt,
+        }
+    }
+}
+
 impl Delivered {
     pub(super) const fn none() -> Self {
         Self {
@@ -138,7 +149,14 @@ impl Delivered {
     #[inline]
     #[must_use]
     pub fn newest(&self) -> Option<Transmission> {
-        (self.known & NEWEST != 0).then_some(self.newest)
+        self.newest_if(false)
+    }
+
+    /// The same. `there_is`: there is one.
+    #[inline]
+    pub(crate) fn newest_if(&self, there_is: bool) -> Option<Transmission> {
+        debug_assert!(!there_is || self.known & NEWEST != 0);
+        (there_is || self.known & NEWEST != 0).then_some(self.newest)
     }
 
     /// A segment sent only once was below one that had arrived before: the network reorders (RFC

@@ -28,6 +28,7 @@ use lowest_first::LowestFirst;
 use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
 
 pub(crate) use blocks::Covered;
+pub(crate) use delivered::Measured;
 pub use delivered::{Arrival, Delivered, Transmission};
 pub use loss::Overdue;
 pub use segment::Order;

@@ -24,6 +24,7 @@ impl Selective {
             echo: None,
             smoothed_rtt,
             can_send_new: false,
+            one_more: false,
         };
         let recovering = self.course.state != State::Open;
         let lost = self.detection.detect(&ack, send, board, recovering);
