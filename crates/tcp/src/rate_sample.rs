@@ -92,8 +92,13 @@ impl RateSample {
     /// The delivery rate, in bytes per second: RS.delivery_rate.
     #[must_use]
     pub fn rate(&self) -> Option<u64> {
-        let rate = u128::from(self.delivered) * 1_000_000_000;
-        let rate = rate.checked_div(u128::from(self.interval?.as_nanos()))?;
+        const SECOND: u64 = 1_000_000_000;
+        let interval = self.interval?.as_nanos();
+        if let Some(product) = self.delivered.checked_mul(SECOND) {
+            return product.checked_div(interval);
+        }
+        let rate = u128::from(self.delivered) * u128::from(SECOND);
+        let rate = rate.checked_div(u128::from(interval))?;
         Some(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 }

@@ -46,7 +46,11 @@ impl BitRate {
     /// The bytes that fit into `span` at this rate, rounded down: a bandwidth-delay product.
     #[must_use]
     pub const fn bytes_in(self, span: Span) -> Bytes {
-        let exact = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
+        const PER_BYTE: u64 = 8_000_000_000;
+        if let Some(product) = self.0.checked_mul(span.as_nanos()) {
+            return Bytes::new(product / PER_BYTE);
+        }
+        let exact = self.0 as u128 * span.as_nanos() as u128 / PER_BYTE as u128;
         Bytes::new(if exact > u64::MAX as u128 {
             u64::MAX
         } else {
@@ -94,6 +98,15 @@ mod tests {
         assert_eq!(
             rate(100_000_000).bytes_in(Span::from_millis(600)),
             Bytes::new(7_500_000)
+        );
+        // More than 64 bits in between, and more than there are
+        assert_eq!(
+            rate(8_000_000_000_000).bytes_in(Span::from_secs(1000)),
+            Bytes::new(1_000_000_000_000_000)
+        );
+        assert_eq!(
+            rate(u64::MAX).bytes_in(Span::from_secs(1000)),
+            Bytes::new(u64::MAX)
         );
     }
 }

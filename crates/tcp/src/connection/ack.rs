@@ -188,7 +188,8 @@ impl Sender {
         now: Time,
     ) -> bool {
         if PACED {
-            self.before_delivery();
+            // (On a plain way, it was quiet before.)
+            self.before_delivery(PLAIN);
         }
         let send = &mut self.send;
         let before = send.sequence.unacknowledged;
@@ -221,12 +222,13 @@ impl Sender {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
         }
-        if self.congestion.sees_every_ack() {
-            let sample = self.ack_sample(acknowledged, self.in_flight(), rtt, now);
-            self.congestion.on_delivery(&sample);
-        }
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, false, now);
         let quiet = self.is_quiet();
+        if self.congestion.sees_every_ack() {
+            let in_flight = self.in_flight_if(quiet);
+            let sample = self.ack_sample(acknowledged, in_flight, rtt, now);
+            self.congestion.on_delivery(&sample);
+        }
         let reaction = if quiet {
             Reaction::Grow
         } else {
@@ -252,7 +254,7 @@ impl Sender {
             }
         }
         if PACED {
-            self.after_delivery(acknowledged, reaction, rtt, now);
+            self.after_delivery(acknowledged, reaction, quiet, rtt, now);
         }
         if !quiet {
             self.regulate_as_it_advances();
@@ -298,7 +300,7 @@ impl Sender {
             self.statistics.duplicate_acks += 1;
         }
         if PACED {
-            self.before_delivery();
+            self.before_delivery(false);
         }
         self.update_scoreboard::<false>(packet, told, now);
         let mut rtt = None;
@@ -327,7 +329,7 @@ impl Sender {
             self.grow_ahead(packet, reaction, rtt, now);
         }
         if PACED {
-            self.after_delivery(0, reaction, rtt, now);
+            self.after_delivery(0, reaction, false, rtt, now);
         }
         self.regulate(false, self.newly_told(told));
         reaction

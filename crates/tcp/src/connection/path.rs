@@ -37,11 +37,12 @@ impl Sender {
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };
+        if self.send.unsent() >= u64::from(self.negotiated.segment) {
+            return;
+        }
         let sequence = &self.send.sequence;
         let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
-        let unsent = self.send.unsent();
-        if unsent < u64::from(self.negotiated.segment)
-            && in_flight < self.congestion.window().congestion_window
+        if in_flight < self.congestion.window().congestion_window
             && !self.recovery.wants_retransmit(&self.scoreboard)
         {
             rate.mark_app_limited(in_flight);
@@ -69,47 +70,55 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment is about to be taken in.
+    /// An acknowledgment is about to be taken in. `quiet`: loss recovery [is quiet](Self::is_quiet); if not, it is
+    /// not known.
     #[inline]
-    pub(super) fn before_delivery(&mut self) {
+    pub(super) fn before_delivery(&mut self, quiet: bool) {
         if self.delivery_rate.is_some() {
-            self.begin_sample();
+            self.begin_sample(quiet);
         }
     }
 
     #[inline(never)]
-    fn begin_sample(&mut self) {
+    fn begin_sample(&mut self, quiet: bool) {
         self.check_app_limited_between_writes();
-        let in_flight = self.in_flight();
+        let in_flight = self.in_flight_if(quiet);
         if let Some(rate) = &mut self.delivery_rate {
             rate.begin(in_flight);
         }
     }
 
-    /// It was taken in: `acknowledged` bytes are new.
+    /// It was taken in: `acknowledged` bytes are new. `quiet`: it is of something new, and loss recovery
+    /// [is quiet](Self::is_quiet) after it, so that nothing else has become of anything.
     #[inline]
     pub(super) fn after_delivery(
         &mut self,
         acknowledged: u64,
         reaction: Reaction,
+        quiet: bool,
         rtt: Option<Span>,
         now: Time,
     ) {
-        if self.delivery_rate.is_some() {
-            self.sample_path(acknowledged, reaction, rtt, now);
+        if let Some(rate) = &mut self.delivery_rate {
+            if acknowledged > 0 {
+                rate.on_acknowledged(self.send.sequence.unacknowledged, acknowledged, now);
+            }
+            if !quiet {
+                self.tell_fates(acknowledged, reaction, now);
+            }
+            self.sample_path(quiet, rtt, now);
         }
     }
 
-    fn sample_path(&mut self, acknowledged: u64, reaction: Reaction, rtt: Option<Span>, now: Time) {
+    /// What has become of segments that are not acknowledged.
+    #[inline(never)]
+    fn tell_fates(&mut self, acknowledged: u64, reaction: Reaction, now: Time) {
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };
         let sequence = &self.send.sequence;
         let segment = self.negotiated.segment;
         let selective = self.recovery.knows_segments();
-        if acknowledged > 0 {
-            rate.on_acknowledged(sequence.unacknowledged, acknowledged, now);
-        }
         if self.recovery.hears_blocks() {
             for &(start, end) in self.scoreboard.newly_sacked() {
                 rate.on_sacked(start, end, now);
@@ -124,11 +133,14 @@ impl Sender {
             self.congestion.on_path_loss(&loss);
         }
         self.note_losses(now);
+    }
+
+    fn sample_path(&mut self, quiet: bool, rtt: Option<Span>, now: Time) {
+        let in_flight = self.in_flight_if(quiet);
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };
         let sequence = &self.send.sequence;
-        let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
         let sample = rate.sample(&Surroundings {
             now,
             in_flight,
@@ -140,8 +152,8 @@ impl Sender {
             } else {
                 self.recovery.phase()
             },
-            selective,
-            segment,
+            selective: self.recovery.knows_segments(),
+            segment: self.negotiated.segment,
         });
         if self.congestion.on_path_sample(&sample) {
             rate.mark_app_limited(in_flight);

@@ -283,7 +283,7 @@ impl LossRecovery for Counted {
     }
 
     fn is_quiet(&self, _send: &SendSequence, board: &Scoreboard) -> bool {
-        self.course.state == State::Open && self.ahead == 0 && board.is_clean()
+        self.course.is_open() && self.ahead == 0 && board.is_clean()
     }
 
     fn phase(&self) -> RecoveryPhase {

@@ -112,6 +112,12 @@ impl Course {
         self.undo.on_retransmitted(now);
     }
 
+    /// Is nothing being repaired? (Not by `==`, which compares the points, too.)
+    #[inline]
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
     #[inline]
     pub(super) fn is_fast(&self) -> bool {
         matches!(self.state, State::Fast { .. })

@@ -253,7 +253,7 @@ impl LossRecovery for Selective {
         // (FACK goes by what has arrived ahead also when the peer has gone back on it.)
         let ahead = matches!(self.detection, Detection::Forward(_))
             && board.forward() > send.unacknowledged;
-        self.course.state == State::Open && board.is_clean() && !self.probe.is_under_way() && !ahead
+        self.course.is_open() && board.is_clean() && !self.probe.is_under_way() && !ahead
     }
 
     fn watches_retransmissions(&self) -> bool {

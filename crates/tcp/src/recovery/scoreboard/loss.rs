@@ -318,11 +318,11 @@ impl Scoreboard {
 
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
-        let lost_again = &mut Trouble::of(&mut self.trouble).lost_again;
+        let trouble = Trouble::of(&mut self.trouble);
         let again = loop {
-            match lost_again.first() {
+            match trouble.lost_again.first() {
                 Some(number) if number < first || !self.ring.get(number).is_to_be_sent() => {
-                    lost_again.remove_first();
+                    trouble.lost_again.remove_first();
                 }
                 again => break again,
             }
@@ -332,10 +332,12 @@ impl Scoreboard {
             self.lost_cursor += 1;
         }
         let once = (self.lost_cursor < self.lost_end).then_some(self.lost_cursor);
-        match (once, again) {
-            (Some(once), Some(again)) => Some(once.min(again)),
-            (once, again) => once.or(again),
-        }
+        let lowest = match (once, again) {
+            (Some(once), Some(again)) => once.min(again),
+            (once, again) => once.or(again)?,
+        };
+        trouble.named = lowest;
+        Some(lowest)
     }
 
     /// The lowest segment below what has arrived that is not SACKed, not lost and not sent again:
@@ -373,11 +375,18 @@ impl Scoreboard {
 
     /// The segment at `position` was sent again. Returns its length, 0 if there is none.
     pub fn on_retransmitted(&mut self, position: u64, now: Time) -> u32 {
-        if self.ring.len() == 0 || position < self.ring.get(self.ring.first).start {
+        let trouble = Trouble::of(&mut self.trouble);
+        // Most often it is what was named for it.
+        let named = trouble.named;
+        let number = if self.ring.holds(named) && self.ring.get(named).start == position {
+            named
+        } else if self.ring.len() == 0 || position < self.ring.get(self.ring.first).start {
             return 0;
-        }
-        let number = self.ring.find(position);
-        let order = self.next_order();
+        } else {
+            self.ring.find(position)
+        };
+        self.transmissions = self.transmissions.next();
+        let order = self.transmissions;
         let segment = self.ring.get_mut(number);
         let was_to_be_sent = segment.is_to_be_sent();
         let was_under_way = segment.is(RETRANSMITTED);
@@ -387,12 +396,15 @@ impl Scoreboard {
         let length = segment.length;
         self.sent_again += u64::from(length);
         self.to_send -= u32::from(was_to_be_sent);
+        if trouble.lost_again.first() == Some(number) {
+            trouble.lost_again.remove_first();
+        }
         if !was_under_way {
             self.retransmitted += u64::from(length);
             self.retransmitted_segments += 1;
         }
         if self.watch_retransmissions {
-            let under_way = &mut Trouble::of(&mut self.trouble).under_way;
+            let under_way = &mut trouble.under_way;
             while let Some(&(oldest, _)) = under_way.front()
                 && oldest < self.ring.first
             {

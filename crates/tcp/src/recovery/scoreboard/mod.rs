@@ -108,6 +108,8 @@ struct Trouble {
     newly_lost: Vec<LostSegment>,
     /// Segments of which a retransmission was lost, by number.
     lost_again: LowestFirst,
+    /// What goes again next, as was last said: by number.
+    named: u64,
     /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
     /// record are over.
     under_way: VecDeque<(u64, Order)>,
@@ -319,7 +321,8 @@ impl Scoreboard {
     pub(crate) fn push_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(start < end && end - start <= u64::from(u32::MAX));
         debug_assert!(self.has_room());
-        let order = self.next_order();
+        self.transmissions = self.transmissions.next();
+        let order = self.transmissions;
         self.ring.push(Segment {
             start,
             sent_at: now,
@@ -328,11 +331,6 @@ impl Scoreboard {
             order,
             flags: 0,
         });
-    }
-
-    fn next_order(&mut self) -> Order {
-        self.transmissions.0 = self.transmissions.0.wrapping_add(1);
-        self.transmissions
     }
 
     /// An acknowledgment has come, of nothing that was not acknowledged before, but by SACK blocks perhaps.

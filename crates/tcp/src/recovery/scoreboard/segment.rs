@@ -35,6 +35,12 @@ pub(super) struct Segment {
 pub struct Order(pub(super) u32);
 
 impl Order {
+    /// That of the transmission after it.
+    #[inline]
+    pub(super) const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
     /// Did this transmission leave before `other`?
     #[inline]
     #[must_use]
