@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{SackBlock, Seq};
+use bentpipe_types::{SackBlock, SackBlocks, Seq};
 use serde::{Deserialize, Serialize};
 
 /// A half-open range of positions (see [`connection`](crate::connection)).
@@ -26,7 +26,9 @@ pub(crate) struct Reassembly {
     bytes: u64,
     // Made when something first has: an end that has always got everything in order needs none.
     ahead: Option<Box<Ahead>>,
-    limit: usize,
+    limit: u32,
+    // The peer's, of which SACK blocks tell.
+    initial: Seq,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -35,6 +37,8 @@ struct Ahead {
     // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
     recent: [Range; REPORTED],
     recent_count: usize,
+    // The same, as SACK blocks.
+    blocks: SackBlocks,
 }
 
 /// What became of a range.
@@ -53,9 +57,16 @@ impl Reassembly {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: 0,
-            limit: limit.max(1),
+            limit: limit.clamp(1, u32::MAX as usize) as u32,
+            initial: Seq::default(),
             ahead: None,
         }
+    }
+
+    /// The peer's first sequence number is this, of position 0. Before anything is inserted.
+    pub(crate) fn begin(&mut self, initial: Seq) {
+        debug_assert!(self.ahead.is_none(), "blocks tell of another stream");
+        self.initial = initial;
     }
 
     /// Has nothing arrived ahead of a gap?
@@ -97,13 +108,13 @@ impl Reassembly {
             last.end = range.end;
             self.bytes += range.end - range.start;
             let grown = *last;
-            ahead.report_grown(grown);
+            ahead.report_grown(grown, self.initial);
             return Inserted::New;
         }
-        if ahead.is_next(range) && ahead.ranges.len() < self.limit {
+        if ahead.is_next(range) && ahead.ranges.len() < self.limit as usize {
             ahead.ranges.push_back(range);
             self.bytes += range.end - range.start;
-            ahead.report_new(range);
+            ahead.report_new(range, self.initial);
             return Inserted::New;
         }
         self.insert_anywhere(range)
@@ -134,7 +145,7 @@ impl Reassembly {
             after += 1;
         }
         if first == after {
-            if ahead.ranges.len() >= self.limit {
+            if ahead.ranges.len() >= self.limit as usize {
                 return Inserted::Refused;
             }
             ahead.ranges.insert(first, merged);
@@ -145,7 +156,7 @@ impl Reassembly {
             }
         }
         self.bytes += merged.end - merged.start - held;
-        ahead.report(merged);
+        ahead.report(merged, self.initial);
         overlap.map_or(Inserted::New, Inserted::Overlapping)
     }
 
@@ -171,6 +182,7 @@ impl Reassembly {
             }
         }
         ahead.recent_count = kept;
+        ahead.write_blocks(self.initial);
         position
     }
 
@@ -193,13 +205,13 @@ impl Reassembly {
             .filter(|range| range.start <= position)
     }
 
-    /// The ranges to report, that of the latest segment first, as sequence numbers of a stream
-    /// that began with `initial`.
+    /// The ranges to report, that of the latest segment first, if anything ever was ahead of a gap.
     #[inline]
-    pub(crate) fn blocks(&self, initial: Seq) -> impl ExactSizeIterator<Item = SackBlock> {
-        self.recent().iter().map(move |range| range.block(initial))
+    pub(crate) fn blocks(&self) -> Option<&SackBlocks> {
+        self.ahead.as_deref().map(|ahead| &ahead.blocks)
     }
 
+    #[cfg(test)]
     fn recent(&self) -> &[Range] {
         self.ahead
             .as_deref()
@@ -210,11 +222,12 @@ impl Reassembly {
 impl Ahead {
     // A range has grown at its end, and has met no other: most often the one that was reported first.
     #[inline]
-    fn report_grown(&mut self, grown: Range) {
+    fn report_grown(&mut self, grown: Range, initial: Seq) {
         if self.recent_count > 0 && self.recent[0].start == grown.start {
             self.recent[0] = grown;
+            self.blocks.set_first_end(initial + grown.end as u32);
         } else {
-            self.report(grown);
+            self.report(grown, initial);
         }
     }
 
@@ -228,15 +241,16 @@ impl Ahead {
 
     // The same as `report`, of a range that has met no other.
     #[inline]
-    fn report_new(&mut self, new: Range) {
+    fn report_new(&mut self, new: Range, initial: Seq) {
         self.recent.copy_within(..REPORTED - 1, 1);
         self.recent[0] = new;
         self.recent_count = (self.recent_count + 1).min(REPORTED);
+        self.blocks.push_front(new.block(initial));
     }
 
     // RFC 2018 section 4: the first block is the one with the segment that triggered the
     // acknowledgment, and the others repeat the most recently reported.
-    fn report(&mut self, merged: Range) {
+    fn report(&mut self, merged: Range, initial: Seq) {
         let mut held = merged;
         let mut kept = 0;
         for index in 0..self.recent_count {
@@ -253,6 +267,12 @@ impl Ahead {
             kept += 1;
         }
         self.recent_count = kept;
+        self.write_blocks(initial);
+    }
+
+    fn write_blocks(&mut self, initial: Seq) {
+        let recent = &self.recent[..self.recent_count];
+        self.blocks = recent.iter().map(|range| range.block(initial)).collect();
     }
 }
 

@@ -190,6 +190,33 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.count)]
     }
 
+    /// There is one block more, which is the first: with four before it, the last of them goes.
+    #[inline]
+    pub fn push_front(&mut self, block: SackBlock) {
+        let [first, second, third, _] = self.blocks;
+        self.blocks = [block, first, second, third];
+        if usize::from(self.count) < self.blocks.len() {
+            self.count += 1;
+        }
+    }
+
+    /// The second block is the first one now, and is this.
+    #[inline]
+    pub fn tell_second_first(&mut self, block: SackBlock) {
+        debug_assert!(self.count > 1, "there is none");
+        let [first, _, third, fourth] = self.blocks;
+        self.blocks = [block, first, third, fourth];
+    }
+
+    /// There are no more than so many.
+    #[inline]
+    pub fn truncate(&mut self, count: usize) {
+        if count < usize::from(self.count) {
+            self.blocks[count..].fill(SackBlock::default());
+            self.count = count as u8;
+        }
+    }
+
     /// The first block ends here; there is one.
     #[inline]
     pub fn set_first_end(&mut self, end: Seq) {
@@ -344,7 +371,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Blocks that fit into the record itself.
-pub(crate) const INLINE_SACK_BLOCKS: usize = 3;
+const INLINE_SACK_BLOCKS: usize = 3;
 
 impl Packet {
     /// A segment with neither payload nor options.
@@ -599,16 +626,18 @@ impl Packet {
         &self.blocks[..count]
     }
 
+    /// Gives it the first of these SACK blocks, so many at most. False: there is no room for them in the record, and it
+    /// has none as yet.
     #[inline]
-    pub(crate) fn set_inline_sack_blocks(
-        &mut self,
-        blocks: impl ExactSizeIterator<Item = SackBlock>,
-    ) {
-        debug_assert!(blocks.len() <= INLINE_SACK_BLOCKS && self.extension().is_none());
-        self.set_sack_count(blocks.len());
-        for (place, block) in self.blocks.iter_mut().zip(blocks) {
-            *place = block;
+    pub fn set_few_sack_blocks(&mut self, blocks: &SackBlocks, most: usize) -> bool {
+        let count = usize::from(blocks.count).min(most);
+        let few = count <= INLINE_SACK_BLOCKS && self.extension().is_none();
+        if few {
+            self.set_sack_count(count);
+            let [first, second, third, _] = blocks.blocks;
+            self.blocks = [first, second, third];
         }
+        few
     }
 
     pub(crate) fn set_sack_count(&mut self, count: usize) {
@@ -691,7 +720,7 @@ mod tests {
             start: Seq::new(1),
             end: Seq::new(2),
         };
-        packet.set_inline_sack_blocks(std::iter::once(block));
+        assert!(packet.set_few_sack_blocks(&SackBlocks::from_iter([block]), 1));
         packet.set_ecn(Ecn::Capable1);
         assert_eq!(packet.ecn(), Ecn::Capable1);
         assert_eq!(packet.timestamps(), Some((7, 9)));

@@ -2,7 +2,6 @@
 
 use crate::beside::Beside;
 use crate::fragment::{Fragment, Whole};
-use crate::packet::INLINE_SACK_BLOCKS;
 use crate::pool::Pool;
 use crate::{Address, IpVersion, Packet, SackBlock, SackBlocks, SynOptions};
 
@@ -176,29 +175,11 @@ impl PacketStore {
     /// Replaces the SACK blocks. The caller counts their bytes in `header_length`.
     #[inline]
     pub fn set_sack_blocks(&mut self, reference: PacketRef, blocks: &SackBlocks) {
-        self.fill_in_sack_blocks(reference, blocks.as_slice().iter().copied());
-    }
-
-    /// The same, of blocks that are made where they belong, if there is room in the record.
-    #[inline(always)]
-    pub fn fill_in_sack_blocks(
-        &mut self,
-        reference: PacketRef,
-        blocks: impl ExactSizeIterator<Item = SackBlock>,
-    ) {
-        let packet = self.get_mut(reference);
-        if blocks.len() <= INLINE_SACK_BLOCKS && packet.extension().is_none() {
-            packet.set_inline_sack_blocks(blocks);
-        } else {
-            self.set_many_sack_blocks(reference, blocks.collect());
+        let count = blocks.as_slice().len();
+        if !self.get_mut(reference).set_few_sack_blocks(blocks, count) {
+            self.extend(reference).sack = *blocks;
+            self.get_mut(reference).set_sack_count(count);
         }
-    }
-
-    #[inline(never)]
-    fn set_many_sack_blocks(&mut self, reference: PacketRef, blocks: SackBlocks) {
-        self.extend(reference).sack = blocks;
-        self.get_mut(reference)
-            .set_sack_count(blocks.as_slice().len());
     }
 
     /// The outer header, if the packet is in a tunnel.

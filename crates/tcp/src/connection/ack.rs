@@ -164,6 +164,15 @@ impl Sender {
         }
     }
 
+    /// The same, of a segment that says the window that is known.
+    #[inline]
+    pub(super) fn note_same_window(&mut self, packet: &Packet) {
+        let send = &mut self.send;
+        if send.window_sequence.at_or_before(packet.sequence) {
+            send.window_sequence = packet.sequence;
+        }
+    }
+
     /// SND.WND is what this segment says.
     #[inline]
     pub(super) fn set_window(&mut self, packet: &Packet, shift: u8) {

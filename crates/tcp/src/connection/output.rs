@@ -286,7 +286,7 @@ impl Connection {
             .min(sequence.unacknowledged + self.sender.send.window)
     }
 
-    /// The same, where nothing is outstanding, in the place of the segment that is acknowledged: most
+    /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is acknowledged: most
     /// acknowledgments are made so.
     #[inline]
     pub(super) fn acknowledge_in_place(&mut self, segment: PacketRef, cx: &mut Ctx<'_>) {
@@ -295,7 +295,11 @@ impl Connection {
         debug_assert_eq!(position, self.acceptable_position());
         let (reference, packet) = cx.packets.replace(segment, &self.template);
         self.fill_in(packet, position, 0, Flags::ACK, cx.now);
-        self.emit_filled::<false>(reference, 0, cx);
+        if !self.receive.has_blocks() || self.add_few_blocks(packet) {
+            self.emit_filled::<true>(reference, 0, cx);
+        } else {
+            self.emit_filled::<false>(reference, 0, cx);
+        }
     }
 
     /// Sends one segment that is no SYN. `PLAIN`: there is nothing to be told by SACK blocks, nor by marks.
@@ -355,28 +359,37 @@ impl Connection {
         cx.emit(self.egress, reference);
     }
 
-    /// Adds the SACK option to a segment with `length` bytes of payload.
+    /// Adds the SACK option to a segment without payload. False: there is more to tell than fits into its record.
     #[inline(always)]
+    fn add_few_blocks(&self, packet: &mut Packet) -> bool {
+        let most = self.maximum_sack_blocks();
+        let blocks = self.receive.sack_blocks();
+        let few = blocks.filter(|_| self.sender.negotiated.sack);
+        let Some(blocks) = few.filter(|blocks| packet.set_few_sack_blocks(blocks, most)) else {
+            return false;
+        };
+        packet.header_length += sack_length(blocks.as_slice().len().min(most));
+        true
+    }
+
+    /// Adds the SACK option to a segment with `length` bytes of payload.
+    #[inline(never)]
     fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
         let most = if length == 0 && self.sender.negotiated.sack {
             self.maximum_sack_blocks()
         } else {
             self.sack_blocks_beside(length)
         };
-        let count = match self.receive.duplicate.take() {
+        let blocks = match self.receive.duplicate.take() {
             None => {
-                let blocks = self.receive.sack_blocks().take(most);
-                let count = blocks.len();
-                cx.packets.fill_in_sack_blocks(reference, blocks);
-                count
+                let blocks = self.receive.sack_blocks().into_iter();
+                let each = blocks.flat_map(|blocks| blocks.as_slice().iter().copied());
+                each.take(most).collect()
             }
-            Some(duplicate) => {
-                let blocks = self.receive.sack_blocks_after(duplicate, most);
-                cx.packets.set_sack_blocks(reference, &blocks);
-                blocks.as_slice().len()
-            }
+            Some(duplicate) => self.receive.sack_blocks_after(duplicate, most),
         };
-        cx.packets.get_mut(reference).header_length += sack_length(count);
+        cx.packets.set_sack_blocks(reference, &blocks);
+        cx.packets.get_mut(reference).header_length += sack_length(blocks.as_slice().len());
     }
 
     /// The most SACK blocks beside `length` bytes of payload.

@@ -247,7 +247,7 @@ impl Connection {
         let blocks = cx.packets.sack_block_slice(reference);
         self.heard(cx.now);
         let sender = &mut self.sender;
-        sender.update_window::<true>(packet, false);
+        sender.note_same_window(packet);
         let (from, to) = (
             sender.send.sequence.unacknowledged,
             sender.send.sequence.highest,

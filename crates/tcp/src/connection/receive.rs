@@ -1,6 +1,6 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
-use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Seq, Time};
+use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Connection, State};
@@ -131,6 +131,7 @@ impl Receive {
     /// The peer's SYN has come.
     pub(super) fn synchronize(&mut self, initial: Seq, negotiated: &Negotiated) {
         self.initial = initial;
+        self.reassembly.begin(initial);
         self.next = 1;
         self.shift = negotiated.receive_shift;
         if negotiated.timestamps {
@@ -328,10 +329,13 @@ impl Receive {
         !self.reassembly.is_empty() || self.duplicate.is_some()
     }
 
-    /// The SACK option's blocks: what is out of order.
+    /// The SACK option's blocks, if that is all there is to report: what is out of order.
     #[inline]
-    pub(super) fn sack_blocks(&self) -> impl ExactSizeIterator<Item = SackBlock> {
-        self.reassembly.blocks(self.initial)
+    pub(super) fn sack_blocks(&self) -> Option<&SackBlocks> {
+        if self.duplicate.is_some() {
+            return None;
+        }
+        self.reassembly.blocks()
     }
 
     /// The same, after what has arrived twice (RFC 2883).
@@ -341,9 +345,10 @@ impl Receive {
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
         let around = self.reassembly.containing(duplicate.start);
-        let rest = self
-            .reassembly
-            .blocks(initial)
+        let blocks = self.reassembly.blocks();
+        let rest = blocks
+            .into_iter()
+            .flat_map(|blocks| blocks.as_slice().iter().copied())
             .filter(|block| Some(*block) != around.map(|range| range.block(initial)));
         std::iter::once(duplicate)
             .chain(around)

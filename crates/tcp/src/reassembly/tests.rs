@@ -8,7 +8,9 @@ fn range(start: u64, end: u64) -> Range {
 
 fn reported(reassembly: &Reassembly) -> Vec<(u32, u32)> {
     reassembly
-        .blocks(Seq::new(0))
+        .blocks()
+        .map_or(&[][..], SackBlocks::as_slice)
+        .iter()
         .map(|b| (b.start.get(), b.end.get()))
         .collect()
 }
@@ -126,6 +128,8 @@ proptest! {
                 prop_assert!(bytes[r.start as usize..r.end as usize].iter().all(|&b| b));
                 previous = r.end;
             }
+            let blocks: SackBlocks = reassembly.recent().iter().map(|range| range.block(Seq::default())).collect();
+            prop_assert_eq!(reassembly.blocks().copied().unwrap_or_default(), blocks);
             for r in reassembly.recent() {
                 prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.contains(r)), "{:?} is reported and not there", r);
             }

@@ -122,15 +122,20 @@ impl Previous {
         first.after = after;
     }
 
-    /// So many blocks are told of now: this one first, then the others, but for the one that was in this `place`.
+    /// So many blocks are told of now: this one first, which was the second, or in a `place` that there is not, then the
+    /// others.
     fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
-        let mut now = Self::default();
-        now.push(block, known);
-        let others = self.each().enumerate().filter(|(was, _)| *was != place);
-        for (_, (block, known)) in others.take(count - 1) {
-            now.push(block, known);
+        let [first, second, third, fourth] = self.known;
+        if place == 1 {
+            self.blocks.tell_second_first(block);
+            self.known = [known, first, third, fourth];
+        } else {
+            self.blocks.push_front(block);
+            self.blocks.truncate(count);
+            self.known = [known, first, second, third];
+            let starts = self.each().map(|(_, known)| known.start);
+            self.lowest = starts.min().unwrap_or_default();
         }
-        *self = now;
     }
 
     /// The same block in the same place, or in the one before it, if it is not yet acknowledged: most often only

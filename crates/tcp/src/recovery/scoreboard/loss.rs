@@ -438,6 +438,10 @@ impl Scoreboard {
         let to_be_sent = segment.is_to_be_sent();
         self.lost += u64::from(length);
         self.note_loss(position, length);
+        if self.to_send == 0 {
+            // Nothing below waits to be sent again.
+            self.lost_cursor = self.lost_cursor.max(number);
+        }
         self.to_send += u32::from(to_be_sent);
         if number < self.lost_cursor {
             let trouble = Trouble::of(&mut self.trouble);
