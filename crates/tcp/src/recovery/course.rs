@@ -94,6 +94,7 @@ impl Course {
         board.has_lost_to_send() && !self.forward.holds_retransmissions()
     }
 
+    #[inline]
     pub(super) fn next_retransmit(&self, board: &mut Scoreboard) -> Option<Retransmission> {
         if self.forward.holds_retransmissions() {
             return None;
@@ -106,6 +107,7 @@ impl Course {
         })
     }
 
+    #[inline]
     pub(super) fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         board.on_retransmitted(position, now);
         self.regardless = false;

@@ -425,6 +425,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.wants_retransmit(board))
     }
 
+    #[inline]
     fn next_retransmit(
         &mut self,
         send: &SendSequence,
@@ -433,6 +434,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.next_retransmit(send, board))
     }
 
+    #[inline]
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         dispatch!(self, r => r.on_retransmitted(position, now, board));
     }

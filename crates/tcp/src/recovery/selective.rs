@@ -216,6 +216,7 @@ impl LossRecovery for Selective {
         self.course.wants_retransmit(board) || self.may_suspect()
     }
 
+    #[inline]
     fn next_retransmit(
         &mut self,
         _send: &SendSequence,
@@ -224,6 +225,7 @@ impl LossRecovery for Selective {
         self.course.next_retransmit(board)
     }
 
+    #[inline]
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         self.course.on_retransmitted(position, now, board);
     }

@@ -316,6 +316,7 @@ impl Scoreboard {
         })
     }
 
+    #[inline]
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
         let trouble = Trouble::of(&mut self.trouble);
@@ -374,6 +375,7 @@ impl Scoreboard {
     }
 
     /// The segment at `position` was sent again. Returns its length, 0 if there is none.
+    #[inline]
     pub fn on_retransmitted(&mut self, position: u64, now: Time) -> u32 {
         let trouble = Trouble::of(&mut self.trouble);
         // Most often it is what was named for it.
@@ -450,6 +452,7 @@ impl Scoreboard {
         self.lost_end = self.lost_end.max(number + 1);
     }
 
+    #[inline]
     fn mark_retransmission_lost(&mut self, number: u64) {
         let segment = self.ring.get_mut(number);
         let (position, length) = (segment.start, segment.length);
