@@ -275,6 +275,8 @@ def sender(peer: Peer) -> None:
     left = total - min(chunk, total)
     peer.write(total - left)
     received = Received()
+    # The round trip is no constant: where all are equal, microseconds decide which is the shortest.
+    there, back = Way(peer.round_trip_s / 2, dice), Way(peer.round_trip_s / 2, dice)
     # (when, which, a segment that arrives, or what an acknowledgment says)
     under_way: list[tuple[float, int, Segment | tuple[int, list[tuple[int, int]]]]] = []
     count = held = 0
@@ -285,11 +287,11 @@ def sender(peer: Peer) -> None:
                 continue
             late_s = peer.round_trip_s / 4 if dice.random() < reordering else 0.0
             count += 1
-            arrives_s = segment.at_s + peer.round_trip_s / 2 + late_s
-            heapq.heappush(under_way, (arrives_s, count, segment))
+            heapq.heappush(under_way, (there.takes(segment.at_s) + late_s, count, segment))
         if not under_way and peer.now_s() >= due_s and left <= 0 and received.next > total:
             break
-        while under_way and under_way[0][0] <= peer.now_s():
+        # One at a time, so that what the kernel sends for it is noted when it leaves.
+        if under_way and under_way[0][0] <= peer.now_s():
             at_s, _, event = heapq.heappop(under_way)
             if isinstance(event, Segment):
                 if event.start <= received.next:
@@ -305,7 +307,7 @@ def sender(peer: Peer) -> None:
                 blocks = ([twice] if twice else []) + received.ahead
                 count += 1
                 said = (received.next, blocks[: 3 - peer.stamps] if peer.sack else [])
-                heapq.heappush(under_way, (at_s + peer.round_trip_s / 2, count, said))
+                heapq.heappush(under_way, (back.takes(at_s), count, said))
             else:
                 peer.send(".", 1, 0, event[0], blocks=event[1])
                 if left > 0 and dice.random() < 0.5:
@@ -317,6 +319,21 @@ def sender(peer: Peer) -> None:
     if dice.random() < 0.5:
         peer.close()
     peer.wait(0.25)
+
+
+@dataclass
+class Way:
+    """One direction of a path: what enters it leaves in the same order, after about so long."""
+
+    takes_s: float
+    dice: random.Random
+    _last_s: float = 0.0
+
+    def takes(self, at_s: float) -> float:
+        """Return when that leaves it which enters now."""
+        delay_s = self.takes_s * self.dice.uniform(1.0, 1.1)
+        self._last_s = max(self._last_s, at_s + delay_s)
+        return self._last_s
 
 
 @dataclass
