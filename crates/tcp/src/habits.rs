@@ -41,6 +41,13 @@ pub struct Habits {
     /// RACK goes by the round trip of what of an acknowledgment is highest in sequence, or acknowledged rather than SACKed
     /// (RFC 8985 section 6.2: by that of what left last).
     pub times_last_in_sequence: bool,
+    /// What was sent again and is SACKed is taken for the last transmission, whatever the acknowledgment echoes, unless
+    /// it came too soon (tcp_rack_advance; RFC 8985 section 6.2 step 2 asks the echo, which is an old one while there is
+    /// a gap).
+    pub ignores_echo_of_sacked: bool,
+    /// Where a D-SACK tells of what was SACKed before and sent again, segments come out of order by as much
+    /// (tcp_sacktag_one).
+    pub learns_from_duplicates: bool,
     /// What is SACKed grows the window, too, where segments come out of order by more than three.
     pub grows_while_reordered: bool,
     /// Where a late segment fills a gap in recovery, the reduction is taken back when no retransmission is under way any
@@ -48,6 +55,9 @@ pub struct Habits {
     pub undoes_with_nothing_out: bool,
     /// RACK's window is widened for D-SACKs only where segments have been seen out of order.
     pub widens_for_reordering: bool,
+    /// The timers of what may be lost, but for the retransmission timer, go in ticks of a clock of 250 Hz, and coarser
+    /// ones the longer they are (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`).
+    pub times_in_ticks: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
     /// Without SACK, duplicate acknowledgments count as if they were SACKs: what is in flight, how far the window comes
@@ -81,9 +91,12 @@ impl Habits {
             reduces_window: linux,
             counts_last_of_recovery: linux,
             times_last_in_sequence: linux,
+            ignores_echo_of_sacked: linux,
+            learns_from_duplicates: linux,
             grows_while_reordered: linux,
             undoes_with_nothing_out: linux,
             widens_for_reordering: linux,
+            times_in_ticks: linux,
             counts_spurious: linux,
             counts_duplicates: linux,
             counts_cubic_in_whole_numbers: linux,

@@ -32,6 +32,7 @@ mod socket;
 mod statistics;
 #[cfg(test)]
 mod testing;
+mod ticks;
 
 pub use config::{
     AvoidanceKind, BufferSizes, Config, EcnMode, HYSTART_LIMIT, IdleRestart, KeepAlive,

@@ -12,6 +12,9 @@ use crate::timestamp;
 /// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
 const USUAL_REORDERING: u64 = 3;
 
+/// Linux's tcp_max_reordering.
+const MOST_REORDERING: u64 = 300;
+
 /// What an acknowledgment says of what has arrived ahead of a gap.
 #[derive(Clone, Copy)]
 pub(super) enum Told<'a> {
@@ -374,7 +377,7 @@ impl Sender {
         let seen = self.scoreboard.reordering();
         let segment = u64::from(self.negotiated.segment.max(1));
         let seen = seen.div_ceil(segment).max(USUAL_REORDERING);
-        seen.max(self.recovery.reordering())
+        seen.min(MOST_REORDERING).max(self.recovery.reordering())
     }
 
     /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not
@@ -415,7 +418,6 @@ impl Sender {
         told: Told<'_>,
         now: Time,
     ) {
-        let sequence = &self.send.sequence;
         // (Nobody asks which transmission of a segment it was that was sent once.)
         let once = told.is_one_more();
         let selective = once || self.recovery.hears_blocks();
@@ -431,6 +433,7 @@ impl Sender {
                 ..Arrival::default()
             }
         };
+        let sequence = &self.send.sequence;
         if ADVANCES {
             self.scoreboard
                 .acknowledge(sequence.unacknowledged, arrival);
@@ -442,15 +445,47 @@ impl Sender {
         }
         match told {
             Told::OneMore(covered) => self.scoreboard.sack_one_more(covered),
-            Told::Blocks(Some(blocks)) => {
-                let (from, to) = (sequence.unacknowledged, sequence.highest);
-                self.scoreboard
-                    .sack(blocks, from, packet.acknowledgment, to);
-                self.statistics.sack_blocks_ignored = self.scoreboard.ignored_blocks();
-            }
+            Told::Blocks(Some(blocks)) => self.take_blocks(packet, blocks),
             Told::Blocks(None) => {}
         }
         self.timers.look();
+    }
+
+    /// What SACK blocks say has arrived.
+    #[inline(never)]
+    fn take_blocks(&mut self, packet: &Packet, blocks: &SackBlocks) {
+        let again = self.sent_again_and_sacked(packet, blocks);
+        let (from, to) = (
+            self.send.sequence.unacknowledged,
+            self.send.sequence.highest,
+        );
+        let board = &mut self.scoreboard;
+        board.sack(blocks, from, packet.acknowledgment, to);
+        self.statistics.sack_blocks_ignored = board.ignored_blocks();
+        if let Some(start) = again {
+            board.note_late_twice(start);
+        }
+        if board.delivered().is_reordered() {
+            board.measure_reordering();
+        }
+    }
+
+    /// Where the first block begins, if it may tell of what has arrived twice (RFC 2883 section 4) and was SACKed before
+    /// and sent again.
+    fn sent_again_and_sacked(&self, packet: &Packet, blocks: &SackBlocks) -> Option<u64> {
+        let (first, rest) = blocks.as_slice().split_first()?;
+        let distance = i64::from(first.start.distance_from(packet.acknowledgment));
+        let inside = |second: &SackBlock| {
+            second.start.at_or_before(first.start) && first.end.at_or_before(second.end)
+        };
+        if !self.scoreboard.has_sent_again()
+            || !self.config.habits.learns_from_duplicates
+            || distance >= 0 && !rest.first().is_some_and(inside)
+        {
+            return None;
+        }
+        let start = (self.send.sequence.unacknowledged).checked_add_signed(distance)?;
+        (self.scoreboard.is_sacked_and_sent_again(start)).then_some(start)
     }
 
     /// What loss recovery makes of an acknowledgment of this many new positions.

@@ -143,6 +143,8 @@ impl Sender {
         self.recovery = Recovery::new(&self.config, negotiated.sack);
         let watch = self.recovery.watches_retransmissions();
         self.scoreboard.watch_retransmissions(watch);
+        let ignore = self.config.habits.ignores_echo_of_sacked;
+        self.scoreboard.ignore_echo_of_sacked(ignore);
     }
 
     /// An acknowledgment of the other end's has come, on a segment after its SYN, with these SACK

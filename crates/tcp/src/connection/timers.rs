@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Connection, Events, Sender, State};
 use crate::congestion::Congestion;
 use crate::recovery::{Again, Arrival, LossRecovery, TimedOut, tail_loss_timeout};
+use crate::ticks;
 
 /// RFC 9293 section 3.8.6.2.1: the override timeout, 0.1 to 1 s, after which a small window is used
 /// as it is.
@@ -368,14 +369,14 @@ impl Sender {
     }
 
     /// Sets the early timer, when something was sent or acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn review_early_timer(&mut self, synchronized: bool, now: Time) {
         if self.timers.review {
             self.set_early_timer(synchronized, now);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_early_timer(&mut self, synchronized: bool, now: Time) {
         self.timers.review = false;
         let anew = std::mem::take(&mut self.timers.probe_anew);
@@ -383,7 +384,8 @@ impl Sender {
             return;
         }
         if let Some(at) = self.recovery.reordering_deadline() {
-            self.timers.early = at;
+            // (tcp_rack_mark_lost)
+            self.timers.early = self.early_expiry(now, at.since(now), ticks::LEAST);
             self.timers.early_purpose = Early::Reordering;
             return;
         }
@@ -395,9 +397,27 @@ impl Sender {
         if !probes {
             self.timers.early = Time::NEVER;
         } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
-            let wait = tail_loss_timeout(self.rtt.smoothed(), self.scoreboard.segments() == 1);
+            let one_segment = self.scoreboard.segments() == 1;
+            let wait = tail_loss_timeout(self.rtt.smoothed(), one_segment);
+            let more = if one_segment {
+                Span::ZERO
+            } else {
+                ticks::LEAST
+            };
+            let at = self.early_expiry(now, wait, more);
             // RFC 8985 section 7.2: no later than the retransmission timer
-            self.timers.early = (now + wait).min(self.timers.at);
+            self.timers.early = at.min(self.timers.at);
+        }
+    }
+
+    /// When the early timer expires that is to wait for so long; in Linux, for so much more (tcp_rack_mark_lost,
+    /// tcp_schedule_loss_probe).
+    #[inline]
+    fn early_expiry(&self, now: Time, wait: Span, more: Span) -> Time {
+        if self.config.habits.times_in_ticks {
+            ticks::expiry(now, wait + more)
+        } else {
+            now + wait
         }
     }
 

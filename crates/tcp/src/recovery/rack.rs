@@ -137,9 +137,6 @@ impl Rack {
                 self.newest = Some(newest);
             }
         }
-        if !one_more {
-            self.reordering_seen |= delivered.is_reordered();
-        }
         // Step 4: a window for each round that sees a D-SACK of what was sent again
         if self
             .duplicate_round
@@ -155,6 +152,9 @@ impl Rack {
             self.duplicate_round = Some(next);
             self.multiple += 1;
             self.persist = PERSISTENCE;
+        }
+        if !one_more {
+            self.reordering_seen |= delivered.is_reordered();
         }
     }
 

@@ -93,6 +93,22 @@ impl Selective {
         board.unmark_lost();
     }
 
+    /// What begins at `start` has arrived twice, and late when it did for the first time. As Linux has it
+    /// (tcp_is_sackblock_valid, tcp_sacktag_write_queue): after a timeout, and of what is acknowledged, that counts only
+    /// where a reduction may be taken back.
+    #[cold]
+    fn came_late_and_twice(&mut self, start: u64, una: u64, board: &mut Scoreboard) {
+        let after_timeout = matches!(self.course.state, State::AfterTimeout { .. });
+        let counts = match self.course.undo.marker() {
+            Some(marker) => start > una || start >= marker,
+            None => start > una && !after_timeout,
+        };
+        if counts {
+            board.came_late_and_twice(start, una);
+            self.detection.sees_reordering();
+        }
+    }
+
     /// May something be sent again that is not known to be lost?
     #[inline]
     fn may_suspect(&self) -> bool {
@@ -123,6 +139,9 @@ impl LossRecovery for Selective {
             && let Some(range) = board.needless(una, ack.acknowledged)
         {
             self.course.undo.on_duplicate(range, send.segment);
+            if let Some(start) = board.late_twice() {
+                self.came_late_and_twice(start, una, board);
+            }
         }
         let pure_duplicate = !ack.one_more && ack.duplicate && bytes == 0;
         let verdict = self.probe.on_ack(board, una, pure_duplicate);

@@ -36,6 +36,11 @@ impl Undo {
         self.unexplained = None;
     }
 
+    /// Where what may be taken back began.
+    pub(super) const fn marker(&self) -> Option<u64> {
+        self.marker
+    }
+
     /// A segment is sent again.
     pub(super) fn on_retransmitted(&mut self, now: Time) {
         self.retransmitted_at.get_or_insert(timestamp(now));

@@ -3,7 +3,7 @@
 use bentpipe_types::{SackBlock, SackBlocks, Seq, Time};
 use serde::{Deserialize, Serialize};
 
-use super::segment::{EVER_RETRANSMITTED, Segment};
+use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
 use super::{Scoreboard, Trouble};
 
 /// The position that a block starts at, and where it ended in the ring: the number of the first segment after it.
@@ -350,6 +350,63 @@ impl Scoreboard {
         sent_again.then_some((start, end))
     }
 
+    /// Was what begins at `start` SACKed already, and sent again? Asked before the blocks of an acknowledgment are taken
+    /// in, and after what it acknowledges was.
+    pub(crate) fn is_sacked_and_sent_again(&self, start: u64) -> bool {
+        let first = self.ring.first;
+        if first < self.ring.next && start >= self.ring.get(first).start {
+            let segment = self.ring.get(self.ring.find(start));
+            return segment.is(SACKED) && segment.is(EVER_RETRANSMITTED);
+        }
+        let range = self.trouble.as_deref().map_or((0, 0), |it| it.sacked_again);
+        self.delivered.has_sacked_again() && (range.0..range.1).contains(&start)
+    }
+
+    /// What lies between these positions is acknowledged now; it was SACKed, and sent again.
+    #[cold]
+    pub(super) fn note_sacked_again(&mut self, start: u64, end: u64) {
+        let range = &mut Trouble::of(&mut self.trouble).sacked_again;
+        *range = if self.delivered.has_sacked_again() {
+            (range.0, end)
+        } else {
+            (start, end)
+        };
+        self.delivered.set_sacked_again();
+    }
+
+    /// What begins at `start` [was](Self::is_sacked_and_sent_again). If that is what the acknowledgment says has
+    /// arrived twice, it was its first transmission that was SACKed, late.
+    pub(crate) fn note_late_twice(&mut self, start: u64) {
+        if self
+            .delivered
+            .duplicate()
+            .is_some_and(|range| range.0 == start)
+        {
+            self.delivered.set_late_twice();
+        }
+    }
+
+    /// Where that begins of what the acknowledgment says that it was late and has arrived twice (Linux's
+    /// tcp_sacktag_one; tcp_dsack_seen).
+    pub(crate) fn late_twice(&self) -> Option<u64> {
+        if !self.delivered.is_late_twice() || !self.explains_duplicate() {
+            return None;
+        }
+        self.delivered.duplicate().map(|range| range.0)
+    }
+
+    /// So late was it, with everything up to `unacknowledged` acknowledged: counted from the highest that was SACKed.
+    pub(crate) fn came_late_and_twice(&mut self, start: u64, unacknowledged: u64) {
+        let forward = if self.forward > unacknowledged {
+            self.forward
+        } else {
+            self.forward_before
+        };
+        if start < forward {
+            self.reordered(start, forward);
+        }
+    }
+
     /// Marks the segments that lie between these positions; returns the number of the first after
     /// them.
     fn cover(&mut self, start: u64, end: u64) -> u64 {
@@ -410,13 +467,15 @@ impl Scoreboard {
         debug_assert!(!ONE_MORE || number >= self.cursor && end > self.forward);
         // (First what has just begun: then it is not read, but known.)
         if !ONE_MORE && segment.is(EVER_RETRANSMITTED) {
-            let (transmission, arrival) = (segment.transmission(), self.arrival);
+            let transmission = segment.transmission();
+            let mut arrival = self.arrival;
+            arrival.echo = arrival.echo.filter(|_| !self.ignore_echo_of_sacked);
             self.delivered
                 .retransmission_arrived(transmission, segment.length, true, &arrival);
         } else {
             // Blocks come in no order: only what was known before counts.
             if !ONE_MORE && end < self.forward_before {
-                self.reordered(segment.start, self.forward_before);
+                self.reordered(segment.start, end);
             }
             self.delivered
                 .original_sacked(segment.transmission(), segment.length);

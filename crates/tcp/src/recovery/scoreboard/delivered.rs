@@ -62,7 +62,7 @@ pub struct Delivered {
     now: Time,
     bytes: u64,
     sacked: u64,
-    known: u8,
+    known: u16,
     newest: Transmission,
     // Where the lowest segment sent only once ends, with ACKNOWLEDGED or BY_SACK.
     original_end: u64,
@@ -73,13 +73,15 @@ pub struct Delivered {
 }
 
 // Delivered::known
-const NEWEST: u8 = 1;
-const DUPLICATE: u8 = 1 << 1;
-const ACKNOWLEDGED: u8 = 1 << 2;
-const BY_SACK: u8 = 1 << 3;
-const REORDERED: u8 = 1 << 4;
-const RETRANSMISSION: u8 = 1 << 5;
-const LAST_AGAIN: u8 = 1 << 6;
+const NEWEST: u16 = 1;
+const DUPLICATE: u16 = 1 << 1;
+const ACKNOWLEDGED: u16 = 1 << 2;
+const BY_SACK: u16 = 1 << 3;
+const REORDERED: u16 = 1 << 4;
+const RETRANSMISSION: u16 = 1 << 5;
+const LAST_AGAIN: u16 = 1 << 6;
+const LATE_TWICE: u16 = 1 << 7;
+const SACKED_AGAIN: u16 = 1 << 8;
 
 /// The round trips that one acknowledgment measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +206,27 @@ impl Delivered {
     pub(super) fn set_duplicate(&mut self, start: u64, end: u64) {
         self.known |= DUPLICATE;
         self.duplicate = (start, end);
+    }
+
+    /// Of what is acknowledged, something was SACKed before and sent again.
+    pub(super) fn set_sacked_again(&mut self) {
+        self.known |= SACKED_AGAIN;
+    }
+
+    /// The same, asked.
+    pub(super) const fn has_sacked_again(&self) -> bool {
+        self.known & SACKED_AGAIN != 0
+    }
+
+    /// Of what arrived twice the first transmission was late: it was SACKed before, and sent again.
+    pub(super) fn set_late_twice(&mut self) {
+        self.known |= LATE_TWICE;
+    }
+
+    /// The same, asked.
+    #[inline]
+    pub(super) const fn is_late_twice(&self) -> bool {
+        self.known & LATE_TWICE != 0
     }
 
     /// A segment sent only once is acknowledged. In the order of sending.

@@ -79,6 +79,7 @@ pub struct Scoreboard {
     retransmitted_segments: u32,
     watch_retransmissions: bool,
     watched: bool,
+    ignore_echo_of_sacked: bool,
     delivered: Delivered,
     /// Bytes SACKed below the cursor.
     sacked_below: u64,
@@ -113,6 +114,11 @@ struct Trouble {
     /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
     /// record are over.
     under_way: VecDeque<(u64, Order)>,
+    /// Between these positions lies what the last acknowledgment acknowledged, if any, of what was SACKed before and
+    /// sent again.
+    sacked_again: (u64, u64),
+    /// The lowest position that has come late, where the last acknowledgment told of one.
+    late: u64,
 }
 
 impl Default for Scoreboard {
@@ -144,6 +150,7 @@ impl Scoreboard {
             suspect_cursor: 0,
             watch_retransmissions: false,
             watched: false,
+            ignore_echo_of_sacked: false,
             transmissions: Order::default(),
             arrival: Arrival::default(),
             delivered: Delivered::none(),
@@ -308,6 +315,11 @@ impl Scoreboard {
         self.watch_retransmissions = watch;
     }
 
+    /// What an acknowledgment echoes says nothing of what it SACKs: see `Habits::ignores_echo_of_sacked`.
+    pub(crate) fn ignore_echo_of_sacked(&mut self, ignore: bool) {
+        self.ignore_echo_of_sacked = ignore;
+    }
+
     /// Positions from `start` to `end` were sent for the first time.
     #[inline]
     pub fn push(&mut self, start: u64, end: u64, now: Time) {
@@ -363,7 +375,7 @@ impl Scoreboard {
             }
             if segment.flags == 0 {
                 if end < self.forward {
-                    self.reordered(segment.start, self.forward);
+                    self.reordered(segment.start, position);
                 }
                 self.delivered
                     .original_acknowledged(segment.transmission(), segment.length);
@@ -372,7 +384,7 @@ impl Scoreboard {
                 self.forget_first_sacked(position);
                 continue;
             } else {
-                self.acknowledge_marked(&segment);
+                self.acknowledge_marked(&segment, position);
             }
             self.ring.first += 1;
             if end == position {
@@ -388,7 +400,7 @@ impl Scoreboard {
     }
 
     /// The first segment, not SACKed but with something about it, is acknowledged.
-    fn acknowledge_marked(&mut self, segment: &Segment) {
+    fn acknowledge_marked(&mut self, segment: &Segment, position: u64) {
         self.forget_loss(segment);
         if segment.is(EVER_RETRANSMITTED) {
             let (transmission, arrival) = (segment.transmission(), self.arrival);
@@ -396,7 +408,7 @@ impl Scoreboard {
                 .retransmission_arrived(transmission, segment.length, false, &arrival);
         } else {
             if segment.end() < self.forward {
-                self.reordered(segment.start, self.forward);
+                self.reordered(segment.start, position);
             }
             self.delivered
                 .original_acknowledged(segment.transmission(), segment.length);
@@ -410,12 +422,35 @@ impl Scoreboard {
         }
     }
 
-    /// A segment sent only once, from `start` on, has come after what left later and ended at `forward`.
+    /// What begins at `start` has come after what left later; everything up to `position` has arrived.
     #[cold]
-    fn reordered(&mut self, start: u64, forward: u64) {
-        self.reorderings_seen += u64::from(!self.delivered.is_reordered());
-        self.delivered.set_reordered();
-        self.reordering = self.reordering.max(forward.saturating_sub(start));
+    fn reordered(&mut self, start: u64, position: u64) {
+        let trouble = Trouble::of(&mut self.trouble);
+        if self.delivered.is_reordered() {
+            trouble.late = trouble.late.min(start);
+        } else {
+            self.reorderings_seen += 1;
+            self.delivered.set_reordered();
+            trouble.late = start;
+        }
+        let late = self.forward.max(position) - trouble.late;
+        self.reordering = self.reordering.max(late);
+    }
+
+    /// The acknowledgment has told of something late: how late that was, counted from the highest that has arrived by now
+    /// (tcp_check_sack_reordering).
+    #[cold]
+    pub(crate) fn measure_reordering(&mut self) {
+        let late = self
+            .trouble
+            .as_deref()
+            .map_or(self.forward, |trouble| trouble.late);
+        self.reordering = self.reordering.max(self.forward.saturating_sub(late));
+    }
+
+    /// Segments do not come later than by so many bytes, whatever was seen.
+    pub(crate) fn limit_reordering(&mut self, most: u64) {
+        self.reordering = self.reordering.min(most);
     }
 
     /// The first segments leave the ring: those of a run of SACKed ones that lie below `position`, as far
@@ -434,6 +469,10 @@ impl Scoreboard {
             if number <= self.cursor {
                 below = bytes;
             }
+        }
+        if flags & EVER_RETRANSMITTED != 0 {
+            let start = self.ring.get(first).start;
+            self.note_sacked_again(start, start + bytes);
         }
         self.ring.first = number;
         self.sacked -= bytes;

@@ -451,3 +451,66 @@ fn memory_is_bounded_by_what_is_outstanding() {
     assert!(trouble.under_way.len() <= 2 * board.segments());
     assert!(trouble.lost_again.len() <= board.segments());
 }
+
+/// tcp_check_sack_reordering: from what came late to the highest that has arrived by now, by the same acknowledgment,
+/// too.
+#[test]
+fn how_late_something_came_is_measured_from_the_highest_by_then() {
+    let mut board = ten();
+    board.sack(&blocks(&[(2001, 3001)]), 1, wire(1), 10_001);
+    board.acknowledge(1001, arrival(100));
+    board.sack(
+        &blocks(&[(2001, 3001), (5001, 6001)]),
+        1001,
+        wire(1001),
+        10_001,
+    );
+    board.measure_reordering();
+    assert_eq!((board.reordering(), board.reorderings_seen()), (6000, 1));
+}
+
+/// tcp_sacktag_one: what was sent again, SACKed and then is said to have arrived twice had come late, the first time.
+#[test]
+fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
+    let mut board = ten();
+    board.sack(&blocks(&[(1001, 2001), (3001, 6001)]), 1, wire(1), 10_001);
+    board.on_retransmitted(2001, at(100));
+    board.begin(arrival(110));
+    board.sack(&blocks(&[(1001, 6001)]), 1, wire(1), 10_001);
+    assert_eq!(
+        board.reordering(),
+        0,
+        "it may have been sent again for a loss"
+    );
+    assert!(board.is_sacked_and_sent_again(2001));
+    assert!(!board.is_sacked_and_sent_again(3001));
+    board.begin(arrival(200));
+    let twice = blocks(&[(2001, 3001), (1001, 6001)]);
+    board.sack(&twice, 1, wire(1), 10_001);
+    assert_eq!(board.late_twice(), None);
+    board.note_late_twice(2001);
+    assert_eq!(board.late_twice(), Some(2001));
+    board.came_late_and_twice(2001, 1);
+    assert_eq!(board.reordering(), 4000);
+    // So far out of order nothing comes if it was a loss.
+    board.limit_reordering(3000);
+    assert_eq!(board.reordering(), 3000);
+}
+
+/// tcp_rack_advance: what is SACKed is taken for the last transmission whatever the echo says, which is of before the
+/// gap.
+#[test]
+fn the_echo_of_before_a_gap_says_nothing_of_what_is_sacked() {
+    for ignore in [false, true] {
+        let mut board = ten();
+        board.ignore_echo_of_sacked(ignore);
+        board.on_retransmitted(2001, at(100));
+        board.begin(Arrival {
+            echo: Some(crate::timestamp(at(0))),
+            ..arrival(200)
+        });
+        board.sack(&blocks(&[(2001, 3001)]), 1, wire(1), 10_001);
+        let newest = board.delivered().newest();
+        assert_eq!(newest.map(|it| it.sent_at), ignore.then(|| at(100)));
+    }
+}

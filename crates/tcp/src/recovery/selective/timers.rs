@@ -7,6 +7,9 @@ use super::super::rack::Surroundings;
 use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut};
 use super::Selective;
 
+/// Linux's tcp_reordering.
+const USUAL_REORDERING: u64 = 3;
+
 impl Selective {
     /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
     /// the time.
@@ -68,6 +71,11 @@ impl Selective {
         };
         let recent = self.detection.on_timeout(board, around);
         board.mark_after_timeout(recent, now);
+        // So much has arrived ahead and it was a loss all the same: segments don't come as late as it seemed
+        // (tcp_enter_loss).
+        if first_time && board.sacked_segments() >= USUAL_REORDERING {
+            board.limit_reordering(USUAL_REORDERING * u64::from(send.segment));
+        }
         self.probe.forget();
         // RFC 5682 section 3.1 step 1: not where recovery was under way
         self.course.begin_after_timeout(send, first_time);

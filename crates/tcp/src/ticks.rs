@@ -1,0 +1,62 @@
+//! Linux's timers go in ticks of the kernel's clock, and coarser ones the further off they are: its timer wheel
+//! (`kernel/time/timer.c`, `calc_wheel_index`).
+
+use bentpipe_types::{Span, Time};
+
+/// CONFIG_HZ = 250, the kernel's default, and that of the kernel that was measured (docs/linux.md).
+const TICK: u64 = 1_000_000_000 / 250;
+
+/// LVL_SIZE - 1: a timer no further off than so many slots of a level stands in that level.
+const SLOTS: u64 = 63;
+
+/// LVL_CLK_SHIFT: a slot of a level is as long as so many of the level below, as a power of two.
+const COARSER: u32 = 3;
+
+/// LVL_DEPTH - 1
+const LEVELS: u32 = 8;
+
+/// TCP_TIMEOUT_MIN_US: what a timer of the sender's waits for longer than it must.
+pub(crate) const LEAST: Span = Span::from_millis(2);
+
+/// When a timer expires that is set now, for so long.
+#[inline(never)]
+pub(crate) fn expiry(now: Time, wait: Span) -> Time {
+    let ticks = wait.as_nanos().div_ceil(TICK);
+    let due = now.as_nanos() / TICK + ticks;
+    let level = (0..LEVELS)
+        .find(|level| ticks < SLOTS << (COARSER * level))
+        .unwrap_or(LEVELS);
+    let slot = 1 << (COARSER * level);
+    // Never early: the next slot, not the one that has begun.
+    let at = (due / slot + 1).saturating_mul(slot);
+    Time::from_nanos(at.saturating_mul(TICK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(now_us: u64, wait_us: u64) -> u64 {
+        let now = Time::from_nanos(now_us * 1_000);
+        expiry(now, Span::from_micros(wait_us)).as_nanos() / 1_000
+    }
+
+    #[test]
+    fn a_tick_later_than_rounded_up() {
+        assert_eq!(after(0, 1), 8_000);
+        assert_eq!(after(0, 4_000), 8_000);
+        assert_eq!(after(3_999, 4_001), 12_000);
+        assert_eq!(after(8_000, 62 * 4_000), 8_000 + 63 * 4_000);
+    }
+
+    #[test]
+    fn the_further_off_the_coarser() {
+        // From 252 ms on in steps of 32 ms, from 2,016 ms on of 256 ms.
+        assert_eq!(after(0, 252_000), 256_000);
+        assert_eq!(after(0, 300_000), 320_000);
+        assert_eq!(after(0, 320_000), 352_000);
+        assert_eq!(after(20_000, 300_000), 352_000);
+        assert_eq!(after(0, 2_016_000), 2_048_000);
+        assert_eq!(after(0, 2_048_000), 2_304_000);
+    }
+}
