@@ -58,6 +58,9 @@ pub struct Habits {
     /// The timers of what may be lost, but for the retransmission timer, go in ticks of a clock of 250 Hz, and coarser
     /// ones the longer they are (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`).
     pub times_in_ticks: bool,
+    /// A tail loss probe that sends something again is no retransmission that a D-SACK has to explain before a reduction
+    /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`).
+    pub counts_no_probes: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
     /// Without SACK, duplicate acknowledgments count as if they were SACKs: what is in flight, how far the window comes
@@ -97,6 +100,7 @@ impl Habits {
             undoes_with_nothing_out: linux,
             widens_for_reordering: linux,
             times_in_ticks: linux,
+            counts_no_probes: linux,
             counts_spurious: linux,
             counts_duplicates: linux,
             counts_cubic_in_whole_numbers: linux,

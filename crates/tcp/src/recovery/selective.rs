@@ -36,6 +36,7 @@ pub struct Selective {
     probes: bool,
     probe: TailLossProbe,
     undoes_with_nothing_out: bool,
+    counts_no_probes: bool,
 }
 
 impl Selective {
@@ -70,6 +71,7 @@ impl Selective {
             rescued: false,
             probe: TailLossProbe::default(),
             undoes_with_nothing_out: config.habits.undoes_with_nothing_out,
+            counts_no_probes: config.habits.counts_no_probes,
         }
     }
 
@@ -382,5 +384,8 @@ impl LossRecovery for Selective {
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
         self.probe.on_sent(send.highest, retransmission);
+        if retransmission && self.counts_no_probes {
+            self.course.undo.uncount_probe();
+        }
     }
 }

@@ -49,6 +49,14 @@ impl Undo {
         }
     }
 
+    /// What was sent again last was a probe, which needs no explanation.
+    pub(super) fn uncount_probe(&mut self) {
+        self.unexplained = self
+            .unexplained
+            .filter(|&count| count > 1)
+            .map(|count| count - 1);
+    }
+
     /// A D-SACK: what lies between these positions has arrived twice.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), segment: u32) {
         if let (Some(marker), Some(unexplained)) = (self.marker, &mut self.unexplained)
@@ -84,6 +92,22 @@ mod tests {
 
     fn at(milliseconds: u64) -> Time {
         Time::ZERO + Span::from_millis(milliseconds)
+    }
+
+    /// A D-SACK of a probe explains what was sent again in a recovery before.
+    #[test]
+    fn a_probe_is_not_counted_but_its_duplicate_is() {
+        let mut undo = Undo::default();
+        undo.start(1, 0);
+        undo.on_retransmitted(at(100));
+        undo.uncount_probe();
+        assert!(!undo.all_explained(), "nothing was sent again but a probe");
+        undo.on_retransmitted(at(200));
+        undo.on_retransmitted(at(300));
+        undo.uncount_probe();
+        assert!(!undo.all_explained());
+        undo.on_duplicate((3001, 4001), 1000);
+        assert!(undo.all_explained());
     }
 
     /// Two recoveries, one after the other, with a retransmission of the first under way: what it
