@@ -22,13 +22,13 @@ pub(crate) const LEAST: Span = Span::from_millis(2);
 #[inline(never)]
 pub(crate) fn expiry(now: Time, wait: Span) -> Time {
     let ticks = wait.as_nanos().div_ceil(TICK);
-    let due = now.as_nanos() / TICK + ticks;
     let level = (0..LEVELS)
         .find(|level| ticks < SLOTS << (COARSER * level))
         .unwrap_or(LEVELS);
+    // Never early, counted from the tick that comes.
+    let due = now.as_nanos().div_ceil(TICK) + ticks;
     let slot = 1 << (COARSER * level);
-    // Never early: the next slot, not the one that has begun.
-    let at = (due / slot + 1).saturating_mul(slot);
+    let at = due.div_ceil(slot).saturating_mul(slot);
     Time::from_nanos(at.saturating_mul(TICK))
 }
 
@@ -42,11 +42,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_later_than_rounded_up() {
-        assert_eq!(after(0, 1), 8_000);
-        assert_eq!(after(0, 4_000), 8_000);
+    fn rounded_up_from_the_next_tick() {
+        assert_eq!(after(0, 1), 4_000);
+        assert_eq!(after(0, 4_000), 4_000);
+        assert_eq!(after(1, 4_000), 8_000);
         assert_eq!(after(3_999, 4_001), 12_000);
-        assert_eq!(after(8_000, 62 * 4_000), 8_000 + 63 * 4_000);
+        assert_eq!(after(8_000, 62 * 4_000), 8_000 + 62 * 4_000);
     }
 
     #[test]
@@ -54,9 +55,10 @@ mod tests {
         // From 252 ms on in steps of 32 ms, from 2,016 ms on of 256 ms.
         assert_eq!(after(0, 252_000), 256_000);
         assert_eq!(after(0, 300_000), 320_000);
-        assert_eq!(after(0, 320_000), 352_000);
-        assert_eq!(after(20_000, 300_000), 352_000);
+        assert_eq!(after(0, 320_000), 320_000);
+        assert_eq!(after(1, 320_000), 352_000);
+        assert_eq!(after(24_000, 300_000), 352_000);
         assert_eq!(after(0, 2_016_000), 2_048_000);
-        assert_eq!(after(0, 2_048_000), 2_304_000);
+        assert_eq!(after(1, 2_048_000), 2_304_000);
     }
 }
