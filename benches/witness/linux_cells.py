@@ -25,7 +25,6 @@ BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
-    "return-reno-16M-180ms-240-150k": "which of two packets finds a place in a full queue",
 }
 
 
@@ -40,7 +39,6 @@ _PHASE = "the random phase in which BBR's cycle begins"
 DROPPED_BEYOND = {
     "plain-reno-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
     "plain-cubic-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
-    "plain-bbr-8M-120ms-20": BEYOND["plain-reno-8M-120ms-20"],
     "plain-bbr-40M-90ms-60": _PHASE,
     "plain-bbr-10M-280ms-34": _PHASE,
     "plain-cubic-6M-90ms-45": "acknowledgments exactly 2 ms apart, at which a train breaks",
