@@ -113,10 +113,12 @@ impl Ring {
             self.grow(packet);
         }
         let slot = self.slot(self.end);
-        self.slots[slot] = packet;
-        self.end += 1;
+        // (Not beside one another: compiled as one step, both counts would be read at once just after one of them was
+        // written alone, and that is what a processor waits for.)
         self.not_arrived += 1;
+        self.slots[slot] = packet;
         self.not_departed += 1;
+        self.end += 1;
     }
 
     #[inline]

@@ -37,7 +37,8 @@ struct Ahead {
     // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
     recent: [Range; REPORTED],
     recent_count: usize,
-    // The same, as SACK blocks.
+    // The same, as SACK blocks, but for where the first ends: what has just been written in part takes long to be read
+    // as a whole.
     blocks: SackBlocks,
 }
 
@@ -206,9 +207,14 @@ impl Reassembly {
     }
 
     /// The ranges to report, that of the latest segment first, if anything ever was ahead of a gap.
-    #[inline]
-    pub(crate) fn blocks(&self) -> Option<&SackBlocks> {
-        self.ahead.as_deref().map(|ahead| &ahead.blocks)
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> Option<SackBlocks> {
+        let ahead = self.ahead.as_deref()?;
+        let mut blocks = ahead.blocks;
+        if ahead.recent_count > 0 {
+            blocks.set_first_end(self.initial + ahead.recent[0].end as u32);
+        }
+        Some(blocks)
     }
 
     #[cfg(test)]
@@ -225,7 +231,6 @@ impl Ahead {
     fn report_grown(&mut self, grown: Range, initial: Seq) {
         if self.recent_count > 0 && self.recent[0].start == grown.start {
             self.recent[0] = grown;
-            self.blocks.set_first_end(initial + grown.end as u32);
         } else {
             self.report(grown, initial);
         }
@@ -242,6 +247,10 @@ impl Ahead {
     // The same as `report`, of a range that has met no other.
     #[inline]
     fn report_new(&mut self, new: Range, initial: Seq) {
+        if self.recent_count > 0 {
+            self.blocks
+                .set_first_end(initial + self.recent[0].end as u32);
+        }
         self.recent.copy_within(..REPORTED - 1, 1);
         self.recent[0] = new;
         self.recent_count = (self.recent_count + 1).min(REPORTED);

@@ -559,6 +559,20 @@ impl Packet {
         self.timestamp_echo = echo;
     }
 
+    /// Other timestamps than it has.
+    #[inline]
+    pub fn renew_timestamps(&mut self, value: u32, echo: u32) {
+        debug_assert!(self.timestamps().is_some(), "it has none");
+        self.timestamp_value = value;
+        self.timestamp_echo = echo;
+    }
+
+    /// Takes the timestamps option away. The caller counts its bytes in `header_length`.
+    pub fn clear_timestamps(&mut self) {
+        self.attributes &= !TIMESTAMPED;
+        (self.timestamp_value, self.timestamp_echo) = (0, 0);
+    }
+
     /// Is it a segment without anything special: no flag but ACK, and perhaps PSH, no option but timestamps,
     /// if it is to have those?
     #[inline]

@@ -19,7 +19,7 @@ const MOST_REORDERING: u64 = 300;
 #[derive(Clone, Copy)]
 pub(super) enum Told<'a> {
     /// These SACK blocks, if any.
-    Blocks(Option<&'a SackBlocks>),
+    Blocks(Option<&'a [SackBlock]>),
     /// The same as the last one, and [one segment more](crate::recovery::Scoreboard::covers_one_more).
     OneMore(Covered),
 }
@@ -220,7 +220,8 @@ impl Sender {
         } else {
             position.clamp(1, send.end) - 1
         };
-        self.update_scoreboard::<true>(packet, Told::Blocks(sack), now);
+        let told = Told::Blocks(sack.map(SackBlocks::as_slice));
+        self.update_scoreboard::<true>(packet, told, now);
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
@@ -294,7 +295,7 @@ impl Sender {
         sack: Option<&SackBlocks>,
         now: Time,
     ) {
-        let told = Told::Blocks(sack);
+        let told = Told::Blocks(sack.map(SackBlocks::as_slice));
         let _ = self.nothing_new_acknowledged::<false, true>(packet, duplicate, told, now);
     }
 
@@ -453,7 +454,7 @@ impl Sender {
 
     /// What SACK blocks say has arrived.
     #[inline(never)]
-    fn take_blocks(&mut self, packet: &Packet, blocks: &SackBlocks) {
+    fn take_blocks(&mut self, packet: &Packet, blocks: &[SackBlock]) {
         let again = self.sent_again_and_sacked(packet, blocks);
         let (from, to) = (
             self.send.sequence.unacknowledged,
@@ -472,8 +473,8 @@ impl Sender {
 
     /// Where the first block begins, if it may tell of what has arrived twice (RFC 2883 section 4) and was SACKed before
     /// and sent again.
-    fn sent_again_and_sacked(&self, packet: &Packet, blocks: &SackBlocks) -> Option<u64> {
-        let (first, rest) = blocks.as_slice().split_first()?;
+    fn sent_again_and_sacked(&self, packet: &Packet, blocks: &[SackBlock]) -> Option<u64> {
+        let (first, rest) = blocks.split_first()?;
         let distance = i64::from(first.start.distance_from(packet.acknowledgment));
         let inside = |second: &SackBlock| {
             second.start.at_or_before(first.start) && first.end.at_or_before(second.end)

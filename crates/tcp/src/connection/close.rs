@@ -102,7 +102,7 @@ impl Connection {
 
     /// A RST with this sequence number; with our acknowledgment, if the peer's SYN has come.
     pub(super) fn send_reset(&mut self, sequence: Seq, acknowledge: bool, cx: &mut Ctx<'_>) {
-        let mut packet = self.template;
+        let mut packet = self.bare_template();
         packet.sequence = sequence;
         packet.flags = Flags::RST;
         if acknowledge {

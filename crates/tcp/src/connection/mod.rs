@@ -94,7 +94,8 @@ pub struct Accepted {
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Connection {
-    // Every segment is a copy of this one, filled in. It is a cache line.
+    // Every segment is a copy of this one, filled in. It is a cache line. (What all have is in it before: what has just
+    // been copied as a whole takes long to be read in part.)
     template: Packet,
     // The options of our SYN.
     offered: SynOptions,

@@ -14,7 +14,7 @@ use super::{Accepted, Connection, Events, Sender, State};
 use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
-use crate::options::{negotiate, offer};
+use crate::options::{TIMESTAMPS_LENGTH, negotiate, offer};
 use crate::timestamp;
 
 /// Linux's TCP_DELACK_MAX
@@ -133,6 +133,11 @@ impl Connection {
         let timestamps = packet.timestamps();
         let negotiated = negotiate(&self.sender.config, options, timestamps.is_some());
         self.sender.agreed(negotiated);
+        self.template = self.bare_template();
+        if negotiated.timestamps {
+            self.template.header_length += TIMESTAMPS_LENGTH;
+            self.template.set_timestamps(0, 0);
+        }
         self.sender.agree_on_path_mtu(self.passive, cx.now);
         self.offered = offer(&self.sender.config, Some(options));
         self.peer_fast_open = options.fast_open;

@@ -316,6 +316,16 @@ impl Connection {
         self.emit_filled::<PLAIN>(reference, length, cx);
     }
 
+    /// The template without options, which it has when they are agreed upon.
+    pub(super) fn bare_template(&self) -> Packet {
+        let mut template = self.template;
+        if template.timestamps().is_some() {
+            template.header_length -= TIMESTAMPS_LENGTH;
+            template.clear_timestamps();
+        }
+        template
+    }
+
     /// Makes a segment of a copy of the template where it lies, as a record put together elsewhere would be
     /// copied field by field.
     #[inline(always)]
@@ -336,8 +346,7 @@ impl Connection {
             packet.payload_offset = position - 1;
         }
         if self.sender.negotiated.timestamps {
-            packet.header_length += TIMESTAMPS_LENGTH;
-            packet.set_timestamps(timestamp(now), self.receive.timestamp_recent);
+            packet.renew_timestamps(timestamp(now), self.receive.timestamp_recent);
         }
     }
 
@@ -382,9 +391,8 @@ impl Connection {
         };
         let blocks = match self.receive.duplicate.take() {
             None => {
-                let blocks = self.receive.sack_blocks().into_iter();
-                let each = blocks.flat_map(|blocks| blocks.as_slice().iter().copied());
-                each.take(most).collect()
+                let blocks = self.receive.sack_blocks().unwrap_or_default();
+                blocks.as_slice().iter().copied().take(most).collect()
             }
             Some(duplicate) => self.receive.sack_blocks_after(duplicate, most),
         };
@@ -415,7 +423,7 @@ impl Connection {
         } else {
             self.sender.config.timestamps
         };
-        let mut packet = self.template;
+        let mut packet = self.bare_template();
         packet.sequence = self.sender.send.initial;
         packet.flags = Flags::SYN;
         packet.window = self.receive.syn_window_field();

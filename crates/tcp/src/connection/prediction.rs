@@ -256,8 +256,7 @@ impl Connection {
             let told = Told::OneMore(covered);
             sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
         } else {
-            let blocks = cx.packets.sack_blocks(reference);
-            let told = Told::Blocks(Some(&blocks));
+            let told = Told::Blocks(Some(blocks));
             sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
         };
         // (As long as recovery goes on, it holds.)

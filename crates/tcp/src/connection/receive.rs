@@ -330,8 +330,8 @@ impl Receive {
     }
 
     /// The SACK option's blocks, if that is all there is to report: what is out of order.
-    #[inline]
-    pub(super) fn sack_blocks(&self) -> Option<&SackBlocks> {
+    #[inline(always)]
+    pub(super) fn sack_blocks(&self) -> Option<SackBlocks> {
         if self.duplicate.is_some() {
             return None;
         }
@@ -345,10 +345,8 @@ impl Receive {
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
         let around = self.reassembly.containing(duplicate.start);
-        let blocks = self.reassembly.blocks();
-        let rest = blocks
-            .into_iter()
-            .flat_map(|blocks| blocks.as_slice().iter().copied())
+        let blocks = self.reassembly.blocks().unwrap_or_default();
+        let rest = (blocks.as_slice().iter().copied())
             .filter(|block| Some(*block) != around.map(|range| range.block(initial)));
         std::iter::once(duplicate)
             .chain(around)

@@ -50,8 +50,10 @@ impl Previous {
         } else {
             self.lowest.min(known.start)
         };
-        self.known[count] = known;
-        self.blocks.push(block);
+        if let Some(place) = self.known.get_mut(count) {
+            *place = known;
+            self.blocks.push(block);
+        }
     }
 
     fn each(&self) -> impl Iterator<Item = (SackBlock, Known)> {
@@ -260,8 +262,7 @@ impl Scoreboard {
     /// `number`; `highest` is the position after the last ever sent. After
     /// [`acknowledge`](Self::acknowledge).
     #[inline(never)]
-    pub fn sack(&mut self, blocks: &SackBlocks, unacknowledged: u64, number: Seq, highest: u64) {
-        let blocks = blocks.as_slice();
+    pub fn sack(&mut self, blocks: &[SackBlock], unacknowledged: u64, number: Seq, highest: u64) {
         if let Some(trouble) = &self.trouble
             && let Some(end) = trouble.previous.grown(blocks, unacknowledged, highest)
         {

@@ -42,7 +42,7 @@ fn tell(board: &mut Scoreboard, ranges: &[(u64, u64)], una: u64, highest: u64) -
     let covered = board.covers_one_more(blocks.as_slice(), una, highest);
     match covered {
         Some(covered) => board.sack_one_more(covered),
-        None => board.sack(&blocks, una, wire(una), highest),
+        None => board.sack(blocks.as_slice(), una, wire(una), highest),
     }
     covered.is_some()
 }
@@ -335,7 +335,7 @@ proptest! {
                     end: Seq::new(start.wrapping_add(length)),
                 })
                 .collect();
-            board.sack(&blocks, una.min(highest), wire(una.min(highest)), highest);
+            board.sack(blocks.as_slice(), una.min(highest), wire(una.min(highest)), highest);
             board.mark_below_sacked(3, 2000);
             prop_assert!(board.sacked() <= highest - una.min(highest));
         }
@@ -356,7 +356,7 @@ fn blocks_of_what_was_never_sent_or_is_acknowledged_are_counted() {
     let mut board = ten();
     board.acknowledge(2001, arrival(100));
     let lies = [(5001, 10_002), (3001, 3001), (1, 1001), (20_001, 21_001)];
-    board.sack(&blocks(&lies), 2001, wire(2001), 10_001);
+    board.sack(blocks(&lies).as_slice(), 2001, wire(2001), 10_001);
     assert_eq!((board.sacked(), board.ignored_blocks()), (0, 4));
     assert_eq!(board.delivered().duplicate(), None);
 }
@@ -367,7 +367,7 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
     board.watch(true);
     board.acknowledge(2001, arrival(100));
     board.sack(
-        &blocks(&[(1, 1001), (3001, 4001)]),
+        blocks(&[(1, 1001), (3001, 4001)]).as_slice(),
         2001,
         wire(2001),
         10_001,
@@ -376,7 +376,7 @@ fn duplicates_are_reported_below_the_acknowledgment_or_inside_the_second_block()
     assert_eq!((board.sacked(), board.delivered().bytes()), (1000, 3000));
     board.acknowledge(2001, arrival(101));
     board.sack(
-        &blocks(&[(4001, 5001), (3001, 6001)]),
+        blocks(&[(4001, 5001), (3001, 6001)]).as_slice(),
         2001,
         wire(2001),
         10_001,
@@ -405,7 +405,7 @@ fn one_segment_more_goes_the_short_way() {
 #[test]
 fn a_receiver_that_goes_back_on_its_sacks_is_sent_everything_again() {
     let mut board = ten();
-    board.sack(&blocks(&[(1001, 10_001)]), 1, wire(1), 10_001);
+    board.sack(blocks(&[(1001, 10_001)]).as_slice(), 1, wire(1), 10_001);
     assert_eq!(board.sacked(), 9000);
     board.acknowledge(1001, arrival(200));
     // It should have acknowledged everything.
@@ -437,7 +437,12 @@ fn memory_is_bounded_by_what_is_outstanding() {
         // Every ninth is lost for a while.
         if round % 9 != 0 {
             let end = position - 1000;
-            board.sack(&blocks(&[(end - 1000, end)]), una, wire(una), position);
+            board.sack(
+                blocks(&[(end - 1000, end)]).as_slice(),
+                una,
+                wire(una),
+                position,
+            );
         }
         if let Some(newest) = board.delivered().newest() {
             board.mark_overdue(newest, Span::from_millis(2000), at(round));
@@ -457,10 +462,10 @@ fn memory_is_bounded_by_what_is_outstanding() {
 #[test]
 fn how_late_something_came_is_measured_from_the_highest_by_then() {
     let mut board = ten();
-    board.sack(&blocks(&[(2001, 3001)]), 1, wire(1), 10_001);
+    board.sack(blocks(&[(2001, 3001)]).as_slice(), 1, wire(1), 10_001);
     board.acknowledge(1001, arrival(100));
     board.sack(
-        &blocks(&[(2001, 3001), (5001, 6001)]),
+        blocks(&[(2001, 3001), (5001, 6001)]).as_slice(),
         1001,
         wire(1001),
         10_001,
@@ -473,10 +478,15 @@ fn how_late_something_came_is_measured_from_the_highest_by_then() {
 #[test]
 fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
     let mut board = ten();
-    board.sack(&blocks(&[(1001, 2001), (3001, 6001)]), 1, wire(1), 10_001);
+    board.sack(
+        blocks(&[(1001, 2001), (3001, 6001)]).as_slice(),
+        1,
+        wire(1),
+        10_001,
+    );
     board.on_retransmitted(2001, at(100));
     board.begin(arrival(110));
-    board.sack(&blocks(&[(1001, 6001)]), 1, wire(1), 10_001);
+    board.sack(blocks(&[(1001, 6001)]).as_slice(), 1, wire(1), 10_001);
     assert_eq!(
         board.reordering(),
         0,
@@ -486,7 +496,7 @@ fn what_was_sacked_and_arrives_twice_because_it_was_sent_again_was_late() {
     assert!(!board.is_sacked_and_sent_again(3001));
     board.begin(arrival(200));
     let twice = blocks(&[(2001, 3001), (1001, 6001)]);
-    board.sack(&twice, 1, wire(1), 10_001);
+    board.sack(twice.as_slice(), 1, wire(1), 10_001);
     assert_eq!(board.late_twice(), None);
     board.note_late_twice(2001);
     assert_eq!(board.late_twice(), Some(2001));
@@ -509,7 +519,7 @@ fn the_echo_of_before_a_gap_says_nothing_of_what_is_sacked() {
             echo: Some(crate::timestamp(at(0))),
             ..arrival(200)
         });
-        board.sack(&blocks(&[(2001, 3001)]), 1, wire(1), 10_001);
+        board.sack(blocks(&[(2001, 3001)]).as_slice(), 1, wire(1), 10_001);
         let newest = board.delivered().newest();
         assert_eq!(newest.map(|it| it.sent_at), ignore.then(|| at(100)));
     }
