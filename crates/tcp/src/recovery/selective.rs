@@ -274,9 +274,10 @@ impl LossRecovery for Selective {
     #[inline]
     fn is_quiet(&self, send: &SendSequence, board: &Scoreboard) -> bool {
         // (FACK goes by what has arrived ahead also when the peer has gone back on it.)
-        let ahead = matches!(self.detection, Detection::Forward(_))
-            && board.forward() > send.unacknowledged;
-        self.course.is_open() && board.is_clean() && !self.probe.is_under_way() && !ahead
+        let ahead = || {
+            matches!(self.detection, Detection::Forward(_)) && board.forward() > send.unacknowledged
+        };
+        self.course.is_open() && board.is_clean() && !self.probe.is_under_way() && !ahead()
     }
 
     fn watches_retransmissions(&self) -> bool {

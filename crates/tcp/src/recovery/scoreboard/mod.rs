@@ -241,10 +241,7 @@ impl Scoreboard {
     #[inline]
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.sacked_segments == 0
-            && self.lost == 0
-            && self.retransmitted == 0
-            && self.delivered.is_plain()
+        self.sacked_segments | self.lost | self.retransmitted == 0 && self.delivered.is_plain()
     }
 
     /// After the highest position known to have arrived: snd.fack.
