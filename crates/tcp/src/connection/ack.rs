@@ -6,14 +6,11 @@ use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
 use crate::congestion::{AckSample, Congestion};
-use crate::recovery::{Acknowledgment, Arrival, Covered, LossRecovery, Measured, Reaction};
+use crate::recovery::{
+    Acknowledgment, Arrival, Covered, LossRecovery, MOST_REORDERING, Measured, Reaction,
+    USUAL_REORDERING,
+};
 use crate::timestamp;
-
-/// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
-const USUAL_REORDERING: u64 = 3;
-
-/// Linux's tcp_max_reordering.
-const MOST_REORDERING: u64 = 300;
 
 /// What an acknowledgment says of what has arrived ahead of a gap.
 #[derive(Clone, Copy)]

@@ -286,8 +286,8 @@ impl Connection {
             .min(sequence.unacknowledged + self.sender.send.window)
     }
 
-    /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is acknowledged: most
-    /// acknowledgments are made so.
+    /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is
+    /// acknowledged: most acknowledgments are made so.
     #[inline]
     pub(super) fn acknowledge_in_place(&mut self, segment: PacketRef, cx: &mut Ctx<'_>) {
         self.sender.statistics.control_segments_sent += 1;

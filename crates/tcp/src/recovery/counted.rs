@@ -11,16 +11,10 @@ use super::course::{Course, State};
 use super::f_rto::Evidence;
 use super::proportional_rate_reduction::RecoveryAck;
 use super::{
-    Acknowledgment, Again, LossRecovery, Reaction, Retransmission, Scoreboard, SendSequence,
-    TimedOut,
+    Acknowledgment, Again, LossRecovery, MOST_REORDERING, Reaction, Retransmission, Scoreboard,
+    SendSequence, TimedOut, USUAL_REORDERING,
 };
 use crate::{Config, RecoveryPhase};
-
-/// Linux's tcp_reordering: so many duplicates tell of a loss, as in RFC 5681.
-const USUAL_REORDERING: u64 = 3;
-
-/// Linux's tcp_max_reordering.
-const MOST_REORDERING: u64 = 300;
 
 /// Recovery by duplicate acknowledgments that count as SACKs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -314,7 +308,7 @@ impl LossRecovery for Counted {
         send: &SendSequence,
         board: &Scoreboard,
     ) {
-        if !self.course.reduction.is_wanted() || !self.is_recovering() {
+        if !self.course.reduces() {
             return;
         }
         let ack = RecoveryAck {
@@ -347,7 +341,7 @@ impl LossRecovery for Counted {
         // RFC 5682 section 3.1 step 1: not where recovery was under way, but by a timer that expires again
         // for the same segment (section 3.2).
         let again = matches!(self.course.state, State::AfterTimeout { .. }) && !timeout.reduces;
-        let doubts = self.course.state == State::Open || again;
+        let doubts = self.course.is_open() || again;
         self.course.begin_after_timeout(send, doubts);
         self.ahead = 0;
         Again::Marked

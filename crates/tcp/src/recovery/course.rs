@@ -125,6 +125,12 @@ impl Course {
         matches!(self.state, State::Fast { .. })
     }
 
+    /// Does the window come down proportionally now?
+    #[inline]
+    pub(super) fn reduces(&self) -> bool {
+        self.reduction.is_wanted() && self.is_fast()
+    }
+
     pub(super) fn phase(&self) -> RecoveryPhase {
         match self.state {
             State::Open => RecoveryPhase::Open,
@@ -135,7 +141,7 @@ impl Course {
 
     /// See [`LossRecovery::reduce_from`](super::LossRecovery::reduce_from).
     pub(super) fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        if self.reduction.is_wanted() && self.is_fast() {
+        if self.reduces() {
             self.reduction.begin_from(window, counted, segment);
         }
     }

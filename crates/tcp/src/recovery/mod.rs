@@ -155,6 +155,12 @@ pub struct Retransmission {
     pub regardless_of_window: bool,
 }
 
+/// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.
+pub(crate) const USUAL_REORDERING: u64 = 3;
+
+/// Linux's tcp_max_reordering.
+pub(crate) const MOST_REORDERING: u64 = 300;
+
 /// A loss recovery.
 pub trait LossRecovery {
     /// An acknowledgment has arrived, and the scoreboard knows what it says. `one_more`: that is [one segment

@@ -88,7 +88,7 @@ impl Selective {
 
     /// It was no loss.
     fn take_back(&mut self, board: &mut Scoreboard) {
-        if self.course.state != State::Open {
+        if !self.course.is_open() {
             self.leave();
         }
         self.course.undo.stop();
@@ -190,7 +190,7 @@ impl LossRecovery for Selective {
                 flight_size: send.outstanding() + ack.acknowledged,
             };
         }
-        let was_fast = matches!(self.course.state, State::Fast { .. });
+        let was_fast = self.course.is_fast();
         if was_fast && !left {
             self.detection.detect(ack, send, board, true);
             return if advances {
@@ -204,7 +204,7 @@ impl LossRecovery for Selective {
         if left {
             self.leave();
         }
-        let recovering = self.course.state != State::Open;
+        let recovering = !self.course.is_open();
         let lost = self.detection.detect(ack, send, board, recovering);
         let enters = if recovering {
             // As in Linux: a retransmission that is lost, too, is a sign of its own.
@@ -310,7 +310,7 @@ impl LossRecovery for Selective {
         send: &SendSequence,
         board: &Scoreboard,
     ) {
-        if !self.course.reduction.is_wanted() || !self.is_recovering() {
+        if !self.course.reduces() {
             return;
         }
         let ack = RecoveryAck {
@@ -377,10 +377,7 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
-        self.probes
-            && self.course.state == State::Open
-            && board.sacked() == 0
-            && !self.probe.is_under_way()
+        self.probes && self.course.is_open() && board.sacked() == 0 && !self.probe.is_under_way()
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

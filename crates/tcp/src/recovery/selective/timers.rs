@@ -2,13 +2,11 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::super::course::State;
 use super::super::rack::Surroundings;
-use super::super::{Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut};
+use super::super::{
+    Acknowledgment, Reaction, Scoreboard, SendSequence, TimedOut, USUAL_REORDERING,
+};
 use super::Selective;
-
-/// Linux's tcp_reordering.
-const USUAL_REORDERING: u64 = 3;
 
 impl Selective {
     /// The reordering timer has expired (RFC 8985 section 6.2 step 5). After the scoreboard was told
@@ -29,9 +27,9 @@ impl Selective {
             can_send_new: false,
             one_more: false,
         };
-        let recovering = self.course.state != State::Open;
+        let recovering = !self.course.is_open();
         let lost = self.detection.detect(&ack, send, board, recovering);
-        if lost.something && self.course.state == State::Open {
+        if lost.something && self.course.is_open() {
             self.enter(send, board);
             return Reaction::Enter {
                 flight_size: send.outstanding(),
@@ -63,7 +61,7 @@ impl Selective {
         if reduces {
             self.course.may_be_undone(send, board);
         }
-        let first_time = self.course.state == State::Open;
+        let first_time = self.course.is_open();
         let around = Surroundings {
             now,
             recovering: !first_time,
