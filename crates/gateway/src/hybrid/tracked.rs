@@ -33,6 +33,15 @@ pub(super) enum Side {
     Server,
 }
 
+impl Side {
+    const fn other(self) -> Self {
+        match self {
+            Self::Host => Self::Server,
+            Self::Server => Self::Host,
+        }
+    }
+}
+
 /// What an end's SYN said.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
@@ -179,6 +188,13 @@ impl Tracked {
     fn syn(&mut self, side: Side, reference: PacketRef, packet: &Packet, hall: &mut Hall) -> Fate {
         let mut options = hall.cx.packets.syn_options(reference);
         let known = self.end(side).syn.map(|syn| syn.initial);
+        if !matches!(self.phase, Phase::Open(_))
+            && packet.flags.has(Flags::ACK)
+            && self.acknowledged_by(side, packet).is_none()
+        {
+            // No end takes one that acknowledges another SYN than its own (RFC 9293 section 3.10.7.3).
+            return Fate::Passes;
+        }
         match self.phase {
             Phase::Open(ref mut relay) => {
                 // What the host answers to it, to old SYNs and to forged ones, is for the server.
@@ -195,7 +211,7 @@ impl Tracked {
             Phase::Opening if known.is_some_and(|initial| initial != packet.sequence) => {
                 self.ends[side as usize] = End::default();
                 // What the other end has acknowledged was another SYN.
-                let other = &mut self.ends[1 - side as usize];
+                let other = &mut self.ends[side.other() as usize];
                 (other.established, other.has) = (false, 0);
             }
             Phase::Opening => {}
@@ -240,22 +256,36 @@ impl Tracked {
         packet.window = packet.window.min(window);
     }
 
+    /// How much of the other end's stream this packet acknowledges, its SYN included; `None` if it
+    /// acknowledges nothing that the other end has sent.
+    fn acknowledged_by(&self, side: Side, packet: &Packet) -> Option<u32> {
+        let other = self.end(side.other());
+        let first = other.syn.filter(|_| packet.flags.has(Flags::ACK))?.initial + 1;
+        let after = packet.acknowledgment.distance_from(first);
+        let sent = other.next.distance_from(first);
+        (0..=sent).contains(&after).then(|| after as u32 + 1)
+    }
+
     fn note_acknowledgment(&mut self, side: Side, packet: &Packet) {
-        let other = match side {
-            Side::Host => Side::Server,
-            Side::Server => Side::Host,
-        };
-        if let Some(syn) = self.end(other).syn
-            && packet.flags.has(Flags::ACK)
-        {
-            let after = packet.acknowledgment.distance_from(syn.initial + 1);
-            let sent = self.end(other).next.distance_from(syn.initial + 1);
-            if (0..=sent).contains(&after) {
-                let end = &mut self.ends[side as usize];
-                end.established = true;
-                end.has = end.has.max(after as u32 + 1);
-            }
+        if let Some(has) = self.acknowledged_by(side, packet) {
+            let end = &mut self.ends[side as usize];
+            end.established = true;
+            end.has = end.has.max(has);
         }
+    }
+
+    /// Will the other end believe this RST, before both ends are known to be established? One that waits
+    /// for an answer to its SYN believes who acknowledges that (RFC 9293 section 3.10.7.3), one that has
+    /// the SYN a sequence number that it expects (RFC 5961 section 3.2). Others are answers to what went
+    /// astray: the connection goes on.
+    fn is_believed(&self, side: Side, reset: &Packet) -> bool {
+        let Some(syn) = self.end(side).syn else {
+            return self.acknowledged_by(side, reset).is_some();
+        };
+        let other = self.end(side.other());
+        let expected = syn.initial + other.has.max(1);
+        expected.at_or_before(reset.sequence) && reset.sequence.at_or_before(self.end(side).next)
+            || !other.established && self.acknowledged_by(side, reset).is_some()
     }
 
     /// Before both ends are established.
@@ -268,6 +298,9 @@ impl Tracked {
     ) -> Fate {
         if packet.flags.has(Flags::RST) {
             self.translate_window(side, reference, hall);
+            if !self.is_believed(side, packet) {
+                return Fate::Passes;
+            }
             let since = hall.cx.now;
             self.phase = Phase::Over {
                 reset: false,

@@ -1,7 +1,7 @@
 //! What the gateway does, one thing at a time.
 
 use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind, State};
-use bentpipe_types::{Agent, Endpoint, Flags, IpVersion, Packet, Port, Span, Time};
+use bentpipe_types::{Agent, Endpoint, Flags, IpVersion, Packet, Port, Seq, Span, Time};
 
 use super::super::{Anticipation, Recovery, Settings};
 use super::network::tcp;
@@ -295,6 +295,53 @@ fn a_reset_reaches_a_host_that_has_lost_what_came_before() {
     net.with(HOST, |tcp, cx| tcp.write(10, cx));
     net.run(Span::from_secs(30));
     assert!(net.events[HOST].has(Events::RESET));
+}
+
+/// A bare packet of an end's comes to the gateway now.
+fn says(net: &mut Net, side: usize, flags: Flags, sequence: Seq, acknowledgment: Seq) {
+    let mut packet = Packet::new(endpoint(side), endpoint(1 - side), IpVersion::V4);
+    packet.flags = flags;
+    packet.sequence = sequence;
+    packet.acknowledgment = acknowledgment;
+    net.arrives_at_gateway(packet);
+}
+
+#[test]
+fn a_reset_that_the_host_will_not_believe_ends_nothing() {
+    // What went astray is answered so, before the gateway knows that both ends are established.
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(Time::ZERO + Span::from_millis(300));
+    assert_eq!(net.gateway.totals.open, 0);
+    let [host, server] = net.initial;
+    let foreign = server + (1 << 31);
+    says(&mut net, SERVER, Flags::RST, foreign, Seq::new(0));
+    let refusal = Flags::RST.with(Flags::ACK);
+    says(&mut net, SERVER, refusal, foreign, host + 5_000);
+    net.to_write[SERVER] = 20_000;
+    net.run(Span::from_secs(20));
+    assert_eq!(net.gateway.totals.tracked, 1);
+    assert_eq!(net.delivered(HOST), 20_000);
+}
+
+#[test]
+fn who_acknowledges_no_syn_of_the_others_opens_nothing() {
+    let mut net = net(Settings::default());
+    net.closes = [false, false];
+    net.run_until(seconds(2));
+    net.with(SERVER, |tcp, cx| tcp.abort(cx));
+    net.run(Span::from_secs(2));
+    // What may be of another connection of the same ports, but for an answer that fits no question.
+    let (host, server) = (Seq::new(5_000), Seq::new(9_000));
+    let answer = Flags::SYN.with(Flags::ACK);
+    says(&mut net, HOST, Flags::SYN, host, Seq::new(0));
+    says(&mut net, SERVER, answer, server, host);
+    says(&mut net, SERVER, Flags::ACK, server + 1, host + 1);
+    says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
+    assert_eq!(net.gateway.totals.tracked, 1);
+    says(&mut net, SERVER, answer, server, host + 1);
+    says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
+    assert_eq!(net.gateway.totals.tracked, 2);
 }
 
 #[test]

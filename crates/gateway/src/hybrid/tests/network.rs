@@ -106,7 +106,7 @@ pub(super) struct Net {
     pub(super) gateway: Hybrid,
     pub(super) ends: [Option<Connection>; 2],
     pub(super) configs: [Config; 2],
-    initial: [Seq; 2],
+    pub(super) initial: [Seq; 2],
     /// Between host and gateway, and between gateway and server.
     pub(super) paths: [Path; 2],
     pub(super) misbehaviour: Misbehaviour,
@@ -447,6 +447,12 @@ impl Net {
             }
         }
         true
+    }
+
+    /// A packet that nobody here has sent comes to the gateway.
+    pub(super) fn arrives_at_gateway(&mut self, packet: Packet) {
+        let reference = self.world.packets.insert(packet);
+        self.arrives(GATEWAY, reference);
     }
 
     fn arrives(&mut self, to: usize, packet: PacketRef) {
