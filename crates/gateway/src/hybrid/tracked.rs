@@ -209,6 +209,11 @@ impl Tracked {
                 self.phase = Phase::Opening;
             }
             Phase::Opening if known.is_some_and(|initial| initial != packet.sequence) => {
+                if self.end(side.other()).has > 0 {
+                    // Its SYN has been answered. The other end challenges another one (RFC 5961 section
+                    // 4.2), and if it was meant, a RST comes first.
+                    return Fate::Passes;
+                }
                 self.ends[side as usize] = End::default();
                 // What the other end has acknowledged was another SYN.
                 let other = &mut self.ends[side.other() as usize];

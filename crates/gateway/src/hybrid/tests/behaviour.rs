@@ -340,6 +340,8 @@ fn who_acknowledges_no_syn_of_the_others_opens_nothing() {
     says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
     assert_eq!(net.gateway.totals.tracked, 1);
     says(&mut net, SERVER, answer, server, host + 1);
+    // Nor does one that comes when the first has been answered take its place.
+    says(&mut net, HOST, Flags::SYN, host + 700, Seq::new(0));
     says(&mut net, HOST, Flags::ACK, host + 1, server + 1);
     assert_eq!(net.gateway.totals.tracked, 2);
 }
