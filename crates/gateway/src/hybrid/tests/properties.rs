@@ -92,6 +92,15 @@ fn fast_open(random: &mut RandomStream) -> (ActiveFastOpen, PassiveFastOpen) {
     (asks, pick(random, &answers))
 }
 
+/// Does each segment wait for the timer? What is sent beyond a window of one segment is dropped there, and
+/// who goes by the timer alone learns of it no sooner: a few hundred of them take longer than a server waits
+/// for its FIN to be acknowledged.
+fn each_takes_a_timeout(settings: &Settings, host: &Config) -> bool {
+    matches!(settings.recovery, Recovery::Timer)
+        && settings.anticipation != Anticipation::Strict
+        && host.receive_buffer < 2 * u64::from(host.mss)
+}
+
 /// One random network. Says what went wrong, with everything that it was made of.
 fn case(seed: u64) {
     let mut random = RandomStream::new(seed, "hybrid", "case");
@@ -139,11 +148,12 @@ fn case(seed: u64) {
     let mut steps = 0u64;
     while net.step(end) {
         steps += 1;
-        if steps == 2_999_999 && std::env::var("SEED").is_ok() {
+        if steps == 19_999_999 && std::env::var("SEED").is_ok() {
             eprintln!("{}", net.describe());
         }
+        // (A host that lies is sent a whole store at each timeout until it is given up, after 300 s.)
         assert!(
-            steps < 3_000_000,
+            steps < 20_000_000,
             "it goes on for ever at {:?}; {describe}",
             net.world.now
         );
@@ -181,7 +191,8 @@ fn case(seed: u64) {
         && misbehaviour.lies == 0.0
         // A byte at a time takes longer than a server waits for its FIN to be acknowledged.
         && host.mss > 1
-        && server.mss > 1;
+        && server.mss > 1
+        && !each_takes_a_timeout(&settings, &host);
     if patient && net.ends.iter().all(Option::is_some) {
         assert!(net.is_closed_well(SERVER), "the server's close; {describe}");
         assert!(net.is_closed_well(HOST), "the host's close; {describe}");
