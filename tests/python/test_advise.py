@@ -288,3 +288,54 @@ def test_a_gateways_timer_that_is_too_short_is_found_and_mended() -> None:
     assert "gateway's recovery" in advice.remedies[0].remedy.kind
     assert ("gateways.hub.tcp", "{}") in advice.remedies[0].remedy.settings
     assert advice.remedies[0].gain > 4.0
+
+
+VILLAGE: dict[str, Any] = {
+    "name": "village",
+    "duration": "60 s",
+    "hosts": {"web": {}, "school": {}},
+    "gateways.hub": {"kind": "split", "facing": "sat"},
+    "gateways.dish": {"kind": "split", "facing": "sat"},
+    "links.net": {"between": ["web", "hub"], "rate": "1 Gbit/s", "delay": "15 ms"},
+    "links.sat": {
+        "between": ["hub", "dish"],
+        "forward": {
+            "rate": "20 Mbit/s",
+            "delay": "270 ms",
+            "errors": {"packet_loss_rate": 0.005},
+        },
+        "return": {"rate": "1 Mbit/s", "delay": "270 ms"},
+    },
+    "links.home": {"between": ["dish", "school"], "rate": "100 Mbit/s", "delay": "2 ms"},
+    "flows.lessons": {"from": "web", "to": "school", "app": {"kind": "bulk"}},
+}
+
+
+def test_behind_split_gateways_it_is_their_tcp_that_helps() -> None:
+    advice = bentpipe.advise(VILLAGE)
+    (flow,) = advice.flows
+    assert (flow.verdict, flow.gateway) == ("gateway", "hub")
+    assert flow.limits["receive_window"] > 0.9
+    gains = {each.remedy.name: each.gain for each in advice.remedies}
+    assert gains["hybla"] == pytest.approx(1.0, abs=0.02)
+    assert gains["hybla at hub"] > 1.5
+    best = advice.remedies[0]
+    assert any(key.startswith("gateways.hub.tcp.") for key, _ in best.remedy.settings)
+    assert best.gain > 3.0
+    again = bentpipe.advise(VILLAGE, settings=dict(best.remedy.settings))
+    assert again.goodput_bps == best.goodput_bps
+
+
+def test_a_gateway_is_told_of_the_capacity_of_the_link_that_it_sends_over() -> None:
+    scenario = Scenario.of(VILLAGE)
+    network = Network.of(scenario, _native.lists())
+    settings = dict(
+        setting
+        for remedy in remedies(network)
+        if remedy.name == "enhanced-hybla at hub"
+        for setting in remedy.settings
+    )
+    assert settings["gateways.hub.tcp.channel_capacity"] == "20000 kbit/s"
+    # The gateway at the far end receives: that is where a buffer is, and no window rule.
+    assert list(network.ends("receiver", "gateways")) == ["gateways.dish.tcp"]
+    assert list(network.ends("sender", "gateways")) == ["gateways.hub.tcp"]

@@ -37,7 +37,8 @@ class FlowLimits:
     `limits` are shares of the time in which its sender had anything to do. `downlink_used` and
     `uplink_used` are the shares of the flow's time in which the narrowest direction of its data's
     way, and of its acknowledgments' way, transmitted. `verdict` is what to look at: a limit's name,
-    "downlink" where the link gives all that it has, "acknowledgments" where their way does.
+    "downlink" where the link gives all that it has, "acknowledgments" where their way does,
+    "gateway" where it is a split gateway whose window has no room: `gateway` names it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class FlowLimits:
     uplink: str
     uplink_used: float
     verdict: str
+    gateway: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,7 @@ class Advice:
                     "name": flow.name,
                     "goodput_bps": flow.goodput_bps,
                     "verdict": flow.verdict,
+                    "gateway": flow.gateway,
                     "limits": dict(flow.limits),
                     "downlink": {"name": flow.downlink, "used": flow.downlink_used},
                     "uplink": {"name": flow.uplink, "used": flow.uplink_used},
@@ -190,7 +193,7 @@ def advise(
         seed=summary.seed,
         goodput_bps=goodput_of(base),
         flows=tuple(
-            _flow_limits(flow, paths[flow.name], base)
+            _flow_limits(flow, paths[flow.name], base, network)
             for flow in summary.flows
             # What is sent to a group nothing but its source limits.
             if flow.name in paths
@@ -347,7 +350,9 @@ class _Bench:
             raise WorkError("interrupted")
 
 
-def _flow_limits(flow: FlowResult, path: FlowPath, result: RunResult) -> FlowLimits:
+def _flow_limits(
+    flow: FlowResult, path: FlowPath, result: RunResult, network: Network
+) -> FlowLimits:
     downlink, uplink = path.down_bottleneck.name, path.up_bottleneck.name
     ended_s = float(result.summary.extra.get("ended_s", result.summary.duration_s))
     # What others send over the same links can't be told from the flow's own.
@@ -362,6 +367,11 @@ def _flow_limits(flow: FlowResult, path: FlowPath, result: RunResult) -> FlowLim
         verdict = "acknowledgments"
     else:
         verdict = next(iter(limits), "application")
+    # The sender's window is the first gateway's, which lets in what it has passed on: what holds
+    # that up is on the gateway's other side.
+    gateway = next((node["name"] for _, node, sends in network.faced(path) if sends), None)
+    if verdict == "receive_window" and gateway is not None:
+        verdict = "gateway"
     return FlowLimits(
         name=flow.name,
         goodput_bps=flow.goodput_bps,
@@ -371,4 +381,5 @@ def _flow_limits(flow: FlowResult, path: FlowPath, result: RunResult) -> FlowLim
         uplink=uplink,
         uplink_used=uplink_used,
         verdict=verdict,
+        gateway=gateway if verdict == "gateway" else None,
     )

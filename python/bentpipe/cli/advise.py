@@ -135,6 +135,8 @@ def _limited(flow: FlowLimits) -> str:
     shares = _shares(flow.limits)
     if flow.verdict in {"downlink", "acknowledgments"}:
         return f"{_SPELLED[flow.verdict]} ({shares})"
+    if flow.verdict == "gateway":
+        return f"the part beyond {flow.gateway} ({shares})"
     return shares
 
 

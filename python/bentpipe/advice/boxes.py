@@ -1,0 +1,77 @@
+"""Gateways that a network hasn't, and what those that it has can be told besides their TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bentpipe.advice.network import Network, passed, round_trip_s
+from bentpipe.advice.remedy import Remedy
+
+# A link on which no congestion control needs help has a shorter delay than this, one way.
+_LONG_DELAY_S: Final = 0.1
+
+
+def gateway_remedies(network: Network) -> Iterator[Remedy]:
+    """Yield gateways, and recoveries for those that are there."""
+    for kind in (_gateways, _gateways_recovery):
+        yield from kind(network)
+
+
+def _gateways(network: Network) -> Iterator[Remedy]:
+    """Gateways at the ends of the longest link, where this version has them.
+
+    What is set of a router that a gateway has no use for (`icmp`) can't be unset.
+    """
+    path = max(network.paths, key=round_trip_s)
+    silent = {node["name"] for node in network.resolved["nodes"] if node.get("icmp") is False}
+    plain = [
+        name
+        for name, kind in network.gateways().items()
+        if kind == "router" and name not in map(network.table_of, silent)
+    ]
+    longest = max(path.downlink, key=lambda direction: direction.delay_s)
+    if longest.delay_s < _LONG_DELAY_S:
+        return
+    link = longest.name.rpartition(".")[0]
+    made = next(each for each in network.resolved["links"] if each["name"] == link)
+    ends = [name for name in map(network.table_of, made["between"]) if name in plain]
+    facing = network.table_of(link)
+    back = passed(network, path.uplink)
+    for kind, at in (("split", ends), ("split", ends[:1]), ("hybrid", ends[:1])):
+        if kind == "split" and (made["far_ends"] is not None or not back.issuperset(at)):
+            # A split connection has one gateway across, and both of its directions pass.
+            continue
+        if kind in network.names["gateways"] and at:
+            yield Remedy(
+                kind="gateway",
+                name=f"{kind} at {' and '.join(at)}",
+                why=f"the long delay of {link} is the gateway's business",
+                settings=tuple(
+                    setting
+                    for name in at
+                    for setting in (
+                        (f"gateways.{name}.kind", kind),
+                        (f"gateways.{name}.facing", facing),
+                    )
+                ),
+            )
+
+
+def _gateways_recovery(network: Network) -> Iterator[Remedy]:
+    """Let a hybrid gateway send again as a TCP does.
+
+    A fixed timer that is shorter than the round trip lets everything go again for want of an answer
+    that can't have come yet; once that fills the channel, it doesn't end.
+    """
+    for name in (name for name, kind in network.gateways().items() if kind == "hybrid"):
+        made = next(
+            node for node in network.resolved["nodes"] if network.table_of(node["name"]) == name
+        )
+        if made["tcp"] is None:
+            yield Remedy(
+                kind="gateway's recovery",
+                name=f"TCP at {name}",
+                why="it sends again by SACK and round trips, not by a fixed timer",
+                settings=((f"gateways.{name}.tcp", "{}"),),
+            )

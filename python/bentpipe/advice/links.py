@@ -1,0 +1,186 @@
+"""What links can do: for acknowledgments, with queues, for packets of other lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.advice.network import BOTH_ENDS, Network, round_trip_s, unlike
+from bentpipe.advice.remedy import Remedy
+from bentpipe.advice.senders import settings_at
+
+if TYPE_CHECKING:
+    from bentpipe.prediction.paths import FlowPath
+
+_USUAL_MSS: Final = 1448
+# What Ethernet takes, and what its jumbo frames do; headers without options (RFC 9293), and
+# timestamps (RFC 7323).
+_USUAL_MTU: Final = 1500
+_JUMBO_MTU: Final = 9000
+_HEADERS: Final = 40
+_TIMESTAMPS: Final = 12
+
+
+def link_remedies(network: Network) -> Iterator[Remedy]:
+    """Yield what the links, and what is sent over them, can be made."""
+    for kind in (_acknowledgments, _queues, _segments, _mtus):
+        yield from kind(network)
+
+
+def _acknowledgments(network: Network) -> Iterator[Remedy]:
+    """Fewer acknowledgments on the narrowest link that they cross."""
+    delayed = settings_at(
+        network, "receiver", "delayed_ack", "40 ms", where=lambda tcp: tcp["delayed_ack_s"] is None
+    )
+    yield Remedy(
+        kind="delayed ACKs",
+        name="delayed ACKs",
+        why="half as many acknowledgments",
+        settings=delayed,
+    )
+    for path in unlike(network.paths, lambda path: path.up_bottleneck.name):
+        narrow = path.up_bottleneck
+        # Acknowledgments are no burden where there is as much room as for data.
+        if narrow.rate_bps >= path.down_bottleneck.rate_bps:
+            continue
+        key = network.key_of(narrow)
+        here = network.settings_of(narrow)
+        for method in network.names["ack-methods"]:
+            # The methods remove from the queue themselves, which has to be a plain one.
+            if here["queue"]["kind"] != "drop-tail":
+                continue
+            # Reconstruction restores what another box has removed.
+            if method in {"none", "reconstruction", here["acks"]["kind"]}:
+                continue
+            # Compaction needs a tunnel, in which RFC 1144 sees no headers.
+            hidden = method == "compaction" and here["compression"] == "rfc1144"
+            plain = ((f"{key}.compression", "none"),) if hidden else ()
+            yield Remedy(
+                kind="ACK method",
+                name=f"ACK {method} on {narrow.name}",
+                why="fewer acknowledgments on the narrow return link",
+                settings=((f"{key}.acks", f'{{ kind = "{method}" }}'), *plain),
+            )
+        tunnel = here["tunnel"] or here["acks"]["kind"] == "compaction"
+        if here["compression"] == "none" and not tunnel:
+            yield Remedy(
+                kind="header compression",
+                name=f"RFC 1144 on {narrow.name}",
+                why="shorter acknowledgments on the narrow return link",
+                settings=((f"{key}.compression", "rfc1144"),),
+            )
+
+
+def _queues(network: Network) -> Iterator[Remedy]:
+    for path in unlike(network.paths, lambda path: path.down_bottleneck.name):
+        narrow = path.down_bottleneck
+        key = f"{network.key_of(narrow)}.queue"
+        product = narrow.rate_bps * round_trip_s(path) / 8.0
+        packets = max(10, round(product / path.packet_bytes))
+        for name, limit in (("", packets), ("half ", max(10, packets // 2))):
+            if round(path.buffer_segments) != limit:
+                yield Remedy(
+                    kind="queue",
+                    name=f"queue of {limit} packets at {narrow.name}",
+                    why=f"{name}a bandwidth-delay product",
+                    settings=((key, f'{{ kind = "drop-tail", limit = "{limit} packets" }}'),),
+                )
+        if "fair" in network.names["queues"] and path.sharing:
+            yield Remedy(
+                kind="queue",
+                name=f"fair queue at {narrow.name}",
+                why="flows that share the link don't wait for each other",
+                settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
+            )
+
+
+def _segments(network: Network) -> Iterator[Remedy]:
+    yield _segments_of(
+        network,
+        _USUAL_MSS,
+        where=lambda mss: mss < _USUAL_MSS,
+        why="fewer headers, and a window that grows faster",
+    )
+    # RFC 9293 section 3.7.1: what a host that knows better may announce.
+    narrow = _narrow_mtus(network)
+    if narrow:
+        fitting = min(mtu for _, mtu in narrow) - _HEADERS - _TIMESTAMPS
+        yield _segments_of(
+            network,
+            fitting,
+            where=lambda mss: mss > fitting,
+            why="no packet is longer than the shortest MTU on the way: nothing to find out",
+        )
+    elif any(path.loss_rate == 0.0 for path in network.paths):
+        jumbo = _JUMBO_MTU - _HEADERS - _TIMESTAMPS
+        yield _segments_of(
+            network,
+            jumbo,
+            where=lambda mss: mss < jumbo,
+            why=f"fewer, longer packets, where every link takes {_JUMBO_MTU} B",
+        )
+
+
+def _segments_of(network: Network, size: int, *, where: Callable[[int], bool], why: str) -> Remedy:
+    settings = tuple(
+        setting
+        for end in BOTH_ENDS
+        for setting in settings_at(
+            network, end, "mss", f"{size} B", where=lambda tcp: where(tcp["mss_bytes"])
+        )
+    )
+    return Remedy(kind="segment size", name=f"segments of {size} B", why=why, settings=settings)
+
+
+def _narrow_mtus(network: Network) -> list[tuple[str, int]]:
+    """Return the tables of the links on the way that don't take full segments, and their MTUs."""
+    narrow = {}
+    for path in network.paths:
+        for direction in path.downlink:
+            if direction.mtu_bytes < _full_packet_bytes(network, path):
+                link = direction.name.rpartition(".")[0]
+                narrow[network.table_of(link)] = int(direction.mtu_bytes)
+    return list(narrow.items())
+
+
+def _full_packet_bytes(network: Network, path: FlowPath) -> int:
+    """Return how long a packet is that carries all that both ends are ready for."""
+    largest = (
+        max((tcp["mss_bytes"] for tcp in network.ends(end).values()), default=_USUAL_MSS)
+        for end in BOTH_ENDS
+    )
+    return int(min(largest)) + path.header_bytes
+
+
+def _mtus(network: Network) -> Iterator[Remedy]:
+    """Links that take longer packets, or hosts that find out how long they may be."""
+    narrow = _narrow_mtus(network)
+    if not narrow:
+        return
+    size = max(_USUAL_MTU, *(_full_packet_bytes(network, path) for path in network.paths))
+    yield Remedy(
+        kind="MTU",
+        name=f"MTU of {size} B on {', '.join(table for table, _ in narrow)}",
+        why="no segment is too long for a link: nothing to find out, and fewer headers",
+        settings=tuple((f"links.{table}.mtu", f"{size} B") for table, _ in narrow),
+    )
+    for rule, why in (
+        ("black-hole", "routers that say nothing of long packets are found out"),
+        ("search", "what the path takes is found out from segments that are answered"),
+    ):
+        settings = tuple(
+            setting
+            for end in BOTH_ENDS
+            for setting in settings_at(
+                network,
+                end,
+                "path_mtu_discovery",
+                rule,
+                where=lambda tcp, rule=rule: (  # type: ignore[misc]
+                    tcp["path_mtu_discovery"] not in {rule, "search"}
+                ),
+            )
+        )
+        yield Remedy(
+            kind="path MTU discovery", name=f"MTU discovery: {rule}", why=why, settings=settings
+        )

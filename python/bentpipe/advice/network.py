@@ -1,0 +1,171 @@
+"""A scenario as the remedies look at it."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bentpipe.prediction.paths import FlowPath, flow_paths
+
+if TYPE_CHECKING:
+    from bentpipe.prediction.network import Direction
+    from bentpipe.scenario import Scenario
+
+# Tables of the file whose keys are names of one's own.
+_WITH_NAMES: Final = ("hosts", "gateways", "links")
+
+End = Literal["sender", "receiver"]
+BOTH_ENDS: Final[tuple[End, End]] = ("sender", "receiver")
+# Where TCPs stand that carry a flow's data.
+Place = Literal["hosts", "gateways"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A scenario as the remedies look at it."""
+
+    resolved: Mapping[str, Any]
+    paths: Sequence[FlowPath]
+    # The tables of the file that nodes come from: "client" makes client-1, client-2, ...
+    tables: frozenset[str]
+    names: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, scenario: Scenario, names: Mapping[str, Sequence[str]]) -> Network:
+        """Look at a scenario; `names` are the words that its file may use, by kind."""
+        resolved = scenario.resolved()
+        text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
+        tables = _tables(tomllib.loads(text))
+        for key, value in scenario.settings:
+            kind, _, rest = key.partition(".")
+            if rest:
+                tables.add(rest.split(".")[0])
+            elif kind in _WITH_NAMES:
+                tables |= _tables(tomllib.loads(f"{kind} = {value}"))
+        return cls(
+            resolved=resolved,
+            paths=flow_paths(resolved),
+            tables=frozenset(tables),
+            names=names,
+        )
+
+    def table_of(self, name: str) -> str:
+        """Return the table that a node or link is made by."""
+        return name if name in self.tables else name.rpartition("-")[0]
+
+    def ends(self, end: End, at: Place = "hosts") -> dict[str, Mapping[str, Any]]:
+        """Return the TCP settings of those that send data by TCP, or receive it, by their keys.
+
+        Hosts, or the split gateways whose parts over the link that they face carry the data.
+        """
+        return self._hosts(end) if at == "hosts" else self._split_gateways(end)
+
+    def _hosts(self, end: End) -> dict[str, Mapping[str, Any]]:
+        hosts = set()
+        for path in self.paths:
+            if path.over_tcp:
+                hosts.add(getattr(path, end))
+                if path.two_way:
+                    hosts |= {path.sender, path.receiver}
+        nodes = {node["name"]: node for node in self.resolved["nodes"] if node["name"] in hosts}
+        return {f"hosts.{self.table_of(name)}.tcp": node["tcp"] for name, node in nodes.items()}
+
+    def _split_gateways(self, end: End) -> dict[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        for path in self.paths:
+            for _, gateway, sends in self.faced(path):
+                if path.two_way or sends == (end == "sender"):
+                    found[f"gateways.{self.table_of(gateway['name'])}.tcp"] = gateway["tcp"]
+        return found
+
+    def faced(self, path: FlowPath) -> Iterator[tuple[Direction, Mapping[str, Any], bool]]:
+        """Yield the directions that a flow's data crosses and a split gateway at one end faces.
+
+        With that gateway, and whether the data leaves it there.
+        """
+        split = {node["name"]: node for node in self.resolved["nodes"] if node["kind"] == "split"}
+        if not path.over_tcp:
+            return
+        before = path.sender
+        for direction in path.downlink:
+            link = direction.name.rpartition(".")[0]
+            for name, sends in ((before, True), (direction.to, False)):
+                if name in split and split[name]["facing"] == link:
+                    yield direction, split[name], sends
+            before = direction.to
+
+    def capacities_bps(self, at: Place = "hosts") -> dict[str, float]:
+        """Return the rate of the narrowest bottleneck of each sender's data, by its key."""
+        found: dict[str, float] = {}
+
+        def note(key: str, rate_bps: float) -> None:
+            found[key] = min(rate_bps, found.get(key, math.inf))
+
+        for path in self.paths:
+            if at == "gateways":
+                for direction, gateway, sends in self.faced(path):
+                    if sends or path.two_way:
+                        note(f"gateways.{self.table_of(gateway['name'])}.tcp", direction.rate_bps)
+                continue
+            note(f"hosts.{self.table_of(path.sender)}.tcp", path.down_bottleneck.rate_bps)
+            if path.two_way:
+                note(f"hosts.{self.table_of(path.receiver)}.tcp", path.up_bottleneck.rate_bps)
+        return found
+
+    def gateways(self) -> dict[str, str]:
+        """Return the gateways on the way of the flows, and their kinds."""
+        passed = {direction.to for path in self.paths for direction in path.downlink}
+        return {
+            self.table_of(node["name"]): node["kind"]
+            for node in self.resolved["nodes"]
+            if node["name"] in passed and node["kind"] != "host"
+        }
+
+    def key_of(self, direction: Direction) -> str:
+        """Return the key of a direction of a link: `links.satellite.forward`."""
+        link, _, way = direction.name.rpartition(".")
+        return f"links.{self.table_of(link)}.{way}"
+
+    def settings_of(self, direction: Direction) -> Mapping[str, Any]:
+        """Return the settings of a direction of a link."""
+        name, _, way = direction.name.rpartition(".")
+        links = {link["name"]: link for link in self.resolved["links"]}
+        settings: Mapping[str, Any] = links[name][way]
+        return settings
+
+    def product_bytes(self) -> float:
+        """Return the largest bandwidth-delay product of any flow's path, in bytes."""
+        return max(path.down_bottleneck.rate_bps * round_trip_s(path) / 8.0 for path in self.paths)
+
+
+def _tables(written: Mapping[str, Any]) -> set[str]:
+    return {name for kind in _WITH_NAMES for name in written.get(kind, {})}
+
+
+def round_trip_s(path: FlowPath) -> float:
+    """Return the unloaded round trip of a full segment, in seconds."""
+    down, up = path.down_bottleneck, path.up_bottleneck
+    sending = down.packet_time_s(path.packet_bytes) + up.packet_time_s(path.header_bytes)
+    return path.down_delay_s + path.up_delay_s + sending
+
+
+def passed(network: Network, way: Iterable[Direction]) -> set[str]:
+    """Return the tables of the nodes between which these directions lead."""
+    between = {link["name"]: link["between"] for link in network.resolved["links"]}
+    return {
+        network.table_of(name)
+        for direction in way
+        for name in between[direction.name.rpartition(".")[0]]
+    }
+
+
+def unlike(paths: Sequence[FlowPath], what: Callable[[FlowPath], str]) -> Iterator[FlowPath]:
+    """Yield one path of those that have the same."""
+    seen: set[str] = set()
+    for path in paths:
+        if what(path) not in seen:
+            seen.add(what(path))
+            yield path

@@ -1,0 +1,185 @@
+"""What the TCPs that carry data can be told: windows, buffers, slow start, loss recovery."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from bentpipe import _native
+from bentpipe.advice.network import BOTH_ENDS, End, Network, Place
+from bentpipe.advice.remedy import Remedy
+
+# RFC 6928: what today's senders begin with.
+_USUAL_INITIAL_WINDOW: Final = 10
+_LARGER_INITIAL_WINDOWS: Final = (10, 32)
+_SACK: Final = frozenset({"sack", "fack"})
+
+
+def settings_at(
+    network: Network,
+    end: End,
+    key: str,
+    value: str,
+    *,
+    at: Place = "hosts",
+    where: Callable[[Mapping[str, Any]], bool],
+) -> tuple[tuple[str, str], ...]:
+    """Return the settings that give a key of `tcp` this value at those ends that it is new for."""
+    return tuple(
+        (f"{tcp}.{key}", value) for tcp, now in network.ends(end, at).items() if where(now)
+    )
+
+
+def tcp_remedies(network: Network) -> Iterator[Remedy]:
+    """Yield what the TCPs can be told that carry data: the hosts', and those of split gateways.
+
+    Where gateways split the connections, it is theirs that cross the long link.
+    """
+    for kind in (_buffers, _window_rules, _initial_window, _slow_start, _recovery):
+        yield from kind(network, "hosts")
+        for remedy in kind(network, "gateways"):
+            if remedy.settings:
+                yield replace(
+                    remedy,
+                    kind=f"{remedy.kind} at gateways",
+                    name=f"{remedy.name} at {' and '.join(_gateways_of(remedy))}",
+                    why=remedy.why.replace("the sender", "the gateways"),
+                )
+
+
+def _gateways_of(remedy: Remedy) -> list[str]:
+    return list(dict.fromkeys(key.split(".")[1] for key, _ in remedy.settings))
+
+
+def _buffers(network: Network, at: Place) -> Iterator[Remedy]:
+    """Windows of two products: one that is under way, one while a loss is repaired."""
+    needed = 2.0 * network.product_bytes()
+    size = 1 << max(16, math.ceil(math.log2(max(needed, 1.0))))
+    text = f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+    receive = settings_at(
+        network,
+        "receiver",
+        "receive_buffer",
+        text,
+        at=at,
+        where=lambda tcp: tcp["receive_buffer_bytes"] < size,
+    )
+    send = settings_at(
+        network,
+        "sender",
+        "send_buffer",
+        text,
+        at=at,
+        where=lambda tcp: tcp["send_buffer_bytes"] < size,
+    )
+    why = "a window of two bandwidth-delay products"
+    both = receive + send
+    ends = "buffers" if receive and send else "receive buffer" if receive else "send buffer"
+    # RFC 9293 section 3.1: without scaling, a window is a 16-bit number.
+    scaled = tuple(
+        setting
+        for end in BOTH_ENDS
+        for setting in settings_at(
+            network,
+            end,
+            "window_scaling",
+            "true",
+            at=at,
+            where=lambda tcp: not tcp["window_scaling"],
+        )
+        if size >= 1 << 16
+    )
+    name = f"window scaling, {text}" if scaled else f"{ends} of {text}"
+    yield Remedy(kind="buffers", name=name, why=why, settings=scaled + both)
+
+
+def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
+    used = {tcp["congestion_control"] for tcp in network.ends("sender", at).values()}
+    rules = _native.window_rules()
+    # Of a rule with two names, the later one tells it from others.
+    names = {rules[name][0]: name for name in network.names["congestion-controls"]}
+    for rule in names.values():
+        if used == {rule}:
+            continue
+        settings = settings_at(
+            network,
+            "sender",
+            "congestion_control",
+            rule,
+            at=at,
+            where=lambda tcp, rule=rule: tcp["congestion_control"] != rule,  # type: ignore[misc]
+        )
+        _, _, needs_capacity = rules[rule]
+        if needs_capacity:
+            capacities = network.capacities_bps(at)
+            settings += tuple(
+                (f"{key}.channel_capacity", f"{capacities[key] / 1e3:.0f} kbit/s")
+                for key, tcp in network.ends("sender", at).items()
+                if tcp["channel_capacity_bps"] is None
+            )
+        yield Remedy(
+            kind="window rule",
+            name=rule,
+            why="another window rule at the sender",
+            settings=settings,
+        )
+
+
+def _initial_window(network: Network, at: Place) -> Iterator[Remedy]:
+    for segments in _LARGER_INITIAL_WINDOWS:
+        settings = settings_at(
+            network,
+            "sender",
+            "initial_window",
+            f"{segments} segments",
+            at=at,
+            where=lambda tcp, n=segments: tcp["initial_window_segments"] < n,  # type: ignore[misc]
+        )
+        why = "fewer round trips of slow start"
+        if segments > _USUAL_INITIAL_WINDOW:
+            why += "; more than the Internet allows"
+        yield Remedy(
+            kind="initial window",
+            name=f"initial window of {segments}",
+            why=why,
+            settings=settings,
+        )
+
+
+def _slow_start(network: Network, at: Place) -> Iterator[Remedy]:
+    for kind in ("byte-counting", "hystart++"):
+        settings = settings_at(
+            network,
+            "sender",
+            "slow_start",
+            kind,
+            at=at,
+            where=lambda tcp, kind=kind: tcp["slow_start"] != kind,  # type: ignore[misc]
+        )
+        yield Remedy(
+            kind="slow start",
+            name=f"slow start {kind}",
+            why="when slow start ends, and how fast it is until then",
+            settings=settings,
+        )
+
+
+def _recovery(network: Network, at: Place) -> Iterator[Remedy]:
+    sender = settings_at(
+        network, "sender", "recovery", "sack", at=at, where=lambda tcp: tcp["recovery"] not in _SACK
+    )
+    negotiated = tuple(
+        setting
+        for end in BOTH_ENDS
+        for setting in settings_at(
+            network, end, "sack", "true", at=at, where=lambda tcp: not tcp["sack"]
+        )
+    )
+    yield Remedy(
+        kind="loss recovery",
+        name="SACK",
+        why="several losses of a window are repaired in one round trip",
+        settings=negotiated + sender,
+    )
