@@ -55,8 +55,8 @@ pub struct Habits {
     pub undoes_with_nothing_out: bool,
     /// RACK's window is widened for D-SACKs only where segments have been seen out of order.
     pub widens_for_reordering: bool,
-    /// The timers of what may be lost, but for the retransmission timer, go in ticks of a clock of 250 Hz, and coarser
-    /// ones the longer they are (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`).
+    /// The timers of what may be lost go in ticks of a clock of 250 Hz, and coarser ones the longer they are
+    /// (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`), and are one timer, for one purpose at a time (`icsk_pending`).
     pub times_in_ticks: bool,
     /// A tail loss probe that sends something again is no retransmission that a D-SACK has to explain before a reduction
     /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`).

@@ -4,6 +4,7 @@ use bentpipe_types::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, RtoRule};
+use crate::ticks;
 
 /// RFC 6298 section 2's G. Timers here are exact to the nanosecond; a millisecond is what a host's
 /// clock would give, and what timestamps count.
@@ -28,6 +29,8 @@ pub(crate) struct RttEstimator {
     base: u64,
     backoff: u32,
     rule: RtoRule,
+    // Habits::times_in_ticks
+    in_ticks: bool,
     // The shortest so far; `NEVER` before the first.
     shortest: Span,
     minimum: u64,
@@ -48,6 +51,7 @@ impl RttEstimator {
             .clamp(CLOCK_GRANULARITY, LONGEST);
         Self {
             rule: config.rto_rule,
+            in_ticks: config.habits.times_in_ticks,
             minimum: config.minimum_rto.as_nanos().min(maximum),
             maximum,
             smoothed: 0,
@@ -204,7 +208,12 @@ impl RttEstimator {
                 self.deviation_maximum = self.minimum;
             }
         }
-        self.base = (self.smoothed + self.variation).min(self.maximum);
+        let base = (self.smoothed + self.variation).min(self.maximum);
+        self.base = if self.in_ticks {
+            ticks::whole(base)
+        } else {
+            base
+        };
     }
 }
 

@@ -22,14 +22,31 @@ pub(crate) const LEAST: Span = Span::from_millis(2);
 #[inline(never)]
 pub(crate) fn expiry(now: Time, wait: Span) -> Time {
     let ticks = wait.as_nanos().div_ceil(TICK);
+    // Never early, counted from the tick that comes.
+    expires_with(now.as_nanos().div_ceil(TICK) + ticks, ticks)
+}
+
+/// When a timer expires that was set for so many [whole](whole) ticks, until `at`.
+#[inline(never)]
+pub(crate) fn later_expiry(at: Time, wait: Span) -> Time {
+    expires_with(at.as_nanos().div_ceil(TICK), wait.as_nanos().div_ceil(TICK))
+}
+
+/// With which tick a timer expires that waits for `ticks`, until tick `due`.
+#[inline]
+fn expires_with(due: u64, ticks: u64) -> Time {
     let level = (0..LEVELS)
         .find(|level| ticks < SLOTS << (COARSER * level))
         .unwrap_or(LEVELS);
-    // Never early, counted from the tick that comes.
-    let due = now.as_nanos().div_ceil(TICK) + ticks;
     let slot = 1 << (COARSER * level);
     let at = due.div_ceil(slot).saturating_mul(slot);
     Time::from_nanos(at.saturating_mul(TICK))
+}
+
+/// So long, in whole ticks (usecs_to_jiffies).
+#[inline]
+pub(crate) const fn whole(nanoseconds: u64) -> u64 {
+    nanoseconds.div_ceil(TICK).saturating_mul(TICK)
 }
 
 #[cfg(test)]
@@ -48,6 +65,18 @@ mod tests {
         assert_eq!(after(1, 4_000), 8_000);
         assert_eq!(after(3_999, 4_001), 12_000);
         assert_eq!(after(8_000, 62 * 4_000), 8_000 + 62 * 4_000);
+    }
+
+    /// What is looked up when a timer is due is what would have been, had it been when the timer was set.
+    #[test]
+    fn later_is_the_same() {
+        for now_us in [0, 1, 3_999, 4_000, 4_001, 123_457, 1_000_000] {
+            for ticks in [1, 50, 62, 63, 64, 100, 503, 504, 2_000, 30_000] {
+                let now = Time::from_nanos(now_us * 1_000);
+                let wait = Span::from_nanos(ticks * TICK);
+                assert_eq!(later_expiry(now + wait, wait), expiry(now, wait));
+            }
+        }
     }
 
     #[test]

@@ -273,13 +273,16 @@ impl Sender {
         // RFC 6298 sections 5.2 and 5.3
         if !PLAIN && self.send.is_idle() {
             self.timers.stop();
-        } else if restart_timer || !self.timers.runs(Purpose::Retransmit) {
+        } else if restart_timer || !self.timers.retransmits() {
             let from = match self.config.rto_from {
                 RtoFrom::Acknowledgment => now,
                 RtoFrom::OldestSegment => self.scoreboard.first_sent_at().unwrap_or(now),
             };
             let at = (from + self.rtt.rto()).max(now);
             self.timers.set(Purpose::Retransmit, at);
+            if !quiet {
+                self.supersede_early(now);
+            }
         }
         quiet
     }
@@ -677,9 +680,10 @@ impl Sender {
         // now, so that segment is not late. Of what left after it, no such thing can be said.
         if let Some(first) = self.scoreboard.first_sent_at()
             && measured.earliest > now.since(first)
-            && self.timers.runs(Purpose::Retransmit)
+            && self.timers.retransmits()
         {
             self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+            self.supersede_early(now);
         }
         Some(measured.latest)
     }

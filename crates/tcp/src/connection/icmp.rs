@@ -88,7 +88,7 @@ impl Connection {
     /// RFC 6069: a retransmission was lost for want of a route, not to congestion: the timeout is not to
     /// be doubled for it, so that the connection goes on soon after the route is back.
     fn take_back_off_back(&mut self, cx: &Ctx<'_>) {
-        if self.sender.send.attempts == 0 || !self.sender.timers.runs(Purpose::Retransmit) {
+        if self.sender.send.attempts == 0 || !self.sender.timers.retransmits() {
             return;
         }
         if !self.sender.rtt.take_back_off_back() {

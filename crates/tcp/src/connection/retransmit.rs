@@ -20,9 +20,8 @@ impl Connection {
         if again.length.is_some() && again.position == self.sender.send.sequence.unacknowledged {
             // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
             // again and sent again, there is nothing for the timer to tell.
-            self.sender
-                .timers
-                .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+            let at = self.sender.timeout_from(cx.now);
+            self.sender.timers.set(Purpose::Retransmit, at);
         }
         length
     }

@@ -18,6 +18,8 @@ const OVERRIDE: Span = Span::from_millis(500);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Purpose {
     Retransmit,
+    /// The same, in ticks already (`Habits::times_in_ticks`).
+    RetransmitWithTick,
     /// RFC 9293 section 3.8.6.1
     Probe,
     TimeWait,
@@ -87,6 +89,16 @@ impl Timers {
     #[inline]
     pub(super) fn runs(&self, purpose: Purpose) -> bool {
         self.at != Time::NEVER && self.purpose == purpose
+    }
+
+    /// Is the main timer running, for retransmission?
+    #[inline]
+    pub(super) fn retransmits(&self) -> bool {
+        self.at != Time::NEVER
+            && matches!(
+                self.purpose,
+                Purpose::Retransmit | Purpose::RetransmitWithTick
+            )
     }
 
     /// Is the main timer not running?
@@ -170,7 +182,10 @@ impl Connection {
         if self.sender.timers.early <= cx.now {
             self.sender.timers.early = Time::NEVER;
             match self.sender.timers.early_purpose {
-                Early::Reordering => self.sender.reordering_is_over(cx.now),
+                Early::Reordering => {
+                    self.sender.reordering_is_over(cx.now);
+                    self.sender.run_instead_of_early(cx.now);
+                }
                 Early::Probe => {
                     self.send_loss_probe(cx);
                     // RFC 8985 section 7.3: the retransmission timer starts again.
@@ -180,9 +195,11 @@ impl Connection {
                 }
             }
         }
-        if self.sender.timers.at <= cx.now {
+        if self.sender.is_main_timer_due(cx.now) {
             match self.sender.timers.purpose {
-                Purpose::Retransmit => self.retransmission_timeout(cx),
+                Purpose::Retransmit | Purpose::RetransmitWithTick => {
+                    self.retransmission_timeout(cx)
+                }
                 Purpose::Probe => self.probe(cx),
                 // RFC 9293 section 3.10.8
                 Purpose::TimeWait => self.closed(Events::NONE, cx.now),
@@ -317,13 +334,50 @@ impl Sender {
             self.timers.early = Time::NEVER;
             if self.timers.early_purpose == Early::Reordering {
                 self.reordering_is_over(now);
+                self.run_instead_of_early(now);
             }
         }
-        let expired = self.timers.at <= now;
+        let expired = self.is_main_timer_due(now);
         if expired {
             self.back_off(now);
         }
         expired
+    }
+
+    /// Has the main timer expired? In Linux with the first tick that is late enough, which is looked up only now: most
+    /// retransmission timers are set again before they expire.
+    #[inline]
+    fn is_main_timer_due(&mut self, now: Time) -> bool {
+        if self.timers.at > now {
+            return false;
+        }
+        if self.timers.purpose == Purpose::Retransmit && self.config.habits.times_in_ticks {
+            let at = ticks::later_expiry(self.timers.at, self.rtt.rto());
+            self.timers.set(Purpose::RetransmitWithTick, at);
+        }
+        self.timers.at <= now
+    }
+
+    /// In Linux a connection has one timer for all this: while it runs for what may be reordered, or for a probe, it does
+    /// not run for a retransmission. When it does again, that is due a timeout after the first segment has left
+    /// (tcp_rearm_rto).
+    #[inline(never)]
+    fn run_instead_of_early(&mut self, now: Time) {
+        if self.config.habits.times_in_ticks && self.timers.retransmits() {
+            let from = self.scoreboard.first_sent_at().unwrap_or(now);
+            let wait = (from + self.rtt.rto()).since(now);
+            let at = ticks::expiry(now, wait.max(Span::from_micros(1)));
+            self.timers.set(Purpose::RetransmitWithTick, at);
+        }
+    }
+
+    /// The same, where the early timer is running.
+    #[inline]
+    pub(super) fn supersede_early(&mut self, now: Time) {
+        if self.timers.early != Time::NEVER && self.config.habits.times_in_ticks {
+            self.timers.early = Time::NEVER;
+            self.run_instead_of_early(now);
+        }
     }
 
     /// RFC 6298 section 5.5: the next timeout is twice as long.
@@ -336,7 +390,21 @@ impl Sender {
         self.statistics.timeouts += 1;
         self.check_app_limited_between_writes();
         self.rtt.back_off();
-        self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
+        self.timers.set(Purpose::Retransmit, self.timeout_from(now));
+    }
+
+    /// When the retransmission timer expires that runs from now on: it waits no longer than the user wants to
+    /// (tcp_clamp_rto_to_user_timeout).
+    #[inline]
+    pub(super) fn timeout_from(&self, now: Time) -> Time {
+        let at = now + self.rtt.rto();
+        match self.config.user_timeout {
+            Some(limit) if self.send.attempts > 0 => {
+                let over = self.send.attempts_since + limit;
+                at.min(over.max(now + Span::from_millis(1)))
+            }
+            _ => at,
+        }
     }
 
     /// The retransmission timer has expired for data: RFC 6298 section 5.4, RFC 5681 section 3.1. What
@@ -383,41 +451,77 @@ impl Sender {
         if !self.recovery.hears_blocks() {
             return;
         }
+        if self.config.habits.times_in_ticks {
+            self.set_early_timer_in_ticks(synchronized, anew, now);
+            return;
+        }
         if let Some(at) = self.recovery.reordering_deadline() {
-            // (tcp_rack_mark_lost)
-            self.timers.early = self.early_expiry(now, at.since(now), ticks::LEAST);
+            self.timers.early = at;
             self.timers.early_purpose = Early::Reordering;
             return;
         }
         let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
-        let probes = self.recovery.probes_tail(&self.scoreboard)
-            && synchronized
-            && !self.send.is_idle()
-            && self.timers.runs(Purpose::Retransmit);
-        if !probes {
+        if !self.may_probe(synchronized) {
             self.timers.early = Time::NEVER;
         } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
             let one_segment = self.scoreboard.segments() == 1;
-            let wait = tail_loss_timeout(self.rtt.smoothed(), one_segment);
-            let more = if one_segment {
-                Span::ZERO
-            } else {
-                ticks::LEAST
-            };
-            let at = self.early_expiry(now, wait, more);
+            let at = now + tail_loss_timeout(self.rtt.smoothed(), one_segment);
             // RFC 8985 section 7.2: no later than the retransmission timer
             self.timers.early = at.min(self.timers.at);
         }
     }
 
-    /// When the early timer expires that is to wait for so long; in Linux, for so much more (tcp_rack_mark_lost,
-    /// tcp_schedule_loss_probe).
+    /// Is a probe due if acknowledgments stop coming?
+    #[inline(always)]
+    fn may_probe(&self, synchronized: bool) -> bool {
+        self.recovery.probes_tail(&self.scoreboard)
+            && synchronized
+            && !self.send.is_idle()
+            && self.timers.retransmits()
+    }
+
+    /// The same as Linux has it, where the early timer is the main one for as long as it runs.
+    #[inline(never)]
+    fn set_early_timer_in_ticks(&mut self, synchronized: bool, anew: bool, now: Time) {
+        if let Some(at) = self.recovery.reordering_deadline() {
+            // (tcp_rack_mark_lost)
+            let wait = (at.since(now) + ticks::LEAST).min(self.rtt.rto());
+            self.timers.early = ticks::expiry(now, wait);
+            self.timers.early_purpose = Early::Reordering;
+        } else if self.may_probe(synchronized) {
+            let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
+            if !anew && purpose == Early::Probe && self.timers.early != Time::NEVER {
+                return;
+            }
+            let one_segment = self.scoreboard.segments() == 1;
+            let mut wait = tail_loss_timeout(self.rtt.smoothed(), one_segment);
+            if !one_segment {
+                wait += ticks::LEAST;
+            }
+            self.timers.early = ticks::expiry(now, self.at_timeout(wait, now));
+        } else if self.timers.early_purpose == Early::Probe || self.send.is_idle() {
+            self.timers.early = Time::NEVER;
+        } // What may be reordered is waited for until the main timer is restarted.
+        if self.timers.early != Time::NEVER && self.timers.at < self.timers.early {
+            self.timers.at = self.timers.early;
+        }
+    }
+
+    /// How long a probe waits that is to wait for so long, but not for longer than a retransmission would: that is counted
+    /// from when the first segment left where something new was sent just now, and from now where not
+    /// (tcp_schedule_loss_probe).
     #[inline]
-    fn early_expiry(&self, now: Time, wait: Span, more: Span) -> Time {
-        if self.config.habits.times_in_ticks {
-            ticks::expiry(now, wait + more)
+    fn at_timeout(&self, wait: Span, now: Time) -> Span {
+        let mut timeout = self.rtt.rto();
+        if self.send.last_sent_at == now
+            && let Some(first) = self.scoreboard.first_sent_at()
+        {
+            timeout = (first + timeout).since(now);
+        }
+        if timeout == Span::ZERO {
+            wait
         } else {
-            now + wait
+            wait.min(timeout)
         }
     }
 
@@ -488,7 +592,7 @@ impl Sender {
     /// RFC 6298 section 5.1
     #[inline]
     pub(super) fn expect_acknowledgment(&mut self, now: Time) {
-        if !self.timers.runs(Purpose::Retransmit) {
+        if !self.timers.retransmits() {
             self.timers.set(Purpose::Retransmit, now + self.rtt.rto());
         }
     }

@@ -140,7 +140,7 @@ struct Runner {
     pending: Option<Pending>,
     names: Names,
     learnt: fast_open::Learnt,
-    /// When the event before this was to be, if it was to be at a point in time.
+    /// When the event before this was to be, if it was a packet that came in.
     anchor: Option<Time>,
     /// When the event before this was to be.
     previous: Time,
@@ -157,7 +157,7 @@ impl Runner {
             pending: None,
             names: Names::new(),
             learnt: fast_open::Learnt::default(),
-            anchor: Some(BEGINNING),
+            anchor: None,
             previous: BEGINNING,
             steps: 0,
             setup,
@@ -209,8 +209,14 @@ impl Runner {
     }
 
     fn event(&mut self, event: &Event) -> Result<(), Problem> {
+        // As packetdrill counts (adjust_relative_event_times): from when the event before really was, but for packets
+        // that come in one after the other.
+        let inbound = matches!(
+            &event.action,
+            Action::Packet(packet) if packet.direction == Direction::Inbound
+        );
         let origin = match self.anchor {
-            Some(anchor) if event.time.is_anchored() => anchor,
+            Some(anchor) if inbound => anchor,
             _ => self.host.world.now,
         };
         let (from, to) = match event.time {
@@ -226,7 +232,7 @@ impl Runner {
                 Some(BEGINNING + Span::from_nanos(b)),
             ),
         };
-        self.anchor = event.time.is_anchored().then_some(from);
+        self.anchor = inbound.then_some(from);
         let outbound = matches!(
             &event.action,
             Action::Packet(packet) if packet.direction == Direction::Outbound

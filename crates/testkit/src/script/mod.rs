@@ -67,14 +67,6 @@ pub enum When {
     AbsoluteRange(u64, u64),
 }
 
-impl When {
-    /// Is it a point in time, which the next event can be counted from?
-    #[must_use]
-    pub const fn is_anchored(self) -> bool {
-        matches!(self, Self::Relative(_) | Self::Absolute(_))
-    }
-}
-
 /// What happens.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {

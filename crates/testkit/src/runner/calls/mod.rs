@@ -117,7 +117,11 @@ impl Runner {
                 self.after_host()?;
                 self.check(spec, returned)?;
                 match spec.until {
-                    Some(until) => self.in_time(spec, origin + Span::from_nanos(until), started),
+                    Some(until) => {
+                        let until = origin + Span::from_nanos(until);
+                        let slack = self.setup.tolerance_around(until.since(started));
+                        self.in_time(spec, until, slack)
+                    }
                     None => Ok(()),
                 }
             }
@@ -133,7 +137,7 @@ impl Runner {
                     until,
                     spec: spec.clone(),
                     waiting,
-                    tolerance: self.setup.tolerance_around(until.since(started.min(until))),
+                    tolerance: self.setup.tolerance_around(until.since(started)),
                     is_over: false,
                     problem: None,
                 });
@@ -142,9 +146,8 @@ impl Runner {
         }
     }
 
-    fn in_time(&self, spec: &CallSpec, until: Time, started: Time) -> Result<(), Problem> {
+    fn in_time(&self, spec: &CallSpec, until: Time, slack: Span) -> Result<(), Problem> {
         let now = self.host.world.now;
-        let slack = self.setup.tolerance_around(until.since(started.min(until)));
         if now <= until + slack && now + slack >= until {
             return Ok(());
         }
@@ -164,10 +167,11 @@ impl Runner {
             match self.go_on(&mut pending) {
                 Ok(Some(returned)) => {
                     pending.is_over = true;
-                    let started = pending.until.min(self.host.world.now);
                     pending.problem = self
                         .check(&pending.spec, returned)
-                        .and_then(|()| self.in_time(&pending.spec, pending.until, started))
+                        .and_then(|()| {
+                            self.in_time(&pending.spec, pending.until, pending.tolerance)
+                        })
                         .err();
                 }
                 Ok(None) => {}
