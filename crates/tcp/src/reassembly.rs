@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{SackBlock, SackBlocks, Seq};
+use bentpipe_types::{SackBlock, SackBlocks, Seq, tell_first};
 use serde::{Deserialize, Serialize};
 
 /// A half-open range of positions (see [`connection`](crate::connection)).
@@ -152,7 +152,9 @@ impl Reassembly {
             ahead.ranges.insert(first, merged);
         } else {
             ahead.ranges[first] = merged;
-            if after - first > 1 {
+            if after - first == 2 {
+                ahead.ranges.remove(first + 1);
+            } else if after - first > 2 {
                 ahead.ranges.drain(first + 1..after);
             }
         }
@@ -251,8 +253,7 @@ impl Ahead {
             self.blocks
                 .set_first_end(initial + self.recent[0].end as u32);
         }
-        self.recent.copy_within(..REPORTED - 1, 1);
-        self.recent[0] = new;
+        tell_first(&mut self.recent, new, REPORTED);
         self.recent_count = (self.recent_count + 1).min(REPORTED);
         self.blocks.push_front(new.block(initial));
     }
@@ -260,6 +261,17 @@ impl Ahead {
     // RFC 2018 section 4: the first block is the one with the segment that triggered the
     // acknowledgment, and the others repeat the most recently reported.
     fn report(&mut self, merged: Range, initial: Seq) {
+        let recent = &self.recent[..self.recent_count];
+        let parts = |range: &&Range| merged.start <= range.start && range.end <= merged.end;
+        if let Some(place) = recent.iter().position(|it| it.start == merged.start)
+            && recent.iter().filter(parts).count() == 1
+        {
+            // It was reported before, and has grown.
+            self.blocks.set_first_end(initial + recent[0].end as u32);
+            tell_first(&mut self.recent, merged, place);
+            self.blocks.tell_first(merged.block(initial), place);
+            return;
+        }
         let mut held = merged;
         let mut kept = 0;
         for index in 0..self.recent_count {

@@ -44,7 +44,7 @@ pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{
     Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, Resolution, SackBlock, SackBlocks,
-    SynOptions,
+    SynOptions, tell_first,
 };
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};

@@ -167,6 +167,18 @@ impl PartialEq for SackBlock {
     }
 }
 
+/// What was in this place is the first of four now, and is this; of a place that there is not, it was none of them, and the
+/// last is gone. (Turning a slice takes five times as long.)
+#[inline(always)]
+pub fn tell_first<T: Copy>(four: &mut [T; 4], now: T, place: usize) {
+    let mut place = place.min(3);
+    while place > 0 {
+        four[place] = four[place - 1];
+        place -= 1;
+    }
+    four[0] = now;
+}
+
 /// Up to four SACK blocks, most recent first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SackBlocks {
@@ -193,19 +205,17 @@ impl SackBlocks {
     /// There is one block more, which is the first: with four before it, the last of them goes.
     #[inline]
     pub fn push_front(&mut self, block: SackBlock) {
-        let [first, second, third, _] = self.blocks;
-        self.blocks = [block, first, second, third];
+        tell_first(&mut self.blocks, block, usize::MAX);
         if usize::from(self.count) < self.blocks.len() {
             self.count += 1;
         }
     }
 
-    /// The second block is the first one now, and is this.
+    /// The block in this place is the first one now, and is this.
     #[inline]
-    pub fn tell_second_first(&mut self, block: SackBlock) {
-        debug_assert!(self.count > 1, "there is none");
-        let [first, _, third, fourth] = self.blocks;
-        self.blocks = [block, first, third, fourth];
+    pub fn tell_first(&mut self, block: SackBlock, place: usize) {
+        debug_assert!(place < usize::from(self.count), "there is none");
+        tell_first(&mut self.blocks, block, place);
     }
 
     /// There are no more than so many.

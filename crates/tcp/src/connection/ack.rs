@@ -300,7 +300,8 @@ impl Sender {
     }
 
     /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments.
-    /// `PACED`: it may be that this sender [paces](Self::is_paced). Returns what recovery made of it.
+    /// `PACED`: it may be that this sender [paces](Self::is_paced). Returns what recovery made of it, and what is in
+    /// flight, if it is known.
     #[inline(always)]
     pub(super) fn nothing_new_acknowledged<const SELECTIVE: bool, const PACED: bool>(
         &mut self,
@@ -308,7 +309,7 @@ impl Sender {
         duplicate: bool,
         told: Told<'_>,
         now: Time,
-    ) -> Reaction {
+    ) -> (Reaction, Option<u64>) {
         if duplicate {
             self.statistics.duplicate_acks += 1;
         }
@@ -344,8 +345,8 @@ impl Sender {
         if PACED {
             self.after_delivery(0, reaction, false, rtt, now);
         }
-        self.regulate(false, self.newly_told(told));
-        reaction
+        let in_flight = self.regulate(false, self.newly_told(told));
+        (reaction, in_flight)
     }
 
     /// Duplicates are counted: by an acknowledgment that is one, or of something new.
@@ -628,19 +629,21 @@ impl Sender {
     /// The same as [`regulate`](Self::regulate), of an acknowledgment of something new: seldom enough.
     #[inline(never)]
     fn regulate_as_it_advances(&mut self) {
-        self.regulate(true, self.newly_delivered());
+        let _ = self.regulate(true, self.newly_delivered());
     }
 
-    /// Sets the window that fast recovery allows until the next acknowledgment; this one tells of so many bytes.
+    /// Sets the window that fast recovery allows until the next acknowledgment; this one tells of so many bytes. Returns
+    /// what is in flight, if it had to be known.
     #[inline(always)]
-    pub(super) fn regulate(&mut self, advances: bool, delivered: u64) {
+    pub(super) fn regulate(&mut self, advances: bool, delivered: u64) -> Option<u64> {
         // A rule that models the path regulates recovery itself.
-        if self.delivery_rate.is_none() {
-            let target = self.congestion.window().congestion_window;
-            let (send, board) = (&self.send.sequence, &self.scoreboard);
-            self.recovery
-                .regulate(target, delivered, advances, send, board);
+        if self.delivery_rate.is_some() {
+            return None;
         }
+        let target = self.congestion.window().congestion_window;
+        let (send, board) = (&self.send.sequence, &self.scoreboard);
+        self.recovery
+            .regulate(target, delivered, advances, send, board)
     }
 
     /// Bytes that grow the window.

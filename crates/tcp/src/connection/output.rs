@@ -25,7 +25,7 @@ impl Connection {
             .wants_retransmit(&self.sender.scoreboard);
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
-            self.transmit::<false, false>(cx);
+            self.transmit::<false, false>(None, cx);
         } else if self.sender.statistics.limited.is_any() {
             self.review_limit(cx.now);
         }
@@ -39,8 +39,14 @@ impl Connection {
     /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
     /// outstanding, nothing is paced, the path's MTU is not looked after, there is nothing to be told by SACK
     /// blocks or marks, and what that excludes need not be asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
+    /// `in_flight`: so much is, if it is known.
     #[inline]
-    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(&mut self, cx: &mut Ctx<'_>) {
+    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(
+        &mut self,
+        mut in_flight: Option<u64>,
+        cx: &mut Ctx<'_>,
+    ) {
+        debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
         self.sender.send.left_in_parts = false;
         if !PLAIN && self.sender.send.is_idle() {
             self.sender.restart_after_idle(cx.now);
@@ -77,7 +83,8 @@ impl Connection {
                 .sender
                 .recovery
                 .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard)
-            && (again.regardless_of_window || window >= segment + self.in_flight())
+            && (again.regardless_of_window
+                || window >= segment + in_flight.unwrap_or_else(|| self.in_flight()))
             && self.sender.peer_takes(&again)
         {
             if allowance < segment {
@@ -85,14 +92,16 @@ impl Connection {
                 break;
             }
             if self.sender.is_split(&again) {
+                in_flight = None;
                 continue;
             }
             allowance -= self.retransmit(again, cx);
+            in_flight = None;
             sent = true;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
         let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
-        let in_flight = self.sender.in_flight_if(QUIET);
+        let in_flight = in_flight.unwrap_or_else(|| self.sender.in_flight_if(QUIET));
         let mut room = (window + syn).saturating_sub(in_flight);
         if looked_after && let Some(length) = self.path_mtu_probe(room.min(allowance)) {
             let start = self.sender.send.sequence.next;

@@ -206,10 +206,10 @@ impl Connection {
         if quiet {
             if PACED {
                 Way::PacedAcknowledgment.taken();
-                self.transmit::<false, true>(cx);
+                self.transmit::<false, true>(None, cx);
             } else {
                 Way::Acknowledgment.taken();
-                self.transmit::<true, true>(cx);
+                self.transmit::<true, true>(None, cx);
             }
             self.sender.review_early_timer(true, cx.now);
         } else {
@@ -252,13 +252,14 @@ impl Connection {
             sender.send.sequence.unacknowledged,
             sender.send.sequence.highest,
         );
-        let reaction = if let Some(covered) = sender.scoreboard.covers_one_more(blocks, from, to) {
-            let told = Told::OneMore(covered);
-            sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
-        } else {
-            let told = Told::Blocks(Some(blocks));
-            sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
-        };
+        let (reaction, in_flight) =
+            if let Some(covered) = sender.scoreboard.covers_one_more(blocks, from, to) {
+                let told = Told::OneMore(covered);
+                sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+            } else {
+                let told = Told::Blocks(Some(blocks));
+                sender.nothing_new_acknowledged::<true, PACED>(packet, true, told, cx.now)
+            };
         // (As long as recovery goes on, it holds.)
         if reaction != Reaction::Hold {
             self.changed();
@@ -267,10 +268,10 @@ impl Connection {
         cx.packets.release(reference);
         if PACED {
             Way::PacedDuplicate.taken();
-            self.transmit::<false, false>(cx);
+            self.transmit::<false, false>(in_flight, cx);
         } else {
             Way::Duplicate.taken();
-            self.transmit::<true, false>(cx);
+            self.transmit::<true, false>(in_flight, cx);
         }
         self.sender.review_early_timer(true, cx.now);
         self.check_space();

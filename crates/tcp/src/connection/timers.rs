@@ -539,7 +539,7 @@ impl Sender {
         self.timers.review();
         self.react(reaction, now);
         self.note_losses(now);
-        self.regulate(false, self.newly_delivered());
+        let _ = self.regulate(false, self.newly_delivered());
     }
 
     /// RFC 5482: has the first unacknowledged segment waited for too long?

@@ -307,17 +307,19 @@ impl LossRecovery for Counted {
         advances: bool,
         send: &SendSequence,
         board: &Scoreboard,
-    ) {
+    ) -> Option<u64> {
         if !self.course.reduces() {
-            return;
+            return None;
         }
+        let in_flight = self.in_flight(send, board);
         let ack = RecoveryAck {
             delivered,
-            in_flight: self.in_flight(send, board),
+            in_flight,
             safe: advances && board.newly_lost() == 0,
         };
         let ahead = self.ahead * u64::from(send.segment);
         self.course.reduction.on_ack(target, ahead, ack, send);
+        Some(in_flight)
     }
 
     fn window(&self, window: u64) -> u64 {

@@ -268,7 +268,7 @@ pub trait LossRecovery {
     fn reduce_from(&mut self, _window: u64, _counted: u64, _segment: u32) {}
 
     /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
-    /// arrive, `delivered` the bytes that it tells of.
+    /// arrive, `delivered` the bytes that it tells of. Returns what is [in flight](Self::in_flight), if that mattered.
     fn regulate(
         &mut self,
         _target: u64,
@@ -276,7 +276,8 @@ pub trait LossRecovery {
         _advances: bool,
         _send: &SendSequence,
         _board: &Scoreboard,
-    ) {
+    ) -> Option<u64> {
+        None
     }
 
     /// What to send again when the window has room and there is nothing new.
@@ -330,13 +331,14 @@ pub enum Again {
 }
 
 /// The loss recovery of one connection.
-// A tag of its own: one hidden among an algorithm's fields would cost every look at it.
+// A tag of its own: one hidden among an algorithm's fields would cost every look at it. What is compared first is the tag in
+// the middle.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub(crate) enum Recovery {
     Rare(Rare),
-    NewReno(NewReno),
     Selective(Box<Selective>),
+    NewReno(NewReno),
 }
 
 /// Those that few connections have.
@@ -525,8 +527,8 @@ impl LossRecovery for Recovery {
         advances: bool,
         send: &SendSequence,
         board: &Scoreboard,
-    ) {
-        dispatch!(self, r => r.regulate(target, delivered, advances, send, board));
+    ) -> Option<u64> {
+        dispatch!(self, r => r.regulate(target, delivered, advances, send, board))
     }
 
     fn next_suspect(&mut self, board: &mut Scoreboard) -> Option<LostSegment> {

@@ -309,18 +309,20 @@ impl LossRecovery for Selective {
         advances: bool,
         send: &SendSequence,
         board: &Scoreboard,
-    ) {
+    ) -> Option<u64> {
         if !self.course.reduces() {
-            return;
+            return None;
         }
+        let in_flight = board.pipe(send.outstanding());
         let ack = RecoveryAck {
             delivered,
-            in_flight: board.pipe(send.outstanding()),
+            in_flight,
             safe: advances && board.newly_lost() == 0,
         };
         self.course
             .reduction
             .on_ack(target, board.sacked(), ack, send);
+        Some(in_flight)
     }
 
     #[inline]

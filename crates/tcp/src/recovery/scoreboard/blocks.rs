@@ -1,15 +1,17 @@
 //! SACK blocks come in (RFC 2018, RFC 2883).
 
-use bentpipe_types::{SackBlock, SackBlocks, Seq, Time};
+use bentpipe_types::{SackBlock, SackBlocks, Seq, Time, tell_first};
 use serde::{Deserialize, Serialize};
 
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
 use super::{Scoreboard, Trouble};
 
-/// The position that a block starts at, and where it ended in the ring: the number of the first segment after it.
+/// The position that a block starts at, and where it lies in the ring: the numbers of its first segment, and of the first
+/// after it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Known {
     start: u64,
+    first: u64,
     after: u64,
 }
 
@@ -26,6 +28,9 @@ impl Known {
 fn end_of(block: SackBlock, start: u64) -> u64 {
     start + u64::from(block.end.get().wrapping_sub(block.start.get()))
 }
+
+/// The place of a block that was in none.
+const NEW: usize = 4;
 
 /// The blocks of the last acknowledgment.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -79,40 +84,41 @@ impl Previous {
         same.then_some(end)
     }
 
-    /// The same blocks as before, but for the first, which was the second and has grown at its end, or is new? So
-    /// they are after what was sent again has filled a gap, or another gap begins. Returns where it starts and
-    /// ends, and what its place was.
+    /// The same blocks as before, but for the first, which was another one and has grown at its end, or is new? So they
+    /// are after what was sent again has filled a gap, or another gap begins. Returns where it starts and ends, and what
+    /// its place was: one that there is not, if it is new.
     fn told_first(
         &self,
         blocks: &[SackBlock],
         unacknowledged: u64,
         highest: u64,
     ) -> Option<(u64, u64, usize)> {
-        let ([block, rest @ ..], [before, others @ ..]) = (blocks, self.blocks.as_slice()) else {
+        let ([block, rest @ ..], before @ [first, ..]) = (blocks, self.blocks.as_slice()) else {
             return None;
         };
-        let [first, second, ..] = &self.known;
-        let moved = others
-            .split_first()
-            .filter(|(second, _)| second.start == block.start);
-        let (start, place, same) = match moved {
-            Some((second_block, others)) => {
-                let same = rest.split_first() == Some((before, others));
-                let grown = second_block.end.at_or_before(block.end);
-                (second.start, 1, same && grown)
-            }
-            None => {
-                let start = first
-                    .start
-                    .saturating_add_signed(i64::from(block.start.distance_from(before.start)));
-                (start, 4, self.blocks.as_slice().starts_with(rest))
-            }
+        if block.start == first.start {
+            return None; // it may have `grown`
+        }
+        let place = before.iter().position(|it| it.start == block.start);
+        let (start, place, same) = if let Some(place) = place {
+            let (above, below) = before.split_at(place);
+            let same = blocks.len() == before.len()
+                && rest[..place] == *above
+                && rest[place..] == below[1..]
+                && below[0].end.at_or_before(block.end);
+            (self.known[place].start, place, same)
+        } else {
+            let start = self.known[0]
+                .start
+                .saturating_add_signed(i64::from(block.start.distance_from(first.start)));
+            let same = block.start.at_or_before(block.end) && before.starts_with(rest);
+            (start, NEW, same)
         };
         let end = end_of(*block, start);
         let good = same
-            && self.lowest >= unacknowledged
+            && self.lowest.min(start) >= unacknowledged
             && end <= highest
-            && !first.holds(rest.first(), start, end);
+            && !self.known[0].holds(rest.first(), start, end);
         good.then_some((start, end, place))
     }
 
@@ -124,20 +130,23 @@ impl Previous {
         first.after = after;
     }
 
-    /// So many blocks are told of now: this one first, which was the second, or in a `place` that there is not, then the
-    /// others.
+    /// So many blocks are told of now: this one first, which was in another place or is [new](NEW), then the others.
     fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
-        let [first, second, third, fourth] = self.known;
-        if place == 1 {
-            self.blocks.tell_second_first(block);
-            self.known = [known, first, third, fourth];
+        tell_first(&mut self.known, known, place);
+        if place < NEW {
+            self.blocks.tell_first(block, place);
         } else {
             self.blocks.push_front(block);
             self.blocks.truncate(count);
-            self.known = [known, first, second, third];
             let starts = self.each().map(|(_, known)| known.start);
             self.lowest = starts.min().unwrap_or_default();
         }
+    }
+    /// The segments that the first block covers: the numbers of the first, and of the first after them.
+    #[inline]
+    fn told(&self) -> (u64, u64) {
+        let [first, ..] = &self.known;
+        (first.first, first.after)
     }
 
     /// The same block in the same place, or in the one before it, if it is not yet acknowledged: most often only
@@ -249,13 +258,23 @@ impl Scoreboard {
             if place == 0 {
                 previous.grow(block.end, after);
             } else {
-                let start = previous
-                    .known
-                    .get(place)
-                    .map_or(segment.start, |known| known.start);
-                previous.tell_first(block, Known { start, after }, place, count);
+                let new = Known {
+                    start: segment.start,
+                    first: number,
+                    after,
+                };
+                let known = previous.known.get(place).unwrap_or(&new);
+                let known = Known { after, ..*known };
+                self.tell_first(block, known, place, count);
             }
         }
+    }
+
+    /// This block is the first now: see [`Previous::tell_first`].
+    fn tell_first(&mut self, block: SackBlock, known: Known, place: usize, count: usize) {
+        let previous = &mut Trouble::of(&mut self.trouble).previous;
+        self.ring.join(previous.told());
+        previous.tell_first(block, known, place, count);
     }
 
     /// The blocks of an acknowledgment up to position `unacknowledged`, whose sequence number is
@@ -270,6 +289,19 @@ impl Scoreboard {
             let after = self.cover_from(from, end);
             let previous = &mut Trouble::of(&mut self.trouble).previous;
             previous.grow(blocks[0].end, after);
+        } else if let Some(trouble) = &self.trouble
+            && let Some((start, end, place)) =
+                (trouble.previous).told_first(blocks, unacknowledged, highest)
+        {
+            let known = match trouble.previous.known.get(place) {
+                None => self.cover(start, end),
+                Some(&known) => {
+                    // What was sent again has filled the gap behind it.
+                    let after = self.cover_from(known.after.max(self.ring.first), end);
+                    Known { after, ..known }
+                }
+            };
+            self.tell_first(blocks[0], known, place, blocks.len());
         } else {
             self.sack_anew(blocks, unacknowledged, number, highest);
         }
@@ -319,8 +351,8 @@ impl Scoreboard {
                 continue;
             }
             let (start, end) = (position(block.start), position(block.end));
-            let after = self.cover(start, end);
-            now.push(block, Known { start, after });
+            let known = self.cover(start, end);
+            now.push(block, known);
         }
         Trouble::of(&mut self.trouble).previous = now;
     }
@@ -408,12 +440,16 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments that lie between these positions; returns the number of the first after
-    /// them.
-    fn cover(&mut self, start: u64, end: u64) -> u64 {
+    /// Marks the segments that lie between these positions; returns where in the ring they are.
+    fn cover(&mut self, start: u64, end: u64) -> Known {
         let first = self.ring.first;
         if first == self.ring.next || end <= self.ring.get(first).start {
-            return first;
+            let after = first;
+            return Known {
+                start,
+                first,
+                after,
+            };
         }
         // What the last acknowledgment had of it is marked already.
         let mut from = None;
@@ -421,23 +457,29 @@ impl Scoreboard {
             if known.start == start && known.after >= first {
                 let known_end = end_of(block, start);
                 if known_end == end {
-                    return known.after;
+                    return known;
                 }
                 if known_end < end {
-                    from = Some(known.after);
+                    from = Some(known);
                 }
             }
         }
-        let number = match from {
-            Some(number) => number,
-            None if start <= self.ring.get(first).start => first,
+        let (first, number) = match from {
+            Some(known) => (known.first, known.after),
+            None if start <= self.ring.get(first).start => (first, first),
             None => {
                 // Only whole segments: an honest receiver has all of a segment or nothing of it.
                 let holds = self.ring.find(start);
-                holds + u64::from(self.ring.get(holds).start < start)
+                let number = holds + u64::from(self.ring.get(holds).start < start);
+                (number, number)
             }
         };
-        self.cover_from(number, end)
+        let after = self.cover_from(number, end);
+        Known {
+            start,
+            first,
+            after,
+        }
     }
 
     /// Marks the segments from this one on that end at `end` or before.

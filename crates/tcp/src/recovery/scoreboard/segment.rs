@@ -245,10 +245,22 @@ impl Ring {
         low
     }
 
+    /// What is outstanding of these segments, from one to the one before the other, is all SACKed: it is crossed in one
+    /// step.
+    #[inline]
+    pub(super) fn join(&mut self, (first, after): (u64, u64)) {
+        let first = first.max(self.first);
+        if first < after {
+            debug_assert!((first..after).all(|number| self.get(number).is(SACKED)));
+            self.get_mut(first).skip = (after - first) as u32;
+        }
+    }
+
     /// The first segment at or after `number` that is not SACKed, or `next`.
     ///
-    /// Each SACKed segment points past itself; a search makes those it meets point to where it
-    /// ended (path halving), so that a run of any length is crossed in next to no steps.
+    /// Each SACKed segment points past itself, the first that a block [covers](Self::join) past those, as far as it was
+    /// told of; a search makes those it meets point to where it ended (path halving), so that a run of any length is
+    /// crossed in next to no steps.
     pub(super) fn next_not_sacked(&mut self, number: u64) -> u64 {
         let mut number = number;
         while number < self.next {
