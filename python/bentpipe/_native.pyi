@@ -118,6 +118,33 @@ def emulate(
     kernel's. Raises ScenarioError, RunError.
     """
 
+def gateway(
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    seed: int | None = None,
+    overrides: list[tuple[str, str]] = ...,
+    pcap: list[tuple[str, str]] = ...,
+    name: str | None = None,
+    link: str | None = None,
+    shaped: list[str] = ...,
+    interfaces: list[tuple[str, str]] = ...,
+    duration: str | None = None,
+    check: bool = False,
+    tell: Callable[[list[str]], bool],
+) -> str:
+    """Play a gateway of a scenario between this machine's own interfaces, or one of its links.
+
+    Returns a JSON object: the result, or with `check` what would be done. `tell` is called with
+    lines of news now and then, and ends it by returning True. Linux only.
+    """
+
+def gateway_obstacle() -> str | None:
+    """Return a line that says why this machine can be no gateway, or None if it can."""
+
+def gateway_leftovers() -> tuple[int, int]:
+    """Remove what killed gateways have left: return how many rules, and groups of interfaces."""
+
 def emulation_obstacle() -> str | None:
     """Return a line that says why nothing can be emulated on this machine, or None if it can."""
 

@@ -6,6 +6,7 @@
 //! * [`LiveHost`]: a host of ours as a node of such a network.
 //! * [`Path`]: a node between two others, for loss, reordering and duplication.
 //! * [`emulate`]: a scenario in real time, between hosts of the kernel's.
+//! * [`gateway`]: a gateway of a scenario, or a link, between a machine's own interfaces.
 //! * [`witness`]: the kernel's congestion control over such a link.
 //! * [`interop`]: a host of ours and the kernel's TCP, judging each other.
 
@@ -22,9 +23,13 @@ pub mod emulate;
 #[cfg(target_os = "linux")]
 pub mod engine;
 #[cfg(target_os = "linux")]
+pub mod gateway;
+#[cfg(target_os = "linux")]
 pub mod interop;
 #[cfg(target_os = "linux")]
 mod namespace;
+#[cfg(target_os = "linux")]
+mod netlink;
 #[cfg(target_os = "linux")]
 mod poller;
 #[cfg(target_os = "linux")]

@@ -80,6 +80,27 @@ impl Tun {
     }
 }
 
+/// A device that no address belongs to, and that is still down: what is routed there by other means is
+/// read from it.
+impl Tun {
+    /// Opens it in the network namespace of the calling thread. Returns its name, too: the kernel puts a
+    /// number in the place of `%d`.
+    ///
+    /// # Errors
+    /// Without `/dev/net/tun` or the right to (CAP_NET_ADMIN).
+    pub fn open_bare(pattern: &str, mtu: u16) -> io::Result<(Self, String)> {
+        let device = DeviceBuilder::new()
+            .name(pattern)
+            .mtu(mtu)
+            .offload(true)
+            .enable(false)
+            .build_sync()?;
+        device.set_nonblocking(true)?;
+        let name = device.name()?;
+        Ok((Self { device, mtu }, name))
+    }
+}
+
 /// How long the kernel may take to make an address usable: duplicate address detection is a second
 /// (RFC 4862 section 5.1), and even without it a worker of the kernel's has to come round.
 const PATIENCE: Duration = Duration::from_secs(5);

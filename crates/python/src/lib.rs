@@ -7,6 +7,8 @@ mod congestion;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod engine;
+#[cfg(target_os = "linux")]
+mod gateway;
 mod output;
 
 use std::collections::BTreeMap;
@@ -153,6 +155,84 @@ fn emulate<'py>(
     Ok((finished.into(), status))
 }
 
+/// Play a gateway of a scenario between this machine's own interfaces, or one of its links; `interfaces`
+/// are pairs of a link (or, of a `link`, a node) of the file and an interface. `tell` is called with lines
+/// of news now and then, and ends it by returning true. Returns a JSON object: the result, or with `check`
+/// what would be done.
+#[cfg(target_os = "linux")]
+#[pyfunction]
+#[pyo3(name = "gateway", signature = (
+    path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(), name = None,
+    link = None, shaped = Vec::new(), interfaces = Vec::new(), duration = None, check = false, tell
+))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keywords of Python's, each with its name"
+)]
+fn play_gateway<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    text: Option<String>,
+    seed: Option<u64>,
+    overrides: Vec<(String, String)>,
+    pcap: Vec<(String, PathBuf)>,
+    name: Option<String>,
+    link: Option<String>,
+    shaped: Vec<String>,
+    interfaces: Vec<(String, String)>,
+    duration: Option<String>,
+    check: bool,
+    tell: Bound<'py, PyAny>,
+) -> PyResult<String> {
+    use bentpipe_live::gateway::Part;
+    let part = match (name, link) {
+        (Some(name), None) => Part::Gateway { name, shaped },
+        (None, Some(link)) => Part::Link(link),
+        _ => {
+            return Err(scenario_error(
+                "a gateway or a link is wanted, one of them".to_owned(),
+            ));
+        }
+    };
+    let request = Request {
+        source: Source {
+            path,
+            text,
+            overrides,
+        },
+        seed,
+        pcap,
+        default_probes: false,
+        no_series: true,
+        controls: congestion::controls(Vec::new(), &Failure::default())?,
+    };
+    let wanted = gateway::Wanted {
+        part,
+        interfaces,
+        duration,
+        check,
+    };
+    gateway::run(py, request, wanted, &tell)
+}
+
+/// Return a line that says why this machine can be no gateway, or None if it can.
+#[pyfunction]
+fn gateway_obstacle() -> Option<String> {
+    #[cfg(target_os = "linux")]
+    return gateway::obstacle();
+    #[cfg(not(target_os = "linux"))]
+    return Some("a gateway needs Linux".to_owned());
+}
+
+/// Remove what killed gateways have left: return how many rules, and groups of interfaces, that were.
+#[pyfunction]
+fn gateway_leftovers() -> PyResult<(usize, usize)> {
+    #[cfg(target_os = "linux")]
+    return gateway::remove_leftovers();
+    #[cfg(not(target_os = "linux"))]
+    return Ok((0, 0));
+}
+
 /// Return a line that says why nothing can be emulated on this machine, or None if it can.
 #[pyfunction]
 fn emulation_obstacle() -> Option<String> {
@@ -260,6 +340,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     #[cfg(target_os = "linux")]
     module.add_function(wrap_pyfunction!(emulate, module)?)?;
+    #[cfg(target_os = "linux")]
+    module.add_function(wrap_pyfunction!(play_gateway, module)?)?;
+    module.add_function(wrap_pyfunction!(gateway_obstacle, module)?)?;
+    module.add_function(wrap_pyfunction!(gateway_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_obstacle, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;

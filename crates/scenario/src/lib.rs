@@ -41,6 +41,7 @@ mod scalar;
 mod scenario;
 pub mod schema;
 mod serialize;
+mod station;
 mod suggest;
 mod tcp_settings;
 mod traces;
@@ -76,6 +77,7 @@ pub use schema::{
     AcksKind, AppKind, Compression, CongestionControlName, FilterMode, GatewayKind, IpName,
     QueueKind, SlowStart, Spacing, json_schema, results_schema,
 };
+pub use station::{Side, Station, StationError};
 pub use tcp_settings::TcpSettings;
 #[doc(hidden)]
 pub use traces::check_trace;

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::pool::BufferRef;
-use crate::{Address, Packet, PacketRef, PacketStore, PoolFull};
+use crate::{Address, IpVersion, Packet, PacketRef, PacketStore, PoolFull};
 
 /// Of few packets of a simulation, of all of a real network's.
 #[derive(Clone, Copy, Default, Debug)]
@@ -282,6 +282,16 @@ impl FlowKey {
                 port: packet.destination.port,
             },
             protocol: packet.protocol(),
+        }
+    }
+
+    /// The version of IP, where its ends have real addresses.
+    #[must_use]
+    pub fn ip_version(&self) -> Option<IpVersion> {
+        match self.destination.host {
+            HostAddress::Node(_) => None,
+            HostAddress::Ip(IpAddr::V4(_)) => Some(IpVersion::V4),
+            HostAddress::Ip(IpAddr::V6(_)) => Some(IpVersion::V6),
         }
     }
 

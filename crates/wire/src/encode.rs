@@ -320,6 +320,11 @@ impl<A: Addressing> Encoder<A> {
         let version = packet.ip_version();
         match packets.ip(reference) {
             Some((source, destination)) if source.is_ipv4() == destination.is_ipv4() => {
+                // Lengths were reckoned by the record's version.
+                if source.is_ipv4() != (version == IpVersion::V4) {
+                    let address = packet.source.address;
+                    return Err(EncodeError::NoIpAddress { address, version });
+                }
                 Ok((source, destination))
             }
             _ => Ok((

@@ -35,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(status)
 
 
+def gateway_main() -> NoReturn:
+    """Run `bentpipe-gateway`, which is `bentpipe gateway` by a name of its own, and exit."""
+    main(["gateway", *sys.argv[1:]])
+
+
 def execute(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit status."""
     # A stream that whoever called us has closed is none at all.

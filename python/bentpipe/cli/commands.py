@@ -93,6 +93,45 @@ COMMANDS: Final = {
             "as_json": _JSON,
         },
     ),
+    "gateway": Command(
+        "Be a gateway of a scenario on a real Linux machine, between its own interfaces.",
+        "gateway.gateway",
+        {
+            "file": argument(
+                "FILE",
+                "A scenario file, or the name of a ready-made scenario; - is standard input.",
+                complete="scenarios",
+            ),
+            "gateway": option("--gateway", "NAME", "The file's gateway that this machine is."),
+            "link": option(
+                "--link",
+                "NAME",
+                "Or the link that it is, with its delay and losses: a satellite for a laboratory.",
+            ),
+            "interfaces": option(
+                "--interface",
+                "LINK=INTERFACE",
+                "The interface behind which a link of the gateway is (or, of --link, a node). "
+                "Twice or more.",
+                many=True,
+            ),
+            "shape": option(
+                "--shape",
+                "LINK",
+                "Send there at the file's rate, from the file's queue. Repeatable.",
+                many=True,
+            ),
+            "duration": option(
+                "--duration", "TIME", 'End after so long, such as "60 s". [default: on a signal]'
+            ),
+            "check": flag("--check", "Say what would be set up, and what is in the way."),
+            "clean": flag("--clean", "Remove what a killed one has left, and do nothing else."),
+            "seed": _SEED,
+            "settings": _SETTINGS,
+            "pcap": _PCAP,
+            "as_json": _JSON,
+        },
+    ),
     "compare": Command(
         "Predict, simulate and emulate a scenario, side by side.",
         "compare.compare",

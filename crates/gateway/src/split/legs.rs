@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_tcp::Config;
+use bentpipe_types::{FlowKey, IpVersion};
 
 use super::Settings;
 
@@ -24,16 +25,40 @@ pub(super) struct LegSettings {
 }
 
 impl LegSettings {
-    /// The TCP of a new leg that offers `first` at first.
-    pub(super) fn of(&mut self, kind: Kind, first: u64, settings: &Settings) -> Arc<Config> {
+    /// The TCP of a new leg of this connection that offers `first` at first.
+    pub(super) fn of(
+        &mut self,
+        kind: Kind,
+        key: &FlowKey,
+        first: u64,
+        settings: &Settings,
+    ) -> Arc<Config> {
+        let version = key.ip_version();
         let latest = &mut self.latest[kind as usize];
         match latest {
-            Some((same, config)) if *same == first => Arc::clone(config),
+            Some((same, config))
+                if *same == first && version.is_none_or(|ip| ip == config.ip_version) =>
+            {
+                Arc::clone(config)
+            }
             _ => {
-                let config = Arc::new(settings.leg(kind, first));
+                let mut config = settings.leg(kind, first);
+                if let Some(version) = version {
+                    speak(version, &mut config);
+                }
+                let config = Arc::new(config);
                 *latest = Some((first, Arc::clone(&config)));
                 config
             }
         }
     }
+}
+
+/// Has a leg be of this version of IP. Its segments are as long as the settings say in packets of their own
+/// version, so that a longer header leaves less room for payload.
+fn speak(version: IpVersion, config: &mut Config) {
+    let header = |version: IpVersion| u16::from(version.header_length());
+    let longer = header(version).saturating_sub(header(config.ip_version));
+    config.mss = config.mss.saturating_sub(longer).max(1);
+    config.ip_version = version;
 }

@@ -420,11 +420,11 @@ impl<P: Payload> Split<P> {
         cx: &mut Ctx<'_>,
     ) {
         let fast_open = cx.packets.syn_options(syn).fast_open.is_some();
-        let config = self.config(towards, first);
+        let config = self.config(&key, towards, first);
         let mut pair = Pair::open(key, syn, [back, towards], &config, first, cx);
         // Fast Open's cookies are the other side's to give.
         if self.settings.set_up == Answer::Early && !fast_open {
-            let config = self.config(back, first);
+            let config = self.config(&key, back, first);
             pair.answer(&config, cx);
         }
         pair.hold_closes(self.settings.close, cx);
@@ -447,10 +447,10 @@ impl<P: Payload> Split<P> {
     }
 
     /// The TCP of a new leg that goes out at `port` and offers `first` at first.
-    fn config(&mut self, port: Port, first: u64) -> Arc<Config> {
+    fn config(&mut self, key: &FlowKey, port: Port, first: u64) -> Arc<Config> {
         let facing = port == self.settings.facing;
         let kind = if facing { Kind::Facing } else { Kind::Host };
-        let mut config = self.leg_settings.of(kind, first, &self.settings);
+        let mut config = self.leg_settings.of(kind, key, first, &self.settings);
         if self.settings.warm_path && facing {
             self.paths.apply(&mut config, self.facing_legs);
         }
@@ -506,8 +506,8 @@ impl<P: Payload> Split<P> {
         if pair.syn.is_none() {
             return;
         }
-        let (port, first) = (pair.ports[OPENER], pair.first);
-        let config = self.config(port, first);
+        let (key, port, first) = (pair.key, pair.ports[OPENER], pair.first);
+        let config = self.config(&key, port, first);
         let Some(pair) = self.pairs.get_mut(index) else {
             return;
         };

@@ -99,10 +99,27 @@ impl Batch {
         std::mem::take(&mut self.uncut)
     }
 
+    /// Lets `keep` see, and change, each packet; those that it does not want are no longer there.
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut [u8]) -> bool) {
+        if let Some(length) = self.whole
+            && !keep(&mut self.raw[..length])
+        {
+            self.whole = None;
+        }
+        let pieces = self.pieces.iter_mut().zip(&mut self.lengths);
+        for (piece, length) in pieces.take(self.cut) {
+            let whole = (*length).min(piece.len());
+            if !keep(&mut piece[..whole]) {
+                *length = 0;
+            }
+        }
+    }
+
     /// The packets, in order.
     pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let whole = self.whole.map(|length| &self.raw[..length]);
         let pieces = self.pieces.iter().zip(&self.lengths).take(self.cut);
+        let pieces = pieces.filter(|(_, length)| **length > 0);
         whole.into_iter().chain(pieces.map(|(piece, length)| {
             let length = (*length).min(piece.len());
             &piece[..length]

@@ -10,7 +10,7 @@ use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
-use super::netlink::Netlink;
+use crate::netlink::Netlink;
 use crate::{Namespace, Tun, TunSettings};
 
 /// A namespace, with the device that leads into the network.

@@ -7,7 +7,7 @@ use bentpipe_types::Span;
 use nix::sys::eventfd::EventFd;
 
 use super::host::Host;
-use super::netlink::Netlink;
+use crate::netlink::Netlink;
 use crate::poller::{Poller, sleep};
 
 /// The number by which the end is told.

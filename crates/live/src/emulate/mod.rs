@@ -10,7 +10,7 @@ mod flows;
 mod host;
 mod keeper;
 mod kernel;
-mod netlink;
+
 mod ours;
 mod outcome;
 mod watch;
@@ -466,7 +466,7 @@ fn run_commands(
     })
 }
 
-fn refused(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64> {
+pub(crate) fn refused(refusals: &Refusals) -> std::collections::BTreeMap<&'static str, u64> {
     let mut counts: std::collections::BTreeMap<_, _> =
         refusals.each().filter(|(_, count)| *count > 0).collect();
     for (name, count) in [

@@ -11,8 +11,8 @@ use bentpipe_types::{Series, Span, Time};
 use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 
 use super::host::Host;
-use super::netlink::Netlink;
 use crate::Clock;
+use crate::netlink::Netlink;
 
 /// A flow whose sender is the kernel's.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ mod refusals;
 use std::io;
 
 use bentpipe_sim::{Departure, Network, NodeId};
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Address, Span, Time};
 use bentpipe_wire::{Encoder, NodeAddresses};
 
 use crate::Clock;
@@ -46,6 +46,8 @@ const PACKETS: usize = 1 << 20;
 struct Attachment {
     node: NodeId,
     device: Box<dyn Device>,
+    /// Where all that it gives goes, whatever its address; none: to whom the address is.
+    towards: Option<Address>,
     /// It is among those that may have more to read.
     ready: bool,
 }
@@ -95,6 +97,19 @@ impl Engine {
 
     /// Puts a device at an attached node that has these addresses.
     pub fn attach(&mut self, node: NodeId, device: Box<dyn Device>, prefixes: &[Prefix]) {
+        self.put(node, device, None);
+        for prefix in prefixes {
+            self.prefixes.add(*prefix, node);
+        }
+    }
+
+    /// Puts a device at an attached node from which all packets go towards this other one: somebody else
+    /// has routed them already, and no address need be known here.
+    pub fn attach_towards(&mut self, node: NodeId, device: Box<dyn Device>, other: NodeId) {
+        self.put(node, device, Some(other.address()));
+    }
+
+    fn put(&mut self, node: NodeId, device: Box<dyn Device>, towards: Option<Address>) {
         let index = usize::from(node.address().0);
         if self.device_of.len() <= index {
             self.device_of.resize(index + 1, None);
@@ -110,11 +125,9 @@ impl Engine {
         self.attachments.push(Attachment {
             node,
             device,
+            towards,
             ready: polled,
         });
-        for prefix in prefixes {
-            self.prefixes.add(*prefix, node);
-        }
     }
 
     /// A node inside the network has these addresses.
@@ -200,7 +213,12 @@ impl Engine {
 
     /// Lets in what a device has. True when there may be more.
     fn read(&mut self, index: u16, now: &mut dyn FnMut() -> Time) -> io::Result<bool> {
-        let Attachment { node, device, .. } = &mut self.attachments[usize::from(index)];
+        let Attachment {
+            node,
+            device,
+            towards,
+            ..
+        } = &mut self.attachments[usize::from(index)];
         let mut read = 0;
         while read < BURST {
             let at = now();
@@ -217,6 +235,9 @@ impl Engine {
                     continue;
                 }
                 let owner = |_, destination| {
+                    if towards.is_some() {
+                        return *towards;
+                    }
                     let owner = self.prefixes.owner(destination)?;
                     (owner != *node).then(|| owner.address())
                 };

@@ -61,8 +61,8 @@ pub(super) struct Around<'a> {
 
 impl Around<'_> {
     /// The TCP of a new leg to a host that offers `first` at first.
-    fn carried(&mut self, first: u64) -> Arc<Config> {
-        (self.leg_settings).of(Kind::Carried, first, self.settings)
+    fn carried(&mut self, key: &FlowKey, first: u64) -> Arc<Config> {
+        (self.leg_settings).of(Kind::Carried, key, first, self.settings)
     }
 }
 

@@ -48,7 +48,7 @@ impl<P: Payload> Multiplex<P> {
         let there = self.trunks[slot].as_ref();
         let there = there.is_some_and(|trunk| trunk.socket.state().is_synchronized());
         if around.settings.set_up == Answer::Early && !fast_open && there {
-            carried.answer(&around.carried(first), None, cx);
+            carried.answer(&around.carried(&key, first), None, cx);
         }
         self.add(carried, around, cx);
         self.pump(slot, around, cx);
@@ -188,7 +188,7 @@ impl<P: Payload> Multiplex<P> {
             }
             return;
         };
-        let config = around.carried(first);
+        let config = around.carried(&key, first);
         let carried = Carried::opened(key, open, port, (slot, stream), (&config, first), cx);
         self.add(carried, around, cx);
     }
@@ -244,7 +244,7 @@ impl<P: Payload> Multiplex<P> {
     ) {
         self.prepare(index, around, cx);
         if let Some(carried) = self.carried.get_mut(index) {
-            let config = around.carried(carried.first);
+            let config = around.carried(&carried.key, carried.first);
             carried.on_answer(&config, answered, cx);
             carried.hold_close(around.settings.close, cx);
         }

@@ -16,7 +16,7 @@ use super::datagrams::Datagrams;
 use super::sockets::{CHUNK, Filled, Slot};
 use super::{BETWEEN_QUESTIONS, Played, QUESTION};
 use crate::emulate::host::Host;
-use crate::emulate::netlink::Netlink;
+use crate::netlink::Netlink;
 use crate::poller::Poller;
 
 /// Points of a curve are at least this far apart: a bound on memory.

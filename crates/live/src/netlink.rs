@@ -1,5 +1,7 @@
 //! What the kernel is asked through netlink: interfaces, routes, and how its connections are.
 
+pub(crate) mod forwarding;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,0 +1,149 @@
+//! A TUN device in the middle of a forwarded packet's way.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use bentpipe_types::Time;
+use bentpipe_wire::checksum::update_u16;
+
+use crate::Tun;
+use crate::device::{Batch, Device, Sent};
+
+/// A TUN device to which the kernel forwards, and which gives back to the kernel what is to be forwarded
+/// on. The kernel takes a hop off each time, and so does a router of ours; to the world, this is one.
+#[derive(Debug)]
+pub(super) struct Diverted {
+    tun: Tun,
+    /// What is between this device and the other takes a hop off.
+    hop_between: bool,
+    scratch: Vec<u8>,
+}
+
+impl Diverted {
+    pub(super) fn new(tun: Tun, hop_between: bool) -> Self {
+        Self {
+            tun,
+            hop_between,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Device for Diverted {
+    fn receive(&mut self, now: Time, batch: &mut Batch) -> io::Result<bool> {
+        let more = self.tun.receive(now, batch)?;
+        if more {
+            batch.retain(|packet| {
+                if !is_forwarded(packet) {
+                    return false;
+                }
+                if self.hop_between {
+                    give_hop(packet);
+                }
+                true
+            });
+        }
+        Ok(more)
+    }
+
+    fn send(&mut self, now: Time, packet: &[u8]) -> io::Result<Sent> {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(packet);
+        give_hop(&mut self.scratch);
+        self.tun.send(now, &self.scratch)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.tun.descriptor()
+    }
+}
+
+/// Somebody sent it through this machine: what the machine says of itself on a new interface (multicast
+/// listener reports, solicitations of routers) is for its neighbours.
+fn is_forwarded(packet: &[u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => packet.get(16).is_none_or(|first| *first < 224),
+        // Multicast ff00::/8, and fe80::/10 of the link's own.
+        Some(6) => !matches!(packet.get(24..26), Some([0xff, _] | [0xfe, 0x80..=0xbf])),
+        _ => true,
+    }
+}
+
+/// Gives back the hop that forwarding takes (RFC 791, RFC 8200 section 3), with the checksum of IPv4
+/// brought up to date (RFC 1624).
+fn give_hop(packet: &mut [u8]) {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => {
+            let Some(header) = packet.get_mut(..20) else {
+                return;
+            };
+            let word = |at: usize, header: &[u8]| u16::from_be_bytes([header[at], header[at + 1]]);
+            let before = word(8, header);
+            header[8] = header[8].saturating_add(1);
+            let sum = update_u16(word(10, header), before, word(8, header));
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Some(6) => {
+            if let Some(hops) = packet.get_mut(7) {
+                *hops = hops.saturating_add(1);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_wire::checksum::checksum;
+
+    fn header(hops: u8, to: [u8; 4]) -> Vec<u8> {
+        let mut header = vec![
+            0x45, 0, 0, 20, 0x12, 0x34, 0x40, 0, hops, 17, 0, 0, 192, 0, 2, 1,
+        ];
+        header.extend(to);
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        header
+    }
+
+    #[test]
+    fn a_hop_given_back_is_the_packet_of_before() {
+        let to = [198, 51, 100, 7];
+        for hops in 1..=254 {
+            let mut packet = header(hops, to);
+            give_hop(&mut packet);
+            assert_eq!(packet, header(hops + 1, to), "{hops}");
+        }
+        // No hop count is larger.
+        let mut packet = header(255, to);
+        give_hop(&mut packet);
+        assert_eq!(packet, header(255, to));
+        let mut short = [0x45, 1, 2];
+        give_hop(&mut short);
+        assert_eq!(short, [0x45, 1, 2]);
+        let mut version_6 = [0x60; 40];
+        version_6[7] = 9;
+        give_hop(&mut version_6);
+        assert_eq!(version_6[7], 10);
+    }
+
+    #[test]
+    fn what_the_machine_says_to_its_neighbours_is_not_forwarded() {
+        assert!(is_forwarded(&header(9, [223, 255, 255, 255])));
+        assert!(!is_forwarded(&header(1, [224, 0, 0, 22])));
+        assert!(!is_forwarded(&header(1, [255, 255, 255, 255])));
+        let to = |first: [u8; 2]| {
+            let mut packet = [0x60; 40];
+            packet[24..26].copy_from_slice(&first);
+            is_forwarded(&packet)
+        };
+        assert!(to([0x20, 0x01]));
+        assert!(to([0xfd, 0]));
+        assert!(!to([0xff, 0x02]));
+        assert!(!to([0xfe, 0x80]));
+        // What is no packet is the engine's to count.
+        assert!(is_forwarded(&[]));
+        assert!(is_forwarded(&[0x45]));
+    }
+}

@@ -1,0 +1,258 @@
+//! How the kernel comes to give a process what it forwards between two groups of interfaces, and how it
+//! stops.
+//!
+//! Each side has a TUN device, a routing table whose only routes lead there, and two rules for each of its
+//! interfaces:
+//!
+//! ```text
+//! 20001: from all iif eth0 lookup main suppress_ifgroup B     what goes elsewhere goes there
+//! 20002: from all iif eth0 lookup A                           the rest goes to the device
+//! ```
+//!
+//! B is the group of the other side's interfaces: what the main table would send there is not sent, but
+//! looked up in the second rule's table. So what is for the machine itself (the local table comes before),
+//! what goes back to where it came from, and what goes out at a third interface is the kernel's as before.
+//! What the process gives a device comes in there, finds no such rule, and is routed by the main table.
+//!
+//! A device is there as long as its process, and its routes as long as the device. What is left of a process
+//! that was killed are rules that find nothing, and packets go on to the main table: fail to wire.
+
+use std::fs;
+use std::io;
+
+use crate::Tun;
+use crate::netlink::Netlink;
+use crate::netlink::forwarding::{Interface, MAIN, Rule};
+
+/// Whose rules and routes these are, in the kernel's accounts (`RTPROT_`...): no number that anybody has in
+/// iproute2's `rt_protos`.
+const PROTOCOL: u8 = 190;
+
+/// Behind the local table's rule (0), before the main one's (32766).
+const PRIORITY: u32 = 20_001;
+
+/// Tables and groups are numbered by the device's number, with this mark.
+const MARK: u32 = 0x4200_0000;
+const NUMBER: u32 = 0x00ff_ffff;
+
+/// What the devices are called.
+const NAMES: &str = "bentpipe%d";
+const NAME: &str = "bentpipe";
+
+/// The interfaces that one end of the network is behind, and the device beside them.
+#[derive(Debug)]
+pub(super) struct Beside {
+    pub(super) interfaces: Vec<Interface>,
+    /// The device's name, and its number.
+    pub(super) device: String,
+    index: u32,
+}
+
+impl Beside {
+    /// The number of its table, and of its interfaces' group.
+    fn number(&self) -> u32 {
+        MARK | self.index & NUMBER
+    }
+}
+
+/// Packets between two sides are diverted, while this lives.
+#[derive(Debug)]
+pub(super) struct Diversion {
+    netlink: Netlink,
+    pub(super) sides: [Beside; 2],
+}
+
+/// What processes that were killed have left, or would.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Leftovers {
+    /// Rules that find nothing.
+    pub rules: usize,
+    /// Interfaces in groups that nobody asks for.
+    pub groups: usize,
+}
+
+/// Whether the process is alive that a table or a group belongs to; none of those that are nobody's.
+fn is_alive(number: u32, interfaces: &[Interface]) -> Option<bool> {
+    if number & !NUMBER != MARK {
+        return None;
+    }
+    Some(interfaces.iter().any(|interface| {
+        interface.index & NUMBER == number & NUMBER && interface.name.starts_with(NAME)
+    }))
+}
+
+/// Removes what killed processes have left behind, in the network namespace of the calling thread.
+///
+/// # Errors
+/// Without the right to.
+pub fn remove_leftovers() -> io::Result<Leftovers> {
+    let mut netlink = Netlink::routes()?;
+    let interfaces = netlink.interfaces()?;
+    let rules = netlink.remove_rules(PROTOCOL, |rule| {
+        let number = rule.suppressed.unwrap_or(rule.table);
+        is_alive(number, &interfaces) == Some(false)
+    })?;
+    let mut groups = 0;
+    for interface in &interfaces {
+        if is_alive(interface.group, &interfaces) == Some(false) {
+            netlink.set_group(interface.index, 0)?;
+            groups += 1;
+        }
+    }
+    Ok(Leftovers { rules, groups })
+}
+
+/// The interfaces of these names, and what keeps a side from having them: a line, which begins with the name.
+pub(super) fn interfaces(
+    names: &[&[String]; 2],
+) -> io::Result<Result<[Vec<Interface>; 2], String>> {
+    let all = Netlink::routes()?.interfaces()?;
+    let mut found = [Vec::new(), Vec::new()];
+    for (side, names) in found.iter_mut().zip(names) {
+        for name in *names {
+            let Some(interface) = all.iter().find(|interface| interface.name == *name) else {
+                let known: Vec<&str> = all
+                    .iter()
+                    .map(|interface| interface.name.as_str())
+                    .collect();
+                let known = known.join(", ");
+                return Ok(Err(format!(
+                    "no interface is \"{name}\"; this machine has {known}"
+                )));
+            };
+            side.push(interface.clone());
+        }
+    }
+    for (at, interface) in found.iter().flatten().enumerate() {
+        let name = &interface.name;
+        if found
+            .iter()
+            .flatten()
+            .skip(at + 1)
+            .any(|other| other.index == interface.index)
+        {
+            return Ok(Err(format!("{name}: given twice")));
+        }
+        match (interface.group, is_alive(interface.group, &all)) {
+            (0, _) | (_, Some(false)) => {}
+            (_, Some(true)) => {
+                return Ok(Err(format!("{name}: another bentpipe-gateway has it")));
+            }
+            (group, None) => {
+                return Ok(Err(format!(
+                    "{name}: it is in the interface group {group}, and needs one of its own; `ip link set {name} group default` takes it out"
+                )));
+            }
+        }
+    }
+    Ok(Ok(found))
+}
+
+impl Diversion {
+    /// Opens the devices, sets them up, and diverts.
+    pub(super) fn start(sides: [Vec<Interface>; 2]) -> io::Result<(Self, [Tun; 2])> {
+        let longest = sides.iter().flatten().map(|interface| interface.mtu).max();
+        // What is too long for where it goes, the kernel says there, of its own address.
+        let mtu = longest
+            .and_then(|mtu| u16::try_from(mtu).ok())
+            .unwrap_or(u16::MAX);
+        let mut netlink = Netlink::routes()?;
+        let [first, second] = sides;
+        let (first, first_tun) = open(&mut netlink, first, mtu)?;
+        let (second, second_tun) = open(&mut netlink, second, mtu)?;
+        let mut diversion = Self {
+            netlink,
+            sides: [first, second],
+        };
+        diversion.divert()?;
+        Ok((diversion, [first_tun, second_tun]))
+    }
+
+    fn divert(&mut self) -> io::Result<()> {
+        for side in &self.sides {
+            self.netlink
+                .everything(side.number(), side.index, PROTOCOL)?;
+            for interface in &side.interfaces {
+                self.netlink.set_group(interface.index, side.number())?;
+            }
+        }
+        for (at, side) in self.sides.iter().enumerate() {
+            let other = self.sides[1 - at].number();
+            for interface in &side.interfaces {
+                let elsewhere = Rule {
+                    priority: PRIORITY,
+                    interface: interface.name.clone(),
+                    table: MAIN,
+                    suppressed: Some(other),
+                };
+                let here = Rule {
+                    priority: PRIORITY + 1,
+                    interface: interface.name.clone(),
+                    table: side.number(),
+                    suppressed: None,
+                };
+                self.netlink.add_rule(&elsewhere, PROTOCOL)?;
+                self.netlink.add_rule(&here, PROTOCOL)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel forwards by itself again.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        let ours = self.sides.each_ref().map(Beside::number);
+        let removed = self.netlink.remove_rules(PROTOCOL, |rule| {
+            ours.contains(&rule.suppressed.unwrap_or(rule.table))
+        });
+        let now = self.netlink.interfaces()?;
+        for interface in now
+            .iter()
+            .filter(|interface| ours.contains(&interface.group))
+        {
+            self.netlink.set_group(interface.index, 0)?;
+        }
+        removed.map(drop)
+    }
+}
+
+impl Drop for Diversion {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Result<(Beside, Tun)> {
+    let (tun, device) = Tun::open_bare(NAMES, mtu)?;
+    let index = nix::net::if_::if_nametoindex(device.as_str())?;
+    let set = |version: &str, parameter: &str, value: &str| {
+        let path = format!("/proc/sys/net/{version}/conf/{device}/{parameter}");
+        fs::write(path, value)
+    };
+    // It has no addresses, and asks nobody for any; a kernel without IPv6 has none of these.
+    for (parameter, value) in [
+        ("disable_ipv6", "0"),
+        ("addr_gen_mode", "1"),
+        ("accept_ra", "0"),
+        ("router_solicitations", "0"),
+    ] {
+        let _ = set("ipv6", parameter, value);
+    }
+    set("ipv4", "forwarding", "1")?;
+    // Here packets come in whose sources are elsewhere. The stricter of this and `all` counts, of 0, 2, 1:
+    // but 2 is more than 1 to the kernel, which takes the larger (fib_validate_source).
+    let everywhere =
+        fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").unwrap_or_default();
+    let filter = if everywhere.trim() == "0" { "0" } else { "2" };
+    set("ipv4", "rp_filter", filter)?;
+    netlink.queue_length(index, QUEUE)?;
+    netlink.up(index)?;
+    let beside = Beside {
+        interfaces,
+        device,
+        index,
+    };
+    Ok((beside, tun))
+}
+
+/// Packets from the kernel that wait to be read.
+const QUEUE: u32 = 10_000;

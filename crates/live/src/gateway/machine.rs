@@ -1,0 +1,59 @@
+//! What a machine must have, or should, to be a gateway.
+
+use std::fs;
+
+use crate::netlink::forwarding::Interface;
+
+/// A line that says why this process can be no gateway on this machine; none if it can.
+#[must_use]
+pub fn obstacle() -> Option<String> {
+    let opened = (fs::File::options().read(true).write(true)).open("/dev/net/tun");
+    match opened {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some("there is no /dev/net/tun: load the kernel's module with `modprobe tun`, or give the container the device".to_owned())
+        }
+        Err(error) => Some(format!("this user may not open /dev/net/tun ({error}): run as root")),
+        Ok(_) if !may_administer() => Some("this process may not change routes and rules: run as root, or with CAP_NET_ADMIN".to_owned()),
+        Ok(_) => None,
+    }
+}
+
+/// Whether this process has CAP_NET_ADMIN, which is number 12 (capabilities(7)).
+fn may_administer() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & 1 << 12 != 0)
+}
+
+/// What is missing or in the way, a line each, with what to do about it. None of it is changed here: it is
+/// the machine's owner's.
+pub(super) fn lacks<'i>(interfaces: impl Iterator<Item = &'i Interface>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let sysctl = |name: &str| {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    for (version, name) in [
+        ("IPv4", "net.ipv4.ip_forward"),
+        ("IPv6", "net.ipv6.conf.all.forwarding"),
+    ] {
+        if sysctl(name).is_some_and(|value| value == "0") {
+            lines.push(format!(
+                "the kernel forwards no {version}: `sysctl -w {name}=1` makes it"
+            ));
+        }
+    }
+    for interface in interfaces.filter(|interface| !interface.up) {
+        let name = &interface.name;
+        lines.push(format!(
+            "{name} is down: `ip link set {name} up` brings it up"
+        ));
+    }
+    if sysctl("net.netfilter.nf_conntrack_count").is_some_and(|count| count != "0") {
+        lines.push("the kernel tracks connections here (nf_conntrack), and would meet each packet twice: translate addresses (NAT) and filter by state on another machine, or let `notrack` rules except what is diverted".to_owned());
+    }
+    lines
+}

@@ -1,0 +1,292 @@
+//! A gateway of a scenario, or one of its links, on a machine between real networks: `bentpipe-gateway`.
+//!
+//! What the kernel would forward between the interfaces of the two sides goes through the [`Engine`]'s
+//! network instead: a gateway between two open links, or a link between two machines. [`diversion`] is how
+//! it gets here and back.
+
+mod device;
+mod diversion;
+mod machine;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bentpipe_scenario::{Outside, RunOptions, Scenario, Side, Station, StationError};
+use bentpipe_types::{Span, Time};
+use serde_json::Value;
+
+use crate::emulate::refused;
+use crate::netlink::forwarding::Interface;
+use crate::{Clock, Engine};
+use device::Diverted;
+use diversion::Diversion;
+
+pub use crate::emulate::EmulateError as GatewayError;
+pub use diversion::{Leftovers, remove_leftovers};
+pub use machine::obstacle;
+
+/// What a machine plays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// A gateway, by name; each side is one of its links, and those that are shaped are named.
+    Gateway {
+        /// The gateway.
+        name: String,
+        /// Links at which the file's transmitter and queue are wanted.
+        shaped: Vec<String>,
+    },
+    /// A link, by name; each side is one of its nodes.
+    Link(String),
+}
+
+/// What a machine is to do.
+#[derive(Debug)]
+pub struct Request {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Seed, captures.
+    pub options: RunOptions,
+    /// What of it the machine plays.
+    pub part: Part,
+    /// Names of interfaces, each with the link or the node of the file that is behind it.
+    pub interfaces: Vec<(String, String)>,
+    /// It ends by itself after so long.
+    pub duration: Option<Span>,
+    /// What errors call the file.
+    pub source: String,
+    /// The file's text, for the lines of its keys.
+    pub text: String,
+}
+
+/// What others may see of it, and do to it, while it runs.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Ends it: everything is removed, and what was counted is told.
+    pub stop: AtomicBool,
+    /// Lines that somebody should read, in order; whoever reads them takes them out.
+    pub lines: Mutex<Vec<String>>,
+}
+
+impl Control {
+    fn say(&self, line: String) {
+        if let Ok(mut lines) = self.lines.lock() {
+            lines.push(line);
+        }
+    }
+}
+
+/// What is ready to be set up.
+#[derive(Debug)]
+pub struct Plan {
+    station: Station,
+    sides: [Vec<Interface>; 2],
+    names: [String; 2],
+    hop_between: bool,
+    what: String,
+    /// Settings that have no effect here, and what the machine lacks: a line each.
+    pub notes: Vec<String>,
+}
+
+/// Finds out whether all that was asked for can be had here, and changes nothing.
+///
+/// # Errors
+/// What was asked for cannot be, or this machine cannot do it.
+pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
+    let names = side_names(request)?;
+    let of = |name: &String| -> Vec<String> {
+        let own = request.interfaces.iter().filter(|(of, _)| of == name);
+        own.map(|(_, interface)| interface.clone()).collect()
+    };
+    let interfaces = names.each_ref().map(of);
+    let wanted = interfaces.each_ref().map(Vec::as_slice);
+    let sides = diversion::interfaces(&wanted)?.map_err(GatewayError::Request)?;
+    let (station, hop_between, what) = match &request.part {
+        Part::Gateway { name, shaped } => {
+            if let Some(other) = shaped.iter().find(|link| !names.contains(link)) {
+                let message =
+                    format!("no interface is for the link \"{other}\", which is to be shaped");
+                return Err(GatewayError::Request(message));
+            }
+            let side = |at: usize| Side {
+                link: names[at].clone(),
+                mtu: sides[at]
+                    .iter()
+                    .map(|interface| interface.mtu)
+                    .min()
+                    .unwrap_or(u32::MAX),
+                shaped: shaped.contains(&names[at]),
+            };
+            let station = Station::gateway(&request.scenario, name, &[side(0), side(1)])
+                .map_err(|error| placed(request, &error))?;
+            (station, true, format!("gateway {name}"))
+        }
+        Part::Link(name) => {
+            let station = Station::link(&request.scenario, name, [&names[0], &names[1]])
+                .map_err(|error| placed(request, &error))?;
+            (station, false, format!("link {name}"))
+        }
+    };
+    let mut notes = station.notes.clone();
+    notes.extend(machine::lacks(sides.iter().flatten()));
+    Ok(Plan {
+        station,
+        sides,
+        names,
+        hop_between,
+        what,
+        notes,
+    })
+}
+
+/// What is wrong with the file has a place in it.
+fn placed(request: &Request, error: &StationError) -> GatewayError {
+    GatewayError::Request(error.in_file(&request.source, &request.text))
+}
+
+/// The two links, or nodes, that the interfaces are for, in the order in which they were first named.
+fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in &request.interfaces {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names[..] {
+        [first, second] => Ok([first.clone(), second.clone()]),
+        _ => {
+            let what = match &request.part {
+                Part::Gateway { .. } => "links",
+                Part::Link(_) => "ends of the link",
+            };
+            let message = format!(
+                "interfaces are wanted for two {what}, got {}; a machine stands between two sides, each of which may have several",
+                names.len()
+            );
+            Err(GatewayError::Request(message))
+        }
+    }
+}
+
+impl Plan {
+    /// What is set up, a line for each side.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (name, side) in self.names.iter().zip(&self.sides) {
+            let interfaces: Vec<String> = (side.iter())
+                .map(|interface| format!("{} (MTU {})", interface.name, interface.mtu))
+                .collect();
+            lines.push(format!(
+                "{}: {name} is {}",
+                self.what,
+                interfaces.join(", ")
+            ));
+        }
+        lines
+    }
+
+    /// Runs until somebody stops it.
+    ///
+    /// # Errors
+    /// When the machine refuses something.
+    pub fn run(self, request: &Request, control: &Control) -> Result<Value, GatewayError> {
+        let options = RunOptions {
+            no_series: true,
+            ..request.options.clone()
+        };
+        let scenario = &self.station.scenario;
+        let outside = Outside::new(scenario, &options, &Station::ENDS, |_, _, _| None)?;
+        let left = remove_leftovers()?;
+        if left != Leftovers::default() {
+            control.say(format!(
+                "removed {} rules of a bentpipe-gateway that was killed, and took {} interfaces out of its groups",
+                left.rules, left.groups
+            ));
+        }
+        let lines = self.lines();
+        let (mut diversion, tuns) = Diversion::start(self.sides)?;
+        let mut engine = Engine::new(outside.network);
+        let nodes = Station::ENDS.map(|end| outside.nodes[end]);
+        for (at, tun) in tuns.into_iter().enumerate() {
+            let device = Diverted::new(tun, self.hop_between);
+            engine.attach_towards(nodes[at], Box::new(device), nodes[1 - at]);
+        }
+        for (line, side) in lines.iter().zip(&diversion.sides) {
+            control.say(format!("{line}, through {}", side.device));
+        }
+        control.say("ready".to_owned());
+        let clock = Clock::start();
+        let limit = request.duration.unwrap_or(Time::LAST.since(Time::ZERO));
+        let stop = &control.stop;
+        let ran = engine.run(clock, limit, |_, _| stop.load(Ordering::Relaxed));
+        // Before anything else: whoever comes now goes by himself.
+        let ended = diversion.end();
+        let (late, refusals, entered) = (
+            engine.lateness().clone(),
+            *engine.refusals(),
+            engine.entered(),
+        );
+        engine.network_mut().finish();
+        let output =
+            outside
+                .closing
+                .finish(engine.into_network(), scenario, Vec::new(), clock.now())?;
+        drop(diversion);
+        ran?;
+        ended?;
+        let mut summary = summary(&output.summary, &self.station.simulated)?;
+        let more: BTreeMap<&str, Value> = BTreeMap::from([
+            (
+                "duration_s",
+                request
+                    .duration
+                    .map_or(Value::Null, |span| span.as_secs_f64().into()),
+            ),
+            ("wall_s", clock.now().as_secs_f64().into()),
+            ("packets_in", entered.into()),
+            ("late_ms", told(&late.summary())?),
+            ("refused", told(&refused(&refusals))?),
+            ("notes", told(&self.notes)?),
+        ]);
+        for (name, value) in more {
+            summary.insert(name.to_owned(), value);
+        }
+        Ok(Value::Object(summary))
+    }
+}
+
+fn told(what: &impl serde::Serialize) -> Result<Value, GatewayError> {
+    serde_json::to_value(what).map_err(|error| GatewayError::Failed(error.to_string()))
+}
+
+/// The result, as `run --json` has it, without what no machine between others knows. Of directions that are
+/// not `simulated` that is all but what crossed them.
+fn summary(
+    summary: &bentpipe_scenario::Summary,
+    simulated: &[String],
+) -> Result<serde_json::Map<String, Value>, GatewayError> {
+    let Value::Object(mut all) = told(summary)? else {
+        return Err(GatewayError::Failed("a summary is an object".to_owned()));
+    };
+    for name in ["flows", "groups"] {
+        all.remove(name);
+    }
+    for link in all
+        .get_mut("links")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        let Some(link) = link.as_object_mut() else {
+            continue;
+        };
+        let name = link.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !simulated.iter().any(|direction| direction == name) {
+            link.retain(|name, _| {
+                ["name", "packets_delivered", "bytes_delivered"].contains(&name.as_str())
+            });
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,231 @@
+use super::*;
+
+const SCENARIO: &str = r#"
+name = "office"
+duration = "60 s"
+hosts = { server = {}, client = {} }
+
+[gateways.hub]
+kind = "split"
+facing = "satellite"
+memory = "3 MiB"
+processing = { time = "10 us" }
+
+[gateways.terminal]
+kind = "hybrid"
+facing = "satellite"
+
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+
+[links.satellite]
+between = ["hub", "terminal"]
+forward = { rate = "10 Mbit/s", delay = "250 ms", errors = { packet_loss_rate = 0.01 } }
+return = { rate = "64 kbit/s", delay = "250 ms", acks = { kind = "reconstruction" } }
+
+[links.home]
+between = ["terminal", "client"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk" }
+"#;
+
+fn scenario(settings: &[(&str, &str)]) -> Scenario {
+    Scenario::parse(SCENARIO, "office.toml", settings).expect("a scenario")
+}
+
+fn side(link: &str, shaped: bool) -> Side {
+    Side {
+        link: link.to_owned(),
+        mtu: 1400,
+        shaped,
+    }
+}
+
+fn refusal(settings: &[(&str, &str)], name: &str, sides: [Side; 2]) -> String {
+    let error = Station::gateway(&scenario(settings), name, &sides).expect_err("a refusal");
+    error.in_file("office.toml", SCENARIO)
+}
+
+#[test]
+fn a_gateway_is_the_files_between_open_links() {
+    let sides = [side("satellite", false), side("lan", false)];
+    let station = Station::gateway(&scenario(&[]), "hub", &sides).expect("a station");
+    let part = &station.scenario;
+    let names: Vec<&str> = part.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["(satellite)", "(lan)", "hub"]);
+    let between: Vec<[usize; 2]> = part.links.iter().map(|link| link.between).collect();
+    // As in the file: from the hub, and to it.
+    assert_eq!(between, [[2, 0], [1, 2]]);
+    for (_, direction) in part.links.iter().flat_map(Link::directions) {
+        assert_eq!(*direction, open());
+    }
+    let NodeKind::Gateway(Gateway::Split(split)) = &part.nodes[2].kind else {
+        panic!("a split gateway");
+    };
+    assert_eq!(split.facing, 0);
+    assert_eq!(split.memory.get(), 3 << 20);
+    assert_eq!(split.processing, None);
+    // 1400 bytes, less IP's, TCP's and the timestamps'.
+    assert_eq!(
+        (split.tcp.config.mss, split.host_tcp.config.mss),
+        (1348, 1348)
+    );
+    assert_eq!(
+        station.notes,
+        ["gateways.hub.processing: no effect, a real processor takes its own time"]
+    );
+    assert!(station.simulated.is_empty());
+}
+
+#[test]
+fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
+    let sides = [side("lan", false), side("satellite", true)];
+    let file = scenario(&[]);
+    let station = Station::gateway(&file, "hub", &sides).expect("a station");
+    let satellite = &station.scenario.links[1];
+    assert_eq!(satellite.forward.rate.bits_per_second(), 10_000_000);
+    assert_eq!(satellite.forward.queue, file.links[1].forward.queue);
+    assert_eq!(satellite.forward.delay, Span::ZERO);
+    assert_eq!(satellite.forward.errors, open().errors);
+    // What the other end has left out is filled in here.
+    let back = satellite.backward.as_ref().expect("both directions");
+    assert!(matches!(back.acks, Acks::Reconstruction { .. }));
+    assert_eq!(back.rate, OPEN_RATE);
+    assert_eq!(station.simulated, ["satellite.forward"]);
+    assert!(
+        station
+            .notes
+            .iter()
+            .any(|note| note.contains("links.satellite.forward.errors"))
+    );
+    // At the terminal the return leaves.
+    let sides = [side("satellite", true), side("home", false)];
+    let station = Station::gateway(&file, "terminal", &sides).expect("a station");
+    let back = station.scenario.links[0]
+        .backward
+        .as_ref()
+        .expect("both directions");
+    assert!(matches!(back.acks, Acks::Suppression(_)));
+    assert_eq!(back.rate.bits_per_second(), 64_000);
+    assert_eq!(station.simulated, ["satellite.return"]);
+}
+
+#[test]
+fn a_link_is_the_files_in_both_directions() {
+    let file = scenario(&[]);
+    for (ends, between) in [(["hub", "terminal"], [0, 1]), (["terminal", "hub"], [1, 0])] {
+        let station = Station::link(&file, "satellite", ends).expect("a station");
+        let [link] = &station.scenario.links[..] else {
+            panic!("one link");
+        };
+        assert_eq!(link.between, between);
+        assert_eq!(link.forward, file.links[1].forward);
+        assert_eq!(link.backward, file.links[1].backward);
+        assert_eq!(station.simulated, ["satellite.forward", "satellite.return"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line_with_its_place() {
+    let both = || [side("lan", false), side("satellite", true)];
+    /// `--set`s, the gateway, its sides, how the line begins.
+    type Case = (
+        &'static [(&'static str, &'static str)],
+        &'static str,
+        [Side; 2],
+        &'static str,
+    );
+    let cases: [Case; 9] = [
+        (
+            &[],
+            "hup",
+            both(),
+            "no gateway is \"hup\"; did you mean \"hub\"?",
+        ),
+        (
+            &[],
+            "server",
+            both(),
+            "no gateway is \"server\"; known: hub, terminal",
+        ),
+        (
+            &[],
+            "hub",
+            [side("lan", false), side("home", false)],
+            "no link of \"hub\" is \"home\"; known: lan, satellite",
+        ),
+        (
+            &[],
+            "hub",
+            [side("lan", false), side("lan", false)],
+            "\"lan\" was given twice: a gateway stands between two links",
+        ),
+        (
+            &[("links.satellite.forward.compression", "rfc1144")],
+            "hub",
+            both(),
+            "office.toml:23: links.satellite.forward.compression: a real interface carries",
+        ),
+        (
+            &[("links.satellite.forward.tunnel", "true")],
+            "hub",
+            both(),
+            "office.toml:23: links.satellite.forward.tunnel: not between real networks",
+        ),
+        (
+            &[("links.satellite.return.acks", "{ kind = \"compaction\" }")],
+            "terminal",
+            [side("satellite", true), side("home", false)],
+            "office.toml:24: links.satellite.return.acks: compaction is a tunnel",
+        ),
+        (
+            &[("gateways.hub.only", "{ hosts = [\"client\"] }")],
+            "hub",
+            both(),
+            "office.toml:6: gateways.hub.only.hosts: which addresses",
+        ),
+        (
+            &[("gateways.terminal.facing", "home")],
+            "terminal",
+            [side("satellite", false), side("satellite", false)],
+            "\"satellite\" was given twice",
+        ),
+    ];
+    for (settings, name, sides, expected) in cases {
+        let line = refusal(settings, name, sides);
+        assert!(line.starts_with(expected), "{line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+    let wrong = Station::link(&scenario(&[]), "satellite", ["hub", "client"]);
+    let expected =
+        "link \"satellite\" is between \"hub\" and \"terminal\", not \"hub\" and \"client\"";
+    assert_eq!(wrong.expect_err("a refusal").to_string(), expected);
+}
+
+#[test]
+fn classes_are_told_apart_by_ports_alone() {
+    let settings = |class: &'static str| {
+        [
+            ("classes.calls", class),
+            (
+                "links.satellite.forward.queue",
+                "{ kind = \"priority\", classes = [\"calls\"] }",
+            ),
+        ]
+    };
+    let sides = [side("lan", false), side("satellite", true)];
+    let by_ports = scenario(&settings("{ ports = [5060] }"));
+    assert!(Station::gateway(&by_ports, "hub", &sides).is_ok());
+    let line = refusal(&settings("{ flows = [\"download\"] }"), "hub", sides);
+    assert_eq!(
+        line,
+        "office.toml: classes.calls.flows: real packets are told apart by ports alone; expected \"ports\""
+    );
+}

@@ -1,0 +1,334 @@
+"""`bentpipe-gateway` between real interfaces: the kernel's TCPs on both sides of it.
+
+Each machine is a network namespace; see `boxes`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .boxes import Box, fetch, gateway, listen, live, row, until
+
+pytestmark = live
+
+SPLIT = """
+name = "box"
+duration = "60 s"
+hosts = { server = {}, client = {} }
+gateways.hub = { kind = "split", facing = "satellite", tcp = { congestion_control = "hybla" } }
+[links.lan]
+between = ["server", "hub"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links.satellite]
+between = ["hub", "client"]
+forward = { rate = "10 Mbit/s", delay = "250 ms" }
+return = { rate = "1 Mbit/s", delay = "250 ms" }
+[flows.download]
+from = "server"
+to = "client"
+app = { kind = "bulk", size = "1 MB" }
+"""
+HYBRID = SPLIT.replace(
+    '{ kind = "split", facing = "satellite", tcp = { congestion_control = "hybla" } }',
+    '{ kind = "hybrid", facing = "satellite", tcp = {} }',
+)
+SIDES = ("--interface", "lan=to-server", "--interface", "satellite=to-client")
+HUB = ("--gateway", "hub", *SIDES)
+
+# The boxes' addresses, in the row server - hub - client.
+SERVER = ("10.1.0.1", "fd00:1::1")
+CLIENT = ("10.2.0.2", "fd00:2::2")
+
+
+@pytest.fixture
+def boxes() -> Iterator[list[Box]]:
+    with row("server", "hub", "client") as made:
+        yield made
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "box.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def traces(box: Box) -> list[str]:
+    """Return what of a gateway is there in a box: rules, routes, devices, groups."""
+    lines = []
+    for line in ("-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all"):
+        lines += [each for each in box.ip(line).splitlines() if "proto 190" in each]
+    links: list[dict[str, Any]] = json.loads(box.ip("-json link show"))
+    lines += [each["ifname"] for each in links if "bentpipe" in each["ifname"]]
+    return lines + [each["ifname"] for each in links if each["group"] != "default"]
+
+
+@pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
+def test_bytes_are_the_same_either_way_and_in_both_versions(
+    boxes: list[Box], tmp_path: Path, text: str
+) -> None:
+    server, hub, client = boxes
+    listen(server)
+    listen(client)
+    with gateway(hub, written(tmp_path, text), *HUB) as running:
+        for address in SERVER:
+            fetch(client, address)
+        for address in CLIENT:
+            fetch(server, address)
+        assert len(traces(hub)) == 8 + 4 + 2 + 2
+        said = running.end()
+    assert traces(hub) == []
+    [told] = said["gateways"]
+    counted = told["connections"]
+    assert told["name"] == "hub"
+    assert counted["split" if text == SPLIT else "tracked"] == 4
+    assert counted.get("passed", 0) == counted["refused"] == 0
+    assert said["refused"] == {}
+    # The gateway has had the bytes, and has given them all away.
+    assert told["bytes_held"]["max"] > 1448
+    assert told["bytes_held"]["now"] == 0
+    names = ["lan.forward", "lan.return", "satellite.forward", "satellite.return"]
+    assert [link["name"] for link in said["links"]] == names
+    assert all(link["bytes_delivered"] > 4 * 300_000 for link in said["links"])
+    assert said["packets_in"] > 4 * 300_000 // 1448
+    assert said["late_ms"]["mean"] > 0
+
+
+# Connects, says that it has; sends when it is told to, and says what of it is not acknowledged.
+SENDER = """
+import fcntl, socket, struct, sys, termios, time
+peer = socket.create_connection((sys.argv[1], 80), timeout=20)
+print("connected", flush=True)
+sys.stdin.readline()
+peer.sendall(bytes(20_000))
+waiting = 0
+for _ in range(50):
+    time.sleep(0.02)
+    [waiting] = struct.unpack("i", fcntl.ioctl(peer, termios.TIOCOUTQ, bytes(4)))
+    if waiting == 0:
+        break
+print(waiting, flush=True)
+"""
+
+
+def unacknowledged(sender: Box, receiver: Box, address: str, cable: str) -> int:
+    """Send to a host that is cut off meanwhile; return how much of it nobody has acknowledged."""
+    program = sender.python(SENDER, address)
+    assert program.stdin is not None
+    assert program.stdout is not None
+    assert program.stdout.readline() == "connected\n"
+    receiver.ip(f"link set {cable} down")
+    print("go", file=program.stdin, flush=True)
+    return int(program.stdout.readline())
+
+
+@pytest.mark.parametrize("kind", ["plain", "split", "hybrid"])
+def test_a_gateway_acknowledges_of_its_own(boxes: list[Box], tmp_path: Path, kind: str) -> None:
+    server, hub, client = boxes
+    listen(client)
+    if kind == "plain":
+        assert unacknowledged(server, client, CLIENT[0], "to-hub") == 20_000
+        return
+    text = SPLIT if kind == "split" else HYBRID
+    with gateway(hub, written(tmp_path, text), *HUB) as running:
+        assert unacknowledged(server, client, CLIENT[0], "to-hub") == 0
+        [told] = running.end()["gateways"]
+        assert told["bytes_held"]["max"] >= 20_000
+
+
+def test_killed_it_is_a_wire_and_its_rules_are_removed(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    file = written(tmp_path, SPLIT)
+    listen(server)
+    with gateway(hub, file, *HUB) as running:
+        fetch(client, SERVER[0], 1000)
+        running.kill()
+    # Rules are left, which find nothing, and groups; neither devices nor routes.
+    assert len(traces(hub)) == 8 + 2
+    fetch(client, SERVER[0])
+    fetch(client, SERVER[1])
+    with gateway(hub, file, *HUB) as running:
+        assert any("removed 8 rules" in line for line in running.said), running.said
+        fetch(client, SERVER[0])
+        running.kill()
+    command = [sys.executable, "-m", "bentpipe", "gateway", "--clean", "--json"]
+    assert json.loads(hub.run(*command)) == {"rules": 8, "groups": 2}
+    assert traces(hub) == []
+    fetch(client, SERVER[0])
+
+
+# Answers datagrams with what they were, hop limit and class of service included.
+ECHO = """
+import socket
+box = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+box.setsockopt(socket.IPPROTO_IP, 12, 1)
+box.setsockopt(socket.IPPROTO_IP, 13, 1)
+# IP_RECVTTL and IP_RECVTOS, above: ip(7).
+box.bind(("0.0.0.0", 7))
+print("listening", flush=True)
+while True:
+    content, more, _, peer = box.recvmsg(65536, 256)
+    said = {kind: value[0] for _, kind, value in more}
+    box.sendto(bytes([said[socket.IP_TTL], said[socket.IP_TOS]]) + content, peer)
+"""
+# Asks it, and pings. Prints what came back of each.
+ASKS = """
+import os, socket, struct, sys
+to = sys.argv[1]
+box = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+box.settimeout(10)
+box.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 77)
+box.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0xb8)
+content = bytes(range(256)) * 40
+for length in (0, 1, 1000, 1472, 10_000):
+    box.sendto(content[:length], (to, 7))
+    answer = box.recv(65536)
+    assert answer[2:] == content[:length], length
+    print(*answer[:2])
+ping = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+ping.settimeout(10)
+def checksum(of):
+    total = sum(struct.unpack(f"!{len(of) // 2}H", of))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+def ask(hops, sequence):
+    ping.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops)
+    head = struct.pack("!BBHHH", 8, 0, 0, 4711, sequence)
+    text = content[:1000]
+    head = struct.pack("!BBHHH", 8, 0, checksum(head + text), 4711, sequence)
+    ping.sendto(head + text, (to, 0))
+    while True:
+        answer = ping.recv(65536)
+        if answer[20] == 0 and answer[24:28] == head[4:] and answer[28:] == text:
+            return "pong", answer[8]
+        if answer[20] == 11:
+            return "too old, says", ".".join(map(str, answer[12:16]))
+print(*ask(64, 1))
+print(*ask(2, 2))
+print(*ask(1, 3))
+"""
+
+
+def test_all_but_tcp_passes_and_the_box_is_one_hop(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    echo = server.python(ECHO)
+    assert echo.stdout is not None
+    assert echo.stdout.readline() == "listening\n"
+    plain = client.run(sys.executable, "-c", ASKS, SERVER[0])
+    assert plain.splitlines() == ["76 184"] * 5 + ["pong 63", "pong 63", "too old, says 10.2.0.1"]
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        assert client.run(sys.executable, "-c", ASKS, SERVER[0]) == plain
+        said = running.end()
+    [told] = said["gateways"]
+    assert told["packets"]["passed"] > 2 * 7
+    assert told["connections"]["split"] == 0
+
+
+def test_what_is_for_the_box_or_goes_elsewhere_is_the_kernels(
+    boxes: list[Box], tmp_path: Path
+) -> None:
+    _, hub, client = boxes
+    listen(hub)
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        fetch(client, "10.2.0.1")
+        fetch(client, "10.1.0.2")
+        fetch(client, "fd00:2::1")
+        assert running.end()["packets_in"] == 0
+
+
+def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:
+    _, hub, _ = boxes
+    file = written(tmp_path, SPLIT)
+    with gateway(hub, file, *HUB, "--duration", "200 ms") as running:
+        out, _ = running.process.communicate(timeout=10)
+        said = json.loads(out)
+        assert running.process.returncode == 0
+        assert 0.2 <= said["ended_s"] < 2
+        assert said["duration_s"] == 0.2
+    assert traces(hub) == []
+    with gateway(hub, file, *HUB) as running:
+        # Another one would have no interfaces.
+        command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB]
+        other = subprocess.run(hub.within(*command), capture_output=True, text=True, check=False)
+        assert other.returncode == 2
+        assert other.stderr == "bentpipe: to-server: another bentpipe-gateway has it\n"
+        assert running.end(signal.SIGINT)["scenario"] == "box"
+    assert traces(hub) == []
+
+
+def test_a_check_changes_nothing_and_says_what_is_missing(boxes: list[Box], tmp_path: Path) -> None:
+    _, hub, _ = boxes
+    file = written(tmp_path, SPLIT)
+    hub.sysctl("net.ipv4.ip_forward=0")
+    hub.ip("link set to-client down")
+    command = [sys.executable, "-m", "bentpipe", "gateway", str(file), *HUB, "--check"]
+    assert hub.run(*command).splitlines() == [
+        "gateway hub: lan is to-server (MTU 1500)",
+        "gateway hub: satellite is to-client (MTU 1500)",
+        "note: the kernel forwards no IPv4: `sysctl -w net.ipv4.ip_forward=1` makes it",
+        "note: to-client is down: `ip link set to-client up` brings it up",
+    ]
+    assert traces(hub) == []
+
+
+KIND = '{ kind = "split", facing = "satellite", tcp = { congestion_control = "hybla" } }'
+ACKS = SPLIT.replace(KIND, "{}")
+ACKS = ACKS.replace(
+    'return = { rate = "1 Mbit/s", delay = "250 ms" }',
+    'return = { rate = "32 kbit/s", delay = "250 ms", acks = { kind = "suppression" } }',
+)
+
+
+@pytest.mark.parametrize("method", ["none", "suppression", "filter"])
+def test_a_shaped_return_is_as_the_file_says(boxes: list[Box], tmp_path: Path, method: str) -> None:
+    # The box is the terminal: what it sends to the satellite is the return.
+    server, hub, client = boxes
+    text = ACKS.replace('["server", "hub"]', '["client", "hub"]')
+    text = text.replace('["hub", "client"]', '["server", "hub"]').replace("suppression", method)
+    words = ("--interface", "satellite=to-server", "--interface", "lan=to-client")
+    listen(server)
+    with gateway(
+        hub, written(tmp_path, text), "--gateway", "hub", *words, "--shape", "satellite"
+    ) as running:
+        fetch(client, SERVER[0], 5_000)
+        said = running.end()
+    links = {link["name"]: link for link in said["links"]}
+    shaped = links["satellite.return"]
+    # 5,000 bytes take 1.3 s at 32 kbit/s.
+    assert said["ended_s"] > 1.25
+    assert shaped["utilization"] > 0.5
+    assert "utilization" not in links["satellite.forward"]
+    assert shaped["queue_max_packets"] > 0
+
+
+def test_suppression_thins_real_acknowledgments_out(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    text = ACKS.replace('["server", "hub"]', '["client", "hub"]')
+    text = text.replace('["hub", "client"]', '["server", "hub"]')
+    words = ("--interface", "satellite=to-server", "--interface", "lan=to-client")
+    listen(client)
+    removed = {}
+    for method in ("none", "suppression"):
+        file = written(tmp_path, text.replace("suppression", method))
+        with gateway(hub, file, "--gateway", "hub", *words, "--shape", "satellite") as running:
+            program = server.python(SENDER.replace("20_000", "400_000"), CLIENT[0])
+            assert program.stdin is not None
+            assert program.stdout is not None
+            assert program.stdout.readline() == "connected\n"
+            print("go", file=program.stdin, flush=True)
+            until(lambda program=program: program.poll() is not None, "it is sent")
+            said = running.end()
+        links = {link["name"]: link for link in said["links"]}
+        counters = links["satellite.return"].get("counters", {"total": {}})
+        removed[method] = counters["total"].get("acks_removed", 0)
+    assert removed["none"] == 0
+    assert removed["suppression"] > 20
