@@ -352,7 +352,8 @@ impl Net {
         let bits = random.bits();
         let near = (bits >> 32) as u32 % 8000;
         let record = self.world.packets.get_mut(packet);
-        if record.flags.has(Flags::SYN) {
+        // (The acknowledgment number of a RST may mean nothing: with other flags it would be a lie.)
+        if record.flags.has(Flags::SYN) || record.flags.has(Flags::RST) {
             return;
         }
         record.flags = Flags(record.flags.0 & !(Flags::FIN.0 | Flags::RST.0));
@@ -364,7 +365,8 @@ impl Net {
                 record.payload_length = 0;
                 record.sequence = record.sequence - by - 1;
             }
-            1 => record.acknowledgment = record.acknowledgment + (1 << 31) + near,
+            // (The gateway passes it on, and both paths may do it: together that is no lie either.)
+            1 => record.acknowledgment = record.acknowledgment + (1 << 30) + near,
             2 => record.window = bits as u16,
             _ => {
                 record.flags = Flags(bits as u8 & !(Flags::RST.0 | Flags::FIN.0));
