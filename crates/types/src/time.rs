@@ -16,7 +16,8 @@ pub struct Span(u64);
 impl Time {
     /// The start.
     pub const ZERO: Self = Self(0);
-    /// The last instant the scheduler can hold: 48 bits of nanoseconds, 3.26 days.
+    /// The last instant of a simulation, since its schedule holds 48 bits of nanoseconds: 3.26 days. Somebody else's
+    /// clock goes on.
     pub const LAST: Self = Self((1 << 48) - 1);
     /// Later than any instant: the deadline of a timer that is not set. Smaller than an `Option`, and the earliest of
     /// several is their minimum.

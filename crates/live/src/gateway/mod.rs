@@ -217,7 +217,12 @@ impl Plan {
         }
         control.say("ready".to_owned());
         let clock = Clock::start();
-        let limit = request.duration.unwrap_or(Time::LAST.since(Time::ZERO));
+        let limit = request.duration.unwrap_or(match request.part {
+            // Twenty years. (A time and a span still add up.)
+            Part::Gateway { .. } => Span::from_secs(20 * 365 * 86_400),
+            // What changes along a link is worked out for the clock of a simulation.
+            Part::Link(_) => Time::LAST.since(Time::ZERO),
+        });
         let stop = &control.stop;
         let ran = engine.run(clock, limit, |_, _| stop.load(Ordering::Relaxed));
         // Before anything else: whoever comes now goes by himself.

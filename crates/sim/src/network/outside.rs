@@ -36,6 +36,7 @@ impl Network {
         for _ in 0..budget {
             let Some((at, component)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
                 self.now = self.now.max(until);
+                self.schedule.keep_up(self.now);
                 self.settle(self.now);
                 return true;
             };

@@ -97,7 +97,7 @@ impl PathMtu {
     pub(super) fn new(mtu: Option<u32>) -> Self {
         Self {
             mtu: mtu.unwrap_or(u32::MAX),
-            stale_at: Time::LAST,
+            stale_at: Time::NEVER,
             agreed: 0,
             told: false,
             search: None,
@@ -173,7 +173,7 @@ impl Sender {
         let base = u32::from(self.config.base_mss.max(1)).min(self.path_mtu.agreed());
         let mut high = self.mtu_of(self.path_mtu.agreed());
         // A router's word holds for a while; a route's MTU is what Linux looks beyond.
-        if self.path_mtu.stale_at > now && self.path_mtu.stale_at < Time::LAST {
+        if self.path_mtu.stale_at > now && self.path_mtu.stale_at < Time::NEVER {
             high = high.min(self.path_mtu.mtu);
         }
         self.path_mtu.search = Some(Box::new(Search {
@@ -343,7 +343,7 @@ impl Sender {
     /// Something is about to be sent: may the path take more than it did?
     pub(super) fn look_after_path_mtu(&mut self, now: Time) {
         if self.path_mtu.stale_at <= now {
-            self.path_mtu.stale_at = Time::LAST;
+            self.path_mtu.stale_at = Time::NEVER;
             self.path_mtu.mtu = self.mtu_of(self.path_mtu.agreed());
             if self.path_mtu.search.is_none() {
                 self.set_segment(self.path_mtu.agreed());

@@ -52,6 +52,29 @@ fn what_enters_leaves_at_the_other_end_on_time() {
     assert_eq!(network.packets_held(), 0);
 }
 
+/// A machine that is up for longer than a schedule's 48 bits hold (3.26 days).
+#[test]
+fn somebody_elses_clock_goes_on_for_weeks() {
+    let (mut network, here, there) = network();
+    let hour = Span::from_secs(3_600);
+    let mut departures = Vec::new();
+    let mut now = Time::ZERO;
+    for _ in 0..24 * 30 {
+        now += hour;
+        assert!(network.advance(now, 100));
+        let packet = datagram(&mut network, there);
+        network.inject(here, packet);
+        assert_eq!(network.next_event(), Some(now + Span::from_millis(11)));
+        assert!(network.advance(now + Span::from_secs(1), 100));
+        network.departures(&mut departures);
+        assert_eq!(departures.len(), 1);
+        assert_eq!(departures[0].at, now + Span::from_millis(22));
+        network.packets_mut().release(packet);
+    }
+    assert_eq!(network.violations(), []);
+    assert_eq!(network.packets_held(), 0);
+}
+
 #[test]
 fn attached_nodes_pass_nothing_on_and_send_nothing_back() {
     let (mut network, here, there) = network();
