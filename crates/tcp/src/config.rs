@@ -215,7 +215,7 @@ impl Config {
         // No window is wider than what 16 bits and a shift of 14 can say (RFC 7323 section 2.3).
         let widest = u64::from(u16::MAX) << 14;
         (self.receive_sizes)
-            .map_or(self.receive_buffer, |sizes| sizes.most.max(sizes.initial))
+            .map_or(self.receive_buffer, |sizes| sizes.limit())
             .min(widest)
     }
 
@@ -255,6 +255,26 @@ impl BufferSizes {
             initial: bytes,
             most: bytes,
             locked: true,
+        }
+    }
+
+    /// The same, where others grow as these do: how the window opens goes by that all the same (__tcp_grow_window).
+    #[must_use]
+    pub const fn locked_at(self, bytes: u64) -> Self {
+        Self {
+            initial: bytes,
+            locked: true,
+            ..self
+        }
+    }
+
+    /// What it can grow to.
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        if self.locked || self.most < self.initial {
+            self.initial
+        } else {
+            self.most
         }
     }
 

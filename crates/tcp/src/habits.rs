@@ -67,6 +67,11 @@ pub struct Habits {
     /// down and what goes again after a timeout is as with SACK (`tcp_add_reno_sack`; RFC 6582 inflates the window and
     /// goes back).
     pub counts_duplicates: bool,
+    /// A segment that ends beyond the window is taken as it is if all that has come in order was read, and refused if not;
+    /// what it acknowledges, too (`tcp_sequence` of Linux 6.17; RFC 9293 section 3.10.7.4 has it trimmed to the window).
+    pub takes_whole_segments: bool,
+    /// A FIN ahead of a gap is told of by SACK blocks as text is, which it follows in sequence (`tcp_data_queue_ofo`).
+    pub sacks_fin: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -103,6 +108,8 @@ impl Habits {
             counts_no_probes: linux,
             counts_spurious: linux,
             counts_duplicates: linux,
+            takes_whole_segments: linux,
+            sacks_fin: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

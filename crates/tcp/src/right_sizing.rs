@@ -282,6 +282,7 @@ impl RightSizing {
 
     /// tcp_data_queue_ofo: a segment has arrived out of order, and SACK will say so if `sack`.
     pub(crate) fn out_of_order(&mut self, segment: &Segment, stream: &Stream, sack: bool) {
+        self.measure_segment(segment);
         // Without SACK a window that grows would be no duplicate acknowledgment.
         if sack {
             self.grow_window(segment, stream);
@@ -330,6 +331,12 @@ impl RightSizing {
             rtt = rtt.min(srtt);
         }
         When::Within(COMPRESSION.min(rtt / COMPRESSION_SHARE) + COMPRESSION_SLACK)
+    }
+
+    /// Has a buffer that stays as it is, with unread text in it, no window to tell of that is as wide as the last? Then a
+    /// second segment is no reason to acknowledge (__tcp_ack_snd_check).
+    pub(crate) fn has_no_news(&mut self, stream: &Stream, shift: u8) -> bool {
+        self.fixed && stream.next > stream.read && self.select_window(stream, shift) < self.window
     }
 
     /// tcp_event_ack_sent: an acknowledgment has gone out, of something if `scheduled`.
@@ -427,8 +434,11 @@ impl RightSizing {
 
     /// tcp_incr_quickack
     fn quicken(&mut self) {
-        let half = self.window / (2 * u64::from(self.segment));
-        let acknowledgments = half.clamp(2, u64::from(QUICK_ACKS)) as u8;
+        let half = match self.window / (2 * u64::from(self.segment)) {
+            0 => 2,
+            half => half,
+        };
+        let acknowledgments = half.min(u64::from(QUICK_ACKS)) as u8;
         self.quick = self.quick.max(acknowledgments);
     }
 
@@ -507,7 +517,7 @@ impl BufferSizes {
     /// and packets of `packet` bytes, IP header included.
     #[must_use]
     pub fn receivable(&self, segment: u32, packet: u32) -> u64 {
-        payload_in(self.most, segment, packet)
+        payload_in(self.limit(), segment, packet)
     }
 }
 

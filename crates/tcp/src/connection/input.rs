@@ -285,6 +285,11 @@ impl Connection {
             // acknowledges from there.
             return (0..=window).contains(&start);
         }
+        let whole = self.sender.config.habits.takes_whole_segments;
+        if whole && start + i64::from(packet.payload_length) > window {
+            let read = self.receive.read >= self.receive.in_order_end();
+            return start <= window && start + length > 0 && read;
+        }
         // Any part in the window; or at its left edge even when it is closed, because valid
         // acknowledgments and RSTs are then to be accepted (section 3.10.7.4), and, as in Linux, a
         // FIN that needs no room.
@@ -340,13 +345,17 @@ impl Connection {
         if self.state == State::TimeWait && packet.flags.has(Flags::FIN) {
             self.wait_for_stragglers(now);
         }
-        if packet.payload_length > 0 {
+        let whole = self.sender.config.habits.takes_whole_segments;
+        if packet.payload_length > 0 && (start < 0 || !whole) {
             self.receive.is_odd();
         }
         if packet.payload_length > 0 && start < 0 {
             self.sender.statistics.duplicates_received += 1;
             let position = |after: i64| self.receive.next.saturating_add_signed(after);
-            let end = start + i64::from(packet.payload_length);
+            let mut end = start + i64::from(packet.payload_length);
+            if whole {
+                end = end.min(0); // (tcp_send_dupack)
+            }
             // RFC 2883 section 4: not beyond a window, where it may be of another connection
             if start >= -(1 << 30) && end <= 0 && position(start) > 0 {
                 self.receive.duplicate = Some(crate::reassembly::Range {
@@ -441,6 +450,12 @@ impl Connection {
             .is_some_and(|h| h > position);
         if self.receive.fin == NOWHERE && position >= self.receive.next && !beyond {
             self.receive.fin = position;
+        }
+        if position == self.receive.fin
+            && position > self.receive.next
+            && self.sender.config.habits.sacks_fin
+        {
+            self.receive.keep_fin(position);
         }
         // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged; one that is ahead, as any
         // segment out of order.

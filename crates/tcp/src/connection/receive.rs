@@ -305,6 +305,19 @@ impl Receive {
         possible >= now + self.window_step && possible >= 2 * now
     }
 
+    /// The peer's FIN is ahead of a gap, and is told of like text there.
+    #[cold]
+    pub(super) fn keep_fin(&mut self, position: u64) {
+        let range = Range {
+            start: position,
+            end: position + 1,
+        };
+        if let Inserted::Overlapping(common) = self.reassembly.insert(range) {
+            self.duplicate = self.duplicate.or(Some(common));
+        }
+        self.reconsider_window();
+    }
+
     /// What comes makes no sense here.
     pub(super) fn is_odd(&mut self) {
         self.reconsider_window();
@@ -448,7 +461,11 @@ impl Connection {
         // Whatever is odd about it, the peer should know at once where we stand.
         let due = std::mem::replace(&mut receive.acknowledge_now, true);
         let next = receive.next;
-        let limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
+        let window = receive.window() as i64;
+        let mut limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
+        if self.sender.config.habits.takes_whole_segments && start < window && window > 0 {
+            limit = receive.fin.saturating_sub(next).min(1 << 32) as i64;
+        }
         let end = start + i64::from(packet.payload_length);
         let from = start.max(0);
         let to = end.min(limit);
@@ -471,6 +488,10 @@ impl Connection {
             end: next + to as u64,
         };
         if from == 0 {
+            if self.receive.quick_as_linux {
+                // That a part of it is old is no reason (tcp_data_queue).
+                self.receive.acknowledge_now = due;
+            }
             self.in_order_before_a_gap(packet, range.end, now);
             self.deliver(self.receive.in_order_end(), now);
         } else if !self.keep_ahead(packet, range, due, now) {
@@ -486,13 +507,14 @@ impl Connection {
     /// Data up to `end` is in order, and may join what waits behind a gap.
     fn in_order_before_a_gap(&mut self, packet: &Packet, end: u64, now: Time) {
         let receive = &mut self.receive;
+        let gap = !receive.reassembly.is_empty() || !receive.quick_as_linux;
         // RFC 2883 section 4: it is partly new, and partly what waits behind the gap.
         let joined = receive.reassembly.first_within(end);
         receive.duplicate = receive.duplicate.or(joined);
-        receive.next = receive.reassembly.advance(end);
+        receive.next = receive.reassembly.advance(end).min(receive.fin);
         if self.receive.sizing.is_some() {
             let length = u32::from(packet.payload_length);
-            return self.sized_in_order(packet, length, true, now);
+            return self.sized_in_order(packet, length, gap, now);
         }
         // RFC 5681 section 4.2: a segment that fills a gap, or a part of one
         self.receive.acknowledge_now = true;
@@ -567,7 +589,13 @@ impl Connection {
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
-        let unacknowledged = receive.next - receive.last_acknowledged;
+        let mut unacknowledged = receive.next - receive.last_acknowledged;
+        if receive.grows
+            && unacknowledged > sizing.segment()
+            && sizing.has_no_news(&stream, receive.shift)
+        {
+            unacknowledged = 0;
+        }
         let sack = self.sender.negotiated.sack;
         match sizing.when(unacknowledged, &stream, due, sack, smoothed) {
             When::Now => self.receive.acknowledge_now = true,
@@ -621,8 +649,9 @@ impl Connection {
         // those that it reads at once.
         stream.read = stream.read.min(before + sizing.segment());
         let pushed = sizing.has_read(&stream, now);
+        let second = receive.next - receive.last_acknowledged > sizing.segment();
         let all = receive.read == receive.in_order_end() && receive.reassembly.is_empty();
-        if receive.quick_as_linux && pushed && all {
+        if receive.quick_as_linux && (second || pushed && all) {
             receive.acknowledge_now = true;
         }
     }

@@ -68,7 +68,8 @@ impl Runner {
         if let Some(bytes) = options.receive_buffer {
             config.receive_buffer = bytes;
             let is_linux = config.quick_acks == QuickAcks::Linux;
-            config.receive_sizes = is_linux.then(|| BufferSizes::locked(bytes));
+            let grown = config.receive_sizes.unwrap_or(BufferSizes::RECEIVE);
+            config.receive_sizes = is_linux.then(|| grown.locked_at(bytes));
         }
         if options.no_delay {
             config.nagle = false;
