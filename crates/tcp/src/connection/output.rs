@@ -74,30 +74,10 @@ impl Connection {
         };
         // Where the scoreboard has no room left, the window is larger than can be.
         let mut limit = Limit::CongestionWindow;
-        while !QUIET
-            && self
-                .sender
-                .recovery
-                .wants_retransmit(&self.sender.scoreboard)
-            && let Some(again) = self
-                .sender
-                .recovery
-                .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard)
-            && (again.regardless_of_window
-                || window >= segment + in_flight.unwrap_or_else(|| self.in_flight()))
-            && self.sender.peer_takes(&again)
-        {
-            if allowance < segment {
-                paced = true;
-                break;
-            }
-            if self.sender.is_split(&again) {
-                in_flight = None;
-                continue;
-            }
-            allowance -= self.retransmit(again, cx);
+        if !QUIET && (self.sender.recovery).wants_retransmit(&self.sender.scoreboard) {
+            let left = self.retransmit_lost(window, allowance, cx);
+            (allowance, sent, paced) = (left.allowance, left.sent, left.paced);
             in_flight = None;
-            sent = true;
         }
         // (With Fast Open, our SYN may be outstanding still. It is no data.)
         let syn = u64::from(!PLAIN && self.sender.send.sequence.unacknowledged == 0);
@@ -216,7 +196,12 @@ impl Connection {
 
     /// `PLAIN`: nothing of it was sent before, something is outstanding, and there are no records.
     #[inline(always)]
-    fn send_from<const PLAIN: bool>(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
+    pub(super) fn send_from<const PLAIN: bool>(
+        &mut self,
+        position: u64,
+        length: u32,
+        cx: &mut Ctx<'_>,
+    ) {
         let send = &mut self.sender.send;
         let data_end = position + u64::from(length);
         let mut flags = Flags::ACK;

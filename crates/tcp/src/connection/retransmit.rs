@@ -6,14 +6,61 @@ use super::timers::Purpose;
 use super::{Connection, Sender};
 use crate::recovery::{LossRecovery, Retransmission};
 
+/// What retransmissions have left over.
+pub(super) struct Left {
+    /// Bytes that the pacer lets out still.
+    pub(super) allowance: u64,
+    /// There were any.
+    pub(super) sent: bool,
+    /// There would have been more, but for the pacer.
+    pub(super) paced: bool,
+}
+
 impl Connection {
+    /// Sends again what is lost, as far as the windows let it. All that one takes is compiled into the loop: of a window
+    /// that overflows a queue, hundreds of thousands go again at once.
+    #[inline(never)]
+    pub(super) fn retransmit_lost(
+        &mut self,
+        window: u64,
+        allowance: u64,
+        cx: &mut Ctx<'_>,
+    ) -> Left {
+        let segment = u64::from(self.sender.negotiated.segment);
+        let mut left = Left {
+            allowance,
+            sent: false,
+            paced: false,
+        };
+        while (self.sender.recovery).wants_retransmit(&self.sender.scoreboard)
+            && let Some(again) = self
+                .sender
+                .recovery
+                .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard)
+            && (again.regardless_of_window || window >= segment + self.in_flight())
+            && self.sender.peer_takes(&again)
+        {
+            if left.allowance < segment {
+                left.paced = true;
+                break;
+            }
+            if self.sender.is_split(&again) {
+                continue;
+            }
+            left.allowance -= self.retransmit(again, cx);
+            left.sent = true;
+        }
+        left
+    }
+
     /// Returns how many bytes were sent again.
-    pub(super) fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
+    #[inline(always)]
+    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
         let send = &self.sender.send;
         let sent = send.sequence.highest.min(send.end);
         let length = again.length.unwrap_or_else(|| self.payload_limit());
         let length = sent.saturating_sub(again.position).min(u64::from(length));
-        self.send_segment(again.position, length as u32, cx);
+        self.send_from::<false>(again.position, length as u32, cx);
         self.sender
             .recovery
             .on_retransmitted(again.position, cx.now, &mut self.sender.scoreboard);

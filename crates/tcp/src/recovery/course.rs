@@ -94,7 +94,7 @@ impl Course {
         board.has_lost_to_send() && !self.forward.holds_retransmissions()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_retransmit(&self, board: &mut Scoreboard) -> Option<Retransmission> {
         if self.forward.holds_retransmissions() {
             return None;
@@ -107,7 +107,7 @@ impl Course {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         board.on_retransmitted(position, now);
         self.regardless = false;

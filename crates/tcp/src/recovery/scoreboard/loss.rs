@@ -303,7 +303,7 @@ impl Scoreboard {
     }
 
     /// The lowest segment that is lost and was not sent again since.
-    #[inline]
+    #[inline(always)]
     pub fn next_lost(&mut self) -> Option<LostSegment> {
         if self.to_send == 0 {
             return None;
@@ -316,7 +316,7 @@ impl Scoreboard {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_lost_number(&mut self) -> Option<u64> {
         let first = self.ring.first;
         let trouble = Trouble::of(&mut self.trouble);
@@ -375,7 +375,7 @@ impl Scoreboard {
     }
 
     /// The segment at `position` was sent again. Returns its length, 0 if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn on_retransmitted(&mut self, position: u64, now: Time) -> u32 {
         let trouble = Trouble::of(&mut self.trouble);
         // Most often it is what was named for it.
@@ -452,7 +452,7 @@ impl Scoreboard {
         self.lost_end = self.lost_end.max(number + 1);
     }
 
-    #[inline]
+    #[inline(always)]
     fn mark_retransmission_lost(&mut self, number: u64) {
         let segment = self.ring.get_mut(number);
         let (position, length) = (segment.start, segment.length);
