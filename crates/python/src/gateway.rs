@@ -64,6 +64,10 @@ pub(crate) fn run(
     if wanted.check {
         return Ok(json!({ "would": plan.lines(), "notes": plan.notes }).to_string());
     }
+    if let Some(obstacle) = gateway::obstacle() {
+        let message = format!("this machine can be no gateway: {obstacle}");
+        return Err(Stopped::Failed(message).into());
+    }
     tell.call1((plan.notes.clone(),))?;
     play(py, &machine, plan, tell)
 }

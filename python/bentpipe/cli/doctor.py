@@ -103,12 +103,14 @@ def _live() -> list[Finding]:
     """Try what emulation needs: a namespace with a TUN device, and the kernel's TCPs."""
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     obstacle: str | None
+    in_the_way: str | None
     try:
         from bentpipe import _native
     except ImportError:
-        obstacle = "the simulator is not built"
+        obstacle = in_the_way = "the simulator is not built"
     else:
         obstacle = _native.emulation_obstacle()
+        in_the_way = _native.gateway_obstacle()
         if obstacle is not None and not root and _user_namespace_works():
             obstacle = None
     as_whom = "as root" if root else "in a user namespace"
@@ -128,6 +130,12 @@ def _live() -> list[Finding]:
             found=obstacle is None,
             detail=obstacle or f"namespaces and TUN devices, {as_whom}",
             needed_for="emulate, compare, the tests that meet the kernel's TCP",
+        ),
+        Finding(
+            name="a gateway",
+            found=in_the_way is None,
+            detail=in_the_way or "TUN devices, routes and rules; --check looks at interfaces",
+            needed_for="bentpipe-gateway",
         ),
         Finding(
             name="the kernel's TCPs",

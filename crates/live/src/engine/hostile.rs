@@ -1,7 +1,7 @@
 //! A network between two devices, and whatever bytes make of it: for tests and fuzzing.
 //!
 //! Everything that stands in a packet's way is there: split gateways at both ends of the satellite
-//! link, a compactor, header compression, a tunnel, fair queueing with marks, errors.
+//! link, a hybrid one before them, a compactor, header compression, a tunnel, fair queueing with marks, errors.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ duration = "60 s"
 seed = 1
 hosts = { left = {}, right = {} }
 gateways.hub = { kind = "split", facing = "satellite" }
-gateways.middle = {}
+gateways.middle = { kind = "hybrid", facing = "core", tcp = {} }
 gateways.terminal = { kind = "split", facing = "satellite" }
 links.lan = { between = ["left", "middle"], rate = "10 Mbit/s", delay = "1 ms", forward.errors = { bit_error_rate = 1e-5 }, return.queue = { kind = "fair", limit = "20 packets" } }
 links.core = { between = ["middle", "hub"], rate = "10 Mbit/s", delay = "1 ms" }
@@ -36,7 +36,8 @@ const MEMORY: usize = 4 << 20;
 struct Play {
     engine: Engine,
     sides: [Memory; 2],
-    addresses: [IpAddr; 2],
+    /// By version of IP.
+    addresses: [[IpAddr; 2]; 2],
     now: Time,
     /// What came out, in all.
     out: u64,
@@ -84,7 +85,11 @@ impl Play {
             engine.attach(node, Box::new(near), &[own, version_6]);
             sides.push(far);
         }
-        let addresses = hosts.map(|host| NodeAddresses::ipv4(outside.nodes[host].address()).into());
+        let node = |host: usize| outside.nodes[host].address();
+        let addresses = [
+            hosts.map(|host| NodeAddresses::ipv4(node(host)).into()),
+            hosts.map(|host| NodeAddresses::ipv6(node(host)).into()),
+        ];
         let [Some(right), Some(left)] = [sides.pop(), sides.pop()] else {
             unreachable!("two hosts")
         };
@@ -101,6 +106,7 @@ impl Play {
     fn step<'b>(&mut self, kind: u8, bytes: &'b [u8]) -> &'b [u8] {
         let side = usize::from(kind >> 7);
         let take = |count: usize| bytes.split_at(count.min(bytes.len()));
+        let version = usize::from(kind >> 3 & 1);
         match kind & 0x07 {
             0 => {
                 let (length, rest) = take(1);
@@ -119,7 +125,7 @@ impl Play {
                 let (fields, rest) = take(12);
                 let mut field = [0; 12];
                 field[..fields.len()].copy_from_slice(fields);
-                let mut packet = self.packet(side, kind, field);
+                let mut packet = self.packet(side, version, kind, field);
                 if kind == 7 {
                     // Wrong after its checksums were right.
                     let at = usize::from(field[10]) % packet.len();
@@ -132,7 +138,7 @@ impl Play {
     }
 
     /// A packet with right checksums, more or less.
-    fn packet(&self, side: usize, kind: u8, field: [u8; 12]) -> Vec<u8> {
+    fn packet(&self, side: usize, version: usize, kind: u8, field: [u8; 12]) -> Vec<u8> {
         let protocol = match kind {
             3 => 17,
             4 => field[9],
@@ -174,7 +180,8 @@ impl Play {
             carried.extend([0, 0]);
         }
         carried.resize(carried.len() + payload, field[8]);
-        let (source, destination) = (self.addresses[side], self.addresses[1 - side]);
+        let ends = self.addresses[version];
+        let (source, destination) = (ends[side], ends[1 - side]);
         if protocol == 6 {
             let sum = Sum::default()
                 .pseudo_header(source, destination, carried.len())
@@ -182,7 +189,8 @@ impl Play {
                 .finish();
             carried[16..18].copy_from_slice(&sum.to_be_bytes());
         }
-        let length = (20 + carried.len()) as u16;
+        let header = if version == 1 { 0 } else { 20 };
+        let length = (header + carried.len()) as u16;
         let lie = if kind == 5 {
             i16::from(field[9] as i8)
         } else {
@@ -193,8 +201,18 @@ impl Play {
         } else {
             0x4000
         };
+        let length = length.wrapping_add_signed(lie).to_be_bytes();
+        if let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, destination) {
+            let mut packet = vec![0x60 | field[11] >> 4, field[11] << 4, 0, 0];
+            packet.extend(length);
+            packet.extend([if kind == 6 { 44 } else { protocol }, field[7] | 0x20]);
+            packet.extend(source.octets());
+            packet.extend(destination.octets());
+            packet.extend(carried);
+            return packet;
+        }
         let mut packet = vec![0x45, field[11]];
-        packet.extend(length.wrapping_add_signed(lie).to_be_bytes());
+        packet.extend(length);
         packet.extend([0, field[2]]);
         packet.extend(fragment.to_be_bytes());
         packet.extend([field[7] | 0x20, protocol, 0, 0]);

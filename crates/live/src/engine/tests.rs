@@ -125,6 +125,20 @@ fn packets_cross_the_network_on_time_one_hop_older() {
 }
 
 #[test]
+fn packets_cross_on_time_however_long_it_has_run() {
+    let (mut engine, mut left, right) = network();
+    let bytes = datagram([198, 51, 100, 9].into(), 7, 972);
+    // An entry of the schedule can say 3.26 days.
+    for hours in (0..24 * 30).step_by(7) {
+        let sent = hours * 3_600_000_000_000 + 1000;
+        send(&mut left, sent, &bytes);
+        run_from(&mut engine, Time::from_nanos(sent));
+        let (at, _) = right.take().expect("it arrives");
+        assert_eq!(at, Time::from_nanos(sent + 22_000_000), "after {hours} h");
+    }
+}
+
+#[test]
 fn a_thread_is_no_nicer_for_having_driven_a_network() {
     // In a thread of this test's own.
     let drive = || {

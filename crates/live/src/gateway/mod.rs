@@ -94,6 +94,8 @@ pub struct Plan {
 /// What was asked for cannot be, or this machine cannot do it.
 pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let names = side_names(request)?;
+    // What is wrong with the request is said before what is wrong with the machine.
+    station(request, &names, [u32::MAX; 2])?;
     let of = |name: &String| -> Vec<String> {
         let own = request.interfaces.iter().filter(|(of, _)| of == name);
         own.map(|(_, interface)| interface.clone()).collect()
@@ -101,31 +103,14 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
     let interfaces = names.each_ref().map(of);
     let wanted = interfaces.each_ref().map(Vec::as_slice);
     let sides = diversion::interfaces(&wanted)?.map_err(GatewayError::Request)?;
-    let (station, hop_between, what) = match &request.part {
-        Part::Gateway { name, shaped } => {
-            if let Some(other) = shaped.iter().find(|link| !names.contains(link)) {
-                let message =
-                    format!("no interface is for the link \"{other}\", which is to be shaped");
-                return Err(GatewayError::Request(message));
-            }
-            let side = |at: usize| Side {
-                link: names[at].clone(),
-                mtu: sides[at]
-                    .iter()
-                    .map(|interface| interface.mtu)
-                    .min()
-                    .unwrap_or(u32::MAX),
-                shaped: shaped.contains(&names[at]),
-            };
-            let station = Station::gateway(&request.scenario, name, &[side(0), side(1)])
-                .map_err(|error| placed(request, &error))?;
-            (station, true, format!("gateway {name}"))
-        }
-        Part::Link(name) => {
-            let station = Station::link(&request.scenario, name, [&names[0], &names[1]])
-                .map_err(|error| placed(request, &error))?;
-            (station, false, format!("link {name}"))
-        }
+    let shortest = |side: &Vec<Interface>| side.iter().map(|one| one.mtu).min();
+    let mtus = sides
+        .each_ref()
+        .map(|side| shortest(side).unwrap_or(u32::MAX));
+    let station = station(request, &names, mtus)?;
+    let (hop_between, what) = match &request.part {
+        Part::Gateway { name, .. } => (true, format!("gateway {name}")),
+        Part::Link(name) => (false, format!("link {name}")),
     };
     let mut notes = station.notes.clone();
     notes.extend(machine::lacks(sides.iter().flatten()));
@@ -137,6 +122,32 @@ pub fn plan(request: &Request) -> Result<Plan, GatewayError> {
         what,
         notes,
     })
+}
+
+/// The part of the file, behind interfaces of these MTUs.
+fn station(
+    request: &Request,
+    names: &[String; 2],
+    mtus: [u32; 2],
+) -> Result<Station, GatewayError> {
+    let scenario = &request.scenario;
+    let station = match &request.part {
+        Part::Gateway { name, shaped } => {
+            if let Some(other) = shaped.iter().find(|link| !names.contains(link)) {
+                let message =
+                    format!("no interface is for the link \"{other}\", which is to be shaped");
+                return Err(GatewayError::Request(message));
+            }
+            let side = |at: usize| Side {
+                link: names[at].clone(),
+                mtu: mtus[at],
+                shaped: shaped.contains(&names[at]),
+            };
+            Station::gateway(scenario, name, &[side(0), side(1)])
+        }
+        Part::Link(name) => Station::link(scenario, name, [&names[0], &names[1]]),
+    };
+    station.map_err(|error| placed(request, &error))
 }
 
 /// What is wrong with the file has a place in it.
