@@ -19,10 +19,27 @@ import pytest
 
 from bentpipe import _native
 
-MISSING = [name for name in ("ip", "nsenter", "unshare") if shutil.which(name) is None]
-OBSTACLE = (
-    f"{', '.join(MISSING)}: not installed" if MISSING else None
-) or _native.gateway_obstacle()
+# What a box is made of, and what diverts.
+_TRIED = """
+ip link add one0 type veth peer name two0
+ip rule add iif one0 lookup main suppress_ifgroup 7
+"""
+
+
+def _obstacle() -> str | None:
+    missing = [name for name in ("ip", "nsenter", "unshare") if shutil.which(name) is None]
+    if missing:
+        return f"{', '.join(missing)}: not installed"
+    obstacle = _native.emulation_obstacle() or _native.gateway_obstacle()
+    if obstacle is not None:
+        return obstacle
+    tried = subprocess.run(
+        ["unshare", "--net", "sh", "-e", "-c", _TRIED], capture_output=True, text=True, check=False
+    )
+    return None if tried.returncode == 0 else f"no veth pairs, or no rules: {tried.stderr.strip()}"
+
+
+OBSTACLE = _obstacle()
 # What needs namespaces, veth pairs and TUN devices is skipped where there are none, and says why.
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 

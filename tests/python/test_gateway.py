@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .boxes import Box, fetch, gateway, listen, live, row, until
+from .boxes import Box, fetch, gateway, join, listen, live, row, until
 
 pytestmark = live
 
@@ -243,6 +243,29 @@ def test_what_is_for_the_box_or_goes_elsewhere_is_the_kernels(
         fetch(client, "10.1.0.2")
         fetch(client, "fd00:2::1")
         assert running.end()["packets_in"] == 0
+
+
+def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        other = Box("other")
+        try:
+            join(hub, other, 9)
+            for box in (server, client):
+                box.ip("route add default via " + ("10.1.0.2" if box is server else "10.2.0.1"))
+            other.ip("route add default via 10.9.0.1")
+            listen(other)
+            listen(client)
+            fetch(client, "10.9.0.2")
+            fetch(other, CLIENT[0])
+            # Between the two sides it goes on.
+            fetch(server, CLIENT[0])
+        finally:
+            other.end()
+        said = running.end()
+    [told] = said["gateways"]
+    assert told["connections"]["split"] == 1
+    assert told["connections"]["passed"] == told["packets"]["passed"] == 0
 
 
 def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import bentpipe
 
 from .boxes import Box, gateway, live, row
+from .live import once_more
 
 pytestmark = live
 
@@ -64,6 +65,7 @@ def office() -> str:
 
 
 @pytest.mark.parametrize("address", ["10.1.0.1", "fd00:1::1"], ids=["IPv4", "IPv6"])
+@once_more
 def test_a_download_is_as_fast_as_simulated_and_faster_than_without(
     tmp_path: Path, address: str
 ) -> None:
