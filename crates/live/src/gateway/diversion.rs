@@ -226,7 +226,12 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
     let index = nix::net::if_::if_nametoindex(device.as_str())?;
     let set = |version: &str, parameter: &str, value: &str| {
         let path = format!("/proc/sys/net/{version}/conf/{device}/{parameter}");
-        fs::write(path, value)
+        // A container may be able to read these alone, and have what is wanted.
+        if fs::read_to_string(&path).is_ok_and(|found| found.trim() == value) {
+            return Ok(());
+        }
+        fs::write(&path, value)
+            .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     };
     // It has no addresses, and asks nobody for any; a kernel without IPv6 has none of these.
     for (parameter, value) in [
