@@ -13,6 +13,7 @@ root is needed. It ends no process but those it has started, and touches no devi
 from __future__ import annotations
 
 import argparse
+import errno
 import fcntl
 import heapq
 import os
@@ -86,6 +87,8 @@ class Peer:
     echo: int = 0
     connection: socket.socket | None = None
     kernels_first: int | None = None
+    # After the last that the kernel has sent, its FIN included.
+    highest: int = 1
     lines: list[str] = field(default_factory=list)
     _stamp: int = 0
 
@@ -173,8 +176,14 @@ class Peer:
         """Let the kernel's application write."""
         assert self.connection is not None
         at_s = self.now_s()
-        written = self.connection.send(b"x" * length)
-        self.say(at_s, f"write(4, ..., {length}) = {written}")
+        if self.connection.fileno() < 0:
+            return
+        try:
+            written = self.connection.send(b"x" * length)
+        except OSError as error:
+            self.say(at_s, f"write(4, ..., {length}) = {_failed(error)}")
+        else:
+            self.say(at_s, f"write(4, ..., {length}) = {written}")
 
     def read(self, most: int) -> None:
         """Let the kernel's application read, if there is anything."""
@@ -184,13 +193,31 @@ class Peer:
             got = len(self.connection.recv(most))
         except BlockingIOError:
             return
+        except OSError as error:
+            self.say(at_s, f"read(4, ..., {most}) = {_failed(error)}")
+            return
         self.say(at_s, f"read(4, ..., {most}) = {got}")
 
     def close(self) -> None:
         """Let the kernel's application close."""
         assert self.connection is not None
+        if self.connection.fileno() < 0:
+            return
         self.say(self.now_s(), "close(4) = 0")
         self.connection.close()
+
+    def shut(self) -> None:
+        """Let the kernel's application send no more."""
+        assert self.connection is not None
+        if self.connection.fileno() < 0:
+            return
+        at_s = self.now_s()
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            self.say(at_s, f"shutdown(4, SHUT_WR) = {_failed(error)}")
+        else:
+            self.say(at_s, "shutdown(4, SHUT_WR) = 0")
 
     def _theirs(self, position: int) -> int:
         assert self.kernels_first is not None
@@ -228,6 +255,8 @@ class Peer:
         at_s = self.now_s()
         self.say(at_s, line + (f" <{options}>" if options else ""))
         fin = "F" in flags
+        if length + fin > 0 and "R" not in flags:
+            self.highest = max(self.highest, start + length + fin)
         return Segment(at_s=at_s, start=start, length=length, fin=fin, stamp=self._stamp)
 
     def _options(self, raw: bytes) -> str:
@@ -436,12 +465,135 @@ def conversation(peer: Peer) -> None:
         peer.wait(0.05)
 
 
+def window(peer: Peer) -> None:
+    """Close the window over what the kernel wants to send, and answer its probes, or not."""
+    dice = peer.dice
+    full = peer.mss
+    start = known = 1
+    written = 0
+    for _ in range(dice.randint(1, 3)):
+        amount = dice.choice((10, full - 1, 2 * full, 5 * full))
+        peer.write(amount)
+        written += amount
+        peer.wait(peer.round_trip_s)
+        sent = peer.highest
+        # Some of what has come is acknowledged, all of it, or nothing new.
+        known = dice.choice((sent, sent, sent, max(known, sent - full), known))
+        room = dice.choice((0, 0, 0, 1, 100, full // 2, full))
+        peer.send(".", start, 0, known, window=peer.window_field(room))
+        if dice.random() < 0.5:
+            amount = dice.choice((10, full, 3 * full))
+            peer.write(amount)
+            written += amount
+        end_s = peer.now_s() + dice.choice((0.1, 0.5, 1.0, 1.7))
+        answers = dice.choice((0.0, 0.5, 1.0))
+        while (left_s := end_s - peer.now_s()) > 0:
+            for segment in peer.hear(left_s):
+                known = max(known, peer.highest if room and segment.length else known)
+                if dice.random() < answers:
+                    peer.wait(peer.round_trip_s / 2)
+                    peer.send(".", start, 0, known, window=peer.window_field(room))
+        if dice.random() < 0.5:
+            peer.send("P.", start, 10, known, window=peer.window_field(room))
+            start += 10
+            peer.wait(0.06)
+        peer.send(".", start, 0, known)
+        peer.wait(peer.round_trip_s)
+    while known <= written and peer.now_s() < 2 * LONGEST_S:
+        peer.send(".", start, 0, peer.highest)
+        known = peer.highest
+        peer.wait(peer.round_trip_s)
+    peer.send(".", start, 0, known)
+    peer.wait(0.05)
+
+
+def abort(peer: Peer) -> None:
+    """End it by force: a RST from either side, in the window or not, and what comes after."""
+    dice = peer.dice
+    start = known = 1
+    if dice.random() < 0.6:
+        length = dice.choice((10, peer.mss))
+        peer.send("P.", start, length, known)
+        start += length
+        peer.wait(dice.choice((0.001, 0.06)))
+        if dice.random() < 0.5:
+            peer.read(dice.choice((5, 100_000)))
+    if dice.random() < 0.6:
+        peer.write(dice.choice((10, peer.mss, 3 * peer.mss)))
+        peer.wait(dice.choice((0.001, peer.round_trip_s)))
+        known = dice.choice((known, peer.highest))
+        peer.send(".", start, 0, known)
+        peer.wait(0.01)
+    for _ in range(dice.randint(1, 4)):
+        what = dice.choice(("close", "reset", "reset", "syn", "far", "text", "fin", "shut"))
+        if what == "close":
+            peer.close()
+        elif what == "shut":
+            peer.shut()
+        elif what == "reset":
+            # The next, in the window, beyond it, old; with an acknowledgment or without.
+            at = start + dice.choice((0, 0, 1, 1_000, 3_000_000, -1))
+            peer.send(dice.choice(("R", "R.")), at, 0, known)
+        elif what == "syn":
+            peer.send("S", max(0, start + dice.choice((0, 100, -100))), 0, 0)
+        elif what == "far":
+            peer.send(".", start, 0, known + dice.choice((1, 100_000)))
+        elif what == "text":
+            length = dice.choice((1, peer.mss))
+            peer.send("P.", start, length, known)
+            start += length
+        else:
+            peer.send("F.", start, 0, known)
+            start += 1
+        peer.wait(dice.choice((0.001, 0.02, 0.3)))
+    peer.wait(0.6)
+
+
+def closing(peer: Peer) -> None:
+    """Close from both sides, in any order, with FINs that are lost, late, or come again."""
+    dice = peer.dice
+    start = known = 1
+    if dice.random() < 0.5:
+        peer.write(dice.choice((10, peer.mss, 3 * peer.mss)))
+        peer.wait(peer.round_trip_s)
+    steps = ["close", "fin", "acknowledge", "again"]
+    if dice.random() < 0.3:
+        steps.insert(0, "shut")
+    dice.shuffle(steps)
+    fin: int | None = None
+    for step in [*steps, "acknowledge", "fin", "text", "again"]:
+        if step == "close":
+            peer.close()
+        elif step == "shut":
+            peer.shut()
+        elif step == "acknowledge":
+            known = dice.choice((peer.highest, peer.highest, known))
+            peer.send(".", start, 0, known)
+        elif step == "fin":
+            text = dice.choice((0, 0, 100))
+            if fin is None:
+                peer.send("F.", start, text, known)
+                start += text + 1
+                fin = start - 1
+            else:
+                peer.send("F.", fin, 0, known)
+        elif step == "text":
+            peer.send("P.", start, 10, known)
+        elif step == "again":
+            peer.send(".", max(1, start - 1), 0, known)
+        peer.wait(dice.choice((0.001, 0.02, 0.3)))
+    peer.wait(0.4)
+
+
 KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "sender": sender,
     "stamped": sender,  # with timestamps
     "receiver": receiver,
     "buffer": receiver,  # with a buffer that the application has set
     "conversation": conversation,
+    "window": window,
+    "abort": abort,
+    "closing": closing,
 }
 
 
@@ -537,6 +689,11 @@ def _checksum(data: bytes) -> int:
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
+
+
+def _failed(error: OSError) -> str:
+    name = errno.errorcode.get(error.errno or 0, "")
+    return f"-1 {name} ({error.strerror})"
 
 
 def _standing(connection: socket.socket) -> str:

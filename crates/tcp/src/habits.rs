@@ -59,7 +59,8 @@ pub struct Habits {
     /// (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`), and are one timer, for one purpose at a time (`icsk_pending`).
     pub times_in_ticks: bool,
     /// A tail loss probe that sends something again is no retransmission that a D-SACK has to explain before a reduction
-    /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`).
+    /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`). And while one is under
+    /// way the timer is set for another all the same, which is not sent (`tcp_schedule_loss_probe`).
     pub counts_no_probes: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
@@ -72,6 +73,9 @@ pub struct Habits {
     pub takes_whole_segments: bool,
     /// A FIN ahead of a gap is told of by SACK blocks as text is, which it follows in sequence (`tcp_data_queue_ofo`).
     pub sacks_fin: bool,
+    /// After a timeout a FIN without text waits until the congestion window lets a segment go, as dialogues with Linux 6.18
+    /// show; else it goes whatever that says.
+    pub counts_fin: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -110,6 +114,7 @@ impl Habits {
             counts_duplicates: linux,
             takes_whole_segments: linux,
             sacks_fin: linux,
+            counts_fin: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

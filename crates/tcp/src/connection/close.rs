@@ -39,6 +39,11 @@ impl Connection {
         self.receive.refuses = true;
         self.changed();
         if self.readable() > 0 {
+            if matches!(self.state, State::Closing | State::LastAck) {
+                // (An application that has closed before, and aborts, need not say so.)
+                let position = self.acceptable_position();
+                self.send_reset(self.sender.send.wire(position), true, cx);
+            }
             self.abort(cx);
         } else {
             self.close(cx);

@@ -231,7 +231,14 @@ impl Connection {
         // Seventh: text
         let text_end = start + i64::from(packet.payload_length);
         let over = self.state == State::TimeWait;
-        if self.receive.refuses && !over && packet.payload_length > 0 && text_end > 0 {
+        // What follows the peer's FIN is no text (RFC 9293 section 3.10.7.4 step 7).
+        let follows_fin = self.state.has_peers_fin() && start >= 0;
+        if self.receive.refuses
+            && !over
+            && !follows_fin
+            && packet.payload_length > 0
+            && text_end > 0
+        {
             self.refuse(packet, cx);
             return None;
         }
@@ -349,10 +356,13 @@ impl Connection {
         if packet.payload_length > 0 && (start < 0 || !whole) {
             self.receive.is_odd();
         }
-        if packet.payload_length > 0 && start < 0 {
+        let fin = self.sender.config.habits.sacks_fin
+            && packet.flags.has(Flags::FIN)
+            && self.state != State::TimeWait;
+        if (packet.payload_length > 0 || fin) && start < 0 {
             self.sender.statistics.duplicates_received += 1;
             let position = |after: i64| self.receive.next.saturating_add_signed(after);
-            let mut end = start + i64::from(packet.payload_length);
+            let mut end = start + i64::from(packet.payload_length) + i64::from(fin);
             if whole {
                 end = end.min(0); // (tcp_send_dupack)
             }

@@ -51,6 +51,15 @@ impl Connection {
         let Some(length) = self.next_length(full) else {
             return Next::Nothing;
         };
+        if length == 0
+            && self.sender.config.habits.counts_fin
+            && self.sender.recovery_phase() == crate::RecoveryPhase::AfterTimeout
+        {
+            let segment = u64::from(self.sender.negotiated.segment.max(1));
+            if self.sender.in_flight().div_ceil(segment) >= self.sender.sending_window() / segment {
+                return Next::CongestionWindow;
+            }
+        }
         let next = send.admits::<false>(length, room);
         if !matches!(next, Next::Send(admitted) if admitted == length) {
             return next;

@@ -1,13 +1,13 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
-use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Time};
+use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Connection, State};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
 use crate::right_sizing::{RightSizing, Segment, Stream, When};
-use crate::{Config, QuickAcks, timestamp};
+use crate::{Config, QuickAcks, ticks, timestamp};
 
 /// An IP header and a TCP header without options.
 const HEADERS: u32 = 40;
@@ -696,8 +696,12 @@ impl Connection {
         sizing.answers();
         receive.duplicate = None;
         receive.acknowledge_now = false;
-        // Before any text, there is no time yet for which acknowledgments are delayed.
-        let due = due || !sizing.has_received();
+        if !due && !sizing.has_received() {
+            // Before any text, there is no time yet for which acknowledgments are delayed: with the next tick.
+            let at = ticks::expiry(now, Span::ZERO);
+            self.sender.timers.delay_acknowledgment(at);
+            return;
+        }
         self.acknowledge_as_linux(due, now);
     }
 }

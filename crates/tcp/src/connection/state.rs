@@ -44,6 +44,12 @@ impl State {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
+    /// Has the peer closed, and is our own end not over?
+    #[must_use]
+    pub const fn has_peers_fin(self) -> bool {
+        matches!(self, Self::CloseWait | Self::Closing | Self::LastAck)
+    }
+
     /// Have both sides seen the other's SYN acknowledged?
     #[must_use]
     pub const fn is_synchronized(self) -> bool {

@@ -127,6 +127,12 @@ impl Timers {
         self.review = true;
     }
 
+    /// The early timer stays as it is.
+    fn reviewed(&mut self) {
+        self.review = false;
+        self.probe_anew = false;
+    }
+
     /// Is the early timer to be looked at, or set anew?
     #[inline]
     pub(super) fn is_to_be_reviewed(&self) -> bool {
@@ -186,8 +192,14 @@ impl Connection {
                     self.sender.reordering_is_over(cx.now);
                     self.sender.run_instead_of_early(cx.now);
                 }
+                Early::Probe if self.sender.recovery.has_probed() => {
+                    self.sender.run_instead_of_early(cx.now);
+                }
                 Early::Probe => {
                     self.send_loss_probe(cx);
+                    if self.sender.config.habits.times_in_ticks {
+                        self.sender.timers.reviewed();
+                    }
                     // RFC 8985 section 7.3: the retransmission timer starts again.
                     self.sender
                         .timers

@@ -306,6 +306,11 @@ pub trait LossRecovery {
         false
     }
 
+    /// Is a probe under way?
+    fn has_probed(&self) -> bool {
+        false
+    }
+
     /// A probe was sent.
     fn on_probe(&mut self, _send: &SendSequence, _retransmission: bool) {}
 }
@@ -553,6 +558,10 @@ impl LossRecovery for Recovery {
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
         dispatch!(self, r => r.probes_tail(board))
+    }
+
+    fn has_probed(&self) -> bool {
+        dispatch!(self, r => r.has_probed())
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

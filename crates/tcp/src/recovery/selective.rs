@@ -379,7 +379,14 @@ impl LossRecovery for Selective {
 
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
-        self.probes && self.course.is_open() && board.sacked() == 0 && !self.probe.is_under_way()
+        self.probes
+            && self.course.is_open()
+            && board.sacked() == 0
+            && (!self.probe.is_under_way() || self.counts_no_probes)
+    }
+
+    fn has_probed(&self) -> bool {
+        self.probe.is_under_way()
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {
