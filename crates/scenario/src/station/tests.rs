@@ -1,4 +1,6 @@
+use super::links::{OPEN_RATE, open};
 use super::*;
+use crate::{Acks, Gateway};
 
 const SCENARIO: &str = r#"
 name = "office"

@@ -1,0 +1,55 @@
+//! Why a machine cannot play a part of a scenario.
+
+use std::fmt;
+
+use crate::{KeyPath, ScenarioError, Segment, key_lines};
+
+/// Why a machine cannot play what it was asked to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StationError {
+    /// The dotted path of the key in the file; empty where it is about what was asked for.
+    pub key: String,
+    /// What was expected.
+    pub message: String,
+}
+
+impl StationError {
+    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+
+    /// One line, with the place of the key in the file: the line of the nearest table above it that the
+    /// text has.
+    #[must_use]
+    pub fn in_file(&self, file: &str, text: &str) -> String {
+        if self.key.is_empty() {
+            return self.message.clone();
+        }
+        let wanted: Vec<&str> = self.key.split('.').collect();
+        let lines = key_lines(text).unwrap_or_default();
+        let shared = |path: &KeyPath| {
+            let is_key = |(segment, key): &(&Segment, &&str)| matches!(segment, Segment::Key(name) if name == *key);
+            path.len() <= wanted.len() && path.iter().zip(&wanted).all(|pair| is_key(&pair))
+        };
+        let nearest = lines
+            .iter()
+            .filter(|(path, _)| shared(path))
+            .max_by_key(|(path, _)| path.len());
+        let line = nearest.map(|(_, line)| *line);
+        ScenarioError::in_file(file, line, &self.key, &self.message).to_string()
+    }
+}
+
+impl fmt::Display for StationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StationError {}

@@ -1,0 +1,187 @@
+//! The links of a machine's part: what stands at its own ends of real ones.
+
+use std::sync::Arc;
+
+use bentpipe_types::{BitRate, Span};
+
+use super::{NO_ADDRESS, Side, Station, StationError};
+use crate::quantity::QueueLimit;
+use crate::queue::{DropTail, QueueRule};
+use crate::schema::{Compression, LinkFraming};
+use crate::{Acks, Direction, Errors, Link, Queue, RandomErrors, Redundancy, Scenario, Way};
+
+/// As good as no transmitter at all: a full packet takes 12 ns.
+pub(super) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// What may wait at an open transmitter, where at most what was read at once does.
+const OPEN_QUEUE: QueueLimit = QueueLimit::Packets(1 << 20);
+/// A real link of a gateway: what the gateway sends there goes to the node `end`, and what comes is its.
+pub(super) fn real(
+    link: &Link,
+    gateway: usize,
+    end: usize,
+    side: &Side,
+    scenario: &Scenario,
+    notes: &mut Vec<String>,
+) -> Result<Link, StationError> {
+    let name = &link.name;
+    let own = Station::ENDS.len();
+    let sends = sent_by(link, gateway);
+    let (forward, backward) = (&link.forward, link.backward.as_ref());
+    let (leaves, comes) = match sends {
+        Way::Forward => (Some(forward), backward),
+        Way::Return => (backward, Some(forward)),
+    };
+    let (Some(leaves), Some(comes)) = (leaves, comes) else {
+        let key = format!("links.{name}");
+        let message =
+            "a machine's interface sends and receives; expected a link with both directions";
+        return Err(StationError::new(key, message));
+    };
+    let leaves = if side.shaped {
+        shaped(leaves, &format!("links.{name}.{sends}"), scenario, notes)?
+    } else {
+        open()
+    };
+    let comes = match comes.acks {
+        // What the far end leaves out, this end can fill in, whoever the far end is.
+        acks @ Acks::Reconstruction { .. } if side.shaped && !comes.tunnel => {
+            Direction { acks, ..open() }
+        }
+        _ => open(),
+    };
+    let [forward, backward] = match sends {
+        Way::Forward => [leaves, comes],
+        Way::Return => [comes, leaves],
+    };
+    Ok(Link {
+        name: name.clone(),
+        between: if sends == Way::Forward {
+            [own, end]
+        } else {
+            [end, own]
+        },
+        others: Vec::new(),
+        broadcast: false,
+        mtu: None,
+        fragments: false,
+        framing: if side.shaped {
+            link.framing
+        } else {
+            LinkFraming::None
+        },
+        arp: None,
+        forward,
+        backward: Some(backward),
+    })
+}
+
+/// The direction in which a node sends on a link of its own.
+pub(super) fn sent_by(link: &Link, node: usize) -> Way {
+    if link.between[0] == node {
+        Way::Forward
+    } else {
+        Way::Return
+    }
+}
+
+/// A direction that costs nothing.
+pub(super) fn open() -> Direction {
+    Direction {
+        rate: OPEN_RATE,
+        delay: Span::ZERO,
+        queue: Queue {
+            rule: QueueRule::DropTail(DropTail),
+            limit: OPEN_QUEUE,
+            limit_is_default: false,
+        },
+        errors: Errors {
+            random: RandomErrors::None,
+            lost_packets: Arc::from([]),
+        },
+        redundancy: Redundancy::NONE,
+        acks: Acks::None,
+        compression: Compression::None,
+        tunnel: false,
+        changes: None,
+    }
+}
+
+/// What stands at the sending end of a direction, and nothing of the way.
+fn shaped(
+    direction: &Direction,
+    key: &str,
+    scenario: &Scenario,
+    notes: &mut Vec<String>,
+) -> Result<Direction, StationError> {
+    let refuse = |of: &str, message: &str| Err(StationError::new(format!("{key}.{of}"), message));
+    if let Acks::Compaction { .. } = direction.acks {
+        return refuse(
+            "acks",
+            "compaction is a tunnel between two nodes of the network, and not to be had between real ones; expected \"suppression\", \"filter\" or \"reconstruction\"",
+        );
+    }
+    if direction.tunnel {
+        return refuse("tunnel", NO_ADDRESS);
+    }
+    if direction.compression != Compression::None {
+        return refuse(
+            "compression",
+            "a real interface carries whole IP packets; let the modem compress them",
+        );
+    }
+    if direction.changes.is_some() {
+        return refuse(
+            "rate",
+            "a real transmitter's rate changes for itself; expected one that stays, to shape to",
+        );
+    }
+    knows_classes(scenario, direction)?;
+    if direction.errors.random != RandomErrors::None || !direction.errors.lost_packets.is_empty() {
+        notes.push(format!(
+            "{key}.errors: no effect, packets are lost on the real link"
+        ));
+    }
+    Ok(Direction {
+        rate: direction.rate,
+        queue: direction.queue.clone(),
+        redundancy: direction.redundancy,
+        acks: match direction.acks {
+            // The far end is another machine's affair.
+            Acks::Reconstruction { marks, .. } => Acks::Suppression(marks),
+            acks => acks,
+        },
+        ..open()
+    })
+}
+
+/// Of real packets, ports are known, and neither flows nor hosts of the file's.
+pub(super) fn knows_classes(
+    scenario: &Scenario,
+    direction: &Direction,
+) -> Result<(), StationError> {
+    if !matches!(
+        direction.queue.rule,
+        QueueRule::Priority(_) | QueueRule::Weighted(_)
+    ) {
+        return Ok(());
+    }
+    for class in &scenario.classes {
+        let what = [
+            (class.flows.is_some(), "flows"),
+            (class.applications.is_some(), "applications"),
+            (class.hosts.is_some(), "hosts"),
+        ];
+        if let Some((_, what)) = what.iter().find(|(is_given, _)| *is_given) {
+            let key = format!("classes.{}.{what}", class.name);
+            return Err(StationError::new(
+                key,
+                "real packets are told apart by ports alone; expected \"ports\"",
+            ));
+        }
+    }
+    Ok(())
+}
