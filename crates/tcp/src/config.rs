@@ -219,6 +219,17 @@ impl Config {
             .min(widest)
     }
 
+    /// The most bytes for which there has to be room: a segment that ends beyond the window may be taken whole.
+    #[must_use]
+    pub(crate) fn most_kept(&self) -> u64 {
+        let beyond = if self.habits.takes_whole_segments {
+            u64::from(u16::MAX)
+        } else {
+            0
+        };
+        self.most_received() + beyond
+    }
+
     /// Linux's choices, also where the default is an RFC's, or simpler.
     #[must_use]
     pub fn linux() -> Self {

@@ -521,7 +521,8 @@ impl Sender {
 
     /// How long a probe waits that is to wait for so long, but not for longer than a retransmission would: that is counted
     /// from when the first segment left where something new was sent just now, and from now where not
-    /// (tcp_schedule_loss_probe).
+    /// (tcp_schedule_loss_probe). No timer waits for longer than the longest retransmission timeout
+    /// (inet_csk_reset_xmit_timer).
     #[inline]
     fn at_timeout(&self, wait: Span, now: Time) -> Span {
         let mut timeout = self.rtt.rto();
@@ -530,6 +531,7 @@ impl Sender {
         {
             timeout = (first + timeout).since(now);
         }
+        let wait = wait.min(self.config.maximum_rto);
         if timeout == Span::ZERO {
             wait
         } else {

@@ -53,7 +53,7 @@ impl<P: Payload> Socket<P> {
         data: Source<'_>,
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
-        let mut payload = P::new(opening.config.most_received());
+        let mut payload = P::new(opening.config.most_kept());
         if let Some(ip) = ip {
             payload.set_ip(ip);
         }
@@ -85,7 +85,7 @@ impl<P: Payload> Socket<P> {
         fast_open: PassiveFastOpen,
         cx: &mut Ctx<'_>,
     ) -> Self {
-        let mut payload = P::new(opening.config.most_received());
+        let mut payload = P::new(opening.config.most_kept());
         if !P::KEEPS_BYTES {
             let connection = Connection::accept_fast(opening, syn, fast_open, cx);
             return Self {
