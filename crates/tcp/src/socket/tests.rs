@@ -310,3 +310,30 @@ proptest! {
         prop_assert!(sent == received, "{} of {} bytes", received.len(), sent.len());
     }
 }
+
+/// Linux takes a segment that ends beyond its window as it is: there is room for it.
+#[test]
+fn a_segment_that_ends_beyond_the_window_is_kept_whole() {
+    let config = Config {
+        receive_buffer: 4_096,
+        receive_sizes: None,
+        ..Config::linux()
+    };
+    let mut net = Net::<Rings>::new(1, 0.0);
+    let (_, server) = net.pair(&config);
+    while net.step() {}
+    assert_eq!(
+        net.sockets[server].connection().state(),
+        crate::State::Established
+    );
+    let mut packet =
+        bentpipe_types::Packet::new(endpoint(A), endpoint(B), bentpipe_types::IpVersion::V4);
+    packet.flags = bentpipe_types::Flags::ACK;
+    packet.sequence = Seq::new(0xffff_ff01);
+    packet.acknowledgment = Seq::new(8);
+    packet.window = 1_000;
+    packet.payload_length = 9_000;
+    let reference = net.world.packets.insert(packet);
+    net.with(server, |socket, cx| socket.on_packet(reference, cx));
+    assert_eq!(net.sockets[server].connection().readable(), 9_000);
+}
