@@ -11,7 +11,7 @@ use bentpipe_scenario::{
 };
 
 /// A scenario, before it is read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Source {
     /// The file; only its name in messages where `text` is given.
     pub(crate) path: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Source {
 }
 
 /// A run that Python asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) source: Source,
     pub(crate) seed: Option<u64>,
@@ -34,6 +34,23 @@ pub(crate) struct Request {
     pub(crate) no_series: bool,
     /// Congestion controls in Python.
     pub(crate) controls: CustomControls,
+}
+
+impl Request {
+    /// How the scenario is run, once it is resolved.
+    pub(crate) fn options(self) -> RunOptions {
+        let captures = self.pcap.into_iter();
+        RunOptions {
+            seed: self.seed,
+            captures: captures
+                .map(|(place, path)| CaptureRequest { place, path })
+                .collect(),
+            default_probes: self.default_probes,
+            no_series: self.no_series,
+            most_records: None,
+            custom_controls: self.controls,
+        }
+    }
 }
 
 /// One probe's samples, as two columns of equal length.
@@ -89,17 +106,7 @@ impl Running {
     pub(crate) fn start(request: Request) -> Result<Self, Stopped> {
         let started = Instant::now();
         let scenario = resolve(&request.source, &request.controls).map_err(Stopped::Wrong)?;
-        let captures = request.pcap.into_iter();
-        let options = RunOptions {
-            seed: request.seed,
-            captures: captures
-                .map(|(place, path)| CaptureRequest { place, path })
-                .collect(),
-            default_probes: request.default_probes,
-            no_series: request.no_series,
-            most_records: None,
-            custom_controls: request.controls,
-        };
+        let options = request.options();
         let run = Run::new(&scenario, &options)?;
         Ok(Self {
             run,

@@ -1,16 +1,12 @@
 //! A part of a scenario between a machine's own interfaces: the one place that calls
 //! `bentpipe_live::gateway`.
 
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
-
 use bentpipe_live::gateway::{self, Control, Part, Plan, Request as Machine};
 use bentpipe_scenario::quantity::Length;
-use bentpipe_scenario::{CaptureRequest, RunOptions};
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::beside::beside_python;
 use crate::engine::{self, Request, Stopped};
 
 /// What a machine is to play, as Python says it.
@@ -25,11 +21,7 @@ pub(crate) struct Wanted {
     pub(crate) check: bool,
 }
 
-/// How often Python is told the news, and asked whether to go on.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// Plays it in a thread of its own: waiting for the GIL would make packets late. `tell` is called with
-/// lines of news now and then, and ends it by returning true. Returns a JSON object.
+/// Plays it. `tell` is called with lines of news now and then, and ends it by returning true. Returns a JSON object.
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
@@ -41,24 +33,19 @@ pub(crate) fn run(
         None => None,
         Some(text) => Some(length(text).map_err(Stopped::Wrong)?.0),
     };
-    let captures = request.pcap.into_iter();
+    let source = request.source.path.display().to_string();
+    let text = match &request.source.text {
+        Some(text) => text.clone(),
+        None => std::fs::read_to_string(&request.source.path).unwrap_or_default(),
+    };
     let machine = Machine {
         scenario,
-        options: RunOptions {
-            seed: request.seed,
-            captures: captures
-                .map(|(place, path)| CaptureRequest { place, path })
-                .collect(),
-            ..RunOptions::default()
-        },
+        options: request.options(),
         part: wanted.part,
         interfaces: wanted.interfaces,
         duration,
-        source: request.source.path.display().to_string(),
-        text: match request.source.text {
-            Some(text) => text,
-            None => std::fs::read_to_string(&request.source.path).unwrap_or_default(),
-        },
+        source,
+        text,
     };
     let plan = gateway::plan(&machine).map_err(Stopped::from)?;
     if wanted.check {
@@ -79,36 +66,12 @@ fn play(
     tell: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
     let control = Control::default();
-    let mut interrupted = None;
-    let ended = thread::scope(|scope| {
-        let control = &control;
-        let running = scope.spawn(move || plan.run(machine, control));
-        while !running.is_finished() {
-            py.detach(pause);
-            let news = control
-                .lines
-                .lock()
-                .map(|mut lines| std::mem::take(&mut *lines));
-            let seen = py.check_signals().and_then(|()| {
-                let stop = tell.call1((news.unwrap_or_default(),))?;
-                stop.is_truthy()
-            });
-            match seen {
-                Ok(false) => {}
-                Ok(true) => control.stop.store(true, Ordering::Relaxed),
-                Err(error) => {
-                    interrupted.get_or_insert(error);
-                    control.stop.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-        running.join()
-    });
-    if let Some(error) = interrupted {
-        return Err(error);
-    }
-    let panicked = |_| Stopped::Failed("internal error: the gateway panicked".to_owned());
-    let summary = ended.map_err(panicked)?.map_err(Stopped::from)?;
+    let look = || {
+        let news = (control.lines.lock()).map(|mut lines| std::mem::take(&mut *lines));
+        tell.call1((news.unwrap_or_default(),))?.is_truthy()
+    };
+    let work = || plan.run(machine, &control);
+    let summary = beside_python(py, "gateway", &control.stop, work, look)?;
     Ok(summary.to_string())
 }
 
@@ -130,12 +93,4 @@ pub(crate) fn obstacle() -> Option<String> {
 pub(crate) fn remove_leftovers() -> PyResult<(usize, usize)> {
     let left = gateway::remove_leftovers()?;
     Ok((left.rules, left.groups))
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "Python's signals are looked at now and then"
-)]
-fn pause() {
-    thread::sleep(LOOK);
 }

@@ -3,6 +3,8 @@
 //! The stub that Python's type checkers read is `python/bentpipe/_native.pyi`; the two change
 //! together.
 
+#[cfg(target_os = "linux")]
+mod beside;
 mod congestion;
 #[cfg(target_os = "linux")]
 mod emulation;
@@ -148,8 +150,7 @@ fn emulate<'py>(
         seed,
         pcap,
         default_probes,
-        no_series: false,
-        controls: congestion::controls(Vec::new(), &Failure::default())?,
+        ..Request::default()
     };
     let (finished, status) = emulation::run(py, request, commands, ours, progress.as_ref())?;
     Ok((finished.into(), status))
@@ -202,9 +203,7 @@ fn play_gateway<'py>(
         },
         seed,
         pcap,
-        default_probes: false,
-        no_series: true,
-        controls: congestion::controls(Vec::new(), &Failure::default())?,
+        ..Request::default()
     };
     let wanted = gateway::Wanted {
         part,
