@@ -221,7 +221,7 @@ impl Config {
 
     /// The most bytes for which there has to be room: a segment that ends beyond the window may be taken whole.
     #[must_use]
-    pub(crate) fn most_kept(&self) -> u64 {
+    pub fn most_kept(&self) -> u64 {
         let beyond = if self.habits.takes_whole_segments {
             u64::from(u16::MAX)
         } else {

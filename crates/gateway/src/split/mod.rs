@@ -90,7 +90,11 @@ pub struct Split<P = Ranges> {
 impl<P: Payload> Split<P> {
     /// A gateway that has seen nothing yet.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(mut settings: Settings) -> Self {
+        for tcp in [&mut settings.facing_tcp, &mut settings.host_tcp] {
+            // What has been promised is all that there is room for, whatever else Linux would take.
+            tcp.habits.takes_whole_segments = false;
+        }
         Self {
             budget: Budget::new(settings.memory),
             processor: settings.processing.map(Processor::new),

@@ -64,8 +64,6 @@ impl Settings {
         // The gateway's memory says how far a window may grow, not a rule of the connection's own.
         config.receive_buffer = config.most_received();
         config.receive_sizes = None;
-        // What has been promised is all that there is room for, whatever else Linux would take.
-        config.habits.takes_whole_segments = false;
         // One unit of the window scale must not be more than half of what is offered at first, or the
         // window that can be said is none (RFC 7323 section 2.3).
         let widest_shift = (first / 2).max(1).ilog2().min(14);

@@ -253,12 +253,6 @@ impl Connection {
         self.sender.config_mut().maximum_syn_retransmissions = times;
     }
 
-    /// What it does where Linux and the RFCs differ.
-    #[must_use]
-    pub fn habits(&self) -> &crate::Habits {
-        &self.sender.config.habits
-    }
-
     /// How long data may stay unacknowledged before the connection is given up (RFC 5482); `None`:
     /// as many retransmissions as the configuration says.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {

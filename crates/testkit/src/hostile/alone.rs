@@ -459,6 +459,6 @@ impl<'a> Alone<'a> {
         if self.tcp.state() == State::Closed && self.tcp.next_deadline().is_some() {
             return Err("a deadline of a connection that is no more".to_owned());
         }
-        check(&self.tcp, self.config.most_received(), self.peer.world.now)
+        check(&self.tcp, self.config.most_kept(), self.peer.world.now)
     }
 }

@@ -23,10 +23,10 @@ pub(super) fn owes(tcp: &Connection) -> bool {
     }
 }
 
-/// The first thing that is not as it must be.
-pub(super) fn check(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<(), String> {
+/// The first thing that is not as it must be. `most`: so many bytes may wait to be read.
+pub(super) fn check(tcp: &Connection, most: u64, now: Time) -> Result<(), String> {
     check_stream(tcp)?;
-    check_state(tcp, receive_buffer, now)
+    check_state(tcp, most, now)
 }
 
 /// Was everything that came accepted where it was sent from?
@@ -38,7 +38,7 @@ pub(super) fn check_stream(tcp: &Connection) -> Result<(), String> {
 }
 
 /// Everything but the stream.
-pub(super) fn check_state(tcp: &Connection, receive_buffer: u64, now: Time) -> Result<(), String> {
+pub(super) fn check_state(tcp: &Connection, most: u64, now: Time) -> Result<(), String> {
     let window = tcp.congestion_window();
     if !(u64::from(tcp.segment_size())..FINITE).contains(&window) {
         return Err(format!("a congestion window of {window}"));
@@ -56,13 +56,7 @@ pub(super) fn check_state(tcp: &Connection, receive_buffer: u64, now: Time) -> R
         return Err(format!("{acknowledged} acknowledged, {sent} sent"));
     }
     // The window is never taken back, so that one more than the buffer holds may have to be taken.
-    // Linux takes a segment that ends beyond it as it is.
-    let whole = if tcp.habits().takes_whole_segments {
-        u64::from(u16::MAX)
-    } else {
-        0
-    };
-    if tcp.readable() > receive_buffer + whole {
+    if tcp.readable() > most {
         return Err(format!("{} bytes wait to be read", tcp.readable()));
     }
     if owes(tcp) {

@@ -277,8 +277,8 @@ impl<'a> Pair<'a> {
     fn check(&self) -> Result<(), String> {
         for side in [A, B] {
             if let Some(tcp) = &self.ends[side] {
-                let buffer = self.case.configs[side].most_received();
-                check(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
+                let most = self.case.configs[side].most_kept();
+                check(tcp, most, self.world.now).map_err(|what| self.about(side, &what))?;
                 if tcp.delivered_offset() > self.written[1 - side] {
                     return Err(self.about(side, "it has more than was written"));
                 }

@@ -464,8 +464,8 @@ impl<'a> Chain<'a> {
     fn check(&self) -> Result<(), String> {
         for side in [A, B] {
             if let Some(tcp) = &self.hosts[side] {
-                let buffer = self.case.configs[side].most_received();
-                check_state(tcp, buffer, self.world.now).map_err(|what| self.about(side, &what))?;
+                let most = self.case.configs[side].most_kept();
+                check_state(tcp, most, self.world.now).map_err(|what| self.about(side, &what))?;
                 if !self.opened_by_a_forgery(side) {
                     check_stream(tcp).map_err(|what| self.about(side, &what))?;
                 }

@@ -102,7 +102,6 @@ impl<P: Payload> Multiplex<P> {
         // It is read at once: what it holds back is only what came out of order.
         config.receive_buffer = config.most_received().clamp(LEAST_BUFFER, most);
         (config.send_sizes, config.receive_sizes) = (None, None);
-        config.habits.takes_whole_segments = false;
         if around.settings.warm_path {
             config.idle_restart = IdleRestart::Off;
         }
