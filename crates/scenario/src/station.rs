@@ -19,7 +19,7 @@ use crate::schema::TcpFile;
 use crate::{HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way};
 use gateway::placed;
 use links::{knows_classes, real, sent_by};
-use names::{find_gateway, find_link, unknown};
+use names::{find_gateway, find_link};
 
 pub use error::StationError;
 
@@ -63,7 +63,7 @@ impl Station {
         let (mut notes, mut simulated) = (Vec::new(), Vec::new());
         let mut own = Vec::new();
         for side in sides {
-            own.push(find_link(scenario, index, name, &side.link)?);
+            own.push(find_link(scenario, Some((index, name)), &side.link)?);
         }
         let (first, second) = (own[0], own[1]);
         if first == second {
@@ -106,11 +106,7 @@ impl Station {
     /// # Errors
     /// No such link, other nodes than its own, and settings that only simulated nodes can have.
     pub fn link(scenario: &Scenario, name: &str, ends_of: [&str; 2]) -> Result<Self, StationError> {
-        let all = scenario.links.iter();
-        let Some(link) = all.clone().find(|link| link.name == name) else {
-            let names = all.map(|link| link.name.as_str());
-            return Err(unknown("link", name, names));
-        };
+        let link = &scenario.links[find_link(scenario, None, name)?];
         let nodes = link.between.map(|end| scenario.nodes[end].name.as_str());
         let turned = match ends_of {
             [one, other] if one == nodes[0] && other == nodes[1] => false,

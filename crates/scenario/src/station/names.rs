@@ -5,45 +5,38 @@ use crate::suggest::suggest;
 use crate::{NodeKind, Scenario};
 
 pub(super) fn find_gateway(scenario: &Scenario, name: &str) -> Result<usize, StationError> {
-    let gateways = (scenario.nodes.iter().enumerate())
-        .filter(|(_, node)| matches!(node.kind, NodeKind::Gateway(_)));
-    let mut named = gateways.clone().filter(|(_, node)| node.name == name);
-    match named.next() {
-        Some((index, _)) => Ok(index),
-        None => {
-            let names = gateways.map(|(_, node)| node.name.as_str());
-            Err(unknown("gateway", name, names))
-        }
-    }
+    let nodes = scenario.nodes.iter().enumerate();
+    let gateways = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Gateway(_)));
+    let names = gateways.map(|(index, node)| (index, node.name.as_str()));
+    find("gateway", name, names)
 }
 
+/// A link, of all, or of those of a gateway, which is given with its name.
 pub(super) fn find_link(
     scenario: &Scenario,
-    gateway: usize,
+    of: Option<(usize, &str)>,
     name: &str,
-    link: &str,
 ) -> Result<usize, StationError> {
-    let own = (scenario.links.iter().enumerate())
-        .filter(|(_, link)| link.ends().any(|end| end == gateway));
-    let mut named = own.clone().filter(|(_, own)| own.name == link);
-    match named.next() {
-        Some((index, _)) => Ok(index),
-        None => {
-            let what = format!("link of \"{name}\"");
-            Err(unknown(
-                &what,
-                link,
-                own.map(|(_, link)| link.name.as_str()),
-            ))
-        }
+    let links = scenario.links.iter().enumerate();
+    let own = links
+        .filter(|(_, link)| of.is_none_or(|(gateway, _)| link.ends().any(|end| end == gateway)));
+    let names = own.map(|(index, link)| (index, link.name.as_str()));
+    match of {
+        Some((_, gateway)) => find(&format!("link of \"{gateway}\""), name, names),
+        None => find("link", name, names),
     }
 }
 
-pub(super) fn unknown<'n>(
+/// The index of what has this name, among those that may be meant.
+fn find<'n>(
     what: &str,
     name: &str,
-    known: impl Iterator<Item = &'n str> + Clone,
-) -> StationError {
+    known: impl Iterator<Item = (usize, &'n str)> + Clone,
+) -> Result<usize, StationError> {
+    if let Some((index, _)) = known.clone().find(|(_, other)| *other == name) {
+        return Ok(index);
+    }
+    let known = known.map(|(_, other)| other);
     let hint = match suggest(name, known.clone()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => {
@@ -55,5 +48,6 @@ pub(super) fn unknown<'n>(
             }
         }
     };
-    StationError::new("", format!("no {what} is \"{name}\"; {hint}"))
+    let message = format!("no {what} is \"{name}\"; {hint}");
+    Err(StationError::new("", message))
 }
