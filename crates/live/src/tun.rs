@@ -1,6 +1,7 @@
 //! A TUN device: the packets that the kernel routes to it are read here, those written here it takes
 //! for received.
 
+use std::fs;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -77,6 +78,18 @@ impl Tun {
             device,
             mtu: settings.mtu,
         })
+    }
+}
+
+/// A line that says why this process can open no TUN device, if that can be told beforehand; `cure` is what a user
+/// without the right to can do.
+pub(crate) fn obstacle(cure: &str) -> Option<String> {
+    match fs::File::options().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some("there is no /dev/net/tun: load the kernel's module with `modprobe tun`, or give the container the device".to_owned())
+        }
+        Err(error) => Some(format!("this user may not open /dev/net/tun ({error}): {cure}")),
     }
 }
 

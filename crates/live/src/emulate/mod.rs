@@ -113,14 +113,9 @@ fn grain(scenario: &Scenario) -> Span {
 /// A line that says why nothing can be emulated here; none if it can.
 #[must_use]
 pub fn obstacle() -> Option<String> {
-    if !std::path::Path::new("/dev/net/tun").exists() {
-        return Some("there is no /dev/net/tun: load the kernel's module with `modprobe tun`, or give the container the device".to_owned());
-    }
-    let opened = (std::fs::File::options().read(true).write(true)).open("/dev/net/tun");
-    if let Err(error) = opened {
-        return Some(format!(
-            "this user may not open /dev/net/tun ({error}): run as root, or let everybody with `chmod 666 /dev/net/tun`"
-        ));
+    let cure = "run as root, or let everybody with `chmod 666 /dev/net/tun`";
+    if let Some(obstacle) = crate::tun::obstacle(cure) {
+        return Some(obstacle);
     }
     let space = match crate::Namespace::new() {
         Ok(space) => space,

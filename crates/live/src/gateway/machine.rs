@@ -7,15 +7,11 @@ use crate::netlink::forwarding::Interface;
 /// A line that says why this process can be no gateway on this machine; none if it can.
 #[must_use]
 pub fn obstacle() -> Option<String> {
-    let opened = (fs::File::options().read(true).write(true)).open("/dev/net/tun");
-    match opened {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Some("there is no /dev/net/tun: load the kernel's module with `modprobe tun`, or give the container the device".to_owned())
-        }
-        Err(error) => Some(format!("this user may not open /dev/net/tun ({error}): run as root")),
-        Ok(_) if !may_administer() => Some("this process may not change routes and rules: run as root, or with CAP_NET_ADMIN".to_owned()),
-        Ok(_) => None,
-    }
+    crate::tun::obstacle("run as root").or_else(|| {
+        let rightless =
+            "this process may not change routes and rules: run as root, or with CAP_NET_ADMIN";
+        (!may_administer()).then(|| rightless.to_owned())
+    })
 }
 
 /// Whether this process has CAP_NET_ADMIN, which is number 12 (capabilities(7)).
