@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bentpipe.advice.boxes import gateway_remedies
+from bentpipe.advice.gateways import gateway_remedies
 from bentpipe.advice.links import link_remedies
 from bentpipe.advice.network import Network
 from bentpipe.advice.remedy import Remedy

@@ -44,13 +44,14 @@ def tcp_remedies(network: Network) -> Iterator[Remedy]:
                 yield replace(
                     remedy,
                     kind=f"{remedy.kind} at gateways",
-                    name=f"{remedy.name} at {' and '.join(_gateways_of(remedy))}",
-                    why=remedy.why.replace("the sender", "the gateways"),
+                    name=f"{remedy.name} at {' and '.join(_gateways_of(remedy, network))}",
                 )
 
 
-def _gateways_of(remedy: Remedy) -> list[str]:
-    return list(dict.fromkeys(key.split(".")[1] for key, _ in remedy.settings))
+def _gateways_of(remedy: Remedy, network: Network) -> list[str]:
+    """Return which are told, in the file's order."""
+    told = {key.split(".")[1] for key, _ in remedy.settings}
+    return [name for name in network.gateways() if name in told]
 
 
 def _buffers(network: Network, at: Place) -> Iterator[Remedy]:
@@ -122,7 +123,7 @@ def _window_rules(network: Network, at: Place) -> Iterator[Remedy]:
         yield Remedy(
             kind="window rule",
             name=rule,
-            why="another window rule at the sender",
+            why=f"another window rule at the {'sender' if at == 'hosts' else 'gateways'}",
             settings=settings,
         )
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -54,7 +55,7 @@ def gateway(
         def tell(lines: list[str]) -> bool:
             for line in lines:
                 _say(line)
-            return stopped.came
+            return stopped.is_set()
 
         text = _native.gateway(
             scenario.path,
@@ -155,18 +156,14 @@ def _print_result(result: Mapping[str, Any]) -> None:
 _COUNTED = ("split", "tracked", "passed", "refused")
 
 
-class _Signal:
-    came = False
-
-
 @contextlib.contextmanager
-def _until_a_signal() -> Iterator[_Signal]:
+def _until_a_signal() -> Iterator[threading.Event]:
     """Have SIGINT and SIGTERM end it in order, with what was counted."""
-    stopped = _Signal()
+    stopped = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame
-        stopped.came = True
+        stopped.set()
 
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [(number, signal.signal(number, end)) for number in numbers]

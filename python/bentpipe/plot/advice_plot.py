@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from bentpipe.advice import Advice
 
 _MOST_ROWS: Final = 14
+# Inches: the height of a row, and of a line of a label that needs more than two.
+_ROW: Final = 0.32
+_LINE: Final = 0.16
 # Each limit its colour, whatever else is in the figure; what is nobody's fault is grey.
 _LIMITS: Final = {
     "slow_start": ("slow start", COLOURS[4]),
@@ -37,7 +40,8 @@ def write_advice_plot(advice: Advice, path: Path) -> None:
         (each.remedy.name, each.goodput_bps, each.limits)
         for each in advice.remedies[: _MOST_ROWS - 1]
     ]
-    height = 1.5 + 0.32 * len(rows)
+    lines = max(_broken(name).count("\n") + 1 for name, _, _ in rows)
+    height = 1.5 + max(_ROW, lines * _LINE) * len(rows)
     write_svg(partial(_draw, rows=rows, title=advice.scenario), path, width=9.6, height=height)
 
 
