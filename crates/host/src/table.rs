@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 
 use bentpipe_tcp::{Connection, Opening, PathLimit, Socket, State};
-use bentpipe_types::{Address, Ctx, Endpoint, IpVersion, Routes, Time};
+use bentpipe_types::{Address, Ctx, Endpoint, IpVersion, Routes, Time, fetch};
 
 use crate::account::Account;
 use crate::connect::{Connect, ConnectError, Remote};
 use crate::deadlines::Deadlines;
 use crate::paths::Paths;
 use crate::places::Places;
-use crate::{ApplicationId, InitialSequences, Realm, Table};
+use crate::{ApplicationId, InitialSequences, Realm, Step, Table};
 
 /// The real address of a node.
 pub type AddressOf = fn(Address) -> IpAddr;
@@ -204,6 +204,31 @@ impl<P: Realm> Sockets<P> {
         let place = self.by_key.get(&key)?;
         self.last = Some((key, place));
         Some(place)
+    }
+
+    /// The same, of one that will be looked for.
+    #[inline]
+    pub(crate) fn place_of(&self, key: P::Key) -> Option<u32> {
+        self.by_key.get(&key)
+    }
+
+    /// See [`Host::fetch`](crate::Host::fetch).
+    #[inline(always)]
+    pub(crate) fn fetch(&self, place: u32, step: Step) {
+        let Some(place) = self.places.get(place) else {
+            return;
+        };
+        if step == Step::Place {
+            return fetch(place, 1);
+        }
+        let Some(slot) = place.slot.as_deref() else {
+            return;
+        };
+        if step == Step::More {
+            return slot.socket.connection().fetch_more();
+        }
+        slot.socket.connection().fetch();
+        fetch(&slot.armed, 1);
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -1,6 +1,6 @@
 //! One direction of a link behind a drop-tail queue: the quick way.
 
-use bentpipe_types::{Bytes, PacketRef, Span, Time};
+use bentpipe_types::{Bytes, PacketRef, Span, Time, fetch};
 
 use crate::most::Most;
 use crate::ring::{InTransit, Ring};
@@ -183,6 +183,21 @@ impl Fifo {
             packet: head.packet,
             length: head.length,
         })
+    }
+
+    /// The packet that is this far behind the head of the ring.
+    #[inline]
+    #[must_use]
+    pub fn behind_first(&self, number: u64) -> Option<PacketRef> {
+        Some(self.ring.behind_first(number)?.packet)
+    }
+
+    /// Asks for what hangs from it, for the next to arrive and the next that is offered.
+    #[inline]
+    pub fn fetch(&self) {
+        self.ring.fetch();
+        fetch(&self.seldom.queue, 1);
+        fetch(&self.seldom.transmitter, 1);
     }
 
     /// When the packet at the head of the ring arrives.

@@ -1,6 +1,6 @@
 //! What is in a direction: waiting, being transmitted, and on its way.
 
-use bentpipe_types::{PacketRef, Time};
+use bentpipe_types::{PacketRef, Time, fetch};
 
 /// A packet between its enqueueing and its arrival.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,21 @@ impl Ring {
     #[inline]
     pub(crate) fn first(&self) -> Option<&InTransit> {
         (self.not_arrived > 0).then(|| self.at(self.arrived()))
+    }
+
+    /// The one that is this far behind the next to arrive.
+    #[inline]
+    pub(crate) fn behind_first(&self, number: u64) -> Option<&InTransit> {
+        (number < u64::from(self.not_arrived)).then(|| self.at(self.arrived() + number))
+    }
+
+    /// Asks for the next to arrive, and for the place of the next to be pushed.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if !self.slots.is_empty() {
+            fetch(self.at(self.arrived()), 1);
+            fetch(self.at(self.end), 1);
+        }
     }
 
     /// The next to depart.

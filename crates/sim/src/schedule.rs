@@ -79,6 +79,12 @@ impl Schedule {
     pub(crate) fn remove_first(&mut self) {
         self.heap.pop();
     }
+
+    /// Removes all entries of a component.
+    #[cold]
+    pub(crate) fn remove(&mut self, component: ComponentId) {
+        self.heap.retain(|Reverse(key)| *key as u16 != component.0);
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{SackBlock, SackBlocks, Seq, tell_first};
+use bentpipe_types::{SackBlock, SackBlocks, Seq, fetch, tell_first};
 use serde::{Deserialize, Serialize};
 
 /// A half-open range of positions (see [`connection`](crate::connection)).
@@ -54,6 +54,15 @@ pub(crate) enum Inserted {
 }
 
 impl Reassembly {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if let Some(ahead) = &self.ahead {
+            fetch(&ahead.recent_count, 3);
+            fetch(&ahead.ranges, 1);
+        }
+    }
+
     /// Keeps at most `limit` ranges.
     pub(crate) fn new(limit: usize) -> Self {
         Self {

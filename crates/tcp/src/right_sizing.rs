@@ -7,7 +7,7 @@
 //! Feng 2001). The buffer counts memory, not bytes: what a segment takes of it, headers and the round
 //! numbers of the allocator included, is its true size.
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
@@ -123,6 +123,12 @@ pub(crate) struct RightSizing {
 }
 
 impl RightSizing {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        fetch(&self.data_at, 3);
+    }
+
     /// A buffer of these sizes.
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::Span;
+use bentpipe_types::{Span, fetch};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
@@ -57,6 +57,17 @@ pub(crate) struct Held {
 }
 
 impl SendSizing {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if let Some(first) = self.ends.front() {
+            fetch(first, 1);
+        }
+        if let Some(first) = self.written.front() {
+            fetch(first, 1);
+        }
+    }
+
     /// A buffer of these sizes.
     pub(crate) fn new(sizes: BufferSizes) -> Self {
         Self {

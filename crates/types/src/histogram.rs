@@ -28,6 +28,12 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
+    /// Asks for what the next count needs.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        prefetch_index::prefetch_index(&self.counts, self.last as usize);
+    }
+
     /// Counts one.
     #[inline]
     pub(crate) fn record(&mut self, time: Span) {

@@ -17,6 +17,7 @@ mod agent;
 mod beside;
 mod bytes;
 mod distribution;
+mod fetch;
 pub mod filler;
 mod fragment;
 mod histogram;
@@ -40,6 +41,7 @@ pub use agent::{
 pub use beside::{FlowKey, HostAddress, Party};
 pub use bytes::Bytes;
 pub use distribution::Distribution;
+pub use fetch::fetch;
 pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{

@@ -20,6 +20,12 @@ pub struct SpanStatistics {
 }
 
 impl SpanStatistics {
+    /// Asks for what the next sample needs.
+    #[inline]
+    pub fn fetch(&self) {
+        self.histogram.fetch();
+    }
+
     /// Counts one sample.
     #[inline]
     pub fn record(&mut self, span: Span) {

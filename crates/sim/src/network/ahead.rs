@@ -17,6 +17,7 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 
+use super::fetch::{fetch_behind_first, has_many_connections};
 use super::hop::comes_next;
 use super::{Network, NodeSlot};
 use crate::node::Node;
@@ -27,8 +28,9 @@ use crate::schedule::{ComponentId, Schedule};
 const STEP: Span = Span::from_millis(500);
 
 /// So many events may happen before hosts are told what has come to them meanwhile, if nothing asks for it sooner:
-/// few enough that the packets are in the cache still.
-const TOGETHER: u32 = 32;
+/// few enough that the packets are in the cache still, and enough for what some hosts need to come from memory while
+/// others are told.
+const TOGETHER: u32 = 128;
 
 /// As soon as a host has said so much into a chain, it goes on.
 const MOST_GO_ON: usize = 256;
@@ -42,9 +44,10 @@ pub(super) struct Lookahead {
     tells: bool,
     /// All that happens up to and including then may happen.
     pub(super) horizon: Time,
-    /// Directions with something to tell up to then. Of those with something to tell later, the first arrival is in
-    /// the schedule.
+    /// Directions with something to tell up to then.
     ready: Vec<u16>,
+    /// Directions with something to tell later, each with the first arrival.
+    later: Schedule,
     /// Nothing that they have to tell arrives sooner.
     earliest: Time,
     /// Events since somebody was told something.
@@ -79,6 +82,20 @@ impl Lookahead {
     pub(super) fn is_to_tell(&mut self, index: u16, at: Time) {
         self.earliest = self.earliest.min(at);
         self.ready.push(index);
+    }
+
+    /// Has it something to tell beyond the horizon?
+    pub(super) fn tells_later(&self) -> bool {
+        self.later.first().is_some()
+    }
+
+    /// The horizon has moved: who is to be told something up to there is told it in the order of memory.
+    fn get_ready(&mut self) {
+        while let Some((at, index)) = self.later.first().filter(|(at, _)| *at <= self.horizon) {
+            self.later.remove_first();
+            self.is_to_tell(index.0, at);
+        }
+        self.ready.sort_unstable();
     }
 
     /// Is it time to tell hosts what they are to be told? Before the first event in the schedule that is no sooner than
@@ -152,9 +169,13 @@ impl Network {
     /// Tells hosts what they are to be told, in at most so many events. Returns how many of them are left.
     #[inline(never)]
     pub(super) fn tell_all(&mut self, mut left: u64) -> u64 {
+        let is_large = self.is_large();
         while left > 0
             && let Some(index) = self.lookahead.ready.pop()
         {
+            if is_large {
+                self.fetch_for(&self.lookahead.ready);
+            }
             left = self.tell(index, left);
         }
         let lookahead = &mut self.lookahead;
@@ -178,7 +199,7 @@ impl Network {
         let leads_on = (self.directions.get(way)).is_some_and(|slot| slot.onward.is_some());
         while let Some(at) = next {
             if at > self.lookahead.horizon {
-                self.schedule.push(at, ComponentId(index));
+                self.lookahead.later.push(at, ComponentId(index));
                 break;
             }
             if left == 0 {
@@ -239,6 +260,7 @@ impl Network {
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
+        let has_many = has_many_connections(host);
         let mut next = heard.first();
         while let Some(head) = next {
             let at = head.arrival;
@@ -251,6 +273,9 @@ impl Network {
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
+            if has_many {
+                fetch_behind_first(heard, host, cx.packets);
+            }
             let arrival = heard.take(head);
             next = comes_next(heard, cx.packets);
             match arrival {
@@ -300,12 +325,15 @@ impl Network {
     /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
     #[inline(never)]
     pub(super) fn look_further(&mut self, until: Time) -> bool {
-        let Some((first, _)) = self.schedule.first().filter(|(at, _)| *at <= until) else {
+        let next = [self.schedule.first(), self.lookahead.later.first()];
+        let next = next.into_iter().flatten().map(|(at, _)| at).min();
+        let Some(first) = next.filter(|at| *at <= until) else {
             return false;
         };
         let bounds = [Some(until), self.next_look()];
         self.lookahead.horizon = bounds.into_iter().flatten().fold(first + STEP, Time::min);
         debug_assert!(self.lookahead.horizon >= first, "it moves on");
+        self.lookahead.get_ready();
         true
     }
 
@@ -329,11 +357,11 @@ impl Network {
         let slot = &mut self.directions[usize::from(index)];
         let ready = &mut self.lookahead.ready;
         if std::mem::take(&mut slot.ahead)
-            && let Some(place) = ready.iter().position(|ready| *ready == index)
             && let Direction::Fifo(fifo) = &slot.direction
             && let Some(at) = fifo.next_arrival()
         {
-            ready.swap_remove(place);
+            ready.retain(|ready| *ready != index);
+            self.lookahead.later.remove(ComponentId(index));
             self.schedule.push(at, ComponentId(index));
         }
     }

@@ -45,10 +45,6 @@ impl Network {
         if slot.onward.is_some() {
             return self.on_exit(index);
         }
-        if slot.ahead {
-            self.schedule.remove_first();
-            return self.lookahead.is_to_tell(index, self.now);
-        }
         let (to, port) = (slot.to, slot.to_port);
         let arrival = fifo.arrive(self.now);
         let next = comes_next(fifo, &self.packets);

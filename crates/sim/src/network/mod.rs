@@ -5,6 +5,7 @@ mod ahead;
 mod audience;
 mod chain;
 mod chained_queues;
+mod fetch;
 mod hop;
 mod managed;
 mod outside;
@@ -267,7 +268,8 @@ impl Network {
         self.settle(until);
         // Where nothing is left but connections in TIME-WAIT, the run was over when something last
         // happened.
-        let quiet = self.schedule.first().is_none() || self.is_quiet();
+        let nothing_comes = self.schedule.first().is_none() && !self.lookahead.tells_later();
+        let quiet = nothing_comes || self.is_quiet();
         let ended = if quiet {
             let last_activity = self.last_activity.max(self.lookahead.last_activity);
             self.last_failure().max(last_activity)

@@ -22,6 +22,7 @@
 //! | `icmp` | 3.9.2.2: what the path says of a segment that did not arrive |
 //! | `path_mtu` | how long packets may be (RFC 1191, RFC 4821) |
 //! | `close` | 3.6: FIN, half-close, RST, TIME-WAIT |
+//! | `fetch` | a connection that a packet will come to is asked for from memory |
 //! | `rest` | a connection of which nothing is under way |
 //! | `middle` | what a gateway asks for that has a connection with each of two hosts |
 
@@ -30,6 +31,7 @@ mod close;
 mod ecn;
 mod events;
 mod fast_open;
+mod fetch;
 mod icmp;
 mod info;
 mod input;

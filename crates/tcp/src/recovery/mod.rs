@@ -346,6 +346,16 @@ pub(crate) enum Recovery {
     NewReno(NewReno),
 }
 
+impl Recovery {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        if let Self::Selective(selective) = self {
+            selective.fetch();
+        }
+    }
+}
+
 /// Those that few connections have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(u8)]

@@ -10,7 +10,7 @@
 
 mod timers;
 
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, State};
@@ -40,6 +40,16 @@ pub struct Selective {
 }
 
 impl Selective {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        fetch(&self.rescued, 1);
+        fetch(&self.probe, 1);
+        fetch(&self.course.state, 1);
+        fetch(&self.course.undo, 1);
+        self.detection.fetch();
+    }
+
     /// RFC 6675, with RACK and whatever else `config` wants.
     #[must_use]
     pub fn sack(config: &Config) -> Self {

@@ -21,7 +21,7 @@ mod shorten;
 
 use std::collections::VecDeque;
 
-use bentpipe_types::Time;
+use bentpipe_types::{Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
@@ -119,6 +119,20 @@ struct Trouble {
     sacked_again: (u64, u64),
     /// The lowest position that has come late, where the last acknowledgment told of one.
     late: u64,
+}
+
+impl Scoreboard {
+    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.ring.fetch();
+        if let Some(trouble) = &self.trouble {
+            fetch(&trouble.named, 3);
+            fetch(&trouble.late, 1);
+            fetch(&trouble.lost_again, 1);
+            fetch(&trouble.newly_sacked, 1);
+        }
+    }
 }
 
 impl Default for Scoreboard {

@@ -1,6 +1,6 @@
 //! What is known of one segment that was sent and is not acknowledged.
 
-use bentpipe_types::Time;
+use bentpipe_types::{Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use super::Transmission;
@@ -149,6 +149,14 @@ impl Ring {
 
     pub(super) fn allocated(&self) -> usize {
         self.slots.capacity() * size_of::<Segment>()
+    }
+
+    /// Asks for the first segments, and for the places of the next.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        for number in [self.first, self.first + 2, self.next, self.next + 1] {
+            fetch(&self.slots[self.slot(number)], 1);
+        }
     }
 
     #[inline]
