@@ -181,3 +181,44 @@ app = { kind = "request-response", request = "200 B", response = "20 kB", reques
     assert_eq!(hub["connections"]["tracked"], 0);
     assert_eq!(hub["bytes_held"]["max"], 0);
 }
+
+/// A gateway gives up a host that takes a mail's replies too slowly, and resets its connection; what the host has
+/// already sent arrives at the server all the same, of a connection whose client is no more.
+#[test]
+fn what_a_lost_client_had_sent_arrives_at_the_server() {
+    let text = r#"
+name = "lost-client"
+duration = "8 s"
+[hosts]
+server = {}
+client = {}
+[gateways.hub]
+kind = "hybrid"
+facing = "satellite"
+give_up = "1 s"
+[links.lan]
+between = ["server", "hub"]
+rate = "1 Mbit/s"
+delay = "50 ms"
+[links.satellite]
+between = ["hub", "client"]
+forward = { rate = "512 kbit/s", delay = "250 ms" }
+return = { rate = "9.6 kbit/s", delay = "250 ms" }
+[flows.files]
+from = "server"
+to = "client"
+count = 2
+app = { kind = "bulk" }
+[flows.mails]
+from = "server"
+to = "client"
+app = { kind = "mail", size = "75 kB" }
+"#;
+    let scenario = Scenario::parse(text, "lost-client.toml", &[]).expect("it is right");
+    let summary = scenario
+        .run(&RunOptions::default())
+        .expect("it runs")
+        .summary;
+    let hub = serde_json::to_value(&summary.gateways[0]).expect("JSON");
+    assert!(hub["connections"]["given_up"].as_u64() > Some(0), "{hub}");
+}

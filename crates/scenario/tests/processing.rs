@@ -120,3 +120,41 @@ fn a_host_takes_its_time_for_each_packet() {
     );
     assert_eq!(times[0], times[1]);
 }
+
+/// A run is over when nothing is left to happen, and not while a packet waits for a processor. Whether probes look in
+/// the meantime, which is when a run is seen to be over, makes no difference.
+#[test]
+fn a_run_does_not_end_while_a_packet_is_being_served() {
+    // Nobody waits for the answer to a datagram: the last is all that there is, wherever it is.
+    let datagrams = r#"{ kind = "packets", size = "1000 B", interval = "200 ms", lasts = "1 s" }"#;
+    for kind in ["router", "split", "hybrid"] {
+        let quoted = format!("{kind:?}");
+        let mut settings = vec![
+            ("gateways.hub.kind", quoted.as_str()),
+            ("flows.stream.app", datagrams),
+            ("gateways.hub.processing.time", "300 ms"),
+        ];
+        if kind != "router" {
+            settings.push(("gateways.hub.facing", "satellite"));
+        }
+        let run = |interval: &str, series: &str| {
+            let mut settings = settings.clone();
+            settings.push(("probes.series", series));
+            settings.push(("probes.interval", interval));
+            let scenario = Scenario::parse(NETWORK, "served.toml", &settings);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            let output = scenario.run(&RunOptions::default()).expect("it runs");
+            let bytes = output.summary.flows[0].bytes_delivered;
+            (output.summary.ended_s, output.summary.packet_hops, bytes)
+        };
+        let looked_at = r#"["lan.forward.utilization"]"#;
+        let plain = run("100 ms", "[]");
+        // Four, from 0.2 s on: the first is at the hub 1 ms later, the last is done 1.2 s after that, and takes 100 ms
+        // more to the client; and 0.16 ms on two links of 100 Mbit/s.
+        assert_eq!(plain.2, 4_000, "{kind}");
+        assert!((plain.0 - 1.501_164).abs() < 1e-5, "{kind}: {}", plain.0);
+        for interval in ["1 ms", "7 ms", "100 ms"] {
+            assert_eq!(run(interval, looked_at), plain, "{kind} {interval}");
+        }
+    }
+}

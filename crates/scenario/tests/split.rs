@@ -290,3 +290,23 @@ app = { kind = "bulk", size = "100 kB" }
     let voice = [("flows.download.app", r#"{ kind = "voice" }"#)];
     assert!(Scenario::parse(text, "dish.toml", &voice).is_ok());
 }
+
+/// A persistent connection stays open, and its last acknowledgment may be a delayed one: a run is not over before
+/// that, however often probes look.
+#[test]
+fn a_run_ends_with_the_last_acknowledgment_of_a_persistent_connection() {
+    let run = |interval: &str, series: &str| {
+        let output = run(&[
+            ("gateways.hub.multiplex", "2"),
+            ("gateways.terminal.multiplex", "2"),
+            ("flows.download.app.size", "1000 B"),
+            ("probes.series", series),
+            ("probes.interval", interval),
+        ]);
+        (output.summary.ended_s, output.summary.packet_hops)
+    };
+    let plain = run("100 ms", "[]");
+    for interval in ["1 ms", "7 ms", "100 ms"] {
+        assert_eq!(run(interval, r#"["hub.buffered"]"#), plain, "{interval}");
+    }
+}

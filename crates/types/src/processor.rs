@@ -166,6 +166,6 @@ impl<A: Agent> Agent for Served<A> {
     }
 
     fn is_quiet(&self) -> bool {
-        self.agent.is_quiet()
+        self.processor.packets() == 0 && self.agent.is_quiet()
     }
 }

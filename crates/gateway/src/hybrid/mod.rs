@@ -363,7 +363,7 @@ impl Agent for Hybrid {
     }
 
     fn is_quiet(&self) -> bool {
-        self.totals.packets == 0 && self.totals.open == 0
+        self.totals.packets == 0 && self.totals.open == 0 && self.processing() == 0
     }
 }
 

@@ -679,5 +679,7 @@ impl<P: Payload> Agent for Split<P> {
 
     fn is_quiet(&self) -> bool {
         self.counters.open == 0
+            && self.processor.as_ref().is_none_or(|all| all.packets() == 0)
+            && self.multiplex.as_ref().is_none_or(|all| all.is_quiet())
     }
 }

@@ -46,6 +46,12 @@ impl Orders {
         is_greeting.then(|| orders.pop_front()).flatten()
     }
 
+    /// Is the connection from this port one that has placed orders, and is not forgotten?
+    pub(super) fn is_expecting(&self, port: u16) -> bool {
+        let orders = self.0.lock();
+        orders.is_ok_and(|orders| orders.contains_key(&port))
+    }
+
     /// The connection from this port is no more.
     pub(super) fn forget(&self, port: u16) {
         if let Ok(mut orders) = self.0.lock() {

@@ -154,6 +154,13 @@ impl<P: Payload> Multiplex<P> {
         self.trunks.iter().flatten().map(|trunk| &trunk.socket)
     }
 
+    /// Has no persistent connection anything to send of itself? They stay open when they carry nothing, and their
+    /// last acknowledgment may be a delayed one.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.trunks()
+            .all(|socket| socket.next_deadline().is_none() || socket.state() == State::TimeWait)
+    }
+
     /// SYNs that it keeps.
     pub(super) fn syns(&self) -> u64 {
         self.carried.iter().filter(|one| one.syn.is_some()).count() as u64
