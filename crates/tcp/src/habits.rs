@@ -6,9 +6,9 @@ pub struct Habits {
     /// A segment without timestamps is taken, although they were negotiated (RFC 7323 section 3.2 drops
     /// it).
     pub takes_unstamped: bool,
-    /// An acknowledgment of what was never sent is dropped without an answer (RFC 9293 section 3.10.7.4
-    /// answers it).
-    pub ignores_unsent: bool,
+    /// Whatever acknowledges what was never sent is answered once in half a second at most, text or not (`tcp_ack` of
+    /// Linux 6.18.38; RFC 5961 section 7 leaves open what is limited).
+    pub limits_challenges: bool,
     /// While a connection is opened, an acknowledgment whose timestamp echoes none of our SYNs is refused.
     pub refuses_foreign_echoes: bool,
     /// A SYN+ACK is not acknowledged at once by an end that has something to send, which will.
@@ -76,6 +76,24 @@ pub struct Habits {
     /// After a timeout a FIN without text waits until the congestion window lets a segment go, as dialogues with Linux 6.18
     /// show; else it goes whatever that says.
     pub counts_fin: bool,
+    /// A segment that is no newer than what last told of the window does not make it smaller, unless it closes it
+    /// (`tcp_may_update_window`; RFC 9293 section 3.10.7.4 takes what the last one of them says).
+    pub keeps_window: bool,
+    /// What a window that closed over it keeps from being taken is sent again as it was, a whole segment, and counts as
+    /// lost (`tcp_retransmit_timer`, `__tcp_retransmit_skb`; RFC 9293 section 3.8.6.1 probes with a byte).
+    pub probes_with_segment: bool,
+    /// What tells that the window is still closed puts the next probe off (`tcp_ack_probe`).
+    pub restarts_probe_timer: bool,
+    /// Where both ends scale windows, a window that ends less than a unit of ours before what was sent last is taken for
+    /// one that was rounded, not taken back (`tcp_acceptable_seq`).
+    pub overlooks_rounding: bool,
+    /// The window grows by whole segments, whatever they hold (`tcp_clean_rtx_queue`; RFC 3465 counts bytes).
+    pub counts_short_segments: bool,
+    /// Of a segment that goes again, what the window has room for goes, since it was taken back (`__tcp_retransmit_skb`).
+    pub cuts_for_window: bool,
+    /// A FIN that left after the text goes again on its own, or with all of the text in one segment that is no full one
+    /// (`tcp_retrans_try_collapse`).
+    pub keeps_fin_apart: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -90,7 +108,7 @@ impl Habits {
     const fn all(linux: bool) -> Self {
         Self {
             takes_unstamped: linux,
-            ignores_unsent: linux,
+            limits_challenges: linux,
             refuses_foreign_echoes: linux,
             acknowledges_with_data: linux,
             recognises_dialogue: linux,
@@ -115,6 +133,13 @@ impl Habits {
             takes_whole_segments: linux,
             sacks_fin: linux,
             counts_fin: linux,
+            keeps_window: linux,
+            probes_with_segment: linux,
+            restarts_probe_timer: linux,
+            overlooks_rounding: linux,
+            keeps_fin_apart: linux,
+            counts_short_segments: linux,
+            cuts_for_window: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

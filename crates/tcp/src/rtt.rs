@@ -31,6 +31,8 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     // Habits::times_in_ticks
     in_ticks: bool,
+    // Linux's icsk_backoff: how often the time between probes of a closed window was doubled.
+    probe_backoff: u8,
     // The shortest so far; `NEVER` before the first.
     shortest: Span,
     minimum: u64,
@@ -64,8 +66,28 @@ impl RttEstimator {
                 .as_nanos()
                 .clamp(CLOCK_GRANULARITY, maximum),
             backoff: 0,
+            probe_backoff: 0,
             shortest: NEVER,
         }
+    }
+
+    /// How long a probe of a closed window is waited for: a retransmission timeout, which timeouts have doubled, doubled
+    /// again for each timeout or probe since then (tcp_probe0_when).
+    pub(crate) fn probe_wait(&self) -> Span {
+        let wait = self.rto().as_nanos() << self.probe_backoff;
+        Span::from_nanos(wait.min(self.maximum))
+    }
+
+    /// A window has been probed, and is closed still.
+    pub(crate) fn back_off_probe(&mut self) {
+        if self.rto().as_nanos() << self.probe_backoff < self.maximum {
+            self.probe_backoff += 1;
+        }
+    }
+
+    /// The window lets out what waits.
+    pub(crate) fn forget_probes(&mut self) {
+        self.probe_backoff = 0;
     }
 
     /// The retransmission timeout, backed off.
@@ -110,6 +132,7 @@ impl RttEstimator {
 
     /// The timer has expired: the next timeout is twice as long.
     pub(crate) fn back_off(&mut self) {
+        self.back_off_probe();
         if self.base << self.backoff < self.maximum {
             self.backoff += 1;
         }
@@ -125,6 +148,7 @@ impl RttEstimator {
     /// The timeout is as if the timer had never expired.
     pub(crate) fn forget_back_off(&mut self) {
         self.backoff = 0;
+        self.probe_backoff = 0;
     }
 
     /// The handshake is over, and the SYN had been sent more than once.
@@ -133,6 +157,7 @@ impl RttEstimator {
             return; // timestamps told which SYN it was that was acknowledged
         }
         self.backoff = 0;
+        self.probe_backoff = 0;
         self.base = self.base.max(AFTER_LOST_SYN.as_nanos()).min(self.maximum);
     }
 
@@ -145,6 +170,7 @@ impl RttEstimator {
         // RFC 6298 section 5, "the retransmission timer is computed anew": Karn's backed-off
         // value holds until a sample.
         self.backoff = 0;
+        self.probe_backoff = 0;
         match self.rule {
             RtoRule::Linux => self.linux(rtt, acknowledged, highest),
             RtoRule::Rfc6298 => {

@@ -57,9 +57,9 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "a SYN+ACK that comes late is answered with a D-SACK of the SYN",
     ),
     (
-        "syn-data-only-syn-acked",
-        Cause::LinuxChoice,
-        "a PSH where the data of the SYN ended, also when it goes again among more",
+        "ts_recent/invalid_ack",
+        Cause::Script,
+        "before Linux 6.18.38 an acknowledgment of what was never sent had no answer",
     ),
     (
         "client-ack-dropped-then-recovery",

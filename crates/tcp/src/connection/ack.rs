@@ -47,9 +47,11 @@ impl Connection {
                     self.rest(now);
                 }
             }
-            Err(distance) => {
+            Err(_) => {
                 self.sender.statistics.unacceptable += 1;
-                if distance < 0 || !self.sender.config.habits.ignores_unsent {
+                if self.sender.config.habits.limits_challenges {
+                    self.challenge_within_limit(now);
+                } else {
                     self.challenge(packet, now);
                 }
                 return false;
@@ -102,6 +104,13 @@ impl Sender {
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window::<false>(packet, false);
+            // (Of text that comes in order, with the window that is known, Linux asks no more.)
+            if self.config.habits.restarts_probe_timer
+                && self.timers.runs(Purpose::Probe)
+                && (packet.payload_length == 0 || self.send.window != window)
+            {
+                self.put_off_probe(now);
+            }
             // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
             let duplicate = !self.send.is_idle()
                 && packet.payload_length == 0
@@ -153,7 +162,10 @@ impl Sender {
     /// because here it is never after SEG.ACK. `SCALED`: the segment is no SYN.
     #[inline]
     pub(super) fn update_window<const SCALED: bool>(&mut self, packet: &Packet, advances: bool) {
-        if advances || self.send.window_sequence.at_or_before(packet.sequence) {
+        if advances
+            || self.send.window_sequence.at_or_before(packet.sequence)
+                && !self.keeps_window::<SCALED>(packet)
+        {
             // RFC 7323 section 2.2: never scaled in a SYN
             let shift = if !SCALED && packet.flags.has(Flags::SYN) {
                 0
@@ -162,6 +174,16 @@ impl Sender {
             };
             self.set_window(packet, shift);
         }
+    }
+
+    /// Does the window stay as it is, because this segment is no newer than what told of it, and would not close it?
+    #[inline]
+    fn keeps_window<const SCALED: bool>(&self, packet: &Packet) -> bool {
+        packet.sequence == self.send.window_sequence
+            && packet.window > 0
+            && self.config.habits.keeps_window
+            && (SCALED || !packet.flags.has(Flags::SYN))
+            && u64::from(packet.window) << self.negotiated.send_shift < self.send.window
     }
 
     /// The same, of a segment that says the window that is known.
@@ -218,13 +240,19 @@ impl Sender {
             position.clamp(1, send.end) - 1
         };
         let told = Told::Blocks(sack.map(SackBlocks::as_slice));
+        let segments = self.scoreboard.acknowledged_segments();
         self.update_scoreboard::<true>(packet, told, now);
+        // What acknowledges no whole segment puts no timer off (tcp_clean_rtx_queue).
+        let segments = self.scoreboard.acknowledged_segments() - segments;
+        let whole = segments > 0 || !self.config.habits.times_in_ticks;
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
         let rtt = self.measure(packet, before, now);
         if self.recovery.hears_blocks() {
-            self.timers.review();
+            if whole {
+                self.timers.review();
+            }
             self.delivered.add(self.newly_delivered());
         } else if self.recovery.counts_duplicates() {
             self.count(false);
@@ -254,7 +282,7 @@ impl Sender {
             self.react(reaction, now);
             if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
                 if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
-                    let counted = self.counts_for_growth(acknowledged, before);
+                    let counted = self.counts_for_growth(acknowledged, before, segments);
                     let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
                     self.congestion.on_ack(&sample);
@@ -273,7 +301,7 @@ impl Sender {
         // RFC 6298 sections 5.2 and 5.3
         if !PLAIN && self.send.is_idle() {
             self.timers.stop();
-        } else if restart_timer || !self.timers.retransmits() {
+        } else if restart_timer && whole || !self.timers.retransmits() {
             let from = match self.config.rto_from {
                 RtoFrom::Acknowledgment => now,
                 RtoFrom::OldestSegment => self.scoreboard.first_sent_at().unwrap_or(now),
@@ -648,10 +676,15 @@ impl Sender {
 
     /// Bytes that grow the window.
     #[inline]
-    fn counts_for_growth(&self, acknowledged: u64, before: u64) -> u64 {
+    fn counts_for_growth(&self, acknowledged: u64, before: u64, segments: u64) -> u64 {
         if self.recovery.hears_blocks() || self.recovery.counts_duplicates() {
             // As Linux counts: what is newly known to have arrived, by SACK too.
-            self.newly_delivered()
+            let newly = self.newly_delivered();
+            if newly == acknowledged && self.config.habits.counts_short_segments {
+                segments * u64::from(self.negotiated.segment)
+            } else {
+                newly
+            }
         } else if before < self.send.timed_out_below {
             // RFC 3465 section 2.3: L = 1 until what a timeout sent again is acknowledged, because
             // such an acknowledgment covers segments that left the network long ago. One that

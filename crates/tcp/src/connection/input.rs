@@ -410,13 +410,19 @@ impl Connection {
     /// for one with payload, which its sender retransmits; otherwise only so often.
     pub(super) fn challenge(&mut self, packet: &Packet, now: Time) {
         let limited = packet.sequence_length() == 0 || packet.flags.has(Flags::SYN);
-        if limited && now < self.receive.challenge_after {
-            return;
-        }
         if limited {
-            self.receive.challenge_after = now + CHALLENGE_INTERVAL;
+            self.challenge_within_limit(now);
+        } else {
+            self.receive.acknowledge_now = true;
         }
-        self.receive.acknowledge_now = true;
+    }
+
+    /// The same, whatever the segment brings, once in so long.
+    pub(super) fn challenge_within_limit(&mut self, now: Time) {
+        if now >= self.receive.challenge_after {
+            self.receive.challenge_after = now + CHALLENGE_INTERVAL;
+            self.receive.acknowledge_now = true;
+        }
     }
 
     /// RFC 9293 section 3.10.7.4 step 2, with RFC 5961 section 3.2: only a RST at exactly RCV.NXT

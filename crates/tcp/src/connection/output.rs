@@ -275,9 +275,15 @@ impl Connection {
     /// back doesn't accept beyond it.
     pub(super) fn acceptable_position(&self) -> u64 {
         let sequence = &self.sender.send.sequence;
-        sequence
-            .highest
-            .min(sequence.unacknowledged + self.sender.send.window)
+        let edge = sequence.unacknowledged + self.sender.send.window;
+        let shift = self.sender.negotiated.receive_shift;
+        if self.sender.config.habits.overlooks_rounding
+            && shift > 0
+            && sequence.highest < edge + (1 << shift)
+        {
+            return sequence.highest;
+        }
+        sequence.highest.min(edge)
     }
 
     /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is

@@ -74,6 +74,13 @@ pub(super) struct PathMtu {
     told: bool,
 }
 
+impl PathMtu {
+    /// Are full segments, which are of so many bytes now, shorter than both ends agreed on?
+    pub(super) fn is_lowered(&self, segment: u32) -> bool {
+        segment < u32::from(self.agreed)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Search {
     /// Surely passes.

@@ -53,14 +53,41 @@ impl Connection {
         left
     }
 
+    /// Sends the first outstanding segment again, whatever the windows say.
+    pub(super) fn retransmit_first(&mut self, cx: &mut Ctx<'_>) {
+        let first = (self.sender.recovery)
+            .next_retransmit(&self.sender.send.sequence, &mut self.sender.scoreboard);
+        if let Some(again) = first
+            && !self.sender.is_split(&again)
+        {
+            self.retransmit(again, cx);
+        }
+    }
+
     /// Returns how many bytes were sent again.
     #[inline(always)]
-    fn retransmit(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
+    fn retransmit(&mut self, mut again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
+        let cut = self.sender.cut_for_window(&mut again);
         let send = &self.sender.send;
         let sent = send.sequence.highest.min(send.end);
-        let length = again.length.unwrap_or_else(|| self.payload_limit());
-        let length = sent.saturating_sub(again.position).min(u64::from(length));
-        self.send_from::<false>(again.position, length as u32, cx);
+        let limit = again.length.unwrap_or_else(|| self.payload_limit());
+        let length = sent.saturating_sub(again.position).min(u64::from(limit));
+        // A short segment ended a write (tcp_mark_push), or had been cut for a small window (tcp_write_wakeup).
+        let segment = self.sender.negotiated.segment;
+        let short = length > 0 && length < u64::from(segment);
+        self.sender.send.ends_burst = short
+            && !cut
+            && self.sender.config.habits.sends_in_bursts
+            && !self.sender.path_mtu.is_lowered(segment);
+        let send = &self.sender.send;
+        if send.fin && self.goes_without_fin(&again, length) {
+            self.sender.send.fin = false;
+            self.send_from::<false>(again.position, length as u32, cx);
+            self.sender.send.fin = true;
+        } else {
+            self.send_from::<false>(again.position, length as u32, cx);
+        }
+        self.sender.send.ends_burst = false;
         self.sender
             .recovery
             .on_retransmitted(again.position, cx.now, &mut self.sender.scoreboard);
@@ -71,6 +98,20 @@ impl Connection {
             self.sender.timers.set(Purpose::Retransmit, at);
         }
         length
+    }
+
+    /// Does the FIN that follows what is sent again not go with it? It left later, or has not left; and the segment is a
+    /// full one.
+    #[inline(never)]
+    fn goes_without_fin(&self, again: &Retransmission, length: u64) -> bool {
+        let send = &self.sender.send;
+        let apart = again
+            .length
+            .is_some_and(|segment| u64::from(segment) <= length && length > 0);
+        apart
+            && self.sender.config.habits.keeps_fin_apart
+            && (send.sequence.highest <= send.end
+                || length >= u64::from(self.sender.negotiated.segment))
     }
 
     /// There is room in the window and nothing new: RFC 6675 section 4, NextSeg, rules 3 and 4.
@@ -106,8 +147,8 @@ impl Connection {
     }
 
     /// Sends a probe for a lost tail (RFC 8985 section 7.3): a new segment, whatever the congestion
-    /// window says, or else the last one again.
-    pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) {
+    /// window says, or else the last one again. False: the peer's window takes neither.
+    pub(super) fn send_loss_probe(&mut self, cx: &mut Ctx<'_>) -> bool {
         let new = (self.next_probe()).filter(|_| self.sender.scoreboard.has_room());
         if let Some(length) = new {
             self.send_segment(self.sender.send.sequence.next, length, cx);
@@ -118,25 +159,43 @@ impl Connection {
                 regardless_of_window: true,
             };
             if !self.sender.peer_takes(&again) {
-                return;
+                return false;
             }
             if self.sender.is_split(&again) {
-                return; // what is sent instead is `output`'s
+                return true; // what is sent instead is `output`'s
             }
             self.retransmit(again, cx);
         } else {
-            return;
+            return true;
         }
         self.sender.statistics.loss_probes += 1;
         (self.sender.recovery).on_probe(&self.sender.send.sequence, new.is_none());
+        true
     }
 }
 
 impl Sender {
+    /// Does the peer's window have room for a part of this segment only? Then that is what goes, and the rest is a segment
+    /// of its own. (If there is room for nothing of it, it is a probe, and goes as it is.)
+    #[inline]
+    fn cut_for_window(&mut self, again: &mut Retransmission) -> bool {
+        let edge = self.send.sequence.unacknowledged + self.send.window;
+        let end = (again.position + u64::from(again.length.unwrap_or(0))).min(self.send.end);
+        if end <= edge || again.position >= edge || !self.config.habits.cuts_for_window {
+            return false;
+        }
+        self.scoreboard.cut(again.position, edge);
+        again.length = Some((edge - again.position) as u32);
+        true
+    }
+
     /// RFC 9293 section 3.8.6: what the peer's window still covers is sent again, though the window
     /// may have shrunk. (Reno and NewReno go by the window when they go back.)
     pub(super) fn peer_takes(&self, again: &Retransmission) -> bool {
         let send = &self.send;
-        again.length.is_none() || again.position < send.sequence.unacknowledged + send.window
+        let first = send.sequence.unacknowledged;
+        again.length.is_none()
+            || again.position < first + send.window
+            || again.position <= first && self.config.habits.probes_with_segment
     }
 }

@@ -196,14 +196,20 @@ impl Connection {
                     self.sender.run_instead_of_early(cx.now);
                 }
                 Early::Probe => {
-                    self.send_loss_probe(cx);
-                    if self.sender.config.habits.times_in_ticks {
+                    let probed = self.send_loss_probe(cx);
+                    let in_ticks = self.sender.config.habits.times_in_ticks;
+                    if in_ticks {
                         self.sender.timers.reviewed();
                     }
-                    // RFC 8985 section 7.3: the retransmission timer starts again.
-                    self.sender
-                        .timers
-                        .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+                    if in_ticks && !probed {
+                        // The peer's window took no probe (tcp_send_loss_probe).
+                        self.sender.run_instead_of_early(cx.now);
+                    } else {
+                        // RFC 8985 section 7.3: the retransmission timer starts again.
+                        self.sender
+                            .timers
+                            .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+                    }
                 }
             }
         }
@@ -227,8 +233,12 @@ impl Connection {
         if synchronized && self.sender.send.window == 0 {
             // The window closed over data that was sent: the timer's segments are probes, and no
             // sign of congestion (RFC 9293 section 3.8.6.1).
-            self.sender.everything_is_lost(false, cx.now);
-            self.probe(cx);
+            if self.sender.config.habits.probes_with_segment {
+                self.probe_with_segment(cx);
+            } else {
+                self.sender.everything_is_lost(false, cx.now);
+                self.probe(cx);
+            }
             return;
         }
         let maximum = if synchronized {
@@ -255,6 +265,21 @@ impl Connection {
         // `output` sends the first.
     }
 
+    /// The window closed over data that was sent, whose first segment goes again as it was; all that is outstanding
+    /// counts as lost, as after any timeout. As long as the peer answers that goes on.
+    fn probe_with_segment(&mut self, cx: &mut Ctx<'_>) {
+        if self.sender.send.attempts >= self.sender.config.maximum_retransmissions
+            || self.sender.user_timeout_is_over(cx.now)
+        {
+            self.closed(Events::TIMED_OUT, cx.now);
+            return;
+        }
+        self.sender.back_off(cx.now);
+        self.sender.timed_out(cx.now);
+        self.sender.statistics.window_probes += 1;
+        self.retransmit_first(cx);
+    }
+
     /// The peer's window was too small to send for too long.
     fn probe(&mut self, cx: &mut Ctx<'_>) {
         let position = self.sender.send.sequence.unacknowledged;
@@ -278,7 +303,13 @@ impl Connection {
             if position + unsent == self.sender.send.end {
                 self.sender.send.pushed = self.sender.send.end;
             }
+            // (tcp_write_wakeup)
+            self.sender.send.ends_burst = self.sender.config.habits.sends_in_bursts;
             self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
+            self.sender.send.ends_burst = false;
+            if self.sender.config.habits.times_in_ticks {
+                self.sender.timers.reviewed(); // no loss probe is scheduled for it
+            }
             return;
         }
         // RFC 9293 section 3.8.6.1: as long as the peer answers, probing goes on; an answer resets
@@ -288,7 +319,12 @@ impl Connection {
             return;
         }
         self.sender.send.attempts += 1;
-        self.sender.rtt.back_off();
+        let counts_apart = self.sender.config.habits.restarts_probe_timer;
+        if counts_apart {
+            self.sender.rtt.back_off_probe();
+        } else {
+            self.sender.rtt.back_off();
+        }
         self.sender.statistics.window_probes += 1;
         if position < self.sender.send.sequence.next {
             self.probe_again(position, cx);
@@ -309,9 +345,12 @@ impl Connection {
                 }
             }
         }
-        self.sender
-            .timers
-            .set(Purpose::Probe, cx.now + self.sender.rtt.rto());
+        let wait = if counts_apart {
+            self.sender.rtt.probe_wait()
+        } else {
+            self.sender.rtt.rto()
+        };
+        self.sender.probe_within(wait, cx.now);
     }
 
     /// A probe of what was sent before: its first byte, or the FIN.
@@ -326,6 +365,10 @@ impl Connection {
 
     /// RFC 9293 section 3.6: TIME-WAIT, or two maximum segment lifetimes of it more.
     pub(super) fn wait_for_stragglers(&mut self, now: Time) {
+        if self.state != State::TimeWait {
+            // What waits has a limit of its own for what it answers (tcp_time_wait).
+            self.receive.challenge_after = Time::ZERO;
+        }
         self.state = State::TimeWait;
         let time_wait: Span = self.sender.config.time_wait;
         self.sender.timers.set(Purpose::TimeWait, now + time_wait);
@@ -526,7 +569,8 @@ impl Sender {
     #[inline]
     fn at_timeout(&self, wait: Span, now: Time) -> Span {
         let mut timeout = self.rtt.rto();
-        if self.send.last_sent_at == now
+        let fin_left = self.send.fin && self.scoreboard.latest_sent_at() == Some(now);
+        if (self.send.last_sent_at == now || fin_left)
             && let Some(first) = self.scoreboard.first_sent_at()
         {
             timeout = (first + timeout).since(now);
@@ -589,17 +633,37 @@ impl Sender {
 
     /// How long a window that is too small may keep us from sending.
     fn probe_interval(&self) -> Span {
-        if self.send.window == 0 {
+        if self.send.window == 0 || self.config.habits.restarts_probe_timer {
             return self.rtt.rto();
         }
         self.rtt.rto().min(OVERRIDE)
     }
 
+    /// The peer has told of its window: if that is closed still, the next probe is due a whole interval after that.
+    #[inline(never)]
+    pub(super) fn put_off_probe(&mut self, now: Time) {
+        let head = self.send.unsent().min(u64::from(self.negotiated.segment));
+        if head <= self.send.usable() {
+            self.rtt.forget_probes();
+        } else {
+            self.probe_within(self.rtt.probe_wait(), now);
+        }
+    }
+
+    /// The next probe is due after so long.
+    fn probe_within(&mut self, wait: Span, now: Time) {
+        let at = if self.config.habits.times_in_ticks {
+            ticks::expiry(now, wait)
+        } else {
+            now + wait
+        };
+        self.timers.set(Purpose::Probe, at);
+    }
+
     /// The timer that runs while the peer's window is what keeps us from sending.
     pub(super) fn expect_window(&mut self, now: Time) {
         if !self.timers.runs(Purpose::Probe) {
-            let wait = self.probe_interval();
-            self.timers.set(Purpose::Probe, now + wait);
+            self.probe_within(self.probe_interval(), now);
         }
     }
 

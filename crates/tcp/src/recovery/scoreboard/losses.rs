@@ -10,6 +10,11 @@ impl Scoreboard {
         (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.first).sent_at)
     }
 
+    /// When the segment that is highest in sequence last left.
+    pub(crate) fn latest_sent_at(&self) -> Option<Time> {
+        (self.ring.first < self.ring.next).then(|| self.ring.get(self.ring.next - 1).sent_at)
+    }
+
     /// Keep what [`newly_sacked`](Self::newly_sacked) and
     /// [`newly_lost_segments`](Self::newly_lost_segments) return: only rules that model the path ask.
     pub(crate) fn watch(&mut self, watch: bool) {

@@ -48,6 +48,31 @@ impl Scoreboard {
         self.recount();
     }
 
+    /// Splits the segment that begins at `position`, if it goes on after `at`. Both parts are what it was.
+    ///
+    /// Walks all that is outstanding.
+    pub(crate) fn cut(&mut self, position: u64, at: u64) {
+        let mut ring = Ring::starting_at(self.ring.first);
+        for number in self.ring.first..self.ring.next {
+            let whole = *self.ring.get(number);
+            if whole.start == position && at > position && at < whole.end() {
+                ring.push(Segment {
+                    length: (at - position) as u32,
+                    ..whole
+                });
+                ring.push(Segment {
+                    start: at,
+                    length: (whole.end() - at) as u32,
+                    ..whole
+                });
+            } else {
+                ring.push(whole);
+            }
+        }
+        self.ring = ring;
+        self.recount();
+    }
+
     /// Sums, queues and cursors anew, after segments were numbered anew.
     fn recount(&mut self) {
         self.lost = 0;
