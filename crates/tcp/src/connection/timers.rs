@@ -274,6 +274,9 @@ impl Connection {
             self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
+        // The kernel does not look for a black hole here, and where there is one sends the same segment into it until it gives
+        // up, if the window is not really closed. Ours does: a single falsified header is enough for that.
+        self.sender.suspect_black_hole(cx.now);
         self.sender.back_off(cx.now);
         self.sender.timed_out(cx.now);
         self.sender.statistics.window_probes += 1;
