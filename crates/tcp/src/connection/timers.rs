@@ -648,7 +648,9 @@ impl Sender {
         let head = self.send.unsent().min(u64::from(self.negotiated.segment));
         if head <= self.send.usable() {
             self.rtt.forget_probes();
-        } else {
+        } else if self.send.window == 0 {
+            // (The kernel puts off what would use a small window, too. Two ends that probe one another then may keep each
+            // other from ever sending.)
             self.probe_within(self.rtt.probe_wait(), now);
         }
     }
