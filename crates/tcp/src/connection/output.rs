@@ -48,7 +48,8 @@ impl Connection {
     ) {
         debug_assert!(in_flight.is_none_or(|known| known == self.in_flight()));
         self.sender.send.left_in_parts = false;
-        if !PLAIN && self.sender.send.is_idle() {
+        // (An idle time ends when something may leave again, not when a closed window is probed: tcp_ack_update_window.)
+        if !PLAIN && self.sender.send.is_idle() && self.sender.send.window > 0 {
             self.sender.restart_after_idle(cx.now);
         }
         // Before the windows: they are of no less than a segment, however long that may be now.
@@ -276,14 +277,14 @@ impl Connection {
     pub(super) fn acceptable_position(&self) -> u64 {
         let sequence = &self.sender.send.sequence;
         let edge = sequence.unacknowledged + self.sender.send.window;
-        let shift = self.sender.negotiated.receive_shift;
-        if self.sender.config.habits.overlooks_rounding
-            && shift > 0
-            && sequence.highest < edge + (1 << shift)
-        {
+        if sequence.highest <= edge {
             return sequence.highest;
         }
-        sequence.highest.min(edge)
+        let shift = self.sender.negotiated.receive_shift;
+        let rounded = self.sender.config.habits.overlooks_rounding
+            && shift > 0
+            && sequence.highest < edge + (1 << shift);
+        if rounded { sequence.highest } else { edge }
     }
 
     /// The same, where nothing is outstanding and no mark is to be told of, in the place of the segment that is
