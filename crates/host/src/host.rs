@@ -1,5 +1,7 @@
 //! The host itself: an agent.
 
+mod fetch;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::sync::Arc;
 use bentpipe_tcp::{Connection, Opening, PassiveFastOpen, Socket, State, Statistics, reset_reply};
 use bentpipe_types::{
     Address, Agent, Ctx, DropReason, Echo, Endpoint, Flags, Gauge, Holdings, IcmpError, PacketRef,
-    PacketStore, Port, Routes, Seq, Span, StreamCheck, Time,
+    Port, Routes, Seq, Span, StreamCheck, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,6 +21,8 @@ use crate::{
     Application, ApplicationId, Arrival, Datagram, InitialSequences, Listener, Member, Ports,
     Realm, Remote, Report, SocketId, Taker,
 };
+
+pub use fetch::Step;
 
 /// What a host may keep for others. The memory of its buffers is bounded by `connections` times the
 /// send and receive buffers that its connections are configured with.
@@ -46,17 +50,6 @@ impl Default for Limits {
             half_open: 256,
         }
     }
-}
-
-/// In which steps a connection [is asked for](Host::fetch).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// Its place, which says where it is.
-    Place,
-    /// The connection, which says where the rest is.
-    Connection,
-    /// What hangs from it.
-    More,
 }
 
 /// What a host has counted.
@@ -308,20 +301,6 @@ impl<P: Realm> Host<P> {
         let known = |listener: &Listener<P>| !matches!(listener.taker, Taker::Each(..));
         (self.applications.iter().flatten()).all(|each| each.keeps_to_packets())
             && self.listeners.values().all(known)
-    }
-
-    /// The place of the connection that a packet will come to, if there is one.
-    #[inline]
-    #[must_use]
-    pub fn place_of(&self, packet: PacketRef, packets: &PacketStore) -> Option<u32> {
-        self.sockets.place_of(P::key(packets, packet))
-    }
-
-    /// A packet will come to the connection in this place: asks for it from memory, step after step, since each is known
-    /// once the one before is there.
-    #[inline(always)]
-    pub fn fetch(&self, place: u32, step: Step) {
-        self.sockets.fetch(place, step);
     }
 
     /// Connections in any state.

@@ -156,8 +156,7 @@ impl RttEstimator {
         if self.smoothed > 0 {
             return; // timestamps told which SYN it was that was acknowledged
         }
-        self.backoff = 0;
-        self.probe_backoff = 0;
+        self.forget_back_off();
         self.base = self.base.max(AFTER_LOST_SYN.as_nanos()).min(self.maximum);
     }
 
@@ -169,8 +168,7 @@ impl RttEstimator {
         let rtt = rtt.as_nanos().clamp(1, LONGEST);
         // RFC 6298 section 5, "the retransmission timer is computed anew": Karn's backed-off
         // value holds until a sample.
-        self.backoff = 0;
-        self.probe_backoff = 0;
+        self.forget_back_off();
         match self.rule {
             RtoRule::Linux => self.linux(rtt, acknowledged, highest),
             RtoRule::Rfc6298 => {

@@ -142,6 +142,11 @@ impl<P: Payload> Split<P> {
         Some((index, side))
     }
 
+    /// Packets that the processor has not done with.
+    fn processing(&self) -> u64 {
+        self.processor.as_ref().map_or(0, Processor::packets)
+    }
+
     /// A packet that the processor is done with.
     fn handle(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
         self.pairs.now = cx.now;
@@ -656,7 +661,7 @@ impl<P: Payload> Agent for Split<P> {
         let syns = self.pairs.awake().filter(|pair| pair.syn.is_some()).count() as u64;
         let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
         Holdings {
-            packets: syns + carried + self.processor.as_ref().map_or(0, Processor::packets),
+            packets: syns + carried + self.processing(),
             bytes: self.budget.held,
         }
     }
@@ -679,7 +684,7 @@ impl<P: Payload> Agent for Split<P> {
 
     fn is_quiet(&self) -> bool {
         self.counters.open == 0
-            && self.processor.as_ref().is_none_or(|all| all.packets() == 0)
+            && self.processing() == 0
             && self.multiplex.as_ref().is_none_or(|all| all.is_quiet())
     }
 }

@@ -21,12 +21,9 @@ impl Scoreboard {
         if !self.has_longer(payload, stream_end) {
             return;
         }
-        let mut ring = Ring::starting_at(self.ring.first);
-        for number in self.ring.first..self.ring.next {
-            let whole = *self.ring.get(number);
+        self.split(|whole, ring| {
             if !is_longer(&whole, payload, stream_end) {
-                ring.push(whole);
-                continue;
+                return ring.push(whole);
             }
             let end = whole.end();
             let mut start = whole.start;
@@ -43,31 +40,34 @@ impl Scoreboard {
                 ring.push(part);
                 start = cut;
             }
-        }
-        self.ring = ring;
-        self.recount();
+        });
     }
 
     /// Splits the segment that begins at `position`, if it goes on after `at`. Both parts are what it was.
     ///
     /// Walks all that is outstanding.
     pub(crate) fn cut(&mut self, position: u64, at: u64) {
+        self.split(|whole, ring| {
+            if whole.start != position || at <= position || at >= whole.end() {
+                return ring.push(whole);
+            }
+            ring.push(Segment {
+                length: (at - position) as u32,
+                ..whole
+            });
+            ring.push(Segment {
+                start: at,
+                length: (whole.end() - at) as u32,
+                ..whole
+            });
+        });
+    }
+
+    /// Puts into a new ring what `parts` makes of each segment.
+    fn split(&mut self, parts: impl Fn(Segment, &mut Ring)) {
         let mut ring = Ring::starting_at(self.ring.first);
         for number in self.ring.first..self.ring.next {
-            let whole = *self.ring.get(number);
-            if whole.start == position && at > position && at < whole.end() {
-                ring.push(Segment {
-                    length: (at - position) as u32,
-                    ..whole
-                });
-                ring.push(Segment {
-                    start: at,
-                    length: (whole.end() - at) as u32,
-                    ..whole
-                });
-            } else {
-                ring.push(whole);
-            }
+            parts(*self.ring.get(number), &mut ring);
         }
         self.ring = ring;
         self.recount();
