@@ -91,7 +91,8 @@ def _draw(figure: Figure, *, curves: _Curves, title: str, mos: bool = False) -> 
         colour = COLOURS[index % len(COLOURS)]
         axes.plot(values, shares, style, color=colour, label=label)
     if mos:
-        axes.set_xlim(1.0, 4.5)
+        # Wider than the scale: where all calls are bad, the curve is not on the axis.
+        axes.set_xlim(0.9, 4.6)
         axes.set_xlabel("mean opinion score (1 bad, 4.5 best)")
     else:
         everything = np.concatenate([np.asarray(each) for each in curves.values()])
