@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from bentpipe.studies import get
+from bentpipe.studies.runner import simulate
 from bentpipe.studies.vanzara2014.cells import (
     CAPACITY_BPS,
+    ESTIMATE,
+    FLOW,
     MAIN,
     PIPE_PACKETS,
     RULES,
@@ -70,6 +73,25 @@ def test_every_setting_is_a_scenario() -> None:
             cell = Transfer(rule=rule, bit_error_rate=1e-7, setting=setting)
             sender = cell.scenario().resolved()["nodes"][0]["tcp"]
             assert sender["recovery"] == setting.recovery
+
+
+def test_settings_that_cannot_matter_do_not() -> None:
+    """Westwood without errors: six settings are the main one's run, since they are the same."""
+    cells = {
+        name: Transfer(rule="westwood", bit_error_rate=0.0, setting=setting)
+        for name, setting in SETTINGS.items()
+        if name != "main" and setting.of("westwood", 0.0) == MAIN
+    }
+    main = Transfer(rule="westwood", bit_error_rate=0.0)
+    differing = {name: cell for name, cell in cells.items() if cell.scenario() != main.scenario()}
+    assert {"NewReno", "FACK", "no RACK", "PRR", "queue 5000", ESTIMATE} <= differing.keys()
+    outcomes = simulate([main, *differing.values()])
+    expected = outcomes[main]
+    assert expected.summary.links[0].packets_dropped == 0
+    for name, cell in differing.items():
+        assert outcomes[cell].flow() == expected.flow(), name
+        series = f"{FLOW}.delivered"
+        assert list(outcomes[cell].series[series].values) == list(expected.series[series].values)
 
 
 def test_five_seeds_where_errors_are_random() -> None:

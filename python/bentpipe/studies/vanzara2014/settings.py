@@ -147,5 +147,5 @@ def _transfer(setting: Setting, published: Published) -> Transfer:
     return Transfer(
         rule=published.rule,
         bit_error_rate=published.bit_error_rate,
-        setting=setting.of(published.rule),
+        setting=setting.of(published.rule, published.bit_error_rate),
     )
