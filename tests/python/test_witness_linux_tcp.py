@@ -3,7 +3,7 @@
 Compares with the recorded runs of `benches/witness/vanzara2014.json`, and a few short live ones. As
 a script, it compares the whole record and prints the table::
 
-    python tests/python/test_witness_linux_tcp.py
+    python -m tests.python.test_witness_linux_tcp
 """
 
 from __future__ import annotations
