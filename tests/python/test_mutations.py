@@ -127,7 +127,10 @@ def check_line(said: str, text: str, changed: list[int]) -> None:
     parts = re.split(r"[.\[\]]+", key)
     # "client-2" is one of those that the table "client" makes.
     parts += [part.rpartition("-")[0] for part in parts]
-    # An item of an array has a line of its own, and is quoted.
+    # An item of an array may have a line of its own, below the key's.
+    opened = [line for line in lines[: number - 1] if line.partition("#")[0].rstrip().endswith("[")]
+    words += key_on(opened[-1]) if opened and lines[number - 1].startswith(" ") else []
+    # If it is a string, it is quoted.
     parts += [part for quoted in re.findall(r'"([^"]*)"', message) for part in quoted.split(".")]
     # Without any table, what is missing is missing in the file.
     assert set(parts) & set(words) or ("missing" in message and number == 1)
