@@ -112,17 +112,26 @@ struct Departure {
     delivered: u64,
     lost: u64,
     in_flight: u64,
-    app_limited: bool,
 }
 
+/// One that was sent: a cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Segment {
+    departure: Departure,
     // The position after its last.
     end: u64,
     length: u32,
     // A SACK block has covered it.
     delivered: bool,
-    departure: Departure,
+    // The application limited the rate when it left.
+    app_limited: bool,
+}
+
+impl Segment {
+    /// Where it begins.
+    fn start(&self) -> u64 {
+        self.end - u64::from(self.length)
+    }
 }
 
 /// What the connection knows besides, when it asks for a sample.
@@ -155,8 +164,36 @@ pub(crate) struct DeliveryRate {
     prior_in_flight: u64,
     delivered_before: u64,
     lost_before: u64,
-    newest: Option<(u64, Departure)>,
+    arrived: Arrived,
+    // How many segments have left the front, and which comes after the one that was SACKed last, counted from
+    // the very first: mostly that is the next to be.
+    forgotten: u64,
+    after_sacked: u64,
+}
+
+/// What one acknowledgment tells of.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Arrived {
+    // That of them which left last.
+    newest: Option<Segment>,
     records: u32,
+}
+
+impl Arrived {
+    /// Section 4.1.2.3's UpdateRateSample: the segment that left last is the one to measure by. True: it is this
+    /// one, so far.
+    #[inline]
+    fn consider(&mut self, segment: &Segment) -> bool {
+        self.records += 1;
+        let at = segment.departure.at;
+        let newer = self.newest.is_none_or(|newest| {
+            at > newest.departure.at || at == newest.departure.at && segment.end > newest.end
+        });
+        if newer {
+            self.newest = Some(*segment);
+        }
+        newer
+    }
 }
 
 impl DeliveryRate {
@@ -176,14 +213,15 @@ impl DeliveryRate {
             delivered: self.delivered,
             lost: self.lost,
             in_flight,
-            app_limited: self.app_limited > 0,
         };
+        let app_limited = self.app_limited > 0;
         if self.segments.back().is_none_or(|last| start >= last.end) {
             if self.segments.len() < CAPACITY {
                 self.segments.push_back(Segment {
                     end,
                     length: end.saturating_sub(start) as u32,
                     delivered: false,
+                    app_limited,
                     departure,
                 });
             }
@@ -191,10 +229,11 @@ impl DeliveryRate {
         }
         let first = self.first_beyond(start);
         for segment in self.segments.range_mut(first..) {
-            if segment.end - u64::from(segment.length) >= end {
+            if segment.start() >= end {
                 break;
             }
             segment.departure = departure;
+            segment.app_limited = app_limited;
             // One that was SACKed is sent again if the peer has taken that back.
             segment.delivered = false;
         }
@@ -205,46 +244,45 @@ impl DeliveryRate {
         self.prior_in_flight = in_flight;
         self.delivered_before = self.delivered;
         self.lost_before = self.lost;
-        self.newest = None;
-        self.records = 0;
+        self.arrived = Arrived::default();
     }
 
     /// Everything up to `position` is acknowledged, `bytes` of it newly.
     pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
         let mut counted = self.by_duplicates.min(bytes);
         self.by_duplicates -= counted;
-        while let Some(&segment) = self.segments.front() {
-            if segment.end > position {
-                break;
-            }
-            self.segments.pop_front();
+        while let Some(segment) = self.segments.front()
+            && segment.end <= position
+        {
             if segment.delivered {
                 counted += u64::from(segment.length);
-            } else {
-                self.consider(&segment);
+            } else if self.arrived.consider(segment) {
+                self.first_sent_at = segment.departure.at;
             }
+            self.segments.pop_front();
+            self.forgotten += 1;
         }
         self.deliver(bytes.saturating_sub(counted), now);
     }
 
     /// A SACK block covers `start` to `end`; what it covered before does not count again.
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
-        let holds = self.first_beyond(start);
-        // Only whole segments count.
-        let begins_before = |s: &Segment| s.end - u64::from(s.length) < start;
-        let first = holds + usize::from(self.segments.get(holds).is_some_and(begins_before));
+        let first = self.first_from(start);
         let mut bytes = 0;
-        for index in first..self.segments.len() {
-            let segment = self.segments[index];
-            if segment.end > end {
-                break;
-            }
+        let mut index = first;
+        while let Some(segment) = self.segments.get_mut(index)
+            && segment.end <= end
+        {
             if !segment.delivered {
-                self.segments[index].delivered = true;
+                segment.delivered = true;
                 bytes += u64::from(segment.length);
-                self.consider(&segment);
+                if self.arrived.consider(segment) {
+                    self.first_sent_at = segment.departure.at;
+                }
             }
+            index += 1;
         }
+        self.after_sacked = self.forgotten + index as u64;
         self.deliver(bytes, now);
     }
 
@@ -273,7 +311,7 @@ impl DeliveryRate {
             length,
             sent_in_flight: known.map_or(0, |s| s.departure.in_flight),
             lost_since_sent: self.lost - known.map_or(self.lost, |s| s.departure.lost),
-            app_limited: known.is_none_or(|s| s.departure.app_limited),
+            app_limited: known.is_none_or(|s| s.app_limited),
             total_delivered: self.delivered,
             selective,
         }
@@ -324,16 +362,21 @@ impl DeliveryRate {
             phase: around.phase,
             selective: around.selective,
         };
-        let Some((_, departure)) = self.newest else {
+        let Some(Segment {
+            departure,
+            app_limited,
+            ..
+        }) = self.arrived.newest
+        else {
             return sample;
         };
         sample.delivered = self.delivered.saturating_sub(departure.delivered);
         sample.prior_delivered = departure.delivered;
-        sample.app_limited = departure.app_limited;
+        sample.app_limited = app_limited;
         sample.sent_in_flight = departure.in_flight;
         sample.lost_since_sent = self.lost.saturating_sub(departure.lost);
         // Linux's FLAG_ACK_MAYBE_DELAYED
-        sample.delayed = self.records == 1
+        sample.delayed = self.arrived.records == 1
             && acknowledged < u64::from(around.segment)
             && sample.delivered == acknowledged;
         // The longer of the two phases: acknowledgments may come compressed, and departures, too.
@@ -344,6 +387,19 @@ impl DeliveryRate {
         let least = self.minimum_rtt.unwrap_or(Span::from_nanos(1));
         sample.interval = (interval >= least && interval > Span::ZERO).then_some(interval);
         sample
+    }
+
+    /// The first segment that begins at a position or behind it: only whole ones count.
+    fn first_from(&self, position: u64) -> usize {
+        if let Some(next) = self.after_sacked.checked_sub(self.forgotten)
+            && let Some(segment) = self.segments.get(next as usize)
+            && segment.start() == position
+        {
+            return next as usize;
+        }
+        let holds = self.first_beyond(position);
+        let begins_before = |segment: &Segment| segment.start() < position;
+        holds + usize::from(self.segments.get(holds).is_some_and(begins_before))
     }
 
     /// The first segment that ends beyond a position.
@@ -372,19 +428,6 @@ impl DeliveryRate {
         if bytes > 0 {
             self.delivered += bytes;
             self.delivered_at = now;
-        }
-    }
-
-    /// Section 4.1.2.3's UpdateRateSample: the segment that left last is the one to measure by.
-    fn consider(&mut self, segment: &Segment) {
-        self.records += 1;
-        let departure = segment.departure;
-        let newer = self.newest.is_none_or(|(end, newest)| {
-            departure.at > newest.at || departure.at == newest.at && segment.end > end
-        });
-        if newer {
-            self.newest = Some((segment.end, departure));
-            self.first_sent_at = departure.at;
         }
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct WindowedMaximum<const N: usize> {
     #[serde(with = "ticks")]
     ticks: [u64; N],
     now: u64,
+    // The present one.
+    tick: usize,
     maximum: u64,
 }
 
@@ -18,6 +20,7 @@ impl<const N: usize> WindowedMaximum<N> {
         Self {
             ticks: [0; N],
             now: 0,
+            tick: 0,
             maximum: 0,
         }
     }
@@ -32,11 +35,14 @@ impl<const N: usize> WindowedMaximum<N> {
         if now > self.now {
             self.forget(now);
         }
-        let tick = &mut self.ticks[(self.now % N as u64) as usize];
-        *tick = value.max(*tick);
-        self.maximum = self.maximum.max(value);
+        let tick = &mut self.ticks[self.tick];
+        if value > *tick {
+            *tick = value;
+            self.maximum = self.maximum.max(value);
+        }
     }
 
+    #[cold]
     fn forget(&mut self, now: u64) {
         let passed = (now - self.now).min(N as u64);
         for n in 1..=passed {
@@ -46,6 +52,7 @@ impl<const N: usize> WindowedMaximum<N> {
             self.ticks = [0; N];
         }
         self.now = now;
+        self.tick = (now % N as u64) as usize;
         self.maximum = self.ticks.iter().copied().max().unwrap_or(0);
     }
 }

@@ -6,6 +6,7 @@
 
 mod filter;
 mod pace;
+mod remembered;
 mod round;
 mod stay;
 mod v1;
@@ -16,6 +17,7 @@ use bentpipe_types::{BitRate, Span};
 use super::Window;
 use filter::WindowedMaximum;
 use pace::Pace;
+use remembered::Remembered;
 use round::Rounds;
 use stay::Stay;
 

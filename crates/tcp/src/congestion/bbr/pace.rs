@@ -3,7 +3,7 @@
 use bentpipe_types::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, bandwidth_of_window, pacing_rate};
+use super::{Bandwidth, Remembered, bandwidth_of_window, pacing_rate};
 use crate::congestion::Window;
 
 /// The rate, which before the pipe is full only grows.
@@ -12,13 +12,17 @@ pub(super) struct Pace {
     rate: BitRate,
     // The rate follows from a round-trip time, and not from a nominal one.
     has_rtt: bool,
+    // Of a bandwidth and a gain.
+    #[serde(skip)]
+    followed: Remembered<(Bandwidth, f64), BitRate>,
 }
 
 impl Pace {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             rate: super::SLOWEST,
             has_rtt: false,
+            followed: Remembered::default(),
         }
     }
 
@@ -43,7 +47,9 @@ impl Pace {
 
     /// Linux's bbr_set_pacing_rate, the draft's SetPacingRate: until the pipe is full, the rate only grows.
     pub(super) fn follow(&mut self, bandwidth: Bandwidth, gain: f64, pipe_is_full: bool) {
-        let rate = pacing_rate(bandwidth, gain);
+        let rate = (self.followed).get((bandwidth, gain), |&(bandwidth, gain)| {
+            pacing_rate(bandwidth, gain)
+        });
         if pipe_is_full || rate > self.rate {
             self.rate = rate;
         }

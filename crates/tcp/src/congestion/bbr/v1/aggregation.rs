@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bbr1, product};
+use super::{Bandwidth, Bbr1, product};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -61,14 +61,20 @@ impl Bbr1 {
         it.excess[it.slot] = it.excess[it.slot].max(excess);
     }
 
-    /// What to add to the window for it: Linux's bbr_ack_aggregation_cwnd.
-    pub(super) fn aggregated(&self, segment: u32) -> u64 {
-        if !self.full_pipe.reached() {
-            return 0;
+    /// The most of the last rounds, once the pipe is full.
+    pub(super) fn excess(&self) -> u64 {
+        let [one, other] = self.aggregation.excess;
+        if self.full_pipe.reached() {
+            one.max(other)
+        } else {
+            0
         }
-        let most = product(self.bandwidth(), LONGEST) as u64;
-        let excess = self.aggregation.excess;
-        let segment = u64::from(segment);
-        excess[0].max(excess[1]).min(most) / segment * segment
     }
+}
+
+/// What to add to the window for so much excess: Linux's bbr_ack_aggregation_cwnd.
+pub(super) fn aggregated(excess: u64, bandwidth: Bandwidth, segment: u32) -> u64 {
+    let most = product(bandwidth, LONGEST) as u64;
+    let segment = u64::from(segment);
+    excess.min(most) / segment * segment
 }

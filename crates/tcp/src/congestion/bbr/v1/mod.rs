@@ -17,7 +17,8 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product, saved_window,
+    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product,
+    saved_window,
 };
 use crate::Config;
 use crate::congestion::{
@@ -29,6 +30,7 @@ use policer::Policer;
 use probe_bw::Cycle;
 use probe_rtt::MinimumRtt;
 use startup::FullPipe;
+use window::Basis;
 
 /// bbr_bw_rtts is 10: Linux's filter keeps what is up to ten rounds old.
 const BANDWIDTH_ROUNDS: usize = 10 + 1;
@@ -66,6 +68,9 @@ pub struct Bbr1 {
     // Sending begins again after the application has paused.
     restarting: bool,
     pace: Pace,
+    // What the window grows to.
+    #[serde(skip)]
+    target: Remembered<Basis, u64>,
     random: RandomStream,
 }
 
@@ -87,6 +92,7 @@ impl Bbr1 {
             conserving: false,
             restarting: false,
             pace: Pace::new(),
+            target: Remembered::default(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -174,6 +180,7 @@ impl CongestionControl for Bbr1 {
     }
 
     /// Linux's bbr_main: the model first, then rate and window.
+    #[inline(never)]
     fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
         self.update_bandwidth(sample);
         self.update_aggregation(window, sample);

@@ -70,14 +70,14 @@ impl Bbr1 {
             return full_length;
         }
         let in_flight =
-            self.in_network_at_next_send(sample.prior_in_flight, sample, window.segment);
+            || self.in_network_at_next_send(sample.prior_in_flight, sample, window.segment);
         let target = |gain| self.inflight(self.bandwidth.get(), gain, window.segment);
         if gain > 1.0 {
             // Until the path holds that much more, or shows that it can't
-            full_length && (sample.newly_lost > 0 || in_flight >= target(gain))
+            full_length && (sample.newly_lost > 0 || in_flight() >= target(gain))
         } else {
             // No longer than it takes: an empty queue wastes the path
-            full_length || in_flight <= target(1.0)
+            full_length || in_flight() <= target(1.0)
         }
     }
 }

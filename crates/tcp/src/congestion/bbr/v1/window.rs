@@ -1,8 +1,8 @@
 //! Rate and window: what follows from the model.
 
-use bentpipe_types::Span;
+use bentpipe_types::{BitRate, Span};
 
-use super::{Bandwidth, Bbr1, State, product, saved_window, startup};
+use super::{Bandwidth, Bbr1, State, aggregation, product, saved_window, startup};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -15,15 +15,35 @@ const WITHOUT_RTT_SEGMENTS: u64 = 10;
 /// the receiver.
 const BURSTS: u64 = 3;
 
-impl Bbr1 {
+/// All that the bytes follow from that are to be in flight.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Basis {
+    bandwidth: Bandwidth,
+    gain: f64,
+    minimum_rtt: Option<Span>,
+    // Of acknowledgments that come in lumps.
+    excess: u64,
+    rate: BitRate,
+    // This is the first phase of the cycle.
+    probes: bool,
+    segment: u32,
+}
+
+impl Basis {
+    /// The bytes in flight that fill the path `gain` times: Linux's bbr_inflight.
+    pub(super) fn inflight(&self) -> u64 {
+        let excess = aggregation::aggregated(self.excess, self.bandwidth, self.segment);
+        self.with_room_for_bursts(self.product() + excess)
+    }
+
     /// `gain` times the bandwidth-delay product, in bytes of whole segments: Linux's bbr_bdp.
-    fn product(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
-        let segment = u64::from(segment);
-        match self.minimum_rtt.get() {
+    fn product(&self) -> u64 {
+        let segment = u64::from(self.segment);
+        match self.minimum_rtt {
             None => WITHOUT_RTT_SEGMENTS * segment,
             Some(rtt) => {
                 // Rounded up: down would feed on itself
-                let bytes = (product(bandwidth, rtt) * gain) as u64;
+                let bytes = (product(self.bandwidth, rtt) * self.gain) as u64;
                 bytes.div_ceil(segment) * segment
             }
         }
@@ -31,20 +51,34 @@ impl Bbr1 {
 
     /// What end systems that work in bursts, and acknowledge every second segment, need besides:
     /// Linux's bbr_quantization_budget.
-    fn with_room_for_bursts(&self, bytes: u64, segment: u32) -> u64 {
-        let pair = 2 * u64::from(segment);
-        let mut room = bytes + BURSTS * pacing::burst(self.pace.rate(), segment);
+    fn with_room_for_bursts(&self, bytes: u64) -> u64 {
+        let pair = 2 * u64::from(self.segment);
+        let mut room = bytes + BURSTS * pacing::burst(self.rate, self.segment);
         room = room.div_ceil(pair) * pair;
-        if matches!(self.state, State::ProbeBw(cycle) if cycle.probes()) {
+        if self.probes {
             // So that the first phase gets above a small product, too
             room += pair;
         }
         room
     }
+}
 
-    /// The bytes in flight that fill the path `gain` times: Linux's bbr_inflight.
+impl Bbr1 {
+    fn basis(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> Basis {
+        Basis {
+            bandwidth,
+            gain,
+            minimum_rtt: self.minimum_rtt.get(),
+            excess,
+            rate: self.pace.rate(),
+            probes: matches!(self.state, State::ProbeBw(cycle) if cycle.probes()),
+            segment,
+        }
+    }
+
+    /// The bytes in flight that fill the path `gain` times.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
-        self.with_room_for_bursts(self.product(bandwidth, gain, segment), segment)
+        self.basis(bandwidth, gain, 0, segment).inflight()
     }
 
     /// Of `in_flight`, what will still be in the network when the pacer lets the next burst go:
@@ -82,9 +116,9 @@ impl Bbr1 {
         let segment = window.segment;
         let least = MINIMUM_SEGMENTS * u64::from(segment);
         if sample.acknowledged > 0 && !self.recover_or_restore(window, sample) {
-            let target = self.product(self.bandwidth(), self.window_gain(), segment)
-                + self.aggregated(segment);
-            let target = self.with_room_for_bursts(target, segment);
+            let (bandwidth, gain) = (self.bandwidth(), self.window_gain());
+            let basis = self.basis(bandwidth, gain, self.excess(), segment);
+            let target = self.target.get(basis, Basis::inflight);
             let grown = window.congestion_window + sample.acknowledged;
             if self.full_pipe.reached() {
                 // Only a pipe that was full says that a window is too large

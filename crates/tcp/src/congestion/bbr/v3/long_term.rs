@@ -17,7 +17,7 @@ const MOST: u64 = 1 << 40;
 
 /// IsInflightTooHigh: of `in_flight`, so much was lost.
 pub(super) fn is_too_much(lost: u64, in_flight: u64, selective: bool) -> bool {
-    lost as f64 > in_flight as f64 * LOSS_THRESHOLD || lost > 0 && !selective
+    lost > 0 && (!selective || lost as f64 > in_flight as f64 * LOSS_THRESHOLD)
 }
 
 /// The bound, and how it grows.

@@ -19,7 +19,8 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product, saved_window,
+    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product,
+    saved_window,
 };
 use crate::Config;
 use crate::congestion::{
@@ -33,6 +34,7 @@ use probe_rtt::MinimumRtt;
 use short_term::ShortTerm;
 use startup::FullPipe;
 use undo::Undo;
+use window::Basis;
 
 /// BBR.MaxBwFilterLen: the present ProbeBW cycle and the one before.
 const BANDWIDTH_CYCLES: usize = 2;
@@ -79,6 +81,9 @@ pub struct Bbr3 {
     // Sending begins again after the application has paused.
     restarting: bool,
     pace: Pace,
+    // What the window grows to.
+    #[serde(skip)]
+    target: Remembered<Basis, u64>,
     random: RandomStream,
 }
 
@@ -103,6 +108,7 @@ impl Bbr3 {
             phase: RecoveryPhase::Open,
             restarting: false,
             pace: Pace::new(),
+            target: Remembered::default(),
             random: RandomStream::new(0, "bbr", "cycle"),
         }
     }
@@ -201,6 +207,7 @@ impl CongestionControl for Bbr3 {
     }
 
     /// Section 5.2.3: UpdateOnACK.
+    #[inline(never)]
     fn on_path_sample(&mut self, window: &mut Window, sample: &RateSample) {
         if self.phase > RecoveryPhase::Open && sample.phase == RecoveryPhase::Open {
             self.restore_window(window);

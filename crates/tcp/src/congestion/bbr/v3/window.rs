@@ -1,5 +1,7 @@
 //! Rate and window: section 5.6.
 
+use bentpipe_types::{BitRate, Span};
+
 use super::probe_bw::Phase;
 use super::{Bandwidth, Bbr3, State, product, saved_window, startup};
 use crate::congestion::Window;
@@ -14,33 +16,72 @@ pub(super) fn minimum(segment: u32) -> u64 {
     4 * u64::from(segment)
 }
 
-impl Bbr3 {
-    /// BDPMultiple.
-    pub(super) fn product(&self, gain: f64) -> u64 {
-        self.product_of(self.bandwidth(), gain)
+/// All that the bytes follow from that are to be in flight.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Basis {
+    bandwidth: Bandwidth,
+    gain: f64,
+    minimum_rtt: Option<Span>,
+    initial_window: u64,
+    // Of acknowledgments that come in lumps.
+    excess: u64,
+    rate: BitRate,
+    // It asks for more.
+    probes: bool,
+    segment: u32,
+}
+
+impl Basis {
+    /// Inflight.
+    pub(super) fn inflight(&self) -> u64 {
+        self.with_room_for_quanta(self.product() + self.excess)
     }
 
-    fn product_of(&self, bandwidth: Bandwidth, gain: f64) -> u64 {
-        match self.minimum_rtt.get() {
-            None => self.initial_window,
-            Some(rtt) => (product(bandwidth, rtt) * gain) as u64,
-        }
+    /// BDPMultiple.
+    fn product(&self) -> u64 {
+        let rtt = self.minimum_rtt;
+        rtt.map_or(self.initial_window, |rtt| {
+            (product(self.bandwidth, rtt) * self.gain) as u64
+        })
     }
 
     /// QuantizationBudget.
-    fn with_room_for_quanta(&self, bytes: u64, segment: u32) -> u64 {
-        let budget = QUANTA * pacing::burst(self.pace.rate(), segment);
-        let room = bytes.max(budget).max(minimum(segment));
-        if self.state == State::ProbeBw(Phase::Up) {
-            room + 2 * u64::from(segment)
+    fn with_room_for_quanta(&self, bytes: u64) -> u64 {
+        let budget = QUANTA * pacing::burst(self.rate, self.segment);
+        let room = bytes.max(budget).max(minimum(self.segment));
+        if self.probes {
+            room + 2 * u64::from(self.segment)
         } else {
             room
+        }
+    }
+}
+
+impl Bbr3 {
+    fn basis(&self, bandwidth: Bandwidth, gain: f64, excess: u64, segment: u32) -> Basis {
+        Basis {
+            bandwidth,
+            gain,
+            minimum_rtt: self.minimum_rtt.get(),
+            initial_window: self.initial_window,
+            excess,
+            rate: self.pace.rate(),
+            probes: self.state == State::ProbeBw(Phase::Up),
+            segment,
+        }
+    }
+
+    /// BDPMultiple.
+    pub(super) fn product(&self, gain: f64) -> u64 {
+        match self.minimum_rtt.get() {
+            None => self.initial_window,
+            Some(rtt) => (product(self.bandwidth(), rtt) * gain) as u64,
         }
     }
 
     /// Inflight.
     pub(super) fn inflight(&self, bandwidth: Bandwidth, gain: f64, segment: u32) -> u64 {
-        self.with_room_for_quanta(self.product_of(bandwidth, gain), segment)
+        self.basis(bandwidth, gain, 0, segment).inflight()
     }
 
     /// SetPacingRate.
@@ -53,8 +94,9 @@ impl Bbr3 {
     /// Section 5.6.4.6: SetCwnd.
     pub(super) fn set_window(&mut self, window: &mut Window, sample: &RateSample) {
         let segment = window.segment;
-        let most = self.product(self.window_gain()) + self.aggregation.excess();
-        let most = self.with_room_for_quanta(most, segment);
+        let (bandwidth, gain) = (self.bandwidth(), self.window_gain());
+        let basis = self.basis(bandwidth, gain, self.aggregation.excess(), segment);
+        let most = self.target.get(basis, Basis::inflight);
         let grown = window.congestion_window + sample.acknowledged;
         if self.full_pipe.reached {
             window.congestion_window = grown.min(most);
