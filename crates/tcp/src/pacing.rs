@@ -114,6 +114,7 @@ impl Pacer {
     }
 
     /// The pace, where the rule or the window asks for `wanted`.
+    #[inline]
     pub(crate) fn limit(&self, wanted: Option<BitRate>, segment: u32) -> Option<BitRate> {
         let slowest = LONGEST_WAIT.as_nanos() / 1_000_000_000 * 8 * u64::from(segment.max(1));
         let rate = match (wanted, self.most) {
@@ -121,6 +122,12 @@ impl Pacer {
             (wanted, most) => wanted.or(most),
         };
         rate.and_then(|rate| BitRate::new(rate.bits_per_second().max(slowest)))
+    }
+
+    /// Does nothing leave before `next_send`, at whatever rate? `sent` segments have left before.
+    #[inline]
+    pub(crate) fn holds(&self, sent: u64, now: Time) -> bool {
+        self.on && now < self.next_send && sent >= UNPACED_SEGMENTS
     }
 
     /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.

@@ -25,7 +25,7 @@ impl Connection {
             .wants_retransmit(&self.sender.scoreboard);
         if (again || self.sender.send.has_unsent()) && (self.state.can_send() || self.sends_early())
         {
-            self.transmit::<false, false>(None, cx);
+            self.transmit::<false, false, true>(None, cx);
         } else if self.sender.statistics.limited.is_any() {
             self.review_limit(cx.now);
         }
@@ -36,12 +36,12 @@ impl Connection {
         }
     }
 
-    /// Sends what the windows let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
-    /// outstanding, nothing is paced, the path's MTU is not looked after, there is nothing to be told by SACK
+    /// Sends what the windows and the pacer let out. `PLAIN`: [`is_plain`](Sender::is_plain) was asked, something is
+    /// outstanding, the path's MTU is not looked after, there is nothing to be told by SACK
     /// blocks or marks, and what that excludes need not be asked again. `QUIET`: nor need recovery, which [is quiet](Sender::is_quiet).
-    /// `in_flight`: so much is, if it is known.
+    /// `PACED`: it may be that this sender [paces](Sender::is_paced). `in_flight`: so much is, if it is known.
     #[inline]
-    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool>(
+    pub(super) fn transmit<const PLAIN: bool, const QUIET: bool, const PACED: bool>(
         &mut self,
         mut in_flight: Option<u64>,
         cx: &mut Ctx<'_>,
@@ -60,10 +60,10 @@ impl Connection {
         let mut limited = false;
         let mut sent = false;
         let mut paced = false;
-        let mut allowance = if PLAIN {
-            u64::MAX
-        } else {
+        let mut allowance = if PACED {
             self.sender.pacing_allowance(cx.now)
+        } else {
+            u64::MAX
         };
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
@@ -108,7 +108,7 @@ impl Connection {
                         limited = room <= send.unsent();
                         break;
                     }
-                    self.send_next::<PLAIN>(length, cx);
+                    self.send_next::<PLAIN, PACED>(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.
                     room = room.saturating_sub(u64::from(length));
@@ -147,7 +147,7 @@ impl Connection {
             sent |= bytes > 0;
             paced = stopped;
         }
-        if !PLAIN && self.sender.pacer.is_on() {
+        if PACED && self.sender.pacer.is_on() {
             self.sender
                 .pace(allowed - allowance, sent_before, paced, cx.now);
         }
@@ -156,6 +156,35 @@ impl Connection {
         }
         let stopped = if paced { Limit::Pacing } else { limit };
         self.note_limit(stopped, recovering, cx.now);
+    }
+
+    /// The same as [`transmit`](Self::transmit) does where all of its parameters are true.
+    #[inline(always)]
+    pub(super) fn transmit_paced(&mut self, cx: &mut Ctx<'_>) {
+        if self.only_pacer_holds(cx.now) {
+            self.sender.send.left_in_parts = false;
+            self.sender.pace(0, 0, true, cx.now);
+            self.note_limit(Limit::Pacing, false, cx.now);
+        } else {
+            self.transmit_burst(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_burst(&mut self, cx: &mut Ctx<'_>) {
+        self.transmit::<true, true, true>(None, cx);
+    }
+
+    /// Would the windows let a full segment out, and the pacer none yet?
+    #[inline]
+    fn only_pacer_holds(&self, now: Time) -> bool {
+        let sender = &self.sender;
+        let send = &sender.send;
+        let full = u64::from(sender.negotiated.segment);
+        sender.waits_for_pacer(now)
+            && send.sequence.next + full <= send.open_until()
+            && send.sequence.outstanding() + full <= sender.congestion_window()
+            && sender.scoreboard.has_room()
     }
 
     /// Notes what stopped the sender; in loss recovery it is that, whatever else.
@@ -185,19 +214,20 @@ impl Connection {
     /// Sends `length` bytes from `position` on, with a FIN if it follows them.
     #[inline(never)]
     pub(super) fn send_segment(&mut self, position: u64, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<false>(position, length, cx);
+        self.send_from::<false, false, true>(position, length, cx);
     }
 
     /// Sends the next `length` bytes: what nearly every segment is, so that it is compiled into the loop
     /// around it.
     #[inline(always)]
-    fn send_next<const PLAIN: bool>(&mut self, length: u32, cx: &mut Ctx<'_>) {
-        self.send_from::<PLAIN>(self.sender.send.sequence.next, length, cx);
+    fn send_next<const PLAIN: bool, const PACED: bool>(&mut self, length: u32, cx: &mut Ctx<'_>) {
+        self.send_from::<PLAIN, false, PACED>(self.sender.send.sequence.next, length, cx);
     }
 
-    /// `PLAIN`: nothing of it was sent before, something is outstanding, and there are no records.
+    /// `PLAIN`: nothing of it was sent before, something is outstanding, and there are no records. `AGAIN`: all of it was
+    /// sent before, and there is text behind it. `PACED`: it may be that this sender [paces](Sender::is_paced).
     #[inline(always)]
-    pub(super) fn send_from<const PLAIN: bool>(
+    pub(super) fn send_from<const PLAIN: bool, const AGAIN: bool, const PACED: bool>(
         &mut self,
         position: u64,
         length: u32,
@@ -212,7 +242,7 @@ impl Connection {
         if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
-        if data_end == send.end {
+        if !AGAIN && data_end == send.end {
             // RFC 9293 section 3.9.1.2: nothing more is queued
             if length > 0 && send.pushed == data_end {
                 flags = flags.with(Flags::PSH);
@@ -223,7 +253,9 @@ impl Connection {
             }
         }
         let highest = send.sequence.highest;
-        self.sender.note_sent::<PLAIN>(position, end, cx.now);
+        debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
+        self.sender
+            .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
         let send = &mut self.sender.send;
         if self.sender.config.habits.recognises_dialogue
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
@@ -236,22 +268,22 @@ impl Connection {
                 sizing.answers();
             }
         }
-        if length > 0 {
+        if AGAIN || length > 0 {
             send.last_sent_at = cx.now;
             if length < self.sender.negotiated.segment && data_end != self.fast_open.text_end {
                 send.small_end = data_end;
             }
             self.sender.statistics.segments_sent += 1;
-            if !PLAIN && data_end <= highest {
+            if AGAIN || !PLAIN && data_end <= highest {
                 self.sender.statistics.segments_retransmitted += 1;
             }
-            if !PLAIN && self.sender.statistics.first_data_at.is_none() {
+            if !PLAIN && !AGAIN && self.sender.statistics.first_data_at.is_none() {
                 self.sender.statistics.first_data_at = Some(cx.now);
             }
         } else {
             self.sender.statistics.control_segments_sent += 1;
         }
-        self.sender.ecn.fresh = PLAIN || position >= highest;
+        self.sender.ecn.fresh = PLAIN || !AGAIN && position >= highest;
         self.emit::<PLAIN>(position, length, flags, cx);
         self.sender.expect_acknowledgment(cx.now);
     }

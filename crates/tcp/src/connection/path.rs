@@ -27,19 +27,17 @@ impl Sender {
     /// when it writes, when an acknowledgment arrives and when a timer expires.
     #[inline]
     pub(super) fn check_app_limited(&mut self) {
-        if self.delivery_rate.is_some() {
+        if self.delivery_rate.is_some() && self.send.unsent() < u64::from(self.negotiated.segment) {
             self.look_for_app_limit();
         }
     }
 
+    /// The same, where there is no full segment to send.
     #[inline(never)]
     fn look_for_app_limit(&mut self) {
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };
-        if self.send.unsent() >= u64::from(self.negotiated.segment) {
-            return;
-        }
         let sequence = &self.send.sequence;
         let in_flight = self.recovery.in_flight(sequence, &self.scoreboard);
         if in_flight < self.congestion.window().congestion_window
@@ -58,7 +56,17 @@ impl Sender {
         }
     }
 
+    /// The same of [`note_departure`](Self::note_departure), where something was outstanding.
+    #[inline(always)]
+    pub(super) fn note_next_departure(&mut self, position: u64, end: u64, now: Time) {
+        let in_flight = self.in_flight();
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.on_sent(position, end, in_flight, false, now);
+        }
+    }
+
     /// The segment from `position` to `end` has left.
+    #[inline(never)]
     pub(super) fn note_departure(&mut self, position: u64, end: u64, idle: bool, now: Time) {
         let in_flight = self.in_flight();
         if let Some(rate) = &mut self.delivery_rate {
@@ -75,16 +83,11 @@ impl Sender {
     #[inline]
     pub(super) fn before_delivery(&mut self, quiet: bool) {
         if self.delivery_rate.is_some() {
-            self.begin_sample(quiet);
-        }
-    }
-
-    #[inline(never)]
-    fn begin_sample(&mut self, quiet: bool) {
-        self.check_app_limited_between_writes();
-        let in_flight = self.in_flight_if(quiet);
-        if let Some(rate) = &mut self.delivery_rate {
-            rate.begin(in_flight);
+            self.check_app_limited_between_writes();
+            let in_flight = self.in_flight_if(quiet);
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.begin(in_flight);
+            }
         }
     }
 
@@ -135,6 +138,7 @@ impl Sender {
         self.note_losses(now);
     }
 
+    #[inline(never)]
     fn sample_path(&mut self, quiet: bool, rtt: Option<Span>, now: Time) {
         let in_flight = self.in_flight_if(quiet);
         let Some(rate) = &mut self.delivery_rate else {
@@ -194,6 +198,7 @@ impl Sender {
     /// The rate at which segments may leave; `None`: at any. Where it is left to the rule whether to
     /// pace, one that names no rate for now doesn't.
     #[must_use]
+    #[inline]
     pub fn pacing_rate(&self) -> Option<BitRate> {
         if !self.pacer.is_on() {
             return None;
@@ -221,7 +226,15 @@ impl Sender {
         })
     }
 
+    /// Does the pacer let nothing leave yet?
+    #[inline]
+    pub(super) fn waits_for_pacer(&self, now: Time) -> bool {
+        self.pacer.holds(self.statistics.segments_sent, now)
+            && self.congestion.pacing_rate().is_some()
+    }
+
     /// `bytes` have left, after `sent` segments; `waiting`: more would, but for the pacer.
+    #[inline]
     pub(super) fn pace(&mut self, bytes: u64, sent: u64, waiting: bool, now: Time) {
         if bytes > 0
             && let Some(rate) = self.pacing_rate()

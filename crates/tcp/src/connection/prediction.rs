@@ -51,12 +51,14 @@ pub(super) enum Way {
     Ordinary,
     /// A write behind a full segment.
     Write,
+    /// The pacer's time.
+    Paced,
 }
 
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(super) static TAKEN: std::cell::Cell<[u64; 8]> = const { std::cell::Cell::new([0; 8]) };
+    pub(super) static TAKEN: std::cell::Cell<[u64; 9]> = const { std::cell::Cell::new([0; 9]) };
 }
 
 impl Way {
@@ -187,6 +189,29 @@ impl Connection {
         only.then_some(acknowledged as u64)
     }
 
+    /// The pacer's time has come, and no other: where [an acknowledgment](Foresight::Acknowledgment) is foreseen, and
+    /// there is more to send, what was held up leaves. False: nothing is done.
+    #[inline]
+    pub(super) fn pacer_lets_go(&mut self, cx: &mut Ctx<'_>) -> bool {
+        if !self.sender.timers.only_paces(cx.now)
+            || self.foresight() != (Foresight::Acknowledgment { paced: true })
+        {
+            return false;
+        }
+        let sender = &mut self.sender;
+        if sender.send.is_idle()
+            || sender.send.sequence.next >= sender.send.end
+            || sender.path_mtu.is_looked_after(cx.now)
+        {
+            return false;
+        }
+        Way::Paced.taken();
+        sender.timers.pace(None);
+        self.transmit_paced(cx);
+        self.sender.review_early_timer(true, cx.now);
+        true
+    }
+
     /// What [`ordinary_segment`](Self::ordinary_segment) does with an acknowledgment that is all a segment
     /// brings. `PACED`: [`is_paced`](Sender::is_paced).
     #[inline]
@@ -206,10 +231,10 @@ impl Connection {
         if quiet {
             if PACED {
                 Way::PacedAcknowledgment.taken();
-                self.transmit::<false, true>(None, cx);
+                self.transmit_paced(cx);
             } else {
                 Way::Acknowledgment.taken();
-                self.transmit::<true, true>(None, cx);
+                self.transmit::<true, true, false>(None, cx);
             }
             self.sender.review_early_timer(true, cx.now);
         } else {
@@ -268,10 +293,10 @@ impl Connection {
         cx.packets.release(reference);
         if PACED {
             Way::PacedDuplicate.taken();
-            self.transmit::<false, false>(in_flight, cx);
+            self.transmit::<true, false, true>(in_flight, cx);
         } else {
             Way::Duplicate.taken();
-            self.transmit::<true, false>(in_flight, cx);
+            self.transmit::<true, false, false>(in_flight, cx);
         }
         self.sender.review_early_timer(true, cx.now);
         self.check_space();

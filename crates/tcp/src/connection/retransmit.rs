@@ -60,8 +60,14 @@ impl Connection {
         if let Some(again) = first
             && !self.sender.is_split(&again)
         {
-            self.retransmit(again, cx);
+            self.retransmit_one(again, cx);
         }
+    }
+
+    /// The same as [`retransmit`](Self::retransmit), where there are few.
+    #[inline(never)]
+    fn retransmit_one(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
+        self.retransmit(again, cx)
     }
 
     /// Returns how many bytes were sent again.
@@ -80,12 +86,14 @@ impl Connection {
             && self.sender.config.habits.sends_in_bursts
             && !self.sender.path_mtu.is_lowered(segment);
         let send = &self.sender.send;
-        if send.fin && self.goes_without_fin(&again, length) {
+        if again.position + length < send.end {
+            self.send_from::<false, true, true>(again.position, length as u32, cx);
+        } else if send.fin && self.goes_without_fin(&again, length) {
             self.sender.send.fin = false;
-            self.send_from::<false>(again.position, length as u32, cx);
+            self.send_segment(again.position, length as u32, cx);
             self.sender.send.fin = true;
         } else {
-            self.send_from::<false>(again.position, length as u32, cx);
+            self.send_segment(again.position, length as u32, cx);
         }
         self.sender.send.ends_burst = false;
         self.sender
@@ -141,7 +149,7 @@ impl Connection {
             if self.sender.is_split(&again) {
                 continue;
             }
-            sent += self.retransmit(again, cx);
+            sent += self.retransmit_one(again, cx);
         }
         (sent, false)
     }
@@ -164,7 +172,7 @@ impl Connection {
             if self.sender.is_split(&again) {
                 return true; // what is sent instead is `output`'s
             }
-            self.retransmit(again, cx);
+            self.retransmit_one(again, cx);
         } else {
             return true;
         }
@@ -177,11 +185,21 @@ impl Connection {
 impl Sender {
     /// Does the peer's window have room for a part of this segment only? Then that is what goes, and the rest is a segment
     /// of its own. (If there is room for nothing of it, it is a probe, and goes as it is.)
-    #[inline]
+    #[inline(always)]
     fn cut_for_window(&mut self, again: &mut Retransmission) -> bool {
         let edge = self.send.sequence.unacknowledged + self.send.window;
-        let end = (again.position + u64::from(again.length.unwrap_or(0))).min(self.send.end);
-        if end <= edge || again.position >= edge || !self.config.habits.cuts_for_window {
+        let end = again.position + u64::from(again.length.unwrap_or(0));
+        if end <= edge || again.position >= edge {
+            return false;
+        }
+        self.cut_at(edge, again)
+    }
+
+    /// The same, where it reaches beyond the window's edge, with its FIN or without.
+    #[inline(never)]
+    fn cut_at(&mut self, edge: u64, again: &mut Retransmission) -> bool {
+        let end = again.position + u64::from(again.length.unwrap_or(0));
+        if end.min(self.send.end) <= edge || !self.config.habits.cuts_for_window {
             return false;
         }
         self.scoreboard.cut(again.position, edge);

@@ -192,15 +192,21 @@ impl Sender {
 
     /// Everything from one position to another, which is new or was sent before, has left.
     pub fn on_sent(&mut self, position: u64, end: u64, now: Time) {
-        self.note_sent::<false>(position, end, now);
+        self.note_sent::<false, false, true>(position, end, now);
     }
 
-    /// The same. `NEXT`: it is what comes after all that was sent, of which something is outstanding, the
-    /// scoreboard has room for it, and what the path delivers is not measured.
+    /// The same. `NEXT`: it is what comes after all that was sent, of which something is outstanding, and the
+    /// scoreboard has room for it. `AGAIN`: all of it was sent before. `PACED`: it may be that this sender
+    /// [paces](Self::is_paced).
     #[inline(always)]
-    pub(super) fn note_sent<const NEXT: bool>(&mut self, position: u64, end: u64, now: Time) {
+    pub(super) fn note_sent<const NEXT: bool, const AGAIN: bool, const PACED: bool>(
+        &mut self,
+        position: u64,
+        end: u64,
+        now: Time,
+    ) {
         let send = &mut self.send;
-        let idle = !NEXT && send.is_idle();
+        let idle = !NEXT && !AGAIN && send.is_idle();
         let highest = if NEXT {
             position
         } else {
@@ -216,7 +222,7 @@ impl Sender {
         if NEXT {
             send.sequence.highest = end;
             self.scoreboard.push_next(position, end, now);
-        } else if end > highest {
+        } else if !AGAIN && end > highest {
             send.sequence.highest = end;
             self.scoreboard.push(position.max(highest), end, now);
         }
@@ -231,8 +237,12 @@ impl Sender {
         } else {
             send.sequence.next.max(end)
         };
-        if !NEXT && self.delivery_rate.is_some() {
-            self.note_departure(position, end, idle, now);
+        if PACED && self.delivery_rate.is_some() {
+            if NEXT {
+                self.note_next_departure(position, end, now);
+            } else {
+                self.note_departure(position, end, idle, now);
+            }
         }
     }
 

@@ -166,6 +166,12 @@ impl Timers {
         self.pacing <= now
     }
 
+    /// Is the pacer's time the only one that has come?
+    #[inline]
+    pub(super) fn only_paces(&self, now: Time) -> bool {
+        self.pacing <= now && self.at.min(self.early).min(self.delayed_acknowledgment) > now
+    }
+
     /// An acknowledgment has gone out.
     #[inline]
     pub(super) fn acknowledged(&mut self) {
@@ -175,6 +181,9 @@ impl Timers {
 
 impl Connection {
     pub(super) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
+        if self.pacer_lets_go(cx) {
+            return;
+        }
         if self.sender.timers.delayed_acknowledgment <= cx.now {
             self.sender.timers.acknowledged();
             self.receive.acknowledge_now = true;

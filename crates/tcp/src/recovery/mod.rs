@@ -448,7 +448,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.wants_retransmit(board))
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_retransmit(
         &mut self,
         send: &SendSequence,
@@ -457,7 +457,7 @@ impl LossRecovery for Recovery {
         dispatch!(self, r => r.next_retransmit(send, board))
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         dispatch!(self, r => r.on_retransmitted(position, now, board));
     }

@@ -247,7 +247,7 @@ impl LossRecovery for Selective {
         self.course.wants_retransmit(board) || self.may_suspect()
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_retransmit(
         &mut self,
         _send: &SendSequence,
@@ -256,7 +256,7 @@ impl LossRecovery for Selective {
         self.course.next_retransmit(board)
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         self.course.on_retransmitted(position, now, board);
     }

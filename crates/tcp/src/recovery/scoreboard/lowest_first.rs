@@ -45,14 +45,18 @@ impl LowestFirst {
     pub(super) fn push(&mut self, number: u64, needed: u64) {
         let low = self.low.min(number);
         let end = self.end.max(number + 1);
-        if end - low / WORD * WORD > self.words.len() as u64 * WORD {
+        if (end - 1) / WORD - low / WORD >= self.words.len() as u64 {
             self.make_room(number, needed);
         } else {
             (self.low, self.end) = (low, end);
         }
-        let word = self.word(number);
-        self.words[word] |= 1 << (number % WORD);
-        self.filled[word / WORD as usize] |= 1 << (word as u64 % WORD);
+        let at = self.word(number);
+        let word = &mut self.words[at];
+        let was_empty = *word == 0;
+        *word |= 1 << (number % WORD);
+        if was_empty {
+            self.filled[at / WORD as usize] |= 1 << (at as u64 % WORD);
+        }
     }
 
     /// The lowest.
