@@ -281,6 +281,9 @@ impl DeliveryRate {
                 }
             }
             index += 1;
+            if segment.end == end {
+                break;
+            }
         }
         self.after_sacked = self.forgotten + index as u64;
         self.deliver(bytes, now);

@@ -158,33 +158,44 @@ impl Connection {
         self.note_limit(stopped, recovering, cx.now);
     }
 
-    /// The same as [`transmit`](Self::transmit) does where all of its parameters are true.
+    /// The same as [`transmit`](Self::transmit) does of a sender that paces and is plain.
     #[inline(always)]
-    pub(super) fn transmit_paced(&mut self, cx: &mut Ctx<'_>) {
-        if self.only_pacer_holds(cx.now) {
+    pub(super) fn transmit_paced<const QUIET: bool>(
+        &mut self,
+        in_flight: Option<u64>,
+        cx: &mut Ctx<'_>,
+    ) {
+        if self.only_pacer_holds::<QUIET>(in_flight, cx.now) {
             self.sender.send.left_in_parts = false;
             self.sender.pace(0, 0, true, cx.now);
-            self.note_limit(Limit::Pacing, false, cx.now);
+            let recovering = !QUIET && self.sender.recovery.is_recovering();
+            self.note_limit(Limit::Pacing, recovering, cx.now);
         } else {
-            self.transmit_burst(cx);
+            self.transmit_burst::<QUIET>(in_flight, cx);
         }
     }
 
     #[inline(never)]
-    fn transmit_burst(&mut self, cx: &mut Ctx<'_>) {
-        self.transmit::<true, true, true>(None, cx);
+    fn transmit_burst<const QUIET: bool>(&mut self, in_flight: Option<u64>, cx: &mut Ctx<'_>) {
+        self.transmit::<true, QUIET, true>(in_flight, cx);
     }
 
-    /// Would the windows let a full segment out, and the pacer none yet?
-    #[inline]
-    fn only_pacer_holds(&self, now: Time) -> bool {
+    /// Would the windows let a full segment out that is new, and the pacer none yet? (Nor then what is to be sent again.)
+    #[inline(always)]
+    fn only_pacer_holds<const QUIET: bool>(&self, in_flight: Option<u64>, now: Time) -> bool {
         let sender = &self.sender;
         let send = &sender.send;
         let full = u64::from(sender.negotiated.segment);
-        sender.waits_for_pacer(now)
-            && send.sequence.next + full <= send.open_until()
-            && send.sequence.outstanding() + full <= sender.congestion_window()
-            && sender.scoreboard.has_room()
+        if !sender.waits_for_pacer(now) || send.sequence.next + full > send.open_until() {
+            return false;
+        }
+        let in_flight = in_flight.unwrap_or_else(|| sender.in_flight_if(QUIET));
+        let window = if QUIET {
+            sender.congestion_window()
+        } else {
+            sender.sending_window()
+        };
+        in_flight + full <= window && sender.scoreboard.has_room()
     }
 
     /// Notes what stopped the sender; in loss recovery it is that, whatever else.

@@ -135,7 +135,9 @@ impl Sender {
             let loss = rate.on_lost(position, u64::from(segment), false, now);
             self.congestion.on_path_loss(&loss);
         }
-        self.note_losses(now);
+        if self.scoreboard.newly_lost() > 0 {
+            self.note_losses(now);
+        }
     }
 
     #[inline(never)]

@@ -189,15 +189,19 @@ impl Connection {
         only.then_some(acknowledged as u64)
     }
 
-    /// The pacer's time has come, and no other: where [an acknowledgment](Foresight::Acknowledgment) is foreseen, and
-    /// there is more to send, what was held up leaves. False: nothing is done.
+    /// The pacer's time has come, and no other: where [an acknowledgment](Foresight::Acknowledgment) or
+    /// [a duplicate](Foresight::Duplicate) is foreseen, and there is more to send, what was held up leaves. False:
+    /// nothing is done.
     #[inline]
     pub(super) fn pacer_lets_go(&mut self, cx: &mut Ctx<'_>) -> bool {
-        if !self.sender.timers.only_paces(cx.now)
-            || self.foresight() != (Foresight::Acknowledgment { paced: true })
-        {
+        if !self.sender.timers.only_paces(cx.now) {
             return false;
         }
+        let quiet = match self.foresight() {
+            Foresight::Acknowledgment { paced: true } => true,
+            Foresight::Duplicate { paced: true } => false,
+            _ => return false,
+        };
         let sender = &mut self.sender;
         if sender.send.is_idle()
             || sender.send.sequence.next >= sender.send.end
@@ -207,7 +211,11 @@ impl Connection {
         }
         Way::Paced.taken();
         sender.timers.pace(None);
-        self.transmit_paced(cx);
+        if quiet {
+            self.transmit_paced::<true>(None, cx);
+        } else {
+            self.transmit_paced::<false>(None, cx);
+        }
         self.sender.review_early_timer(true, cx.now);
         true
     }
@@ -231,7 +239,7 @@ impl Connection {
         if quiet {
             if PACED {
                 Way::PacedAcknowledgment.taken();
-                self.transmit_paced(cx);
+                self.transmit_paced::<true>(None, cx);
             } else {
                 Way::Acknowledgment.taken();
                 self.transmit::<true, true, false>(None, cx);
@@ -293,7 +301,7 @@ impl Connection {
         cx.packets.release(reference);
         if PACED {
             Way::PacedDuplicate.taken();
-            self.transmit::<true, false, true>(in_flight, cx);
+            self.transmit_paced::<false>(in_flight, cx);
         } else {
             Way::Duplicate.taken();
             self.transmit::<true, false, false>(in_flight, cx);
