@@ -26,20 +26,22 @@ impl BandwidthSamples {
     }
 
     /// Something was delivered. Returns a sample, in bytes per second, when a period is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_delivery(&mut self, sample: &AckSample) -> Option<f64> {
         // As Linux's westwood_update_window: the acknowledgment that ends a period counts in the
         // next one.
         let delivered = std::mem::replace(&mut self.delivered, sample.delivered);
         let period = sample.now.since(self.started);
         let round_trip = sample.smoothed_rtt?.max(SHORTEST_PERIOD);
-        if period <= round_trip {
-            return None;
-        }
+        (period > round_trip).then(|| self.end_period(sample.now, period, delivered))
+    }
+
+    #[inline(never)]
+    fn end_period(&mut self, now: Time, period: Span, delivered: u64) -> f64 {
         let bytes = delivered.saturating_sub(self.delivered_at_start);
-        self.started = sample.now;
+        self.started = now;
         self.delivered_at_start = delivered;
-        Some(bytes as f64 / period.as_secs_f64())
+        bytes as f64 / period.as_secs_f64()
     }
 }
 

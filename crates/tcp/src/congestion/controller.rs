@@ -16,6 +16,7 @@ pub(crate) struct Controller {
     window: Window,
     // What the rule says of itself, asked once.
     owns_slow_start: bool,
+    sees_every_ack: bool,
     rule_sees_every_ack: bool,
     slow_start_sees_every_ack: bool,
     models_path: bool,
@@ -36,12 +37,15 @@ impl Controller {
         let rule = Rule::new(config);
         let slow_start = SlowStartRule::new(config.slow_start);
         let owns_slow_start = dispatch!(&rule, r => r.owns_slow_start());
+        let rule_sees_every_ack = dispatch!(&rule, r => r.sees_every_ack());
+        let slow_start_sees_every_ack = slow_start.sees_every_ack() && !owns_slow_start;
         Self {
             window,
             before: window,
             owns_slow_start,
-            slow_start_sees_every_ack: slow_start.sees_every_ack() && !owns_slow_start,
-            rule_sees_every_ack: dispatch!(&rule, r => r.sees_every_ack()),
+            sees_every_ack: rule_sees_every_ack || slow_start_sees_every_ack,
+            rule_sees_every_ack,
+            slow_start_sees_every_ack,
             models_path: dispatch!(&rule, r => r.models_path()),
             rule,
             slow_start,
@@ -56,7 +60,7 @@ impl Controller {
     /// Is [`on_delivery`](Self::on_delivery) to be called?
     #[inline]
     pub(crate) fn sees_every_ack(&self) -> bool {
-        self.rule_sees_every_ack || self.slow_start_sees_every_ack
+        self.sees_every_ack
     }
 
     /// The connection is established; the handshake measured `rtt`.
@@ -123,31 +127,35 @@ impl Controller {
     }
 
     /// Any acknowledgment that tells of something delivered.
+    #[inline(always)]
     pub(crate) fn on_delivery(&mut self, sample: &AckSample) {
         if self.rule_sees_every_ack {
-            dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, sample));
+            // (A copy, so that nobody needs one in memory but who is called.)
+            dispatch!(&mut self.rule, r => r.on_delivery(&mut self.window, &{ *sample }));
         }
         if self.slow_start_sees_every_ack {
-            self.slow_start.on_delivery(&mut self.window, sample);
+            (self.slow_start).on_delivery(&mut self.window, &{ *sample });
         }
         self.keep_sane();
     }
 
     /// New data was acknowledged, outside recovery, and the window was the limit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_ack(&mut self, sample: &AckSample) {
         let mut acknowledged = sample.acknowledged;
         if self.window.in_slow_start() && !self.owns_slow_start {
-            acknowledged = self.grow_in_slow_start(acknowledged, sample);
+            acknowledged = self.grow_in_slow_start(acknowledged, &{ *sample });
             if acknowledged == 0 {
                 return;
             }
         }
-        dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, sample));
+        // (As in `on_delivery`.)
+        dispatch!(&mut self.rule, r => r.on_ack(&mut self.window, acknowledged, &{ *sample }));
         self.keep_sane();
     }
 
     /// Slow start. Returns the bytes that are left for congestion avoidance.
+    #[inline(never)]
     fn grow_in_slow_start(&mut self, acknowledged: u64, sample: &AckSample) -> u64 {
         let counted = self
             .slow_start

@@ -86,6 +86,7 @@ impl CongestionControl for EnhancedHybla {
 
     /// vanzara2014, section III.B: "dividing received bytes by the time period for which
     /// acknowledgments were counted". The paper names no period; a round trip, as in Westwood+.
+    #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
         self.minimum_rtt = sample.minimum_rtt.or(self.minimum_rtt);
         if let Some(bandwidth) = self.samples.on_delivery(sample) {
@@ -99,6 +100,7 @@ impl CongestionControl for EnhancedHybla {
         self.growth.in_slow_start(window, counted, sample)
     }
 
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
         self.growth.in_avoidance(window, acknowledged, sample);
     }

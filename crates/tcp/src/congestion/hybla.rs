@@ -102,6 +102,7 @@ impl CongestionControl for Hybla {
         self.growth.in_slow_start(window, counted, sample)
     }
 
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
         self.growth.in_avoidance(window, acknowledged, sample);
     }
@@ -174,12 +175,18 @@ impl HyblaGrowth {
     /// round-trip time: otherwise a queue that the connection builds would make it the greedier.
     #[inline]
     fn measure(&mut self, rtt: Option<Span>) {
-        let Some(rtt) = rtt else { return };
-        if self.lowest_rtt.is_none_or(|lowest| rtt < lowest) {
-            self.lowest_rtt = Some(rtt);
-            self.rho = (rtt.as_nanos() as f64 / self.reference_rtt).max(1.0);
-            self.slow_start_gain = libm::pow(2.0, self.rho) - 1.0;
+        if let Some(rtt) = rtt
+            && self.lowest_rtt.is_none_or(|lowest| rtt < lowest)
+        {
+            self.set_rho(rtt);
         }
+    }
+
+    #[inline(never)]
+    fn set_rho(&mut self, rtt: Span) {
+        self.lowest_rtt = Some(rtt);
+        self.rho = (rtt.as_nanos() as f64 / self.reference_rtt).max(1.0);
+        self.slow_start_gain = libm::pow(2.0, self.rho) - 1.0;
     }
 
     /// rho, as bytes of whole segments.
@@ -212,7 +219,7 @@ impl HyblaGrowth {
     }
 
     /// vanzara2014 equation 2, CA: rho^2 / W for each acknowledged segment, as in Hybla.
-    #[inline]
+    #[inline(always)]
     pub(super) fn in_avoidance(
         &mut self,
         window: &mut Window,

@@ -33,6 +33,7 @@ impl BuiltIn for Reno {
 }
 
 impl CongestionControl for Reno {
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, _sample: &AckSample) {
         let segment = u64::from(window.segment);
         // RFC 5681 section 3.1: a segment per round trip. Equation 3, cwnd += SMSS * SMSS / cwnd,

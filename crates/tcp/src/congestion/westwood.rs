@@ -77,6 +77,7 @@ impl CongestionControl for Westwood {
         self.minimum_rtt = rtt;
     }
 
+    #[inline(always)]
     fn on_delivery(&mut self, _window: &mut Window, sample: &AckSample) {
         // Linux starts over after a timeout, in case the route has changed; the paper's RTTmin is
         // the shortest ever.
@@ -87,6 +88,7 @@ impl CongestionControl for Westwood {
     }
 
     /// Westwood+ grows as New Reno does.
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acknowledged: u64, sample: &AckSample) {
         self.reno.on_ack(window, acknowledged, sample);
     }
