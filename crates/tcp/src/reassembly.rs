@@ -107,7 +107,7 @@ impl Reassembly {
     }
 
     /// A range has arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
         let ahead = self.ahead.get_or_insert_default();

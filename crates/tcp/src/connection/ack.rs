@@ -8,7 +8,7 @@ use crate::config::RtoFrom;
 use crate::congestion::{AckSample, Congestion};
 use crate::recovery::{
     Acknowledgment, Arrival, Covered, LossRecovery, MOST_REORDERING, Measured, Reaction,
-    USUAL_REORDERING,
+    USUAL_REORDERING, Whole,
 };
 use crate::timestamp;
 
@@ -26,6 +26,27 @@ impl Told<'_> {
     #[inline(always)]
     fn is_one_more(&self) -> bool {
         matches!(self, Self::OneMore(_))
+    }
+}
+
+/// What an acknowledgment of something new acknowledges.
+#[derive(Clone, Copy)]
+pub(super) enum Acknowledged<'a> {
+    /// [Whole segments](crate::recovery::Scoreboard::acknowledges_whole) that were sent once, at a sender whose
+    /// recovery is quiet, and counts no duplicates as if they told of segments: it is quiet after it, too.
+    Whole(Whole),
+    /// Whatever it is, and these SACK blocks come with it, if any.
+    Something(Option<&'a SackBlocks>),
+}
+
+impl Acknowledged<'_> {
+    /// The whole segments, if it is known that it is nothing else.
+    #[inline(always)]
+    fn whole(&self) -> Option<Whole> {
+        match self {
+            Self::Whole(whole) => Some(*whole),
+            Self::Something(_) => None,
+        }
     }
 }
 
@@ -100,7 +121,12 @@ impl Sender {
         self.peer_lives();
         if distance > 0 {
             self.update_window::<false>(packet, true);
-            let _ = self.new_data_acknowledged::<false, true>(packet, distance as u64, sack, now);
+            let _ = self.new_data_acknowledged::<false, true>(
+                packet,
+                distance as u64,
+                Acknowledged::Something(sack),
+                now,
+            );
         } else if distance == 0 {
             let window = self.send.window;
             self.update_window::<false>(packet, false);
@@ -210,12 +236,12 @@ impl Sender {
     /// acknowledged than was sent, and what that excludes need not be asked again. `PACED`: it may be that this
     /// sender [paces](Self::is_paced). Returns whether nothing but the window says after it how much may be in
     /// flight.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new_data_acknowledged<const PLAIN: bool, const PACED: bool>(
         &mut self,
         packet: &Packet,
         acknowledged: u64,
-        sack: Option<&SackBlocks>,
+        what: Acknowledged<'_>,
         now: Time,
     ) -> bool {
         if PACED {
@@ -239,29 +265,40 @@ impl Sender {
         } else {
             position.clamp(1, send.end) - 1
         };
-        let told = Told::Blocks(sack.map(SackBlocks::as_slice));
-        let segments = self.scoreboard.acknowledged_segments();
-        self.update_scoreboard::<true>(packet, told, now);
+        let segments = match what {
+            Acknowledged::Whole(whole) => {
+                self.scoreboard.acknowledge_whole(&whole, acknowledged, now);
+                whole.segments()
+            }
+            Acknowledged::Something(sack) => {
+                let segments = self.scoreboard.acknowledged_segments();
+                let told = Told::Blocks(sack.map(SackBlocks::as_slice));
+                self.update_scoreboard::<true>(packet, told, now);
+                self.scoreboard.acknowledged_segments() - segments
+            }
+        };
         // What acknowledges no whole segment puts no timer off (tcp_clean_rtx_queue).
-        let segments = self.scoreboard.acknowledged_segments() - segments;
-        let whole = segments > 0 || !self.config.habits.times_in_ticks;
+        let restarts = what.whole().is_some() || segments > 0 || !self.config.habits.times_in_ticks;
         if !PLAIN {
             self.path_mtu_probe_arrived();
         }
-        let rtt = self.measure(packet, before, now);
+        let rtt = self.measure(packet, before, what.whole(), now);
         if self.recovery.hears_blocks() {
-            if whole {
+            if restarts {
                 self.timers.review();
             }
-            self.delivered.add(self.newly_delivered());
-        } else if self.recovery.counts_duplicates() {
+            let newly = self.newly_acknowledged(what, acknowledged);
+            self.delivered.add(newly);
+        } else if self.counts_duplicates(what) {
             self.count(false);
         } else {
             self.delivered
                 .on_acknowledged(acknowledged, u64::from(self.negotiated.segment));
         }
-        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, false, now);
-        let quiet = self.is_quiet();
+        let last = what.whole().map(|whole| whole.last());
+        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
+        debug_assert!(what.whole().is_none() || self.is_quiet(), "as before");
+        let quiet = what.whole().is_some() || self.is_quiet();
         if self.congestion.sees_every_ack() {
             let in_flight = self.in_flight_if(quiet);
             let sample = self.ack_sample(acknowledged, in_flight, rtt, now);
@@ -282,7 +319,7 @@ impl Sender {
             self.react(reaction, now);
             if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
                 if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
-                    let counted = self.counts_for_growth(acknowledged, before, segments);
+                    let counted = self.counts_for_growth(what, acknowledged, before, segments);
                     let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
                     self.congestion.on_ack(&sample);
@@ -301,12 +338,14 @@ impl Sender {
         // RFC 6298 sections 5.2 and 5.3
         if !PLAIN && self.send.is_idle() {
             self.timers.stop();
-        } else if restart_timer && whole || !self.timers.retransmits() {
-            let from = match self.config.rto_from {
-                RtoFrom::Acknowledgment => now,
-                RtoFrom::OldestSegment => self.scoreboard.first_sent_at().unwrap_or(now),
+        } else if restart_timer && restarts || !self.timers.retransmits() {
+            let rto = self.rtt.rto();
+            let at = match self.config.rto_from {
+                RtoFrom::Acknowledgment => now + rto,
+                RtoFrom::OldestSegment => {
+                    (self.scoreboard.first_sent_at().unwrap_or(now) + rto).max(now)
+                }
             };
-            let at = (from + self.rtt.rto()).max(now);
             self.timers.set(Purpose::Retransmit, at);
             if !quiet {
                 self.supersede_early(now);
@@ -359,12 +398,11 @@ impl Sender {
             let sample = self.ack_sample(0, self.in_flight(), rtt, now);
             self.congestion.on_delivery(&sample);
         }
-        (self.recovery).take_in(
-            &self.send.sequence,
-            &self.scoreboard,
-            told.is_one_more(),
-            now,
-        );
+        let last = match told {
+            Told::OneMore(covered) => Some(covered.transmission()),
+            Told::Blocks(_) => None,
+        };
+        (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
         let reaction = self.recover(packet, 0, duplicate, told.is_one_more(), now);
         self.react(reaction, now);
         if self.scoreboard.reordering() > 0 {
@@ -448,10 +486,15 @@ impl Sender {
         told: Told<'_>,
         now: Time,
     ) {
-        // (Nobody asks which transmission of a segment it was that was sent once.)
-        let once = told.is_one_more();
-        let selective = once || self.recovery.hears_blocks();
-        let arrival = if !once && selective && self.scoreboard.has_sent_again() {
+        if let Told::OneMore(covered) = told {
+            // (Nobody asks which transmission of a segment it was that was sent once.)
+            self.scoreboard.begin_plainly(now);
+            self.scoreboard.sack_one_more(covered);
+            self.timers.look();
+            return;
+        }
+        let selective = self.recovery.hears_blocks();
+        let arrival = if selective && self.scoreboard.has_sent_again() {
             Arrival {
                 now,
                 echo: self.echo(packet),
@@ -473,10 +516,8 @@ impl Sender {
         if !selective {
             return;
         }
-        match told {
-            Told::OneMore(covered) => self.scoreboard.sack_one_more(covered),
-            Told::Blocks(Some(blocks)) => self.take_blocks(packet, blocks),
-            Told::Blocks(None) => {}
+        if let Told::Blocks(Some(blocks)) = told {
+            self.take_blocks(packet, blocks);
         }
         self.timers.look();
     }
@@ -676,10 +717,16 @@ impl Sender {
 
     /// Bytes that grow the window.
     #[inline]
-    fn counts_for_growth(&self, acknowledged: u64, before: u64, segments: u64) -> u64 {
-        if self.recovery.hears_blocks() || self.recovery.counts_duplicates() {
+    fn counts_for_growth(
+        &self,
+        what: Acknowledged<'_>,
+        acknowledged: u64,
+        before: u64,
+        segments: u64,
+    ) -> u64 {
+        if self.recovery.hears_blocks() || self.counts_duplicates(what) {
             // As Linux counts: what is newly known to have arrived, by SACK too.
-            let newly = self.newly_delivered();
+            let newly = self.newly_acknowledged(what, acknowledged);
             if newly == acknowledged && self.config.habits.counts_short_segments {
                 segments * u64::from(self.negotiated.segment)
             } else {
@@ -693,6 +740,21 @@ impl Sender {
         } else {
             acknowledged
         }
+    }
+
+    /// Bytes that an acknowledgment of something new newly tells of, by SACK too.
+    #[inline(always)]
+    fn newly_acknowledged(&self, what: Acknowledged<'_>, acknowledged: u64) -> u64 {
+        match what {
+            Acknowledged::Whole(_) => acknowledged,
+            Acknowledged::Something(_) => self.newly_delivered(),
+        }
+    }
+
+    /// Does recovery count duplicates as if they told of segments, as far as it is to be asked?
+    #[inline(always)]
+    fn counts_duplicates(&self, what: Acknowledged<'_>) -> bool {
+        what.whole().is_none() && self.recovery.counts_duplicates()
     }
 
     /// The timestamp that a segment echoes, where timestamps are in use.
@@ -735,12 +797,20 @@ impl Sender {
     /// Takes the round-trip sample of an acknowledgment of everything from `before` to SND.UNA, and
     /// returns the round trip without the peer's delaying its acknowledgment.
     #[inline(always)]
-    fn measure(&mut self, packet: &Packet, before: u64, now: Time) -> Option<Span> {
+    fn measure(
+        &mut self,
+        packet: &Packet,
+        before: u64,
+        whole: Option<Whole>,
+        now: Time,
+    ) -> Option<Span> {
         // Karn's algorithm (RFC 6298 section 3): not of anything that was sent twice.
-        let measured = if before >= self.send.ambiguous_below {
-            self.scoreboard.delivered().measured()
-        } else {
+        let measured = if before < self.send.ambiguous_below {
             None
+        } else if let Some(whole) = whole {
+            Some(whole.measured(now))
+        } else {
+            self.scoreboard.delivered().measured()
         };
         let (earliest, latest) = match measured {
             Some(measured) => {

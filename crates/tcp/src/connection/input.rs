@@ -18,8 +18,9 @@ const TIMESTAMP_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
 const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
 
 impl Connection {
+    /// `KEPT`: whoever feeds the stream keeps its bytes.
     #[inline(always)]
-    pub(super) fn segment_arrives(
+    pub(super) fn segment_arrives<const KEPT: bool>(
         &mut self,
         reference: PacketRef,
         cx: &mut Ctx<'_>,
@@ -35,9 +36,9 @@ impl Connection {
             Foresight::Acknowledgment { paced } => {
                 if let Some(acknowledged) = self.only_acknowledges(packet, cx.now) {
                     if paced {
-                        self.next_acknowledgment::<true>(reference, acknowledged, cx);
+                        self.next_acknowledgment::<true, KEPT>(reference, acknowledged, cx);
                     } else {
-                        self.next_acknowledgment::<false>(reference, acknowledged, cx);
+                        self.next_acknowledgment::<false, KEPT>(reference, acknowledged, cx);
                     }
                     return None;
                 }

@@ -66,6 +66,9 @@ use crate::socket::Feed;
 use crate::statistics::Statistics;
 use fast_open::FastOpening;
 use prediction::{Foresight, Way};
+
+#[cfg(test)]
+pub(crate) use prediction::{TAKEN, Way as ShortWay};
 use receive::Receive;
 
 pub use close::reset_reply;
@@ -126,13 +129,13 @@ impl Connection {
     /// A packet for this connection has arrived. Consumes it.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
-        let _ = self.segment_arrives(packet, cx);
+        let _ = self.segment_arrives::<false>(packet, cx);
     }
 
     /// Like [`on_packet`](Self::on_packet), and says which part of the payload was accepted, for a
     /// host that keeps real bytes.
     pub fn on_packet_accepting(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> Option<Accepted> {
-        self.segment_arrives(packet, cx)
+        self.segment_arrives::<true>(packet, cx)
     }
 
     /// [`next_deadline`](Self::next_deadline) has come. Too early, or too late, does no harm.
@@ -198,17 +201,23 @@ impl Connection {
             self.sender.check_app_limited();
         }
         let held_up = self.is_held_up(cx.now);
-        self.sender.send.writer_waits = accepted < bytes && !self.sender.send.fin;
-        if accepted > 0 {
-            self.sender.before_write(accepted);
-            self.sender.send.end += accepted;
-        }
+        self.took(accepted, accepted < bytes && !self.sender.send.fin);
         if held_up {
             Way::Write.taken();
         } else {
             self.after_write(accepted, cx);
         }
         accepted
+    }
+
+    /// The send buffer takes `accepted` bytes, and the writer has more, or not.
+    #[inline(always)]
+    fn took(&mut self, accepted: u64, writer_waits: bool) {
+        self.sender.send.writer_waits = writer_waits;
+        if accepted > 0 {
+            self.sender.before_write(accepted);
+            self.sender.send.end += accepted;
+        }
     }
 
     /// The send buffer took `accepted` bytes, which may have something to let out.

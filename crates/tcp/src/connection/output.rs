@@ -8,7 +8,7 @@ use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
 use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
-use crate::recovery::LossRecovery;
+use crate::recovery::{LossRecovery, Standing};
 use crate::timestamp;
 
 /// Linux's TCP_ATO_MIN: what is sent so soon after something came is an answer to it.
@@ -68,14 +68,20 @@ impl Connection {
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
-        let window = if QUIET {
-            self.congestion_window()
+        let congestion_window = self.congestion_window();
+        let standing = if QUIET {
+            Standing {
+                window: congestion_window,
+                wants_retransmit: false,
+                is_recovering: false,
+            }
         } else {
-            self.sending_window()
+            (self.sender.recovery).standing(congestion_window, &self.sender.scoreboard)
         };
+        let window = standing.window;
         // Where the scoreboard has no room left, the window is larger than can be.
         let mut limit = Limit::CongestionWindow;
-        if !QUIET && (self.sender.recovery).wants_retransmit(&self.sender.scoreboard) {
+        if standing.wants_retransmit {
             let left = self.retransmit_lost(window, allowance, cx);
             (allowance, sent, paced) = (left.allowance, left.sent, left.paced);
             in_flight = None;
@@ -140,7 +146,8 @@ impl Connection {
                 }
             }
         }
-        let recovering = !QUIET && self.sender.recovery.is_recovering();
+        let recovering = standing.is_recovering;
+        debug_assert_eq!(recovering, self.sender.recovery.is_recovering());
         if recovering && !limited && !paced {
             let (bytes, stopped) = self.transmit_suspects(window, allowance, cx);
             allowance -= bytes;

@@ -10,10 +10,10 @@
 
 use bentpipe_types::{Ctx, Packet, PacketRef, Time};
 
-use super::ack::Told;
+use super::ack::{Acknowledged, Told};
 use super::receive::NOWHERE;
-use super::{Accepted, Connection, Sender, State};
-use crate::recovery::{LossRecovery, Reaction};
+use super::{Accepted, Connection, Events, Sender, State};
+use crate::recovery::{LossRecovery, Reaction, Whole};
 
 /// What may come next that there is a short way for, by what the connection is like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) enum Foresight {
 
 /// A shorter way, named where it is taken: a test that is to take each of them counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// The next text.
     Text,
     /// Text ahead of a gap.
@@ -53,12 +53,16 @@ pub(super) enum Way {
     Write,
     /// The pacer's time.
     Paced,
+    /// An acknowledgment of whole segments that were sent once, at a sender that does not pace.
+    Whole,
+    /// A write behind a full segment, of what is fed to a socket that keeps no bytes.
+    Refill,
 }
 
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(super) static TAKEN: std::cell::Cell<[u64; 9]> = const { std::cell::Cell::new([0; 9]) };
+    pub(crate) static TAKEN: std::cell::Cell<[u64; 11]> = const { std::cell::Cell::new([0; 11]) };
 }
 
 impl Way {
@@ -146,7 +150,7 @@ impl Connection {
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with text that is all a segment brings.
-    #[inline]
+    #[inline(never)]
     pub(super) fn next_text(
         &mut self,
         reference: PacketRef,
@@ -221,9 +225,9 @@ impl Connection {
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with an acknowledgment that is all a segment
-    /// brings. `PACED`: [`is_paced`](Sender::is_paced).
+    /// brings. `PACED`: [`is_paced`](Sender::is_paced). `KEPT`: whoever feeds the stream keeps its bytes.
     #[inline]
-    pub(super) fn next_acknowledgment<const PACED: bool>(
+    pub(super) fn next_acknowledgment<const PACED: bool, const KEPT: bool>(
         &mut self,
         reference: PacketRef,
         acknowledged: u64,
@@ -232,7 +236,18 @@ impl Connection {
         let packet = cx.packets.get(reference);
         let sender = &mut self.sender;
         sender.set_window(packet, sender.negotiated.send_shift);
-        let quiet = sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, None, cx.now);
+        let whole = (!PACED).then(|| sender.acknowledges_whole(acknowledged));
+        let quiet = match whole.flatten() {
+            Some(whole) => {
+                Way::Whole.taken();
+                let what = Acknowledged::Whole(whole);
+                sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, what, cx.now)
+            }
+            None => {
+                let what = Acknowledged::Something(None);
+                sender.new_data_acknowledged::<true, PACED>(packet, acknowledged, what, cx.now)
+            }
+        };
         self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
         self.makes_room(cx.now);
@@ -243,12 +258,40 @@ impl Connection {
             } else {
                 Way::Acknowledgment.taken();
                 self.transmit::<true, true, false>(None, cx);
+                if !KEPT {
+                    self.refill(cx.now);
+                }
             }
             self.sender.review_early_timer(true, cx.now);
         } else {
             self.output(cx);
         }
         self.check_space();
+    }
+
+    /// What is left to feed it with is written as far as there is room, after an acknowledgment that is all a segment
+    /// brings, at a sender that does not pace: where that [lets nothing out](Self::is_held_up) and more is left, the
+    /// socket need not do it, if it keeps no bytes.
+    #[inline(always)]
+    fn refill(&mut self, now: Time) {
+        let (sender, Some(feed)) = (&mut self.sender, &mut self.feed) else {
+            return;
+        };
+        let room = sender.send.buffer_room();
+        if self.events.has(Events::WRITABLE)
+            && feed.left > room
+            && !sender.send.fin
+            && sender.send.sizing.is_none()
+            && sender.send.unsent() >= u64::from(sender.negotiated.segment)
+            && !sender.config.habits.sends_in_bursts
+        {
+            feed.left -= room;
+            self.events = self.events.without(Events::WRITABLE);
+            debug_assert!(self.is_held_up(now), "it lets something out");
+            self.sender.send.pushed = self.sender.send.end + room;
+            self.took(room, true);
+            Way::Refill.taken();
+        }
     }
 
     /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK
@@ -346,6 +389,17 @@ impl Sender {
     #[inline]
     fn is_plain(&self) -> bool {
         self.send.sequence.next == self.send.sequence.highest && self.send.records.is_empty()
+    }
+
+    /// Where recovery [is quiet](Self::is_quiet), and counts no duplicates as if they told of segments: does an
+    /// acknowledgment of so much acknowledge whole segments that were sent once?
+    #[inline(always)]
+    fn acknowledges_whole(&self, acknowledged: u64) -> Option<Whole> {
+        if self.recovery.counts_duplicates() {
+            return None;
+        }
+        let position = self.send.sequence.unacknowledged + acknowledged;
+        self.scoreboard.acknowledges_whole(position)
     }
 
     /// Is it in fast recovery, by what the peer says of each segment?

@@ -385,7 +385,7 @@ impl Connection {
 
     /// The same, of text that begins `start` after RCV.NXT and lies in the window, before the peer's FIN has
     /// come.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_ahead(
         &mut self,
         packet: &Packet,
@@ -410,7 +410,7 @@ impl Connection {
     }
 
     /// Keeps text ahead of a gap; `due`: an acknowledgment was due before. False: there is no room for it.
-    #[inline]
+    #[inline(always)]
     fn keep_ahead(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
         // RFC 5681 section 4.2: out of order, acknowledged at once
         self.sender.statistics.out_of_order += 1;

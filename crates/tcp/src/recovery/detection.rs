@@ -4,7 +4,7 @@ use bentpipe_types::{Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use super::rack::{Rack, Surroundings};
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Scoreboard, Transmission};
 use super::{Acknowledgment, SendSequence};
 
 /// RFC 6675 section 2: DupThresh
@@ -40,11 +40,11 @@ impl Detection {
         &mut self,
         send: &SendSequence,
         board: &Scoreboard,
-        one_more: bool,
+        plainly: Option<Transmission>,
         now: Time,
     ) {
         if let Self::Rack(rack) = self {
-            rack.on_ack(board, send.unacknowledged, send.highest, one_more, now);
+            rack.on_ack(board, send.unacknowledged, send.highest, plainly, now);
         }
     }
 

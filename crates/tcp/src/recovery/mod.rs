@@ -30,7 +30,7 @@ pub use newreno::NewReno;
 pub use proportional_rate_reduction::{ProportionalRateReduction, RecoveryAck};
 pub use reno::Reno;
 pub use scoreboard::{Arrival, Delivered, LostSegment, Order, Overdue, Scoreboard, Transmission};
-pub(crate) use scoreboard::{Covered, Measured};
+pub(crate) use scoreboard::{Covered, Measured, Whole};
 pub use selective::Selective;
 pub(crate) use tail_loss_probe::tail_loss_timeout;
 
@@ -163,9 +163,17 @@ pub(crate) const MOST_REORDERING: u64 = 300;
 
 /// A loss recovery.
 pub trait LossRecovery {
-    /// An acknowledgment has arrived, and the scoreboard knows what it says. `one_more`: that is [one segment
-    /// more](Scoreboard::covers_one_more).
-    fn take_in(&mut self, _send: &SendSequence, _board: &Scoreboard, _one_more: bool, _now: Time) {}
+    /// An acknowledgment has arrived, and the scoreboard knows what it says. `plainly`: that is nothing but that
+    /// [one segment more](Scoreboard::covers_one_more) has arrived, or [whole ones](Scoreboard::acknowledges_whole),
+    /// the last of which was this transmission; the scoreboard need not be asked then.
+    fn take_in(
+        &mut self,
+        _send: &SendSequence,
+        _board: &Scoreboard,
+        _plainly: Option<Transmission>,
+        _now: Time,
+    ) {
+    }
 
     /// The same without SACK blocks, where it may be that duplicates are counted; it is one by RFC 5681 section 2, or
     /// not.
@@ -421,10 +429,39 @@ impl Recovery {
     }
 }
 
+/// What a sender has to know of loss recovery before it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// So much may be in flight.
+    pub(crate) window: u64,
+    /// See [`LossRecovery::wants_retransmit`].
+    pub(crate) wants_retransmit: bool,
+    /// See [`LossRecovery::is_recovering`].
+    pub(crate) is_recovering: bool,
+}
+
+impl Recovery {
+    /// Where it stands, with this congestion window: what is asked of it before something is sent, at once.
+    #[inline(always)]
+    pub(crate) fn standing(&self, congestion_window: u64, board: &Scoreboard) -> Standing {
+        dispatch!(self, r => Standing {
+            window: r.window(congestion_window),
+            wants_retransmit: r.wants_retransmit(board),
+            is_recovering: r.is_recovering(),
+        })
+    }
+}
+
 impl LossRecovery for Recovery {
     #[inline(always)]
-    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, one_more: bool, now: Time) {
-        dispatch!(self, r => r.take_in(send, board, one_more, now));
+    fn take_in(
+        &mut self,
+        send: &SendSequence,
+        board: &Scoreboard,
+        plainly: Option<Transmission>,
+        now: Time,
+    ) {
+        dispatch!(self, r => r.take_in(send, board, plainly, now));
     }
 
     fn count(&mut self, send: &SendSequence, board: &mut Scoreboard, duplicate: bool) {

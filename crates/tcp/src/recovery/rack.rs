@@ -121,20 +121,20 @@ impl Rack {
     }
 
     /// An acknowledgment has come: section 6.2 steps 2 to 4. `unacknowledged` and `next` are
-    /// SND.UNA and SND.NXT. `one_more`: it tells of [one segment more](Scoreboard::covers_one_more), which has come
-    /// neither late nor twice.
+    /// SND.UNA and SND.NXT. `plainly`: all that it tells of was sent once, and has come neither late nor twice; this
+    /// is the last of it.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
         board: &Scoreboard,
         unacknowledged: u64,
         next: u64,
-        one_more: bool,
+        plainly: Option<Transmission>,
         now: Time,
     ) {
         let delivered = board.delivered();
-        if let Some(newest) = delivered.newest_if(one_more) {
-            let timed = if self.times_last && !one_more {
+        if let Some(newest) = plainly.or(delivered.newest()) {
+            let timed = if self.times_last && plainly.is_none() {
                 delivered.last_sent_at().unwrap_or(newest.sent_at)
             } else {
                 newest.sent_at
@@ -152,7 +152,7 @@ impl Rack {
         {
             self.duplicate_round = None;
         }
-        if !one_more
+        if plainly.is_none()
             && board.explains_duplicate()
             && self.duplicate_round.is_none()
             && (self.reordering_seen || !self.widens_for_reordering)
@@ -161,7 +161,7 @@ impl Rack {
             self.multiple += 1;
             self.persist = PERSISTENCE;
         }
-        if !one_more {
+        if plainly.is_none() {
             self.reordering_seen |= delivered.is_reordered();
         }
     }

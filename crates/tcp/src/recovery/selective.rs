@@ -18,7 +18,7 @@ use super::detection::Detection;
 use super::f_rto::Evidence;
 use super::proportional_rate_reduction::RecoveryAck;
 use super::rack::Rack;
-use super::scoreboard::{LostSegment, Scoreboard};
+use super::scoreboard::{LostSegment, Scoreboard, Transmission};
 use super::tail_loss_probe::{TailLossProbe, Verdict};
 use super::{
     Acknowledgment, Again, LossRecovery, Reaction, Retransmission, SendSequence, TimedOut,
@@ -133,8 +133,14 @@ impl Selective {
 
 impl LossRecovery for Selective {
     #[inline(always)]
-    fn take_in(&mut self, send: &SendSequence, board: &Scoreboard, one_more: bool, now: Time) {
-        self.detection.take_in(send, board, one_more, now);
+    fn take_in(
+        &mut self,
+        send: &SendSequence,
+        board: &Scoreboard,
+        plainly: Option<Transmission>,
+        now: Time,
+    ) {
+        self.detection.take_in(send, board, plainly, now);
     }
 
     #[inline(always)]

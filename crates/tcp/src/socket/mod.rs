@@ -32,7 +32,7 @@ pub struct Socket<P> {
 /// what else each segment needs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Feed {
-    left: u64,
+    pub(crate) left: u64,
     closes: bool,
 }
 

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Config;
+use crate::connection::{ShortWay, TAKEN};
 use crate::testing::{A, B, endpoint, world};
 
 /// Packets on their way, by when they arrive, and to whom.
@@ -21,6 +22,8 @@ struct Net<P> {
     wire: Wire,
     luck: RandomStream,
     loss: f64,
+    /// When each packet was sent, by whom, and what was in it.
+    sent: Vec<(Time, usize, String)>,
 }
 
 impl<P: Payload> Net<P> {
@@ -32,6 +35,7 @@ impl<P: Payload> Net<P> {
             wire: Wire::new(),
             luck: RandomStream::new(seed, "socket", "luck"),
             loss,
+            sent: Vec::new(),
         }
     }
 
@@ -90,6 +94,8 @@ impl<P: Payload> Net<P> {
         let to = self.peers[index];
         let sent: Vec<_> = self.world.outbox.drain(..).collect();
         for (_, packet) in sent {
+            let said = format!("{:?}", self.world.packets.get(packet));
+            self.sent.push((self.world.now, index, said));
             if P::KEEPS_BYTES {
                 let record = *self.world.packets.get(packet);
                 let payload = self.world.packets.payload(packet).unwrap_or(&[]);
@@ -185,6 +191,44 @@ fn what_is_read_is_what_was_written() {
     carries::<Rings>(1, 0.0, 100_000);
     // What a simulated stream consists of, whatever was written.
     carries::<Ranges>(1, 0.0, 100_000);
+}
+
+/// What is fed arrives, and closes the stream at its end. Returns what was sent on the way.
+fn feeds<P: Payload>(seed: u64, loss: f64, header_prediction: bool) -> Vec<(Time, usize, String)> {
+    const LENGTH: usize = 200_000;
+    let config = Config {
+        congestion_control: crate::CongestionControlKind::Reno,
+        send_sizes: None,
+        header_prediction,
+        ..small()
+    };
+    let mut net = Net::<P>::new(seed, loss);
+    let (client, server) = net.pair(&config);
+    net.with(client, |socket, cx| socket.feed(LENGTH as u64, true, cx));
+    let (mut received, mut buffer) = (Vec::new(), vec![0; 20_000]);
+    while received.len() < LENGTH && net.step() {
+        let read = net.with(server, |socket, cx| socket.read_bytes(&mut buffer, cx));
+        received.extend_from_slice(&buffer[..read]);
+    }
+    let mut expected = vec![0; LENGTH];
+    filler::fill(0, &mut expected);
+    assert!(received == expected, "{} bytes", received.len());
+    net.sent
+}
+
+#[test]
+fn what_is_fed_is_the_same_without_header_prediction() {
+    let refilled = || TAKEN.get()[ShortWay::Refill as usize];
+    let before = refilled();
+    for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
+        let ranges = [true, false].map(|predicts| feeds::<Ranges>(seed, loss, predicts));
+        assert!(ranges[0] == ranges[1], "seed {seed}");
+        let taken = refilled();
+        assert!(taken > before, "what keeps no bytes is not refilled");
+        let rings = [true, false].map(|predicts| feeds::<Rings>(seed, loss, predicts));
+        assert!(rings[0] == rings[1], "seed {seed}");
+        assert_eq!(refilled(), taken, "bytes are for the socket to write");
+    }
 }
 
 /// client -> gateway, gateway -> server: the gateway relays.

@@ -4,7 +4,7 @@ use bentpipe_types::{BitRate, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::super::prediction::TAKEN;
+use super::super::prediction::{TAKEN, Way};
 use crate::congestion::{AfterTimeout, HyblaSettings, InitialThreshold, WindowRule};
 use crate::testing::{A, B, Hostility, Pair};
 use crate::{
@@ -431,8 +431,9 @@ fn header_prediction_changes_nothing() {
         Ok(())
     };
     // (Chance may leave a way out that few take, but not again and again.)
-    let never =
-        || std::iter::zip(taken_before, TAKEN.get()).position(|(before, after)| after == before);
+    // (Nobody feeds a connection but its socket, whose tests have that way.)
+    let ways = Way::Refill as usize;
+    let never = || (0..ways).find(|way| TAKEN.get()[*way] == taken_before[*way]);
     for _ in 0..5 {
         if let Err(failure) = TestRunner::new(settings.clone()).run(&cases, compare) {
             panic!("{failure}");

@@ -4,7 +4,7 @@ use bentpipe_types::{SackBlock, SackBlocks, Seq, Time, tell_first};
 use serde::{Deserialize, Serialize};
 
 use super::segment::{EVER_RETRANSMITTED, SACKED, Segment};
-use super::{Scoreboard, Trouble};
+use super::{Scoreboard, Transmission, Trouble};
 
 /// The position that a block starts at, and where it lies in the ring: the numbers of its first segment, and of the first
 /// after it.
@@ -178,6 +178,12 @@ impl Covered {
     #[inline]
     pub(crate) fn sent_at(&self) -> Time {
         self.segment.sent_at
+    }
+
+    /// Its transmission.
+    #[inline]
+    pub(crate) fn transmission(&self) -> Transmission {
+        self.segment.transmission()
     }
 
     /// Bytes (positions) in it.

@@ -151,14 +151,7 @@ impl Delivered {
     #[inline]
     #[must_use]
     pub fn newest(&self) -> Option<Transmission> {
-        self.newest_if(false)
-    }
-
-    /// The same. `there_is`: there is one.
-    #[inline]
-    pub(crate) fn newest_if(&self, there_is: bool) -> Option<Transmission> {
-        debug_assert!(!there_is || self.known & NEWEST != 0);
-        (there_is || self.known & NEWEST != 0).then_some(self.newest)
+        (self.known & NEWEST != 0).then_some(self.newest)
     }
 
     /// A segment sent only once was below one that had arrived before: the network reorders (RFC

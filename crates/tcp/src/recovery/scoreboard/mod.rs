@@ -18,6 +18,7 @@ mod losses;
 mod lowest_first;
 mod segment;
 mod shorten;
+mod whole;
 
 use std::collections::VecDeque;
 
@@ -32,6 +33,7 @@ pub(crate) use delivered::Measured;
 pub use delivered::{Arrival, Delivered, Transmission};
 pub use loss::Overdue;
 pub use segment::Order;
+pub(crate) use whole::Whole;
 
 /// Segments outstanding at most: no peer's window and no tiny segments make it more memory.
 const CAPACITY: usize = 1 << 20;
@@ -359,16 +361,23 @@ impl Scoreboard {
     /// An acknowledgment has come, of nothing that was not acknowledged before, but by SACK blocks perhaps.
     #[inline(always)]
     pub fn begin(&mut self, arrival: Arrival) {
+        self.arrival = arrival;
+        self.forward_before = self.forward;
+        self.begin_plainly(arrival.now);
+    }
+
+    /// The same, of one that tells of nothing but segments that were sent once, and in order: so nobody looks at what
+    /// is kept for others.
+    #[inline(always)]
+    pub(crate) fn begin_plainly(&mut self, now: Time) {
         if self.watched
             && let Some(trouble) = &mut self.trouble
         {
             trouble.newly_sacked.clear();
             trouble.newly_lost.clear();
         }
-        self.arrival = arrival;
-        self.forward_before = self.forward;
         self.newly_lost = 0;
-        self.delivered.begin(arrival.now);
+        self.delivered.begin(now);
     }
 
     /// An acknowledgment has come, of everything below `position` (which may be nothing new).
