@@ -534,15 +534,7 @@ impl<P: Realm> Host<P> {
             self.look_at_touched(ROUNDS, cx);
             return;
         }
-        if let Some(at) = self
-            .sockets
-            .at(place)
-            .and_then(|slot| slot.socket.next_deadline())
-        {
-            self.sockets
-                .deadlines
-                .arm(Timer::Socket(place).number(), at);
-        }
+        self.sockets.arm(place);
     }
 
     /// Tells a connection's application its news. Is there more to look at, there or elsewhere?
@@ -715,6 +707,7 @@ impl<P: Realm> Agent for Host<P> {
                         slot.socket.on_deadline(cx);
                     }
                     self.settle(place, cx);
+                    self.fetch_next_due();
                 }
             }
         }

@@ -36,7 +36,7 @@ pub use desk::Desk;
 pub use host::{Counters, Host, Limits, Step};
 pub use listener::{FastOpenPolicy, Listener, Taker};
 pub use ports::Ports;
-pub use realm::{RealKey, Realm, Table};
+pub use realm::{RealKey, Realm, SimulatedTable, Table};
 pub use report::Report;
 pub use sequence::{InitialSequences, Secret};
 pub use table::{AddressOf, SocketId};

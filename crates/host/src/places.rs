@@ -29,6 +29,12 @@ impl<T: Default> Places<T> {
         }
     }
 
+    /// How many there are.
+    #[inline]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Two different ones.
     pub(crate) fn pair_mut(&mut self, one: u32, other: u32) -> Option<[&mut T; 2]> {
         match (one, other) {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use bentpipe_tcp::{Payload, Ranges, Rings};
-use bentpipe_types::{Address, Endpoint, PacketRef, PacketStore};
+use bentpipe_types::{Address, ByAddress, Endpoint, PacketRef, PacketStore};
 use rustc_hash::FxHashMap;
 
 /// From the key of a connection to its place.
@@ -48,7 +49,7 @@ pub trait Realm: Payload + 'static {
 impl Realm for Ranges {
     // One word, for it is looked at per packet.
     type Key = u64;
-    type Table = FxHashMap<u64, u32>;
+    type Table = SimulatedTable;
 
     #[inline]
     fn key(packets: &PacketStore, packet: PacketRef) -> u64 {
@@ -62,26 +63,61 @@ impl Realm for Ranges {
     }
 }
 
-impl Table<u64> for FxHashMap<u64, u32> {
+/// The connections of a simulated host, most of which have one with each other host at most.
+#[derive(Default, Debug)]
+pub struct SimulatedTable {
+    /// With each of the others the first: its ports, as in its key, and its place, from 1.
+    first: ByAddress<(u32, NonZeroU32)>,
+    /// The rest.
+    further: FxHashMap<u64, u32>,
+}
+
+impl SimulatedTable {
+    /// The other host, and both ports.
+    #[inline]
+    fn parts(key: u64) -> (Address, u32) {
+        let [ours, address, theirs] = [32, 16, 0].map(|shift| (key >> shift) as u16);
+        (Address(address), u32::from(ours) << 16 | u32::from(theirs))
+    }
+}
+
+impl Table<u64> for SimulatedTable {
     #[inline]
     fn get(&self, key: &u64) -> Option<u32> {
-        FxHashMap::get(self, key).copied()
+        let (address, ports) = Self::parts(*key);
+        match self.first.get(address) {
+            Some((of, place)) if of == ports => Some(place.get() - 1),
+            _ => self.further.get(key).copied(),
+        }
     }
 
     fn insert(&mut self, key: u64, place: u32) {
-        FxHashMap::insert(self, key, place);
+        let (address, ports) = Self::parts(key);
+        let is_further = (self.first.get(address)).is_some_and(|(of, _)| of != ports)
+            || self.further.contains_key(&key);
+        match NonZeroU32::new(place + 1).filter(|_| !is_further) {
+            Some(number) => self.first.insert(address, (ports, number)),
+            None => drop(self.further.insert(key, place)),
+        }
     }
 
     fn remove(&mut self, key: &u64) {
-        FxHashMap::remove(self, key);
+        let (address, ports) = Self::parts(*key);
+        if (self.first.get(address)).is_some_and(|(of, _)| of == ports) {
+            self.first.remove(address);
+        } else {
+            self.further.remove(key);
+        }
     }
 
     fn towards(&self, destination: &u64) -> Vec<u32> {
-        const ADDRESS: u64 = 0xffff << 16;
-        let there = self
-            .iter()
-            .filter(|(key, _)| *key & ADDRESS == *destination);
-        there.map(|(_, place)| *place).collect()
+        let (there, _) = Self::parts(*destination);
+        let further = (self.further.iter()).filter(|(key, _)| Self::parts(**key).0 == there);
+        let first = self.first.get(there).map(|(_, place)| place.get() - 1);
+        first
+            .into_iter()
+            .chain(further.map(|(_, place)| *place))
+            .collect()
     }
 }
 
@@ -141,5 +177,37 @@ impl Table<RealKey> for BTreeMap<RealKey, u32> {
         };
         let there = self.range(destination..=&last);
         there.map(|(_, place)| *place).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_connections_with_the_same_host_are_told_apart() {
+        let key = |address, ours, theirs| {
+            let remote = Endpoint {
+                address: Address(address),
+                port: theirs,
+            };
+            Ranges::key_of(ours, remote, None)
+        };
+        let keys = [key(7, 80, 1), key(7, 80, 2), key(7, 81, 1), key(9, 80, 1)];
+        let mut table = SimulatedTable::default();
+        let found = |table: &SimulatedTable| keys.map(|key| table.get(&key));
+        for (key, place) in keys.iter().zip(0..) {
+            table.insert(*key, place);
+        }
+        assert_eq!(found(&table), [Some(0), Some(1), Some(2), Some(3)]);
+        // The first with that host is gone, and another takes its turn; who was there stays where it was.
+        table.remove(&keys[0]);
+        table.insert(keys[1], 11);
+        assert_eq!(found(&table), [None, Some(11), Some(2), Some(3)]);
+        table.insert(keys[0], 10);
+        table.remove(&keys[1]);
+        assert_eq!(found(&table), [Some(10), None, Some(2), Some(3)]);
+        let there = Ranges::destination(Address(7), None);
+        assert_eq!(table.towards(&there), [10, 2]);
     }
 }

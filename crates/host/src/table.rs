@@ -212,6 +212,12 @@ impl<P: Realm> Sockets<P> {
         self.by_key.get(&key)
     }
 
+    /// Places that connections are in, or were.
+    #[inline]
+    pub(crate) fn places(&self) -> u32 {
+        self.places.count()
+    }
+
     /// See [`Host::fetch`](crate::Host::fetch).
     #[inline(always)]
     pub(crate) fn fetch(&self, place: u32, step: Step) {
@@ -224,11 +230,22 @@ impl<P: Realm> Sockets<P> {
         let Some(slot) = place.slot.as_deref() else {
             return;
         };
-        if step == Step::More {
-            return slot.socket.connection().fetch_more();
+        let connection = slot.socket.connection();
+        match step {
+            Step::Place => (),
+            Step::Timers => {
+                connection.fetch_timers();
+                fetch(&slot.armed, 1);
+            }
+            Step::Connection => {
+                connection.fetch();
+                fetch(&slot.armed, 1);
+                self.deadlines.fetch();
+            }
+            Step::More => connection.fetch_more(),
+            Step::Senders => connection.fetch_senders(),
+            Step::Last => connection.fetch_last(),
         }
-        slot.socket.connection().fetch();
-        fetch(&slot.armed, 1);
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -305,9 +322,10 @@ impl<P: Realm> Sockets<P> {
     /// Somebody must look at the connection when it next wants to run.
     #[inline]
     pub(crate) fn arm(&mut self, place: u32) {
-        if let Some(slot) = self.at(place)
+        if let Some(slot) = self.at_mut(place)
             && let Some(at) = slot.socket.next_deadline()
         {
+            slot.armed = slot.armed.min(at);
             self.deadlines.arm(Timer::Socket(place).number(), at);
         }
     }

@@ -54,12 +54,13 @@ pub struct Fifo {
     seldom: Box<Seldom>,
 }
 
-/// What most packets of most directions do not need.
+/// What most packets of most directions do not need. What some need is in a cache line.
 #[derive(Debug)]
+#[repr(C)]
 struct Seldom {
     queue: DropTail,
-    most: Most,
     transmitter: Transmitter,
+    most: Most,
     dropped: u64,
     lost: u64,
     lost_bytes: u64,
@@ -173,6 +174,12 @@ impl Fifo {
         self.idle_from + self.delay
     }
 
+    /// What is offered then, or later, arrives after this time.
+    #[must_use]
+    pub fn arrives_after(&self, offered: Time) -> Time {
+        self.idle_from.max(offered) + self.delay
+    }
+
     /// The packet at the head of the ring.
     #[inline]
     #[must_use]
@@ -192,12 +199,17 @@ impl Fifo {
         Some(self.ring.behind_first(number)?.packet)
     }
 
-    /// Asks for what hangs from it, for the next to arrive and the next that is offered.
+    /// Asks for what hangs from it that the next to arrive needs.
     #[inline]
-    pub fn fetch(&self) {
-        self.ring.fetch();
+    pub fn fetch_for_arrival(&self) {
+        self.ring.fetch_first();
+    }
+
+    /// Asks for what hangs from it that the next that is offered needs.
+    #[inline]
+    pub fn fetch_for_offer(&self) {
+        self.ring.fetch_end();
         fetch(&self.seldom.queue, 1);
-        fetch(&self.seldom.transmitter, 1);
     }
 
     /// When the packet at the head of the ring arrives.

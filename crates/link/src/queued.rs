@@ -14,6 +14,8 @@ use crate::{
 
 /// How many packets ahead one is fetched that will be looked at: about as long as it takes to come from memory.
 const AHEAD: usize = 4;
+/// The same, of one that will be handed on: where it goes is looked for before it does.
+const HANDED_ON_AHEAD: usize = 10;
 
 /// One direction of a link behind any queue, with nothing at its ends and nobody who looks.
 ///
@@ -137,6 +139,13 @@ impl Queued {
         Some(start + self.delay)
     }
 
+    /// What has not been handed on, or is offered then or later, arrives no sooner than this.
+    #[must_use]
+    pub fn arrives_after(&self, offered: Time) -> Time {
+        let later = self.idle_from.max(offered) + self.delay;
+        self.next_arrival().map_or(later, |next| next.min(later))
+    }
+
     /// The packet at the head of the flight.
     #[inline]
     #[must_use]
@@ -174,7 +183,7 @@ impl Queued {
         let next = self.flight.get(self.handed_on)?;
         debug_assert!(!next.fate.lost, "it loses nothing");
         self.handed_on += 1;
-        if let Some(later) = self.flight.get(self.handed_on + AHEAD) {
+        if let Some(later) = self.flight.get(self.handed_on + HANDED_ON_AHEAD) {
             packets.prefetch(later.packet);
         }
         Some((
@@ -182,6 +191,13 @@ impl Queued {
             next.packet,
             Bytes::new(u64::from(next.length)),
         ))
+    }
+
+    /// The packet that will be [handed on](Self::hand_on) after so many others.
+    #[inline]
+    #[must_use]
+    pub fn later(&self, others: usize) -> Option<PacketRef> {
+        Some(self.flight.get(self.handed_on + others)?.packet)
     }
 
     /// Brings it up to `now`: what has come by then is offered, and what has begun to be transmitted is on its way.

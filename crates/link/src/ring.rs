@@ -11,6 +11,10 @@ pub(crate) struct InTransit {
     pub(crate) length: u32,
 }
 
+/// Slots of a ring that anything was ever in: a cache line, for in a large network there are many directions that few
+/// packets are in.
+const FEWEST: usize = 4;
+
 /// A queue of packets in order of departure, with a mark between those that have departed and those
 /// that have not, and one between those that have arrived and those that have not.
 ///
@@ -87,11 +91,18 @@ impl Ring {
         (number < u64::from(self.not_arrived)).then(|| self.at(self.arrived() + number))
     }
 
-    /// Asks for the next to arrive, and for the place of the next to be pushed.
+    /// Asks for the next to arrive.
     #[inline]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn fetch_first(&self) {
         if !self.slots.is_empty() {
             fetch(self.at(self.arrived()), 1);
+        }
+    }
+
+    /// Asks for the place of the next to be pushed.
+    #[inline]
+    pub(crate) fn fetch_end(&self) {
+        if !self.slots.is_empty() {
             fetch(self.at(self.end), 1);
         }
     }
@@ -149,7 +160,7 @@ impl Ring {
     /// Doubles the slots, those that hold nothing filled with `filler`.
     #[cold]
     fn grow(&mut self, filler: InTransit) {
-        let size = (2 * self.slots.len()).max(16);
+        let size = (2 * self.slots.len()).max(FEWEST);
         let mut slots = vec![filler; size].into_boxed_slice();
         for position in self.end - u64::from(self.kept())..self.end {
             slots[position as usize & (size - 1)] = *self.at(position);

@@ -59,6 +59,15 @@ impl Schedule {
         ))
     }
 
+    /// Whose the entries are on this level of the heap: the first is on level 0, the one after it on level 1, the third
+    /// on level 1 or 2.
+    #[inline(always)]
+    pub(crate) fn level(&self, level: u32) -> impl Iterator<Item = ComponentId> {
+        let entries = self.heap.as_slice().iter().skip((1 << level) - 1);
+        let entries = entries.take(1 << level);
+        entries.map(|Reverse(key)| ComponentId(*key as u16))
+    }
+
     /// Moves the first entry to a later time: cheaper than removing it and pushing another.
     pub(crate) fn postpone_first(&mut self, at: Time) {
         let key = self.key(at, ComponentId(0));

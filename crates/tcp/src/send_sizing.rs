@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{Span, fetch};
+use bentpipe_types::{Span, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
@@ -33,6 +33,7 @@ const INITIAL_WINDOW: u64 = 10;
 
 /// A send buffer that Linux would have.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub(crate) struct SendSizing {
     // tcp_wmem[2]
     most: u64,
@@ -57,9 +58,15 @@ pub(crate) struct Held {
 }
 
 impl SendSizing {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
     #[inline]
     pub(crate) fn fetch(&self) {
+        fetch_whole(self, &self.most);
+    }
+
+    /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
+    #[inline]
+    pub(crate) fn fetch_queues(&self) {
         if let Some(first) = self.ends.front() {
             fetch(first, 1);
         }

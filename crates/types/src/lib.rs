@@ -6,6 +6,7 @@
 //!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
 //! * [`Fragment`]: a packet in pieces.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
+//! * [`ByAddress`]: something for each of some nodes.
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
 //! * [`SpanStatistics`]: how lengths of time are distributed.
@@ -15,6 +16,7 @@
 
 mod agent;
 mod beside;
+mod by_address;
 mod bytes;
 mod distribution;
 mod fetch;
@@ -39,9 +41,10 @@ pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,
 };
 pub use beside::{FlowKey, HostAddress, Party};
+pub use by_address::ByAddress;
 pub use bytes::Bytes;
 pub use distribution::Distribution;
-pub use fetch::fetch;
+pub use fetch::{fetch, fetch_behind, fetch_whole};
 pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
 pub use packet::{

@@ -4,19 +4,36 @@ use bentpipe_types::{PacketRef, PacketStore};
 
 use super::Host;
 use crate::Realm;
+use crate::table::Timer;
 
-/// In which steps a connection [is asked for](Host::fetch).
+/// With fewer connections, all that they need is in the cache.
+const MANY: u32 = 256;
+
+/// In which steps a connection [is asked for](Host::fetch): each is known once the one before is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Its place, which says where it is.
     Place,
-    /// The connection, which says where the rest is.
+    /// Of the connection, its timers alone.
+    Timers,
+    /// What nearly every segment needs of the connection itself.
     Connection,
-    /// What hangs from it.
+    /// The rest of it, or what hangs from it, as its half needs that sends or is sent something.
     More,
+    /// What hangs from the half that sends.
+    Senders,
+    /// What hangs from that.
+    Last,
 }
 
 impl<P: Realm> Host<P> {
+    /// Has it so many connections that they have left the cache when something comes to them?
+    #[inline]
+    #[must_use]
+    pub fn has_many_connections(&self) -> bool {
+        self.sockets.places() > MANY
+    }
+
     /// The place of the connection that a packet will come to, if there is one.
     #[inline]
     #[must_use]
@@ -24,10 +41,20 @@ impl<P: Realm> Host<P> {
         self.sockets.place_of(P::key(packets, packet))
     }
 
-    /// A packet will come to the connection in this place: asks for it from memory, step after step, since each is known
-    /// once the one before is there.
+    /// A packet will come to the connection in this place: asks for it from memory, step after step.
     #[inline(always)]
     pub fn fetch(&self, place: u32, step: Step) {
         self.sockets.fetch(place, step);
+    }
+
+    /// A deadline has come, and others do before: asks for the connection whose deadline is the next as it seems.
+    #[inline]
+    pub(super) fn fetch_next_due(&self) {
+        if self.has_many_connections()
+            && let Some(next) = self.sockets.deadlines.first()
+            && let Timer::Socket(place) = Timer::of(next)
+        {
+            self.sockets.fetch(place, Step::Timers);
+        }
     }
 }

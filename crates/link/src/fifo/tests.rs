@@ -40,6 +40,19 @@ fn a_packet_is_clocked_out_and_then_propagates() {
 }
 
 #[test]
+fn what_is_offered_arrives_after_what_is_said() {
+    let packet = packets(3);
+    let mut link = direction(Limit::Packets(10), vec![]);
+    for (at, reference) in [0, 50, 500].into_iter().zip(packet) {
+        let least = link.arrives_after(millis(at));
+        link.enqueue(millis(at), reference, Bytes::new(1));
+        assert_eq!(link.last_arrival(), least + Span::from_millis(1));
+        // The transmitter is busy for that millisecond, whatever else is offered.
+        assert_eq!(link.arrives_after(Time::ZERO), link.last_arrival());
+    }
+}
+
+#[test]
 fn the_packet_in_transmission_does_not_count_against_the_limit() {
     let packet = packets(4);
     let mut link = direction(Limit::Packets(2), vec![]);

@@ -2,7 +2,7 @@
 //! it is offered there, and nothing can come to the host before it.
 //!
 //! So the host is told at its own time, which runs ahead of everybody else's: its deadlines first that are
-//! earlier, as they would come. It is told soon, some events together, and in any case before the first event that is no
+//! earlier, as they would come, and after the last packet those that are before any other can come. It is told soon, some events together, and in any case before the first event that is no
 //! sooner than what it is told. What it sends is offered at that time to the one direction that it sends to, which
 //! nobody else does; only where that leads to a router that others reach, too, is it an event, in its turn among
 //! all others, and with two hosts at a link none is. It is the conservative lookahead of parallel simulation (Chandy
@@ -17,9 +17,9 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 
-use super::fetch::{fetch_behind_first, has_many_connections};
+use super::fetch::NextConnections;
 use super::hop::comes_next;
-use super::{Network, NodeSlot};
+use super::{ANYWHERE, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
 
@@ -87,6 +87,37 @@ impl Lookahead {
     /// Has it something to tell beyond the horizon?
     pub(super) fn tells_later(&self) -> bool {
         self.later.first().is_some()
+    }
+
+    /// A host has sent something: it is offered to the one direction that it sends to.
+    #[inline(always)]
+    fn take_said<const LEADS_ON: bool>(
+        &mut self,
+        schedule: &mut Schedule,
+        way: u16,
+        ahead: bool,
+        said: &mut Fifo,
+        at: Time,
+        cx: &mut Ctx<'_>,
+    ) {
+        let mut position = 0;
+        while let Some((port, packet)) = cx.outbox.get(position).copied() {
+            position += 1;
+            debug_assert_eq!(port, Port(0), "it has one port");
+            if LEADS_ON {
+                said.make_room(at);
+            }
+            let length = cx.packets.get(packet).length();
+            if said.enqueue(at, packet, length) == Verdict::Dropped {
+                cx.packets.release(packet);
+            } else if LEADS_ON {
+                let goes_on = (said.last_arrival(), packet, length);
+                self.go_on.push(goes_on);
+            } else if said.in_transit() == 1 {
+                self.expect(schedule, way, ahead, said);
+            }
+        }
+        cx.outbox.clear();
     }
 
     /// The horizon has moved: who is to be told something up to there is told it in the order of memory.
@@ -187,44 +218,72 @@ impl Network {
     }
 
     /// Tells a host what arrives from a direction up to the horizon, in at most so many events: each at its time, and
-    /// deadlines of the host's own that are earlier at theirs. Returns how many events are left.
+    /// deadlines of the host's own at theirs, those after the last packet as far as nothing else can come before. Returns
+    /// how many events are left.
     #[inline(never)]
     pub(super) fn tell(&mut self, index: u16, budget: u64) -> u64 {
-        let (now, last_activity) = (self.now, self.last_activity);
-        let slot = &self.directions[usize::from(index)];
-        let to = slot.to;
+        let to = self.directions[usize::from(index)].to;
+        let quiet = self.nothing_arrives_before(index);
+        let way = self.nodes[usize::from(to)].ways.first;
+        let leads_on =
+            (self.directions.get(usize::from(way))).is_some_and(|slot| slot.onward.is_some());
+        let mut connections = self.next_connections(index);
         let mut left = budget;
-        let mut next = slot.plain().and_then(Fifo::next_arrival);
-        let way = usize::from(self.nodes[usize::from(to)].ways.first);
-        let leads_on = (self.directions.get(way)).is_some_and(|slot| slot.onward.is_some());
-        while let Some(at) = next {
-            if at > self.lookahead.horizon {
-                self.lookahead.later.push(at, ComponentId(index));
-                break;
-            }
-            if left == 0 {
-                self.lookahead.ready.push(index);
-                break;
-            }
-            // At the same time, what arrives comes first.
-            let deadline = self.nodes[usize::from(to)].deadline();
-            if let Some(deadline) = deadline.filter(|deadline| *deadline < at) {
-                left -= 1;
-                self.now = deadline;
-                self.meet_deadline(to);
+        let next = loop {
+            let before = left;
+            let next = if leads_on {
+                self.tell_packets::<true>(index, to, &mut connections, &mut left)
             } else {
-                next = if leads_on {
-                    self.tell_packets::<true>(index, to, &mut left)
-                } else {
-                    self.tell_packets::<false>(index, to, &mut left)
-                };
+                self.tell_packets::<false>(index, to, &mut connections, &mut left)
+            };
+            let mut is_active = left < before;
+            let goes_on = self.lookahead.go_on.len() >= MOST_GO_ON;
+            let met = if goes_on || left == 0 {
+                None
+            } else {
+                self.meet_deadline_ahead(to, next.unwrap_or(quiet), leads_on)
+            };
+            if let Some(sends) = met {
+                left -= 1;
+                is_active |= sends;
             }
+            if is_active {
+                let clock = self.nodes[usize::from(to)].clock;
+                self.lookahead.last_activity = self.lookahead.last_activity.max(clock);
+            }
+            if goes_on {
+                self.go_on(way);
+            } else if met.is_none() {
+                break next;
+            }
+        };
+        if leads_on {
+            self.go_on(way);
+        }
+        match next {
+            Some(at) if at > self.lookahead.horizon => {
+                self.lookahead.later.push(at, ComponentId(index));
+            }
+            Some(_) => self.lookahead.ready.push(index),
+            None => (),
         }
         self.reschedule(to);
-        let latest = self.lookahead.last_activity.max(self.last_activity);
-        self.lookahead.last_activity = latest;
-        (self.now, self.last_activity) = (now, last_activity);
         left
+    }
+
+    /// A time before which nothing comes to the end of this direction but what has been offered to it already: what is
+    /// offered from now on to the first of its chain comes later.
+    fn nothing_arrives_before(&self, index: u16) -> Time {
+        let slot = &self.directions[usize::from(index)];
+        let offered = match slot.upstream {
+            ANYWHERE => self.now,
+            upstream => self.nothing_arrives_before(upstream),
+        };
+        match &slot.direction {
+            Direction::Fifo(fifo) => fifo.arrives_after(offered),
+            Direction::Queued(queued) => queued.arrives_after(offered),
+            Direction::Managed(_) => offered,
+        }
     }
 
     /// Tells a host what arrives next from this direction, and what comes after that, as long as only packets come and
@@ -238,6 +297,7 @@ impl Network {
         &mut self,
         index: u16,
         to: u16,
+        connections: &mut Option<NextConnections>,
         left: &mut u64,
     ) -> Option<Time> {
         let node = &mut self.nodes[usize::from(to)];
@@ -260,7 +320,7 @@ impl Network {
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
-        let has_many = has_many_connections(host);
+        let has_many = connections.is_some();
         let mut next = heard.first();
         while let Some(head) = next {
             let at = head.arrival;
@@ -268,13 +328,14 @@ impl Network {
             let stops = at > self.lookahead.horizon
                 || *left == 0
                 || LEADS_ON && self.lookahead.go_on.len() >= MOST_GO_ON;
+            // (At the same time, what arrives comes first.)
             if stops || host.next_deadline().is_some_and(is_due) {
                 break;
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
-            if has_many {
-                fetch_behind_first(heard, host, cx.packets);
+            if has_many && let Some(connections) = connections {
+                connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
             next = comes_next(heard, cx.packets);
@@ -285,40 +346,63 @@ impl Network {
                 }
                 Arrival::Lost(packet) => cx.packets.release(packet),
             }
-            let mut position = 0;
-            while let Some((port, packet)) = cx.outbox.get(position).copied() {
-                position += 1;
-                debug_assert_eq!(port, Port(0), "it has one port");
-                if LEADS_ON {
-                    said.make_room(at);
-                }
-                let length = cx.packets.get(packet).length();
-                if said.enqueue(at, packet, length) == Verdict::Dropped {
-                    cx.packets.release(packet);
-                } else if LEADS_ON {
-                    let goes_on = (said.last_arrival(), packet, length);
-                    self.lookahead.go_on.push(goes_on);
-                } else if said.in_transit() == 1 {
-                    (self.lookahead).expect(&mut self.schedule, way, onto.ahead, said);
-                }
-            }
-            cx.outbox.clear();
+            (self.lookahead).take_said::<LEADS_ON>(
+                &mut self.schedule,
+                way,
+                onto.ahead,
+                said,
+                at,
+                &mut cx,
+            );
         }
-        let told_until = cx.now;
-        if LEADS_ON {
-            self.go_on(way);
-        }
-        (self.now, self.last_activity) = (told_until, told_until);
         next.map(|head| head.arrival)
+    }
+
+    /// A host that is told ahead meets its next deadline, if that is before `until` and not beyond the horizon. If so: has
+    /// it sent anything?
+    #[inline(never)]
+    fn meet_deadline_ahead(&mut self, to: u16, until: Time, leads_on: bool) -> Option<bool> {
+        let node = &mut self.nodes[usize::from(to)];
+        let is_due = |at: &Time| *at < until && *at <= self.lookahead.horizon;
+        let at = node.deadline().filter(is_due)?;
+        node.clock = at;
+        let way = node.ways.first;
+        let onto = self.directions.get_mut(usize::from(way))?;
+        let (Node::Host(host), Direction::Fifo(said)) = (&mut node.node, &mut onto.direction)
+        else {
+            debug_assert!(false, "nobody else is told ahead");
+            return None;
+        };
+        let mut cx = Ctx {
+            now: at,
+            packets: &mut self.packets,
+            random: &mut node.random,
+            outbox: &mut self.outbox,
+            discards: &mut self.discards,
+        };
+        host.on_deadline(&mut cx);
+        let sends = !cx.outbox.is_empty();
+        let (lookahead, schedule) = (&mut self.lookahead, &mut self.schedule);
+        if leads_on {
+            lookahead.take_said::<true>(schedule, way, onto.ahead, said, at, &mut cx);
+        } else {
+            lookahead.take_said::<false>(schedule, way, onto.ahead, said, at, &mut cx);
+        }
+        Some(sends)
     }
 
     /// What a host has said goes on behind the first direction of its chain. It is still the time before it said that, as
     /// what a direction further on is offered finds there only what has not departed before it comes.
     fn go_on(&mut self, way: u16) {
         let mut go_on = std::mem::take(&mut self.lookahead.go_on);
-        for (arrival, packet, length) in go_on.drain(..) {
+        let is_large = self.is_large();
+        for (position, (arrival, packet, length)) in go_on.iter().copied().enumerate() {
+            if is_large {
+                self.fetch_ends(way, |later| Some(go_on.get(position + later)?.1));
+            }
             self.follow(way, arrival, packet, length);
         }
+        go_on.clear();
         self.lookahead.go_on = go_on;
     }
 

@@ -15,8 +15,8 @@
 use std::collections::VecDeque;
 
 use bentpipe_link::{Counters, Direction, Fifo, Verdict};
-use bentpipe_types::{Address, Bytes, DropReason, PacketRef, Port, Span, Time};
-use rustc_hash::{FxHashMap, FxHashSet};
+use bentpipe_types::{Address, ByAddress, Bytes, DropReason, PacketRef, Port, Span, Time};
+use rustc_hash::FxHashSet;
 
 use super::{ANYWHERE, DirectionSlot, Network};
 use crate::node::Node;
@@ -47,8 +47,8 @@ enum Way {
 pub(super) struct Onward {
     /// Where the packet before was for, and the direction that it went on to: most go where the one before went.
     last: Option<(Address, u16)>,
-    /// The same of all before that went on in the chain.
-    known: FxHashMap<Address, u16>,
+    /// The same of all before that went on in the chain, and whether it goes further from there.
+    known: ByAddress<(u16, bool)>,
     /// What leaves the chain here, in order; the first is in the schedule.
     exits: VecDeque<Exit>,
 }
@@ -62,7 +62,7 @@ impl Onward {
         {
             return Some(next);
         }
-        let next = *self.known.get(&destination)?;
+        let (next, _) = self.known.get(destination)?;
         self.last = Some((destination, next));
         Some(next)
     }
@@ -210,10 +210,25 @@ impl Network {
             return Err(Way::On(port));
         }
         let destination = self.packets.get(packet).destination.address;
+        let leads_on = self.directions[usize::from(next)].onward.is_some();
         if let Some(onward) = &mut self.directions[usize::from(index)].onward {
-            onward.known.insert(destination, next);
+            onward.known.insert(destination, (next, leads_on));
         }
         Ok(next)
+    }
+
+    /// The direction at the end of this chain that packets for there come to, if any did before.
+    #[inline]
+    pub(super) fn known_end(&self, first: u16, destination: Address) -> Option<u16> {
+        let mut index = first;
+        loop {
+            let onward = self.directions[usize::from(index)].onward.as_ref()?;
+            let (next, leads_on) = onward.known.get(destination)?;
+            if !leads_on {
+                return Some(next);
+            }
+            index = next;
+        }
     }
 
     /// A packet will leave the chain at the end of this direction.

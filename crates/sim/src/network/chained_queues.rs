@@ -48,9 +48,15 @@ impl Network {
         self.schedule.remove_first();
         self.directions[usize::from(index)].seldom.scheduled = None;
         self.catch_up(index, self.now);
+        let is_large = self.is_large();
         while let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction
             && let Some((at, packet, length)) = queued.hand_on(&self.packets)
         {
+            if is_large
+                && let Direction::Queued(queued) = &self.directions[usize::from(index)].direction
+            {
+                self.fetch_ends(index, |later| queued.later(later - 1));
+            }
             self.follow(index, at, packet, length);
         }
         let slot = &self.directions[usize::from(index)];

@@ -8,36 +8,77 @@
 use bentpipe_host::{Host, Step};
 use bentpipe_link::Fifo;
 use bentpipe_tcp::Ranges;
-use bentpipe_types::{PacketStore, fetch};
+use bentpipe_types::{PacketRef, PacketStore, fetch};
 
 use super::{DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
+use crate::schedule::ComponentId;
 
-/// With fewer nodes, or connections of a host, all that they need is in the cache.
+/// With fewer nodes, all that they need is in the cache.
 const MANY: usize = 256;
 
 /// The cache lines of a node that a packet needs of it that is a host.
-const HOST_LINES: usize = 5;
+const HOST_LINES: usize = 4;
 
-/// Has it so many connections that they have left the cache?
-#[inline]
-pub(super) fn has_many_connections(host: &Host<Ranges>) -> bool {
-    host.connections() > MANY
+/// How many packets after one was looked at, what is asked for of the connection that it is for.
+const STEPS: [(usize, Step); 5] = [
+    (0, Step::Place),
+    (2, Step::Connection),
+    (4, Step::More),
+    (6, Step::Senders),
+    (8, Step::Last),
+];
+
+/// How many packets before one comes to a host it is looked at.
+const EARLY: usize = 10;
+
+/// The connections that the next packets of a direction are for, of which a host has many.
+pub(super) struct NextConnections {
+    /// The latest that were found, each where its packet's number says.
+    places: [u32; 16],
+    looked_at: usize,
 }
 
-/// A host with many connections is told what comes from this direction: asks for what it needs of those that some packets
-/// behind the first are for.
-#[inline]
-pub(super) fn fetch_behind_first(heard: &Fifo, host: &Host<Ranges>, packets: &PacketStore) {
-    if let Some(packet) = heard.behind_first(12) {
-        packets.prefetch(packet);
-    }
-    for (behind, step) in [(9, Step::Place), (6, Step::Connection), (3, Step::More)] {
-        if let Some(packet) = heard.behind_first(behind)
-            && let Some(place) = host.place_of(packet, packets)
-        {
-            host.fetch(place, step);
+impl NextConnections {
+    /// Those of what comes first from this direction.
+    #[inline(never)]
+    fn new(heard: &Fifo, host: &Host<Ranges>, packets: &PacketStore) -> Self {
+        let mut next = Self {
+            places: [0; 16],
+            looked_at: 0,
+        };
+        for number in 0..EARLY {
+            next.fetch(heard, number as u64, host, packets);
         }
+        next
+    }
+
+    /// The first packet is about to come to the host: asks for what it needs of the connections that later ones are for.
+    #[inline(never)]
+    pub(super) fn fetch_further(
+        &mut self,
+        heard: &Fifo,
+        host: &Host<Ranges>,
+        packets: &PacketStore,
+    ) {
+        self.fetch(heard, EARLY as u64, host, packets);
+    }
+
+    /// Looks at the packet so far behind the first, and asks for what that one and those before it need.
+    #[inline(always)]
+    fn fetch(&mut self, heard: &Fifo, behind: u64, host: &Host<Ranges>, packets: &PacketStore) {
+        if let Some(packet) = heard.behind_first(behind + 4) {
+            packets.prefetch(packet);
+        }
+        let slots = self.places.len();
+        let place = (heard.behind_first(behind)).and_then(|packet| host.place_of(packet, packets));
+        self.places[self.looked_at % slots] = place.unwrap_or(u32::MAX);
+        for (later, step) in STEPS {
+            if let Some(number) = self.looked_at.checked_sub(later) {
+                host.fetch(self.places[number % slots], step);
+            }
+        }
+        self.looked_at += 1;
     }
 }
 
@@ -48,11 +89,27 @@ impl DirectionSlot {
         fetch(&self.onward, size_of::<Self>() / 64);
     }
 
-    /// Asks for what hangs from it, once it is there.
+    /// Asks for what hangs from it, once it is there, for the next to arrive.
     #[inline]
-    fn fetch_more(&self) {
+    fn fetch_for_arrival(&self) {
         if let Some(fifo) = self.plain() {
-            fifo.fetch();
+            fifo.fetch_for_arrival();
+        }
+    }
+
+    /// The same, for the next that is offered.
+    #[inline]
+    fn fetch_for_offer(&self) {
+        if let Some(fifo) = self.plain() {
+            fifo.fetch_for_offer();
+        }
+    }
+
+    /// Asks for the next to arrive itself.
+    #[inline]
+    fn fetch_packet(&self, packets: &PacketStore) {
+        if let Some(first) = self.plain().and_then(Fifo::first) {
+            packets.prefetch(first.packet);
         }
     }
 }
@@ -74,6 +131,18 @@ impl Network {
         self.nodes.len() > MANY
     }
 
+    /// What a host will be told from this direction is for these of its connections, if it has so many that they have left
+    /// the cache.
+    #[inline]
+    pub(super) fn next_connections(&self, index: u16) -> Option<NextConnections> {
+        let slot = &self.directions[usize::from(index)];
+        let Node::Host(host) = &self.nodes[usize::from(slot.to)].node else {
+            return None;
+        };
+        let heard = slot.plain().filter(|_| host.has_many_connections())?;
+        Some(NextConnections::new(heard, host, &self.packets))
+    }
+
     /// The hosts behind these directions will be told something, the last first.
     #[inline(always)]
     pub(super) fn fetch_for(&self, directions: &[u16]) {
@@ -85,21 +154,52 @@ impl Network {
             slot.fetch();
         }
         if let Some(slot) = at(6) {
-            slot.fetch_more();
+            slot.fetch_for_arrival();
             fetch(&self.nodes[usize::from(slot.to)].scheduled, HOST_LINES);
         }
         if let Some(slot) = at(4) {
-            if let Some(first) = slot.plain().and_then(Fifo::first) {
-                self.packets.prefetch(first.packet);
-            }
+            slot.fetch_packet(&self.packets);
             let node = &self.nodes[usize::from(slot.to)];
             self.directions[usize::from(node.ways.first)].fetch();
             node.fetch_connection(Step::Connection);
         }
         if let Some(slot) = at(2) {
             let node = &self.nodes[usize::from(slot.to)];
-            self.directions[usize::from(node.ways.first)].fetch_more();
+            self.directions[usize::from(node.ways.first)].fetch_for_offer();
             node.fetch_connection(Step::More);
+        }
+    }
+
+    /// Packets are about to go on from this direction: asks for those that they come to at the end of the chain. `later`
+    /// is the packet that goes on after so many others.
+    #[inline(always)]
+    pub(super) fn fetch_ends(&self, way: u16, later: impl Fn(usize) -> Option<PacketRef>) {
+        let end = |further: usize| {
+            let destination = self.packets.get(later(further)?).destination.address;
+            let end = self.known_end(way, destination)?;
+            Some(&self.directions[usize::from(end)])
+        };
+        if let Some(slot) = end(6) {
+            slot.fetch();
+        }
+        if let Some(slot) = end(3) {
+            slot.fetch_for_offer();
+        }
+    }
+
+    /// An event is about to happen: asks for what the next ones need that are arrivals, as it seems.
+    #[inline(always)]
+    pub(super) fn fetch_next_arrivals(&self) {
+        let direction = |index: ComponentId| self.directions.get(usize::from(index.0));
+        let on_level = |level| self.schedule.level(level).filter_map(direction);
+        for slot in on_level(3) {
+            fetch(&slot.onward, 1);
+        }
+        for slot in on_level(2) {
+            slot.fetch_for_arrival();
+        }
+        for slot in on_level(1) {
+            slot.fetch_packet(&self.packets);
         }
     }
 }

@@ -227,6 +227,7 @@ impl Network {
         self.begin_lookahead(until);
         let sampler = self.sampler();
         let nodes = self.directions.len() as u16;
+        let is_large = self.is_large();
         let mut left = budget;
         loop {
             if left == 0 {
@@ -247,6 +248,9 @@ impl Network {
             debug_assert!(at >= self.now, "time runs forward");
             left -= 1;
             self.now = at;
+            if is_large {
+                self.fetch_next_arrivals();
+            }
             if component.0 < nodes {
                 self.on_arrival(component.0);
             } else if component != sampler {

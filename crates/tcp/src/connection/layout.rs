@@ -11,22 +11,25 @@ use super::Connection;
 
 const LINE: usize = 64;
 
-/// How many cache lines these places are in.
-const fn lines(groups: &[&[usize]]) -> usize {
-    let mut needed = [false; size_of::<Connection>().div_ceil(LINE)];
-    let (mut different, mut group) = (0, 0);
+/// The cache lines that these places are in, a bit each.
+const fn lines(groups: &[&[usize]]) -> u32 {
+    let (mut needed, mut group) = (0, 0);
     while group < groups.len() {
         let mut place = 0;
         while place < groups[group].len() {
-            let line = groups[group][place] / LINE;
-            different += !needed[line] as usize;
-            needed[line] = true;
+            needed |= 1 << (groups[group][place] / LINE);
             place += 1;
         }
         group += 1;
     }
-    different
+    needed
 }
+
+/// What nearly every segment needs, whichever end it comes to: a bit for each cache line.
+pub(super) const NEARLY_ALWAYS: u32 = lines(&[&EITHER, &RECEIVER]);
+
+/// All of a connection.
+pub(super) const ALL: u32 = u32::MAX >> (u32::BITS as usize - size_of::<Connection>() / LINE);
 
 /// What an end needs, whichever it is, of each segment that comes.
 const EITHER: [usize; 17] = [
@@ -70,9 +73,9 @@ const RECEIVER: [usize; 15] = [
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(lines(&[&EITHER]) == 5);
+    assert!(lines(&[&EITHER]).count_ones() == 5);
     assert!(
-        lines(&[&EITHER, &RECEIVER]) == 8,
+        NEARLY_ALWAYS.count_ones() == 8,
         "of 28: what a user's end needs of a packet"
     );
     assert!(offset_of!(Connection, sender).is_multiple_of(LINE));

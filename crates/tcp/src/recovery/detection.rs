@@ -1,6 +1,6 @@
 //! What is lost: three ways to tell.
 
-use bentpipe_types::{Span, Time, fetch};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::rack::{Rack, Surroundings};
@@ -88,15 +88,6 @@ impl Detection {
         match self {
             Self::Rack(rack) => rack.deadline(),
             _ => None,
-        }
-    }
-
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
-    #[inline]
-    pub(super) fn fetch(&self) {
-        fetch(self, 1);
-        if let Self::Rack(rack) = self {
-            rack.fetch();
         }
     }
 

@@ -355,7 +355,7 @@ pub(crate) enum Recovery {
 }
 
 impl Recovery {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
     #[inline]
     pub(crate) fn fetch(&self) {
         if let Self::Selective(selective) = self {

@@ -1,7 +1,7 @@
 //! RACK: what has not arrived although something sent later has, a while ago, is lost (RFC 8985
 //! section 6).
 
-use bentpipe_types::{Span, Time, fetch};
+use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::Scoreboard;
@@ -86,14 +86,6 @@ pub(super) struct Surroundings {
 }
 
 impl Rack {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
-    #[inline]
-    pub(super) fn fetch(&self) {
-        fetch(&self.newest, 1);
-        fetch(&self.minimum_rtt, 1);
-        fetch(&self.deadline, 1);
-    }
-
     pub(super) const fn new(habits: &Habits) -> Self {
         Self {
             times_last: habits.times_last_in_sequence,

@@ -10,7 +10,7 @@
 
 mod timers;
 
-use bentpipe_types::{Span, Time, fetch};
+use bentpipe_types::{Span, Time, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, State};
@@ -27,27 +27,24 @@ use crate::{Config, RecoveryPhase};
 
 /// Recovery by selective acknowledgments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Selective {
-    detection: Detection,
-    course: Course,
     limited_transmit: bool,
     // RFC 6675 section 4, NextSeg, rule 4: RescueRxt
     rescued: bool,
     probes: bool,
-    probe: TailLossProbe,
     undoes_with_nothing_out: bool,
     counts_no_probes: bool,
+    detection: Detection,
+    course: Course,
+    probe: TailLossProbe,
 }
 
 impl Selective {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
     #[inline]
     pub(crate) fn fetch(&self) {
-        fetch(&self.rescued, 1);
-        fetch(&self.probe, 1);
-        fetch(&self.course.state, 1);
-        fetch(&self.course.undo, 1);
-        self.detection.fetch();
+        fetch_whole(self, &self.limited_transmit);
     }
 
     /// RFC 6675, with RACK and whatever else `config` wants.

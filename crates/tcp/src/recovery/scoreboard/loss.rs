@@ -204,7 +204,7 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn oldest_under_way(&self) -> Option<&(u64, Order)> {
+    pub(super) fn oldest_under_way(&self) -> Option<&(u64, Order)> {
         self.trouble.as_deref()?.under_way.front()
     }
 

@@ -124,7 +124,7 @@ struct Trouble {
 }
 
 impl Scoreboard {
-    /// See [`Connection::fetch_more`](crate::Connection::fetch_more).
+    /// See [`Connection::fetch_senders`](crate::Connection::fetch_senders).
     #[inline]
     pub(crate) fn fetch(&self) {
         self.ring.fetch();
@@ -133,6 +133,14 @@ impl Scoreboard {
             fetch(&trouble.late, 1);
             fetch(&trouble.lost_again, 1);
             fetch(&trouble.newly_sacked, 1);
+        }
+    }
+
+    /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
+    #[inline]
+    pub(crate) fn fetch_queue(&self) {
+        if let Some(first) = self.oldest_under_way() {
+            fetch(first, 1);
         }
     }
 }
