@@ -231,10 +231,11 @@ impl Network {
         let mut left = budget;
         let next = loop {
             let before = left;
-            let next = if leads_on {
-                self.tell_packets::<true>(index, to, &mut connections, &mut left)
-            } else {
-                self.tell_packets::<false>(index, to, &mut connections, &mut left)
+            let next = match (leads_on, &mut connections) {
+                (false, None) => self.tell_packets::<false>(index, to, None, &mut left),
+                (true, None) => self.tell_packets::<true>(index, to, None, &mut left),
+                (false, many) => self.tell_packets::<false>(index, to, many.as_mut(), &mut left),
+                (true, many) => self.tell_packets::<true>(index, to, many.as_mut(), &mut left),
             };
             let mut is_active = left < before;
             let goes_on = self.lookahead.go_on.len() >= MOST_GO_ON;
@@ -297,7 +298,7 @@ impl Network {
         &mut self,
         index: u16,
         to: u16,
-        connections: &mut Option<NextConnections>,
+        mut connections: Option<&mut NextConnections>,
         left: &mut u64,
     ) -> Option<Time> {
         let node = &mut self.nodes[usize::from(to)];
@@ -320,7 +321,6 @@ impl Network {
             outbox: &mut self.outbox,
             discards: &mut self.discards,
         };
-        let has_many = connections.is_some();
         let mut next = heard.first();
         while let Some(head) = next {
             let at = head.arrival;
@@ -334,7 +334,7 @@ impl Network {
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
-            if has_many && let Some(connections) = connections {
+            if let Some(connections) = &mut connections {
                 connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
