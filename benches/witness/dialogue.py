@@ -197,6 +197,7 @@ class Peer:
             self.say(at_s, f"read(4, ..., {most}) = {_failed(error)}")
             return
         self.say(at_s, f"read(4, ..., {most}) = {got}")
+        self.lines.append(_standing(self.connection))
 
     def close(self) -> None:
         """Let the kernel's application close."""
@@ -599,6 +600,8 @@ KINDS: Final[dict[str, Callable[[Peer], None]]] = {
 
 def record(kind: str, seed: int) -> str:
     """Hold one dialogue, in this process's own network namespace, and return the script."""
+    # What keeps this program waiting would be written down as what the kernel does.
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
     dice = random.Random(f"{kind} {seed}")
     tun = _device()
     listener = socket.socket()
@@ -699,9 +702,12 @@ def _failed(error: OSError) -> str:
 def _standing(connection: socket.socket) -> str:
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     words = struct.unpack_from("24I", info, 8)
+    # SO_MEMINFO: what is taken of the receive buffer, and its size
+    taken, size = struct.unpack_from("2I", connection.getsockopt(socket.SOL_SOCKET, 55, 36))
     return (
         f"// cwnd {words[18]}, ssthresh {words[17]}, state {info[1]}, unacked {words[4]}, "
-        f"sacked {words[5]}, lost {words[6]}, retrans {words[7]}, reordering {words[20]}"
+        f"sacked {words[5]}, lost {words[6]}, retrans {words[7]}, reordering {words[20]}, "
+        f"received into {taken} of {size}, threshold {words[14]}, segment {words[3]}"
     )
 
 

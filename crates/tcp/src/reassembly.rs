@@ -198,6 +198,27 @@ impl Reassembly {
         position
     }
 
+    /// Nothing is ahead any more from `position` on, and nothing is reported before more comes: there was no memory for
+    /// it (tcp_prune_ofo_queue).
+    pub(crate) fn throw_away(&mut self, position: u64) {
+        let Some(ahead) = self.ahead.as_deref_mut() else {
+            return;
+        };
+        while let Some(last) = ahead.ranges.back_mut()
+            && last.end > position
+        {
+            if last.start < position {
+                self.bytes -= last.end - position;
+                last.end = position;
+                break;
+            }
+            self.bytes -= last.end - last.start;
+            ahead.ranges.pop_back();
+        }
+        ahead.recent_count = 0;
+        ahead.write_blocks(self.initial);
+    }
+
     /// What lies of the first range before `end`, if anything does.
     pub(crate) fn first_within(&self, end: u64) -> Option<Range> {
         let first = self.ranges()?.front().filter(|first| first.start < end)?;

@@ -7,10 +7,15 @@
 //! Feng 2001). The buffer counts memory, not bytes: what a segment takes of it, headers and the round
 //! numbers of the allocator included, is its true size.
 
-use bentpipe_types::{Span, Time, fetch};
+use bentpipe_types::{Packet, Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
+use memory::{Memory, Placed, Pressure, true_size};
+
+pub(crate) use memory::Buffer;
+
+mod memory;
 
 /// TCP_MAX_QUICKACKS
 const QUICK_ACKS: u8 = 16;
@@ -18,6 +23,12 @@ const QUICK_ACKS: u8 = 16;
 /// TCP_MSS_DEFAULT and TCP_MIN_MSS: tcp_initialize_rcv_mss
 const FIRST_GUESS: u32 = 536;
 const LEAST_GUESS: u32 = 88;
+
+/// A TCP header without options.
+const MINIMUM_HEADER: u32 = 20;
+
+/// With an IP header.
+const BARE_SEGMENT: u32 = 40;
 
 /// TCP_INIT_CWND
 const INITIAL_WINDOW: u64 = 10;
@@ -38,6 +49,12 @@ const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const COMPRESSION_SHARE: u64 = 20;
 const DUPLICATES: u8 = 3;
 
+/// TCP_ATO_MIN
+const FIRST_PATIENCE: Span = Span::from_millis(40);
+
+/// An acknowledgment waits for this long at most: tcp_delack_max, a tick less than TCP_RTO_MIN.
+const LONGEST_DELAY: Span = Span::from_millis(196);
+
 /// When to acknowledge what has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
@@ -55,8 +72,13 @@ pub(crate) struct Segment {
     pub(crate) length: u32,
     /// Bytes of the packet, IP header included.
     pub(crate) packet: u32,
-    /// It says PSH, or is the last: its sender has no more for now.
+    /// Bytes of its TCP header, and of one that has only the options agreed on for all segments.
+    pub(crate) header: u32,
+    pub(crate) usual_header: u32,
+    /// It says PSH: its sender has no more for now.
     pub(crate) pushed: bool,
+    /// It says PSH or FIN, so that it may be shorter than others (TCP_REMNANT).
+    pub(crate) remnant: bool,
     /// The timestamp it echoes, in milliseconds ago.
     pub(crate) echo: Option<(u32, u32)>,
 }
@@ -72,6 +94,17 @@ pub(crate) struct Stream {
     pub(crate) ahead: u64,
     /// The end of what is furthest ahead, if anything is.
     pub(crate) highest: Option<u64>,
+}
+
+/// What came of a search for room in a full buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    /// There is some now.
+    pub(crate) found: bool,
+    /// There is text that the application has not read.
+    pub(crate) queued: bool,
+    /// What was ahead from here on was thrown away.
+    pub(crate) thrown_from: Option<u64>,
 }
 
 /// A receive buffer that Linux would have. Two cache lines of what each segment needs, and a third.
@@ -111,6 +144,14 @@ pub(crate) struct RightSizing {
     // dup_ack_counter, compressed_ack
     duplicates: u8,
     compressed: u8,
+    // last_seg_size: the segment before was so long, and shorter than others
+    short: u32,
+    // The next acknowledgment answers what asks for none, or tells of the window.
+    unasked: bool,
+    // icsk_ack.ato: how long an acknowledgment waits
+    patience: Span,
+    // TCP_ATO_MIN: and at first
+    first_patience: Span,
     // rcvq_space: what was read in a round trip, and from where the next one is counted
     space: u64,
     space_from: u64,
@@ -120,6 +161,9 @@ pub(crate) struct RightSizing {
     announced: u64,
     // compressed_ack_rcv_nxt
     duplicates_at: u64,
+    // Where the buffer stays as it is, what of it is taken. One that grows is not filled: what takes it is worked out
+    // of the payload.
+    memory: Option<Box<Memory>>,
 }
 
 impl RightSizing {
@@ -156,13 +200,50 @@ impl RightSizing {
             duplicates_at: 0,
             duplicates: 0,
             compressed: 0,
+            short: 0,
+            unasked: false,
+            patience: FIRST_PATIENCE,
+            first_patience: FIRST_PATIENCE,
+            memory: sizes.locked.then(Box::default),
         }
     }
 
     /// A buffer that does not grow (SO_RCVBUF), and from which `window` bytes are advertised: with full
     /// segments in packets of `packet` bytes. What is advertised is not asked of it.
     pub(crate) fn fixed(window: u64, segment: u32, packet: u32) -> Self {
-        Self::new(BufferSizes::locked(memory_for(window, segment, packet)))
+        Self {
+            memory: None,
+            ..Self::new(BufferSizes::locked(memory_for(window, segment, packet)))
+        }
+    }
+
+    /// An acknowledgment waits for so long before anything is known of the peer.
+    pub(crate) fn waiting_for(self, patience: Option<Span>) -> Self {
+        let patience = patience.unwrap_or(FIRST_PATIENCE);
+        Self {
+            patience,
+            first_patience: patience,
+            ..self
+        }
+    }
+
+    /// What is taken of a buffer that stays as it is. (Asked first whether it does, which lies where the rest is looked at.)
+    #[inline]
+    fn memory(&self) -> Option<&Memory> {
+        if self.fixed {
+            self.memory.as_deref()
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    fn memory_mut(&mut self) -> Option<&mut Memory> {
+        if self.fixed {
+            self.memory.as_deref_mut()
+        } else {
+            None
+        }
     }
 
     /// Bytes of a full segment of the peer's, as far as is known.
@@ -182,8 +263,14 @@ impl RightSizing {
 
     /// tcp_space: the payload that the buffer has room for.
     fn room(&self, stream: &Stream) -> u64 {
-        let queued = stream.next.saturating_sub(stream.read) + stream.ahead;
-        self.payload_in(self.buffer.saturating_sub(self.memory_of(queued)))
+        let taken = match self.memory() {
+            Some(memory) => memory.taken(),
+            None => {
+                let queued = stream.next.saturating_sub(stream.read) + stream.ahead;
+                self.memory_of(queued)
+            }
+        };
+        self.payload_in(self.buffer.saturating_sub(taken))
     }
 
     /// tcp_select_initial_window: what a SYN offers, in whole segments of `unit` bytes.
@@ -276,30 +363,165 @@ impl RightSizing {
         self.measure_echo(segment, stream);
         self.measure_segment(segment);
         self.measure_window(stream, now);
-        let waited = self.data_at.replace(now).map(|before| now.since(before));
-        // The first, or the first after the sender was silent for long: it may be in slow start.
-        if waited.is_none_or(|waited| waited > rto) {
-            self.quicken();
+        let least = self.first_patience / 2;
+        match self.data_at.replace(now).map(|before| now.since(before)) {
+            // It waits for about twice as long as one segment follows the other.
+            Some(waited) if waited <= least => self.patience = self.patience / 2 + least,
+            Some(waited) if waited < self.patience => {
+                self.patience = (self.patience / 2 + waited).min(rto);
+            }
+            Some(waited) if waited <= rto => {}
+            // The first, or the first after the sender was silent for long: it may be in slow start.
+            _ => self.quicken(),
         }
         if segment.length >= TOO_SHORT {
-            self.grow_window(segment, stream);
+            self.grow_window(segment, self.room(stream));
         }
     }
 
-    /// tcp_data_queue_ofo: a segment has arrived out of order, and SACK will say so if `sack`.
-    pub(crate) fn out_of_order(&mut self, segment: &Segment, stream: &Stream, sack: bool) {
+    /// tcp_data_queue_ofo: a segment has arrived out of order, whose text begins at `start`, and SACK will say so if
+    /// `sack`. `new`: no part of it was there.
+    pub(crate) fn out_of_order(
+        &mut self,
+        segment: &Segment,
+        start: u64,
+        new: bool,
+        stream: &Stream,
+        sack: bool,
+    ) {
         self.measure_segment(segment);
+        // What its own buffer takes does not count yet.
+        let before = self.memory().map(Memory::taken);
+        let buffer = Buffer::of(start, segment.length, segment.packet);
+        let placed = (self.memory_mut()).map(|memory| memory.put_ahead(buffer));
+        let grows = placed.map_or(new, |placed| placed != Placed::Nowhere);
         // Without SACK a window that grows would be no duplicate acknowledgment.
-        if sack {
-            self.grow_window(segment, stream);
+        if sack && grows {
+            let room = match before {
+                Some(taken) => self.payload_in(self.buffer.saturating_sub(taken)),
+                None => self.room(stream),
+            };
+            self.grow_window(segment, room);
         }
         self.grow_buffer(self.space, stream);
+    }
+
+    /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not.
+    pub(crate) fn queue(&mut self, segment: &Segment, start: u64) {
+        if let Some(memory) = self.memory_mut() {
+            memory.queue(Buffer::of(start, segment.length, segment.packet));
+        }
+    }
+
+    /// The peer's FIN follows all that has come. (One that comes with text lies in its buffer, and one without in that of
+    /// the text before it.)
+    pub(crate) fn fin_is_next(&mut self, position: u64) {
+        if let Some(memory) = self.memory_mut() {
+            memory.queue(Buffer::of(position, 0, BARE_SEGMENT));
+        }
+    }
+
+    /// The peer's FIN, without text, lies ahead of a gap.
+    pub(crate) fn fin_ahead(&mut self, position: u64, stream: &Stream, sack: bool) {
+        let fin = Segment {
+            length: 0,
+            packet: BARE_SEGMENT,
+            header: MINIMUM_HEADER,
+            usual_header: MINIMUM_HEADER,
+            pushed: false,
+            remnant: true,
+            echo: None,
+        };
+        self.out_of_order(&fin, position, true, stream, sack);
+    }
+
+    /// Is there memory for this packet without asking for more pages (sk_forward_alloc)?
+    pub(crate) fn has_pages_for(&self, packet: &Packet) -> bool {
+        let size = true_size(packet.length().get() as u32);
+        self.memory()
+            .is_some_and(|memory| memory.has_pages_for(size))
+    }
+
+    /// The application is gone, and with it what it has not read.
+    pub(crate) fn forget(&mut self) {
+        if let Some(memory) = self.memory_mut() {
+            *memory = Memory::default();
+        }
+    }
+
+    /// tcp_ofo_queue: the next segment ends at `next`, and what was ahead may follow it.
+    pub(crate) fn advance(&mut self, next: u64) {
+        if let Some(memory) = self.memory_mut() {
+            memory.advance(next);
+        }
+    }
+
+    /// tcp_eat_recv_skb: the application has read up to here.
+    pub(crate) fn eat(&mut self, read: u64) {
+        if let Some(memory) = self.memory_mut() {
+            memory.read(read);
+        }
+    }
+
+    /// tcp_can_ingest: is more of the buffer taken than there is?
+    #[inline]
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.memory()
+            .is_some_and(|memory| memory.taken() > self.buffer)
+    }
+
+    /// tcp_prune_queue, for a segment that begins at `incoming`.
+    #[cold]
+    pub(crate) fn prune(&mut self, incoming: u64, stream: &Stream) -> Room {
+        // tcp_clamp_window
+        self.quick = 0;
+        self.threshold = self.clamp.min(2 * self.announced);
+        let (allowed, ratio) = (self.buffer, self.ratio);
+        let Some(memory) = self.memory_mut() else {
+            return Room::default();
+        };
+        let pressure = Pressure {
+            allowed,
+            incoming,
+            read: stream.read,
+            next: stream.next,
+            ratio,
+        };
+        let thrown_from = memory.prune(&pressure);
+        Room {
+            thrown_from,
+            found: memory.taken() <= allowed,
+            queued: memory.has_queued(),
+        }
     }
 
     /// tcp_enter_quickack_mode: something is odd about the segments that come.
     pub(crate) fn is_odd(&mut self) {
         self.quicken();
         self.interactive = false;
+        self.patience = self.first_patience;
+    }
+
+    /// What is acknowledged next asks for no acknowledgment (inet_csk_ack_scheduled): it is old altogether, or nothing has
+    /// come, and it is the window that the peer should know.
+    pub(crate) fn is_unasked(&mut self) {
+        self.unasked = true;
+    }
+
+    /// tcp_send_delayed_ack: how long may the acknowledgment wait?
+    pub(crate) fn delay(&self, srtt: Option<Span>) -> Span {
+        let mut delay = self.patience;
+        if delay > self.first_patience
+            && let Some(srtt) = srtt
+        {
+            delay = delay.min(srtt.max(self.first_patience));
+        }
+        delay.min(LONGEST_DELAY.max(self.first_patience))
+    }
+
+    /// Is what is sent so long after a segment an answer (tcp_event_data_sent)?
+    pub(crate) fn is_answered_within(&self, after: Span) -> bool {
+        after < self.patience
     }
 
     /// __tcp_ack_snd_check: `unacknowledged` bytes have come since the last acknowledgment.
@@ -345,11 +567,16 @@ impl RightSizing {
         self.fixed && stream.next > stream.read && self.select_window(stream, shift) < self.window
     }
 
-    /// tcp_event_ack_sent: an acknowledgment has gone out, of something if `scheduled`.
+    /// tcp_event_ack_sent: an acknowledgment has gone out, because it was due `now`, or of text that is `new`.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, scheduled: bool) {
+    pub(crate) fn acknowledged(&mut self, now: bool, new: bool) {
         self.compressed = 0;
+        let scheduled = new || now && !self.unasked;
+        self.unasked = false;
         if scheduled {
+            if self.quick == 1 {
+                self.patience = self.first_patience;
+            }
             self.quick = self.quick.saturating_sub(1);
             self.pushed = 0;
         }
@@ -367,7 +594,15 @@ impl RightSizing {
     }
 
     /// tcp_delack_timer_handler: nothing was sent that could carry the acknowledgment.
-    pub(crate) fn waited_in_vain(&mut self) {
+    pub(crate) fn waited_in_vain(&mut self, rto: Span) {
+        if self.compressed > 0 {
+            return; // tcp_compressed_ack_kick
+        }
+        self.patience = if self.interactive {
+            self.first_patience
+        } else {
+            (self.patience * 2).min(rto)
+        };
         self.interactive = false;
     }
 
@@ -410,8 +645,9 @@ impl RightSizing {
 
     /// tcp_measure_rcv_mss
     fn measure_segment(&mut self, segment: &Segment) {
+        let short_before = std::mem::take(&mut self.short);
         if segment.length < self.segment {
-            self.pushed = (self.pushed + 1).min(2);
+            self.measure_short(segment, short_before);
             return;
         }
         if segment.length > self.segment || self.data_at.is_none() {
@@ -426,6 +662,22 @@ impl RightSizing {
         }
         self.segment = segment.length;
         self.pushed = self.pushed.max(u8::from(segment.pushed));
+    }
+
+    /// The same, of one that is shorter than what a full segment is taken for. Where two in a row are equally short, and it
+    /// is not for want of more to send, that is what full segments are now.
+    fn measure_short(&mut self, segment: &Segment, before: u32) {
+        let whole = segment.length + segment.header;
+        let full = |least| whole >= least + MINIMUM_HEADER;
+        if full(FIRST_GUESS) || full(LEAST_GUESS) && !segment.remnant {
+            // (Without what SACK blocks take, if they take it of the text.)
+            self.short = whole - segment.usual_header;
+            if self.short == before {
+                self.segment = self.short;
+                return;
+            }
+        }
+        self.pushed = (self.pushed + 1).min(2);
     }
 
     /// tcp_set_window_clamp
@@ -448,10 +700,9 @@ impl RightSizing {
         self.quick = self.quick.max(acknowledgments);
     }
 
-    /// tcp_grow_window
-    fn grow_window(&mut self, segment: &Segment, stream: &Stream) {
-        let limit = self.clamp.min(self.room(stream));
-        let room = limit.saturating_sub(self.threshold);
+    /// tcp_grow_window, with room for so much payload (tcp_space)
+    fn grow_window(&mut self, segment: &Segment, room: u64) {
+        let room = self.clamp.min(room).saturating_sub(self.threshold);
         if room == 0 {
             return;
         }
@@ -543,29 +794,6 @@ pub fn memory_for(window: u64, segment: u32, packet: u32) -> u64 {
 /// How much of a segment's memory is payload, in 256ths.
 fn ratio(length: u32, true_size: u64) -> u8 {
     (u64::from(length) * WHOLE / true_size.max(1)).clamp(1, u64::from(u8::MAX)) as u8
-}
-
-/// skb->truesize: what a packet of so many bytes, IP header included, takes of the receive buffer, as
-/// the TUN device and most drivers without scatter-gather allocate it: the packet with 64 bytes before
-/// it (NET_SKB_PAD) and 320 behind (skb_shared_info), up to the next size of the allocator's, and 256
-/// for the record (sk_buff). A packet that needs more than a page lies in pages of its own.
-fn true_size(packet: u32) -> u64 {
-    const BEFORE: u64 = 64;
-    const BEHIND: u64 = 320;
-    const RECORD: u64 = 256;
-    const SMALL: u64 = 576;
-    const PAGE: u64 = 4096;
-    let head = BEFORE + u64::from(packet);
-    if head >= PAGE {
-        return SMALL + RECORD + u64::from(packet).next_multiple_of(PAGE);
-    }
-    let block = head.next_multiple_of(64) + BEHIND;
-    let size = if block <= SMALL {
-        SMALL
-    } else {
-        block.next_power_of_two()
-    };
-    size + RECORD
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ impl Connection {
     pub fn abandon(&mut self, cx: &mut Ctx<'_>) {
         self.receive.refuses = true;
         self.changed();
+        if let Some(sizing) = &mut self.receive.sizing {
+            sizing.forget();
+        }
+        self.receive.reconsider_window();
         if self.readable() > 0 {
             if matches!(self.state, State::Closing | State::LastAck) {
                 // (An application that has closed before, and aborts, need not say so.)

@@ -288,12 +288,22 @@ impl Connection {
     fn is_acceptable(&self, packet: &Packet, start: i64) -> bool {
         let length = i64::from(packet.sequence_length());
         let window = self.receive.window() as i64;
+        let whole = self.sender.config.habits.takes_whole_segments;
+        // tcp_sequence: what was not acknowledged yet is not old (rcv_wup).
+        let mut old = 0;
+        if whole && start < 0 {
+            old = self.receive.last_acknowledged as i64 - self.receive.next as i64;
+        }
         if length == 0 {
             // The right edge included, as in Linux: a sender that has filled the window
             // acknowledges from there.
-            return (0..=window).contains(&start);
+            return (old..=window).contains(&start);
         }
-        let whole = self.sender.config.habits.takes_whole_segments;
+        // (Where no more text is taken, what tells so of any old segment does it.)
+        let text = packet.payload_length > 0 && self.state.can_receive();
+        if whole && text && start + length <= 0 {
+            return start + length >= old;
+        }
         if whole && start + i64::from(packet.payload_length) > window {
             let read = self.receive.read >= self.receive.in_order_end();
             return start <= window && start + length > 0 && read;
@@ -356,6 +366,9 @@ impl Connection {
         let whole = self.sender.config.habits.takes_whole_segments;
         if packet.payload_length > 0 && (start < 0 || !whole) {
             self.receive.is_odd();
+        }
+        if whole && let Some(sizing) = &mut self.receive.sizing {
+            sizing.is_unasked(); // tcp_send_dupack
         }
         let fin = self.sender.config.habits.sacks_fin
             && packet.flags.has(Flags::FIN)
@@ -472,7 +485,8 @@ impl Connection {
             && position > self.receive.next
             && self.sender.config.habits.sacks_fin
         {
-            self.receive.keep_fin(position);
+            let sack = self.sender.negotiated.sack;
+            self.receive.keep_fin(position, sack);
         }
         // RFC 9293 section 3.10.7.4 step 8: a FIN is acknowledged; one that is ahead, as any
         // segment out of order.

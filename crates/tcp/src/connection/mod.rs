@@ -293,7 +293,14 @@ impl Connection {
             if self.receive.sizing.is_some() {
                 self.has_read(before, cx.now);
             }
-            let owes = self.receive.acknowledge_now || self.receive.owes_window_update();
+            let due = self.receive.acknowledge_now;
+            let owes = due || self.receive.owes_window_update();
+            if owes
+                && !due
+                && let Some(sizing) = &mut self.receive.sizing
+            {
+                sizing.is_unasked();
+            }
             if self.state.can_receive() && owes {
                 self.receive.acknowledge_now = true;
                 self.output(cx);

@@ -1,6 +1,6 @@
 //! What may be sent, and sending it.
 
-use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Span, Time};
+use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
 use super::next::Next;
 use super::room::Burst;
@@ -10,9 +10,6 @@ use crate::limited::Limit;
 use crate::options::{TIMESTAMPS_LENGTH, sack_length, syn_options_length};
 use crate::recovery::{LossRecovery, Standing};
 use crate::timestamp;
-
-/// Linux's TCP_ATO_MIN: what is sent so soon after something came is an answer to it.
-const ANSWER: Span = Span::from_millis(40);
 
 impl Connection {
     /// Sends what may be sent, and an acknowledgment if one is due and nothing carried it.
@@ -278,7 +275,7 @@ impl Connection {
         if self.sender.config.habits.recognises_dialogue
             && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
             && self.receive.is_answered
-            && cx.now.since(self.receive.data_at) < ANSWER
+            && self.receive.is_answer(cx.now)
         {
             // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
             self.receive.quick_acks = 0;

@@ -164,7 +164,7 @@ impl Connection {
         self.heard(cx.now);
         self.note_timestamp(packet, start, cx.now);
         let accepted = if start == 0 {
-            Some(self.next_in_order(packet, cx.now))
+            self.next_in_order(packet, cx.now)
         } else {
             self.next_ahead(packet, start, cx.now)
         };

@@ -6,11 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Connection, State};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
-use crate::right_sizing::{RightSizing, Segment, Stream, When};
+use crate::right_sizing::{RightSizing, Room, Segment, Stream, When};
 use crate::{Config, QuickAcks, ticks, timestamp};
 
 /// An IP header and a TCP header without options.
 const HEADERS: u32 = 40;
+const IP_HEADER: u32 = 20;
+
+/// What an application sends so long after text has come is an answer: TCP_ATO_MIN.
+const ANSWER: Span = Span::from_millis(40);
 
 /// No position.
 pub(super) const NOWHERE: u64 = u64::MAX;
@@ -113,7 +117,7 @@ impl Receive {
             buffer,
             limit: config.first_window.map_or(NOWHERE, |first| 1 + first),
             holds_fin: false,
-            sizing: sizing.map(Box::new),
+            sizing: sizing.map(|sizing| Box::new(sizing.waiting_for(config.delayed_ack))),
             grows: config.receive_sizes.is_some(),
             said: None,
             says_again: config.header_prediction,
@@ -288,6 +292,15 @@ impl Receive {
         self.said = None;
     }
 
+    /// Is what is sent now an answer to the last text that has come?
+    pub(super) fn is_answer(&self, now: Time) -> bool {
+        let after = now.since(self.data_at);
+        match &self.sizing {
+            Some(sizing) => sizing.is_answered_within(after),
+            None => after < ANSWER,
+        }
+    }
+
     /// Has the application read enough that the peer should hear of it?
     pub(super) fn owes_window_update(&mut self) -> bool {
         let now = self.window();
@@ -307,7 +320,7 @@ impl Receive {
 
     /// The peer's FIN is ahead of a gap, and is told of like text there.
     #[cold]
-    pub(super) fn keep_fin(&mut self, position: u64) {
+    pub(super) fn keep_fin(&mut self, position: u64, sack: bool) {
         let range = Range {
             start: position,
             end: position + 1,
@@ -315,7 +328,23 @@ impl Receive {
         if let Inserted::Overlapping(common) = self.reassembly.insert(range) {
             self.duplicate = self.duplicate.or(Some(common));
         }
+        let stream = self.stream();
+        if let Some(sizing) = &mut self.sizing {
+            sizing.fin_ahead(position, &stream, sack);
+        }
         self.reconsider_window();
+    }
+
+    /// Is there something that Linux asks of the next segment before it takes it?
+    #[inline]
+    fn asks_first(&self) -> bool {
+        self.is_overfull() || self.duplicate.is_some() && self.quick_as_linux
+    }
+
+    /// Is more of the buffer taken than there is?
+    #[inline]
+    fn is_overfull(&self) -> bool {
+        (self.sizing.as_ref()).is_some_and(|sizing| sizing.is_overfull())
     }
 
     /// What comes makes no sense here.
@@ -330,7 +359,7 @@ impl Receive {
     #[inline]
     pub(super) fn acknowledged(&mut self) {
         if let Some(sizing) = &mut self.sizing {
-            sizing.acknowledged(self.acknowledge_now || self.next != self.last_acknowledged);
+            sizing.acknowledged(self.acknowledge_now, self.next != self.last_acknowledged);
         }
         self.last_acknowledged = self.next;
         self.acknowledge_now = false;
@@ -377,7 +406,7 @@ impl Connection {
     pub(super) fn text(&mut self, packet: &Packet, start: i64, now: Time) -> Option<Accepted> {
         let length = i64::from(packet.payload_length);
         if start == 0 && length <= self.receive.window() as i64 && self.receive.fin == NOWHERE {
-            return Some(self.next_in_order(packet, now));
+            return self.next_in_order(packet, now);
         }
         self.receive.text_has_come(now);
         self.unusual_text(packet, start, now)
@@ -393,6 +422,12 @@ impl Connection {
         now: Time,
     ) -> Option<Accepted> {
         self.receive.text_ahead_has_come(now);
+        if !self.takes_ahead(self.receive.next + start as u64) {
+            return None;
+        }
+        if self.receive.quick_as_linux {
+            self.receive.duplicate = None;
+        }
         let due = std::mem::replace(&mut self.receive.acknowledge_now, true);
         self.witness(packet, start);
         let length = u32::from(packet.payload_length);
@@ -414,45 +449,49 @@ impl Connection {
     fn keep_ahead(&mut self, packet: &Packet, range: Range, due: bool, now: Time) -> bool {
         // RFC 5681 section 4.2: out of order, acknowledged at once
         self.sender.statistics.out_of_order += 1;
-        match self.receive.reassembly.insert(range) {
-            Inserted::New => {
-                if self.receive.sizing.is_some() {
-                    self.sized_out_of_order(packet, due, now);
-                }
-            }
+        let new = match self.receive.reassembly.insert(range) {
+            Inserted::New => true,
             Inserted::Overlapping(common) => {
                 self.sender.statistics.duplicates_received += 1;
                 self.receive.duplicate = Some(common);
+                false
             }
             Inserted::Refused => return false,
+        };
+        if self.receive.sizing.is_some() {
+            self.sized_out_of_order(packet, range.start, new, due, now);
         }
         true
     }
 
     /// The same, of text that begins at RCV.NXT and lies in the window, before the peer's FIN has come.
     #[inline]
-    pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Accepted {
+    pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Option<Accepted> {
         let length = u32::from(packet.payload_length);
         self.receive.text_has_come(now);
+        if self.receive.asks_first() && !self.takes_next(packet, true) {
+            return None;
+        }
         self.witness(packet, 0);
         let offset = self.receive.next - 1;
         if self.receive.reassembly.is_empty() {
             self.receive.next += u64::from(length);
             if self.receive.sizing.is_some() {
-                self.sized_in_order(packet, length, false, now);
+                self.sized_in_order(packet, self.receive.next - u64::from(length), false, now);
             } else {
                 self.delay_acknowledgment(length, now);
             }
         } else {
-            self.in_order_before_a_gap(packet, self.receive.next + u64::from(length), now);
+            let start = self.receive.next;
+            self.in_order_before_a_gap(packet, start, start + u64::from(length), now);
         }
         debug_assert_eq!(self.receive.next, self.receive.in_order_end());
         self.deliver(self.receive.next, now);
-        Accepted {
+        Some(Accepted {
             offset,
             length,
             skip: 0,
-        }
+        })
     }
 
     /// Text that is not simply the next: a part of it may be old, beyond the window, or ahead.
@@ -460,6 +499,9 @@ impl Connection {
         let receive = &mut self.receive;
         // Whatever is odd about it, the peer should know at once where we stand.
         let due = std::mem::replace(&mut receive.acknowledge_now, true);
+        if receive.quick_as_linux {
+            receive.duplicate = None; // (tcp_data_queue: told of or not)
+        }
         let next = receive.next;
         let window = receive.window() as i64;
         let mut limit = receive.edge.min(receive.fin).saturating_sub(next) as i64;
@@ -480,7 +522,22 @@ impl Connection {
         }
         if from >= to {
             self.receive.is_odd();
+            if self.receive.quick_as_linux {
+                self.receive.acknowledge_now = due;
+                self.acknowledge_as_linux(due, now);
+            }
             return None; // RFC 9293 section 3.4: with no window, nothing is taken
+        }
+        if self.receive.is_overfull() {
+            self.receive.acknowledge_now = due;
+            let room = match from {
+                0 => self.takes_next(packet, false),
+                _ => self.takes_ahead(next + from as u64),
+            };
+            if !room {
+                return None;
+            }
+            self.receive.acknowledge_now = true;
         }
         self.witness(packet, start);
         let range = Range {
@@ -492,7 +549,8 @@ impl Connection {
                 // That a part of it is old is no reason (tcp_data_queue).
                 self.receive.acknowledge_now = due;
             }
-            self.in_order_before_a_gap(packet, range.end, now);
+            let begins = next.saturating_add_signed(start);
+            self.in_order_before_a_gap(packet, begins, range.end, now);
             self.deliver(self.receive.in_order_end(), now);
         } else if !self.keep_ahead(packet, range, due, now) {
             return None;
@@ -504,8 +562,8 @@ impl Connection {
         })
     }
 
-    /// Data up to `end` is in order, and may join what waits behind a gap.
-    fn in_order_before_a_gap(&mut self, packet: &Packet, end: u64, now: Time) {
+    /// A segment from `start` up to `end` is in order, and may join what waits behind a gap.
+    fn in_order_before_a_gap(&mut self, packet: &Packet, start: u64, end: u64, now: Time) {
         let receive = &mut self.receive;
         let gap = !receive.reassembly.is_empty() || !receive.quick_as_linux;
         // RFC 2883 section 4: it is partly new, and partly what waits behind the gap.
@@ -513,8 +571,7 @@ impl Connection {
         receive.duplicate = receive.duplicate.or(joined);
         receive.next = receive.reassembly.advance(end).min(receive.fin);
         if self.receive.sizing.is_some() {
-            let length = u32::from(packet.payload_length);
-            return self.sized_in_order(packet, length, gap, now);
+            return self.sized_in_order(packet, start, gap, now);
         }
         // RFC 5681 section 4.2: a segment that fills a gap, or a part of one
         self.receive.acknowledge_now = true;
@@ -543,9 +600,59 @@ impl Connection {
         }
     }
 
+    /// The receive buffer is full: looks for room for a segment that begins at `start`.
+    #[cold]
+    fn look_for_room(&mut self, start: u64) -> Room {
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return Room::default();
+        };
+        let room = sizing.prune(start, &stream);
+        if let Some(from) = room.thrown_from {
+            receive.reassembly.throw_away(from);
+        }
+        room
+    }
+
+    /// Is there room for a segment ahead of a gap, which begins at `start`?
+    #[inline]
+    fn takes_ahead(&mut self, start: u64) -> bool {
+        !self.receive.is_overfull() || self.look_for_room(start).found
+    }
+
+    /// Is there room for the next segment? If it is `ordinary`, it may take the kernel's fast path, which asks for none, and
+    /// keeps what has arrived twice, if that was not told of yet (tcp_rcv_established).
+    #[cold]
+    fn takes_next(&mut self, packet: &Packet, ordinary: bool) -> bool {
+        let receive = &mut self.receive;
+        let fast = ordinary
+            && receive.reassembly.is_empty()
+            && (receive.sizing.as_ref()).is_some_and(|sizing| sizing.has_pages_for(packet));
+        if fast {
+            return true;
+        }
+        if ordinary {
+            receive.duplicate = None;
+        }
+        !receive.is_overfull() || self.finds_room_for_next()
+    }
+
+    /// If not, the window is closed, whatever was said of it before (tcp_data_queue, ICSK_ACK_NOMEM). What finds nothing
+    /// in order before it is taken all the same.
+    fn finds_room_for_next(&mut self) -> bool {
+        let room = self.look_for_room(self.receive.next);
+        if !room.found {
+            self.receive.acknowledge_now = true;
+            self.receive.edge = self.receive.next;
+        }
+        room.found || !room.queued
+    }
+
     /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
     /// acknowledgments make of it.
-    fn sized_in_order(&mut self, packet: &Packet, length: u32, gap: bool, now: Time) {
+    fn sized_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
+        let length = u32::from(packet.payload_length);
         let segment = self.sized(packet, length, now);
         let rto = self.sender.rtt.rto();
         let receive = &mut self.receive;
@@ -553,7 +660,9 @@ impl Connection {
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
+        sizing.queue(&segment, start);
         sizing.in_order(&segment, &stream, rto, now);
+        sizing.advance(start + u64::from(length));
         if receive.quick_as_linux {
             // RFC 5681 section 4.2, as Linux has it: the last gap is filled
             let due = receive.acknowledge_now || gap && stream.highest.is_none();
@@ -567,14 +676,14 @@ impl Connection {
 
     /// A segment has arrived out of order; `due`: an acknowledgment was due before.
     #[inline(never)]
-    fn sized_out_of_order(&mut self, packet: &Packet, due: bool, now: Time) {
+    fn sized_out_of_order(&mut self, packet: &Packet, start: u64, new: bool, due: bool, now: Time) {
         let segment = self.sized(packet, u32::from(packet.payload_length), now);
         let receive = &mut self.receive;
         let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
-        sizing.out_of_order(&segment, &stream, self.sender.negotiated.sack);
+        sizing.out_of_order(&segment, start, new, &stream, self.sender.negotiated.sack);
         if receive.quick_as_linux {
             receive.acknowledge_now = false;
             self.acknowledge_as_linux(due, now);
@@ -601,11 +710,16 @@ impl Connection {
             When::Now => self.receive.acknowledge_now = true,
             When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
             When::Delayed => match self.sender.config.delayed_ack {
-                // As Linux has it: not, where one that waits would go so soon that it is worth no timer.
-                Some(delay) if !self.sender.timers.acknowledges_by(now + delay / 4) => {
-                    self.sender.timers.delay_acknowledgment(now + delay);
+                None => self.receive.acknowledge_now = true,
+                Some(_) => {
+                    let delay = sizing.delay(smoothed);
+                    // Not, where one that waits would go so soon that it is worth no timer.
+                    if self.sender.timers.acknowledges_by(now + delay / 4) {
+                        self.receive.acknowledge_now = true;
+                    } else {
+                        self.sender.timers.delay_acknowledgment(now + delay);
+                    }
                 }
-                _ => self.receive.acknowledge_now = true,
             },
         }
     }
@@ -615,10 +729,19 @@ impl Connection {
             .timestamps()
             .filter(|_| self.sender.negotiated.timestamps)
             .map(|(_, echo)| (echo, timestamp(now).wrapping_sub(echo)));
+        let whole = packet.length().get() as u32;
+        let usual = if self.sender.negotiated.timestamps {
+            TIMESTAMPS_LENGTH
+        } else {
+            0
+        };
         Segment {
             length,
-            packet: packet.length().get() as u32,
+            packet: whole,
+            header: whole.saturating_sub(length + IP_HEADER),
+            usual_header: HEADERS - IP_HEADER + u32::from(usual),
             pushed: packet.flags.has(Flags::PSH),
+            remnant: packet.flags.has(Flags::PSH) || packet.flags.has(Flags::FIN),
             echo,
         }
     }
@@ -645,6 +768,7 @@ impl Connection {
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
+        sizing.eat(receive.read);
         // Linux looks after each segment that the application reads; nothing changes after the first of
         // those that it reads at once.
         stream.read = stream.read.min(before + sizing.segment());
@@ -675,6 +799,9 @@ impl Connection {
         if self.receive.holds_fin {
             self.events |= super::Events::PEER_CLOSED;
             return false;
+        }
+        if let Some(sizing) = &mut self.receive.sizing {
+            sizing.fin_is_next(self.receive.next);
         }
         self.receive.next += 1;
         self.receive.reconsider_window();

@@ -188,7 +188,7 @@ impl Connection {
             self.sender.timers.acknowledged();
             self.receive.acknowledge_now = true;
             if let Some(sizing) = &mut self.receive.sizing {
-                sizing.waited_in_vain();
+                sizing.waited_in_vain(self.sender.rtt.rto());
             }
         }
         if self.sender.timers.pacing <= cx.now {

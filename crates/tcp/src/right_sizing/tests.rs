@@ -3,7 +3,10 @@ use super::*;
 const SEGMENT: Segment = Segment {
     length: 1448,
     packet: 1500,
+    header: 32,
+    usual_header: 32,
     pushed: false,
+    remnant: false,
     echo: None,
 };
 
@@ -63,7 +66,7 @@ fn a_socket_with_sixteen_mebibytes_opens_its_window_for_725_segments() {
         if sizing.when(1448, &stream, false, true, None) == When::Now {
             quick += 1;
         }
-        sizing.acknowledged(true);
+        sizing.acknowledged(true, true);
     }
     // And then the 16 of the start. (A capture of Linux has 742.)
     assert_eq!(quick, 725 + 16);
@@ -116,7 +119,7 @@ fn after_the_third_duplicate_acknowledgments_wait() {
     }
     assert_eq!(sizing.when(0, &stream, false, true, None), When::Now);
     // A short round trip, and none at all without SACK
-    sizing.acknowledged(true);
+    sizing.acknowledged(true, true);
     sizing.rtt = 8 * 2_000;
     let waits = When::Within(Span::from_micros(200));
     assert_eq!(sizing.when(0, &stream, false, true, None), waits);
@@ -136,7 +139,7 @@ fn a_silence_makes_acknowledgments_quick_again() {
         };
         sizing.in_order(&short, &at(next), RTO, milliseconds(at_ms));
         let when = sizing.when(100, &at(next), false, true, None);
-        sizing.acknowledged(true);
+        sizing.acknowledged(true, true);
         when
     };
     for _ in 0..16 {
@@ -147,8 +150,46 @@ fn a_silence_makes_acknowledgments_quick_again() {
     // Unless what is sent carries them
     sizing.answers();
     assert_eq!(arrive(&mut sizing, 1_902), When::Delayed);
-    sizing.waited_in_vain();
+    sizing.waited_in_vain(RTO);
     assert_eq!(arrive(&mut sizing, 1_903), When::Now);
+}
+
+#[test]
+fn an_acknowledgment_waits_for_as_long_as_segments_are_apart() {
+    let mut sizing = linux();
+    let mut next = 1;
+    let mut arrive = |sizing: &mut RightSizing, at_ms| {
+        next += 1448;
+        sizing.in_order(&SEGMENT, &at(next), RTO, milliseconds(at_ms));
+        sizing.delay(Some(Span::from_millis(150))).as_nanos() / 1_000_000
+    };
+    // tcp_event_data_recv: less than 20 ms apart, 40; else half of what it was, and the distance
+    assert_eq!(arrive(&mut sizing, 0), 40);
+    assert_eq!(arrive(&mut sizing, 10), 40);
+    assert_eq!(arrive(&mut sizing, 45), 55);
+    assert_eq!(arrive(&mut sizing, 95), 77);
+    // tcp_delack_timer_handler: twice as long if it was in vain, but no longer than a round trip
+    sizing.waited_in_vain(RTO);
+    assert_eq!(arrive(&mut sizing, 300), 150);
+    // tcp_enter_quickack_mode
+    sizing.is_odd();
+    assert_eq!(arrive(&mut sizing, 500), 40);
+}
+
+#[test]
+fn two_short_segments_in_a_row_are_what_full_segments_are() {
+    // A path whose MTU has become smaller: of the first, it might be the end of what was written.
+    let mut sizing = linux();
+    sizing.in_order(&SEGMENT, &at(1449), RTO, milliseconds(0));
+    let short = Segment {
+        length: 1000,
+        packet: 1052,
+        ..SEGMENT
+    };
+    sizing.in_order(&short, &at(2449), RTO, milliseconds(1));
+    assert_eq!(sizing.segment(), 1448);
+    sizing.in_order(&short, &at(3449), RTO, milliseconds(2));
+    assert_eq!(sizing.segment(), 1000);
 }
 
 #[test]

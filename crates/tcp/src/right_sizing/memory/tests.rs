@@ -1,0 +1,103 @@
+use super::*;
+
+fn segment(start: u64, length: u32) -> Buffer {
+    Buffer::of(start, length, length + 40)
+}
+
+#[test]
+fn what_fits_behind_the_text_before_it_takes_nothing() {
+    let mut memory = Memory::default();
+    // Linux 6.18.44 (SO_MEMINFO): 536 bytes take 1280, the 46 after them nothing, and 103 would not fit into the 18 left.
+    memory.queue(segment(1, 536));
+    assert_eq!(memory.taken(), 1280);
+    memory.queue(segment(537, 46));
+    assert_eq!(memory.taken(), 1280);
+    memory.queue(segment(583, 103));
+    assert_eq!(memory.taken(), 1280 + 832);
+}
+
+#[test]
+fn a_buffer_is_given_back_when_its_last_byte_was_read() {
+    let mut memory = Memory::default();
+    memory.queue(segment(1, 1000));
+    memory.queue(segment(1001, 1000));
+    memory.read(1000);
+    assert_eq!(memory.taken(), 2 * 2304);
+    memory.read(1001);
+    assert_eq!(memory.taken(), 2304);
+    memory.read(2001);
+    assert_eq!((memory.taken(), memory.has_queued()), (0, false));
+}
+
+#[test]
+fn what_is_ahead_is_kept_once_unless_it_overlaps_in_part() {
+    let mut memory = Memory::default();
+    assert_eq!(memory.put_ahead(segment(2000, 1000)), Placed::Alone);
+    assert_eq!(memory.put_ahead(segment(2500, 500)), Placed::Nowhere);
+    assert_eq!(memory.put_ahead(segment(2500, 1000)), Placed::Alone);
+    assert_eq!(memory.put_ahead(segment(3500, 600)), Placed::Joined);
+    assert_eq!(memory.taken(), 2 * 2304);
+    // One that covers both takes their place.
+    assert_eq!(memory.put_ahead(segment(1900, 2200)), Placed::Alone);
+    assert_eq!(memory.taken(), true_size(2240));
+    // In order, it is still what it was.
+    memory.queue(segment(1, 1899));
+    memory.advance(1900);
+    assert_eq!(memory.taken(), true_size(1939) + true_size(2240));
+    memory.read(4100);
+    assert_eq!(memory.taken(), 0);
+}
+
+#[test]
+fn a_full_buffer_is_copied_together() {
+    // Linux 6.18.44, SO_RCVBUF 3000, segments of 536 bytes: 6400 bytes taken of 6000 when the next came, and 3584 with it.
+    let mut memory = Memory::default();
+    memory.queue(segment(1, 536));
+    memory.queue(segment(306, 536));
+    memory.put_ahead(segment(1378, 536));
+    memory.put_ahead(segment(1372, 536));
+    memory.queue(segment(537, 536));
+    assert_eq!(memory.taken(), 6400);
+    let pressure = Pressure {
+        allowed: 6000,
+        incoming: 1073,
+        read: 1,
+        next: 1073,
+        ratio: 128,
+    };
+    assert_eq!(memory.prune(&pressure), None);
+    memory.queue(segment(1073, 536));
+    memory.advance(1609);
+    assert_eq!(memory.taken(), 3584);
+    memory.read(1914);
+    assert_eq!(memory.taken(), 0);
+}
+
+#[test]
+fn what_is_furthest_ahead_goes_where_copying_does_not_help() {
+    let mut memory = Memory::default();
+    memory.queue(segment(1, 1460));
+    for start in [3000, 6000, 9000] {
+        memory.put_ahead(segment(start, 1460));
+    }
+    let mut pressure = Pressure {
+        allowed: 7000,
+        incoming: 1461,
+        read: 1,
+        next: 1461,
+        ratio: 162,
+    };
+    // No two of them follow each other: the last of four goes, and nothing is left beyond the third.
+    assert_eq!(memory.prune(&pressure), Some(7460));
+    assert_eq!(memory.taken(), 3 * 2304);
+    // What would be the last itself throws nothing away.
+    pressure.allowed = 5000;
+    pressure.incoming = 12_000;
+    assert_eq!(memory.prune(&pressure), None);
+    assert_eq!(memory.taken(), 3 * 2304);
+    // All that is ahead, and then it is no use.
+    pressure.allowed = 2000;
+    pressure.incoming = 1461;
+    assert_eq!(memory.prune(&pressure), Some(0));
+    assert_eq!(memory.taken(), 2304);
+}
