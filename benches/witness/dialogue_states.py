@@ -160,7 +160,7 @@ def opening(peer: Peer, listener: socket.socket) -> None:
         if what == "syn":
             peer.send("S", 0, 0, 0, window=65535)
         elif what == "other":
-            peer.send("S", dice.choice((7, 100_000)), 0, 0, window=65535)
+            peer.send("S", dice.choice((70_000, 100_000)), 0, 0, window=65535)
         elif what == "ahead":
             peer.send("S.", 0, 0, 1)
         elif what == "old":

@@ -94,6 +94,26 @@ pub struct Habits {
     /// A FIN that left after the text goes again on its own, or with all of the text in one segment that is no full one
     /// (`tcp_retrans_try_collapse`).
     pub keeps_fin_apart: bool,
+    /// That a window was reduced is not heard from a segment whose acknowledgment is an old one (`tcp_ecn_accept_cwr`).
+    pub overlooks_old_cwr: bool,
+    /// The timer of keep-alive runs from when it was asked for, or from the last probe, and asks only when it expires how long
+    /// the peer has been silent, and whether anything is outstanding (`tcp_keepalive_timer`).
+    pub keeps_alive_by_timer: bool,
+    /// One lost SYN, or SYN+ACK, is no reason to begin with a window of one segment; two are (`tcp_init_transfer`; RFC 5681
+    /// section 3.1 takes the first for a loss).
+    pub forgives_lost_syn: bool,
+    /// The first four SYNs that go again are as far apart as the first two and they are beside those that a connection may be opened
+    /// with (`tcp_syn_linear_timeouts`; RFC 6298 section 5.5 doubles the time). Not where the application says how many.
+    pub spaces_syns_evenly: bool,
+    /// A client whose SYN was answered with a wrong acknowledgment sends it again at once, if it has not before
+    /// (`tcp_rcv_synsent_state_process`).
+    pub hurries_syn: bool,
+    /// Where both open at once, the SYN+ACK offers what the SYN did, whatever the peer has offered, and is no reason to set
+    /// the timer anew (`tcp_send_synack`); a SYN that comes again is challenged, and the peer's SYN+ACK told of by a D-SACK.
+    pub repeats_offer: bool,
+    /// An end that was called answers what is not in the window before the connection is established, a SYN+ACK in place of
+    /// an acknowledgment, too; and a SYN that comes again puts its SYN+ACK off (`tcp_check_req`).
+    pub answers_as_listener: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -140,6 +160,13 @@ impl Habits {
             keeps_fin_apart: linux,
             counts_short_segments: linux,
             cuts_for_window: linux,
+            overlooks_old_cwr: linux,
+            keeps_alive_by_timer: linux,
+            forgives_lost_syn: linux,
+            spaces_syns_evenly: linux,
+            hurries_syn: linux,
+            repeats_offer: linux,
+            answers_as_listener: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

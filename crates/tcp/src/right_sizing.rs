@@ -502,6 +502,13 @@ impl RightSizing {
         self.patience = self.first_patience;
     }
 
+    /// The same, for two acknowledgments: what comes is marked, or was sent again for want of an answer.
+    pub(crate) fn should_hurry(&mut self) {
+        let quick = self.quick;
+        self.is_odd();
+        self.quick = quick.max(self.quick.min(2));
+    }
+
     /// What is acknowledged next asks for no acknowledgment (inet_csk_ack_scheduled): it is old altogether, or nothing has
     /// come, and it is the window that the peer should know.
     pub(crate) fn is_unasked(&mut self) {

@@ -43,6 +43,16 @@ fn expires_with(due: u64, ticks: u64) -> Time {
     Time::from_nanos(at.saturating_mul(TICK))
 }
 
+/// The number of the tick that has come by then.
+pub(crate) fn number(at: Time) -> u32 {
+    u32::try_from(at.as_nanos() / TICK).unwrap_or(u32::MAX)
+}
+
+/// When a tick comes.
+pub(crate) fn at(number: u32) -> Time {
+    Time::from_nanos(u64::from(number) * TICK)
+}
+
 /// So long, in whole ticks (usecs_to_jiffies).
 #[inline]
 pub(crate) const fn whole(nanoseconds: u64) -> u64 {

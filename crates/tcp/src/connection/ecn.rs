@@ -4,10 +4,10 @@ use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Connection, Sender};
-use crate::EcnMode;
 use crate::congestion::Congestion;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::LossRecovery;
+use crate::{EcnMode, QuickAcks};
 
 /// Both flags: "ECN-setup SYN" (RFC 3168 section 6.1.1).
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
@@ -26,6 +26,8 @@ pub(super) struct Notification {
     pub(super) fresh: bool,
     /// Our SYN asked for it.
     requested: bool,
+    /// Text has come that may be marked.
+    seen: bool,
     /// Until this position is acknowledged, marks are of the window that was reduced.
     reduced_until: u64,
 }
@@ -50,7 +52,7 @@ impl Connection {
             };
         }
         self.sender.ecn.requested =
-            self.sender.config.ecn == EcnMode::Request && !self.sender.send.syn_lost;
+            self.sender.config.ecn == EcnMode::Request && self.sender.send.syns_lost == 0;
         if self.sender.ecn.requested {
             SETUP
         } else {
@@ -74,13 +76,16 @@ impl Connection {
         if !self.sender.ecn.on {
             return;
         }
-        if packet.flags.has(Flags::CWR) {
+        let expected = (self.sender.send).wire(self.sender.send.sequence.unacknowledged);
+        let old = packet.acknowledgment.distance_from(expected) < 0;
+        // (What acknowledges what was acknowledged before says nothing more to Linux: tcp_ack.)
+        if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
             self.sender.ecn.echoes = false;
+            // tcp_ecn_accept_cwr: at once, since its window may be of one segment.
+            self.receive.acknowledge_now |= packet.payload_length > 0;
         }
-        if packet.ecn() == Ecn::Congestion && packet.payload_length > 0 {
-            // As in Linux, at once: the sooner the sender knows, the shorter the queue.
-            self.receive.acknowledge_now |= !self.sender.ecn.echoes;
-            self.sender.ecn.echoes = true;
+        if packet.payload_length > 0 {
+            self.mark_has_come(packet.ecn());
         }
         let reduces = packet.flags.has(Flags::ECE)
             && !self.sender.is_reducing()
@@ -94,6 +99,27 @@ impl Connection {
                 .congestion
                 .on_congestion(Congestion::Ecn, flight_size, now);
             self.sender.note_reduction();
+        }
+    }
+
+    /// tcp_data_ecn_check, of text.
+    fn mark_has_come(&mut self, mark: Ecn) {
+        let ecn = &mut self.sender.ecn;
+        let quicker = match mark {
+            Ecn::Congestion => !std::mem::replace(&mut ecn.echoes, true),
+            // What is not capable, of a sender whose text is: most likely it was sent again.
+            Ecn::NotCapable => ecn.seen,
+            _ => false,
+        };
+        ecn.seen |= mark != Ecn::NotCapable;
+        if quicker {
+            match &mut self.receive.sizing {
+                Some(sizing) if self.sender.config.quick_acks == QuickAcks::Linux => {
+                    sizing.should_hurry();
+                }
+                // As in Linux, at once: the sooner the sender knows, the shorter the queue.
+                _ => self.receive.acknowledge_now |= mark == Ecn::Congestion,
+            }
         }
     }
 

@@ -4,7 +4,9 @@ use bentpipe_types::{Ctx, Flags, Packet, PacketRef, SackBlocks, Span, Time};
 
 use super::prediction::{Foresight, Way};
 use super::receive::NOWHERE;
+use super::timers::Purpose;
 use super::{Accepted, Connection, Events, State};
+use crate::reassembly::Range;
 
 /// Between two acknowledgments of unacceptable segments without payload, at least. Linux's
 /// tcp_invalid_ratelimit: without it, two ends that disagree would acknowledge each other for ever
@@ -161,7 +163,9 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         let mut packet = *packet;
-        let syn_again = self.state == State::SynReceived && self.is_syn_again(&packet);
+        let syn_again = self.state == State::SynReceived
+            && self.is_syn_again(&packet)
+            && self.takes_syn_again(&packet);
         if syn_again {
             if !packet.flags.has(Flags::ACK) {
                 self.answer_syn(cx);
@@ -209,6 +213,11 @@ impl Connection {
                 return None;
             };
             self.established(&packet, sack, position, cx);
+            if syn_again && self.sender.config.habits.repeats_offer {
+                // (RFC 2883: the peer's SYN has come twice.)
+                self.receive.duplicate = Some(Range { start: 0, end: 1 });
+                self.receive.acknowledge_now = true;
+            }
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
@@ -267,6 +276,21 @@ impl Connection {
         accepted
     }
 
+    /// Is it about to be established, and answers as Linux does?
+    pub(super) fn answers_unestablished(&self) -> bool {
+        self.state == State::SynReceived && self.sender.config.habits.answers_as_listener
+    }
+
+    /// Is the peer's SYN, which has come again, more than an old segment? Linux takes it of a client, and the
+    /// acknowledgment that comes with it of a host that has opened at the same time.
+    fn takes_syn_again(&self, packet: &Packet) -> bool {
+        if !self.answers_unestablished() {
+            return true;
+        }
+        let acknowledges = packet.flags.has(Flags::ACK);
+        self.passive != acknowledges && (!acknowledges || self.syn_acknowledged(packet).is_some())
+    }
+
     /// In SYN-RECEIVED: is this the SYN that we have, once more?
     fn is_syn_again(&self, packet: &Packet) -> bool {
         packet.flags.has(Flags::SYN)
@@ -281,6 +305,11 @@ impl Connection {
         if cx.now >= self.receive.challenge_after {
             self.receive.challenge_after = cx.now + CHALLENGE_INTERVAL;
             self.send_syn(cx);
+            self.syn_answered_again = true;
+            if self.answers_unestablished() {
+                let at = cx.now + self.sender.rtt.rto();
+                self.sender.timers.set(Purpose::Retransmit, at);
+            }
         }
     }
 
@@ -382,7 +411,7 @@ impl Connection {
             }
             // RFC 2883 section 4: not beyond a window, where it may be of another connection
             if start >= -(1 << 30) && end <= 0 && position(start) > 0 {
-                self.receive.duplicate = Some(crate::reassembly::Range {
+                self.receive.duplicate = Some(Range {
                     start: position(start),
                     end: position(end),
                 });

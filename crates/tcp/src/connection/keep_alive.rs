@@ -1,15 +1,30 @@
 //! Keep-alive: is a peer that says nothing still there? (RFC 9293 section 3.8.4)
 
-use bentpipe_types::{Ctx, Time};
+use bentpipe_types::{Ctx, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events, State};
 use crate::config::KeepAlive;
+use crate::ticks;
 
 impl Connection {
     /// Keep-alive from now on, or none: the socket option SO_KEEPALIVE.
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
+        let before = self.sender.config.keep_alive;
         self.sender.config_mut().keep_alive = keep_alive;
+        if self.sender.config.habits.keeps_alive_by_timer
+            && let Some(new) = keep_alive
+        {
+            match before {
+                None => self.set_keep_alive_timer(new.idle, cx.now),
+                Some(old) if old.idle != new.idle => {
+                    // tcp_sock_set_keepidle_locked
+                    let left = (self.receive.heard_at + new.idle).since(cx.now);
+                    self.set_keep_alive_timer(left, cx.now);
+                }
+                Some(_) => return,
+            }
+        }
         self.unanswered_probes = 0;
         if self.sender.timers.runs(Purpose::KeepAlive) {
             self.sender.timers.stop();
@@ -33,9 +48,38 @@ impl Connection {
         if let Some(keep_alive) = self.sender.config.keep_alive
             && self.is_kept_alive()
         {
-            let at = self.receive.heard_at + keep_alive.idle;
+            let at = if self.sender.config.habits.keeps_alive_by_timer {
+                self.keep_alive_timer(keep_alive, now)
+            } else {
+                self.receive.heard_at + keep_alive.idle
+            };
             self.sender.timers.set(Purpose::KeepAlive, at.max(now));
         }
+    }
+
+    /// When the kernel's timer expires next, which has been running since before now, something outstanding or not.
+    fn keep_alive_timer(&mut self, keep_alive: KeepAlive, now: Time) -> Time {
+        if self.keep_alive_tick == 0 {
+            self.set_keep_alive_timer(keep_alive.idle, now);
+        }
+        while ticks::at(self.keep_alive_tick) <= now && keep_alive.idle > Span::ZERO {
+            self.set_keep_alive_timer(keep_alive.idle, ticks::at(self.keep_alive_tick));
+        }
+        ticks::at(self.keep_alive_tick)
+    }
+
+    fn set_keep_alive_timer(&mut self, wait: Span, now: Time) {
+        self.keep_alive_tick = ticks::number(ticks::expiry(now, wait));
+    }
+
+    /// The timer of keep-alive is to expire after so long.
+    fn keep_alive_after(&mut self, wait: Span, now: Time) {
+        let mut at = now + wait;
+        if self.sender.config.habits.keeps_alive_by_timer {
+            self.set_keep_alive_timer(wait, now);
+            at = ticks::at(self.keep_alive_tick);
+        }
+        self.sender.timers.set(Purpose::KeepAlive, at);
     }
 
     /// Not before the connection is established (RFC 9293: only on an idle connection), and in no
@@ -60,28 +104,25 @@ impl Connection {
         };
         let silent = cx.now.since(self.receive.heard_at);
         if silent < keep_alive.idle {
-            let at = self.receive.heard_at + keep_alive.idle;
-            self.sender.timers.set(Purpose::KeepAlive, at);
+            self.keep_alive_after(keep_alive.idle - silent, cx.now);
             return;
         }
         // "It MUST NOT be interpreted as a dead connection" that one probe is not answered. As in Linux,
         // a user timeout counts instead of the number of probes.
         let over = match self.sender.config.user_timeout {
             Some(limit) => self.unanswered_probes > 0 && silent >= limit,
-            None => self.unanswered_probes >= keep_alive.probes,
+            None => u32::from(self.unanswered_probes) >= keep_alive.probes,
         };
         if over {
             self.send_reset(self.sender.send.wire(self.acceptable_position()), true, cx);
             self.closed(Events::TIMED_OUT, cx.now);
             return;
         }
-        self.unanswered_probes += 1;
+        self.unanswered_probes = self.unanswered_probes.saturating_add(1);
         self.sender.statistics.keep_alive_probes += 1;
         // SEG.SEQ = SND.NXT - 1, and no byte with it: "MAY contain one garbage octet" is for peers that
         // are in error.
         self.send_empty_probe(cx);
-        self.sender
-            .timers
-            .set(Purpose::KeepAlive, cx.now + keep_alive.interval);
+        self.keep_alive_after(keep_alive.interval, cx.now);
     }
 }

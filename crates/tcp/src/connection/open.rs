@@ -15,7 +15,10 @@ use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::{TIMESTAMPS_LENGTH, negotiate, offer};
-use crate::timestamp;
+use crate::{ticks, timestamp};
+
+/// Linux's TCP_TIMEOUT_MIN
+const LEAST_TIMEOUT: Span = Span::from_millis(8);
 
 /// Linux's TCP_DELACK_MAX
 const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
@@ -115,6 +118,7 @@ impl Connection {
             events: Events::NONE,
             foresight: Foresight::Unknown,
             passive: false,
+            syn_answered_again: false,
             egress,
             sender: Sender::new(config, initial_sequence),
             receive: Receive::new(config),
@@ -125,6 +129,7 @@ impl Connection {
             peer_mss: None,
             path_error: None,
             unanswered_probes: 0,
+            keep_alive_tick: 0,
         }
     }
 
@@ -155,7 +160,7 @@ impl Connection {
         self.sender.congestion = Controller::new(
             &self.sender.config,
             self.sender.negotiated.segment,
-            self.sender.initial_window(),
+            self.sender.initial_window(self.has_lost_syns()),
         );
     }
 
@@ -171,7 +176,7 @@ impl Connection {
         let early = self.sends_early();
         let window = *self.sender.congestion.window();
         let _ = self.acknowledgment(packet, sack, cx.now);
-        if self.sender.send.syn_lost {
+        if self.sender.send.syns_lost > 0 {
             // RFC 6298 section 5.7
             self.sender.rtt.syn_was_lost();
         }
@@ -181,7 +186,7 @@ impl Connection {
             self.sender.congestion = Controller::new(
                 &self.sender.config,
                 self.sender.negotiated.segment,
-                self.sender.initial_window(),
+                self.sender.initial_window(self.has_lost_syns()),
             );
         }
         self.sender.delivered = Delivered::default();
@@ -202,6 +207,15 @@ impl Connection {
         };
         if self.sender.send.is_idle() {
             self.rest(cx.now);
+        }
+    }
+
+    /// Did our SYN have to be sent again, so often that it counts for congestion control?
+    fn has_lost_syns(&self) -> bool {
+        let lost = self.sender.send.syns_lost;
+        match self.sender.config.habits.forgives_lost_syn {
+            true => lost > 1 || lost > 0 && self.syn_answered_again,
+            false => lost > 0,
         }
     }
 
@@ -232,6 +246,10 @@ impl Connection {
             self.sender.statistics.unacceptable += 1;
             if !packet.flags.has(Flags::RST) {
                 self.send_reset(packet.acknowledgment, false, cx);
+            }
+            if self.sender.config.habits.hurries_syn && self.sender.send.attempts == 0 {
+                let at = ticks::expiry(cx.now, LEAST_TIMEOUT);
+                self.sender.timers.set(Purpose::Retransmit, at);
             }
             return None;
         }
@@ -275,9 +293,12 @@ impl Connection {
         } else {
             // Both open at once (RFC 9293 section 3.5, figure 7).
             self.state = State::SynReceived;
-            self.sender
-                .timers
-                .set(Purpose::Retransmit, cx.now + self.sender.rtt.rto());
+            if self.sender.config.habits.repeats_offer {
+                self.offered = offer(&self.sender.config, None);
+            } else {
+                let at = cx.now + self.sender.rtt.rto();
+                self.sender.timers.set(Purpose::Retransmit, at);
+            }
             self.send_syn(cx);
         }
         None
@@ -285,12 +306,11 @@ impl Connection {
 }
 
 impl Sender {
-    /// RFC 6928, and RFC 5681 section 3.1: one segment, if the SYN had to be sent again.
-    pub(super) fn initial_window(&self) -> u64 {
-        let segments = if self.send.syn_lost {
-            1
-        } else {
-            u64::from(self.config.initial_window.max(1))
+    /// RFC 6928, and RFC 5681 section 3.1: one segment, if the SYN was `lost`.
+    pub(super) fn initial_window(&self, lost: bool) -> u64 {
+        let segments = match lost {
+            true => 1,
+            false => u64::from(self.config.initial_window.max(1)),
         };
         segments * u64::from(self.negotiated.segment)
     }

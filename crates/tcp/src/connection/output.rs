@@ -28,7 +28,9 @@ impl Connection {
         }
         self.sender
             .review_early_timer(self.state.is_synchronized(), cx.now);
-        if self.receive.acknowledge_now && self.state.is_synchronized() {
+        if self.receive.acknowledge_now
+            && (self.state.is_synchronized() || self.answers_unestablished())
+        {
             self.send_acknowledgment(cx);
         }
     }
@@ -466,7 +468,8 @@ impl Connection {
     /// Sends our SYN, or SYN+ACK.
     pub(super) fn send_syn(&mut self, cx: &mut Ctx<'_>) {
         let received = self.state == State::SynReceived;
-        let timestamps = if received {
+        let repeats = self.sender.config.habits.repeats_offer && !self.passive;
+        let timestamps = if received && !repeats {
             self.sender.negotiated.timestamps
         } else {
             self.sender.config.timestamps
@@ -541,7 +544,9 @@ impl Sender {
             return;
         }
         let window = *self.congestion.window();
-        let restart = window.congestion_window.min(self.initial_window());
+        // (tcp_init_cwnd knows nothing of that.)
+        let lost = self.send.syns_lost > 0 && !self.config.habits.forgives_lost_syn;
+        let restart = window.congestion_window.min(self.initial_window(lost));
         match self.config.idle_restart {
             IdleRestart::Off => {}
             IdleRestart::RestartWindow => {

@@ -49,7 +49,7 @@ pub(super) struct Send {
     /// The next segment is the last of several that leave at once.
     pub(super) ends_burst: bool,
     /// Our SYN was sent again for want of an acknowledgment.
-    pub(super) syn_lost: bool,
+    pub(super) syns_lost: u8,
     /// This write says that more is to come at once.
     pub(super) more: bool,
     /// Segments that aren't full wait.
@@ -93,7 +93,7 @@ impl Send {
             validation_mark: 0,
             attempts: 0,
             excused: 0,
-            syn_lost: false,
+            syns_lost: 0,
             pushed: 1,
             records: VecDeque::new(),
             more: false,

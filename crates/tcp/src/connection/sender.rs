@@ -123,7 +123,7 @@ impl Sender {
         send.end = observed.position;
         send.window = observed.window;
         send.window_maximum = observed.window;
-        let initial_window = sender.initial_window();
+        let initial_window = sender.initial_window(false);
         sender.congestion =
             Controller::new(&sender.config, observed.segment.max(1), initial_window);
         sender.learn_path();

@@ -179,6 +179,9 @@ impl Timers {
     }
 }
 
+/// tcp_syn_linear_timeouts
+const EVEN_SYNS: u32 = 4;
+
 impl Connection {
     pub(super) fn timers_expire(&mut self, cx: &mut Ctx<'_>) {
         if self.pacer_lets_go(cx) {
@@ -253,7 +256,8 @@ impl Connection {
         let maximum = if synchronized {
             self.sender.config.maximum_retransmissions
         } else {
-            self.sender.config.maximum_syn_retransmissions
+            let even = self.sender.config.habits.spaces_syns_evenly && self.state == State::SynSent;
+            self.sender.config.maximum_syn_retransmissions + if even { EVEN_SYNS } else { 0 }
         };
         // RFC 9293 section 3.8.3: R2
         let counted = (self.sender.send.attempts).saturating_sub(self.sender.send.excused);
@@ -264,9 +268,12 @@ impl Connection {
         if synchronized {
             self.sender.suspect_black_hole(cx.now);
         }
-        self.sender.back_off(cx.now);
+        let even = self.sender.config.habits.spaces_syns_evenly
+            && self.state == State::SynSent
+            && self.sender.send.attempts < EVEN_SYNS;
+        self.sender.back_off(!even, cx.now);
         if !synchronized {
-            self.sender.send.syn_lost = true;
+            self.sender.send.syns_lost = self.sender.send.syns_lost.saturating_add(1);
             self.send_syn(cx);
             return;
         }
@@ -286,7 +293,7 @@ impl Connection {
         // The kernel does not look for a black hole here, and where there is one sends the same segment into it until it gives
         // up, if the window is not really closed. Ours does: a single falsified header is enough for that.
         self.sender.suspect_black_hole(cx.now);
-        self.sender.back_off(cx.now);
+        self.sender.back_off(true, cx.now);
         self.sender.timed_out(cx.now);
         self.sender.statistics.window_probes += 1;
         self.retransmit_first(cx);
@@ -406,7 +413,7 @@ impl Sender {
         }
         let expired = self.is_main_timer_due(now);
         if expired {
-            self.back_off(now);
+            self.back_off(true, now);
         }
         expired
     }
@@ -447,8 +454,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 section 5.5: the next timeout is twice as long.
-    fn back_off(&mut self, now: Time) {
+    /// RFC 6298 section 5.5: the next timeout is twice as long, if it `doubles`.
+    fn back_off(&mut self, doubles: bool, now: Time) {
         if self.send.attempts == 0 {
             let first = self.scoreboard.first_sent_at();
             self.send.attempts_since = first.unwrap_or(now);
@@ -456,7 +463,9 @@ impl Sender {
         self.send.attempts += 1;
         self.statistics.timeouts += 1;
         self.check_app_limited_between_writes();
-        self.rtt.back_off();
+        if doubles {
+            self.rtt.back_off();
+        }
         self.timers.set(Purpose::Retransmit, self.timeout_from(now));
     }
 
