@@ -271,5 +271,3 @@ def closing(peer: Peer) -> None:
             peer.send(".", max(1, start - 1), 0, known)
         peer.wait(dice.choice((0.001, 0.02, 0.3)))
     peer.wait(0.4)
-
-

@@ -390,5 +390,3 @@ def _standing(connection: socket.socket) -> str:
         f"sacked {words[5]}, lost {words[6]}, retrans {words[7]}, reordering {words[20]}, "
         f"received into {taken} of {size}, threshold {words[14]}, segment {words[3]}"
     )
-
-

@@ -1,4 +1,4 @@
-"""More kinds of dialogues that dialogue.py holds: of what is about to begin, to wait, or to change."""
+"""More dialogues that dialogue.py holds: of what is about to begin, to wait, or to change."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def path_mtu(peer: Peer) -> None:
 
 
 def opening(peer: Peer, listener: socket.socket) -> None:
-    """Open a connection to the kernel, with SYNs and acknowledgments that are lost, late, or wrong."""
+    """Open a connection to the kernel, with SYNs and answers that are lost, late, or wrong."""
     dice = peer.dice
     peer.send("S", 0, 0, 0, window=65535)
     start = 1

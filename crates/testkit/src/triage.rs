@@ -52,11 +52,6 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "where a server ignores a cookie request, the next one has the experiment's option number",
     ),
     (
-        "simultaneous-fast-open",
-        Cause::LinuxChoice,
-        "a SYN+ACK that comes late is answered with a D-SACK of the SYN",
-    ),
-    (
         "ts_recent/invalid_ack",
         Cause::Script,
         "before Linux 6.18.38 an acknowledgment of what was never sent had no answer",
