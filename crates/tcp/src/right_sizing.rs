@@ -7,10 +7,11 @@
 //! Feng 2001). The buffer counts memory, not bytes: what a segment takes of it, headers and the round
 //! numbers of the allocator included, is its true size.
 
-use bentpipe_types::{Packet, Span, Time, fetch};
+use bentpipe_types::{Flags, Packet, Span, Time, fetch};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BufferSizes;
+use crate::options::TIMESTAMPS_LENGTH;
 use memory::{Memory, Placed, Pressure, true_size};
 
 pub(crate) use memory::Buffer;
@@ -24,8 +25,10 @@ const QUICK_ACKS: u8 = 16;
 const FIRST_GUESS: u32 = 536;
 const LEAST_GUESS: u32 = 88;
 
-/// A TCP header without options.
+/// A TCP header without options, what timestamps take of it, and an IP header.
 const MINIMUM_HEADER: u32 = 20;
+const STAMPS: u32 = TIMESTAMPS_LENGTH as u32;
+const IP_HEADER: u32 = 20;
 
 /// With an IP header.
 const BARE_SEGMENT: u32 = 40;
@@ -72,13 +75,10 @@ pub(crate) struct Segment {
     pub(crate) length: u32,
     /// Bytes of the packet, IP header included.
     pub(crate) packet: u32,
-    /// Bytes of its TCP header, and of one that has only the options agreed on for all segments.
-    pub(crate) header: u32,
-    pub(crate) usual_header: u32,
-    /// It says PSH: its sender has no more for now.
-    pub(crate) pushed: bool,
-    /// It says PSH or FIN, so that it may be shorter than others (TCP_REMNANT).
-    pub(crate) remnant: bool,
+    /// All segments have timestamps.
+    pub(crate) stamped: bool,
+    /// With PSH its sender has no more for now; with that or FIN it may be shorter than others (TCP_REMNANT).
+    pub(crate) flags: Flags,
     /// The timestamp it echoes, in milliseconds ago.
     pub(crate) echo: Option<(u32, u32)>,
 }
@@ -426,10 +426,8 @@ impl RightSizing {
         let fin = Segment {
             length: 0,
             packet: BARE_SEGMENT,
-            header: MINIMUM_HEADER,
-            usual_header: MINIMUM_HEADER,
-            pushed: false,
-            remnant: true,
+            stamped: false,
+            flags: Flags::FIN,
             echo: None,
         };
         self.out_of_order(&fin, position, true, stream, sack);
@@ -668,17 +666,19 @@ impl RightSizing {
             }
         }
         self.segment = segment.length;
-        self.pushed = self.pushed.max(u8::from(segment.pushed));
+        self.pushed = (self.pushed).max(u8::from(segment.flags.has(Flags::PSH)));
     }
 
     /// The same, of one that is shorter than what a full segment is taken for. Where two in a row are equally short, and it
     /// is not for want of more to send, that is what full segments are now.
     fn measure_short(&mut self, segment: &Segment, before: u32) {
-        let whole = segment.length + segment.header;
+        let whole = segment.packet.saturating_sub(IP_HEADER);
+        let usual = MINIMUM_HEADER + if segment.stamped { STAMPS } else { 0 };
+        let remnant = segment.flags.has(Flags::PSH.with(Flags::FIN));
         let full = |least| whole >= least + MINIMUM_HEADER;
-        if full(FIRST_GUESS) || full(LEAST_GUESS) && !segment.remnant {
+        if full(FIRST_GUESS) || full(LEAST_GUESS) && !remnant {
             // (Without what SACK blocks take, if they take it of the text.)
-            self.short = whole - segment.usual_header;
+            self.short = whole.saturating_sub(usual);
             if self.short == before {
                 self.segment = self.short;
                 return;

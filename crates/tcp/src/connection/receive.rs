@@ -1,6 +1,6 @@
 //! The receiving half: text, the window we advertise, when to acknowledge.
 
-use bentpipe_types::{Flags, Packet, SackBlocks, Seq, Span, Time};
+use bentpipe_types::{Packet, SackBlocks, Seq, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Connection, State};
@@ -11,7 +11,6 @@ use crate::{Config, QuickAcks, ticks, timestamp};
 
 /// An IP header and a TCP header without options.
 const HEADERS: u32 = 40;
-const IP_HEADER: u32 = 20;
 
 /// What an application sends so long after text has come is an answer: TCP_ATO_MIN.
 const ANSWER: Span = Span::from_millis(40);
@@ -338,7 +337,7 @@ impl Receive {
     /// Is there something that Linux asks of the next segment before it takes it?
     #[inline]
     fn asks_first(&self) -> bool {
-        self.is_overfull() || self.duplicate.is_some() && self.quick_as_linux
+        self.quick_as_linux && (self.is_overfull() || self.duplicate.is_some())
     }
 
     /// Is more of the buffer taken than there is?
@@ -662,8 +661,8 @@ impl Connection {
         };
         sizing.queue(&segment, start);
         sizing.in_order(&segment, &stream, rto, now);
-        sizing.advance(start + u64::from(length));
         if receive.quick_as_linux {
+            sizing.advance(start + u64::from(length));
             // RFC 5681 section 4.2, as Linux has it: the last gap is filled
             let due = receive.acknowledge_now || gap && stream.highest.is_none();
             self.acknowledge_as_linux(due, now);
@@ -729,19 +728,11 @@ impl Connection {
             .timestamps()
             .filter(|_| self.sender.negotiated.timestamps)
             .map(|(_, echo)| (echo, timestamp(now).wrapping_sub(echo)));
-        let whole = packet.length().get() as u32;
-        let usual = if self.sender.negotiated.timestamps {
-            TIMESTAMPS_LENGTH
-        } else {
-            0
-        };
         Segment {
             length,
-            packet: whole,
-            header: whole.saturating_sub(length + IP_HEADER),
-            usual_header: HEADERS - IP_HEADER + u32::from(usual),
-            pushed: packet.flags.has(Flags::PSH),
-            remnant: packet.flags.has(Flags::PSH) || packet.flags.has(Flags::FIN),
+            packet: packet.length().get() as u32,
+            stamped: self.sender.negotiated.timestamps,
+            flags: packet.flags,
             echo,
         }
     }

@@ -3,10 +3,8 @@ use super::*;
 const SEGMENT: Segment = Segment {
     length: 1448,
     packet: 1500,
-    header: 32,
-    usual_header: 32,
-    pushed: false,
-    remnant: false,
+    stamped: true,
+    flags: Flags::ACK,
     echo: None,
 };
 
