@@ -392,8 +392,8 @@ impl RightSizing {
         self.measure_segment(segment);
         // What its own buffer takes does not count yet.
         let before = self.memory().map(Memory::taken);
-        let buffer = Buffer::of(start, segment.length, segment.packet);
-        let placed = (self.memory_mut()).map(|memory| memory.put_ahead(buffer));
+        let placed = (self.memory_mut())
+            .map(|memory| memory.put_ahead(Buffer::of(start, segment.length, segment.packet)));
         let grows = placed.map_or(new, |placed| placed != Placed::Nowhere);
         // Without SACK a window that grows would be no duplicate acknowledgment.
         if sack && grows {

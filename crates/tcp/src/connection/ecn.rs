@@ -82,7 +82,8 @@ impl Connection {
         if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
             self.sender.ecn.echoes = false;
             // tcp_ecn_accept_cwr: at once, since its window may be of one segment.
-            self.receive.acknowledge_now |= packet.payload_length > 0;
+            let linux = self.sender.config.quick_acks == QuickAcks::Linux;
+            self.receive.acknowledge_now |= linux && packet.payload_length > 0;
         }
         if packet.payload_length > 0 {
             self.mark_has_come(packet.ecn());
