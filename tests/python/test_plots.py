@@ -169,6 +169,39 @@ def test_every_flow_is_in_the_overview_and_nothing_is_empty() -> None:
     assert [axes.get_ylabel().split()[0] for axes in overview(quiet)] == ["goodput", "longest"]
 
 
+def test_of_many_links_the_losses_are_one_line_and_it_says_of_how_many() -> None:
+    many = {
+        "name": "many",
+        "duration": "20 s",
+        "hosts": {"shore": {}, "ship": {"count": 30}},
+        "gateways": {"hub": {}},
+        "links": {
+            "lan": {"between": ["shore", "hub"], "rate": "1 Gbit/s", "delay": "5 ms"},
+            "satellite": {
+                "between": ["hub", "ship"],
+                "rate": "1 Mbit/s",
+                "delay": "270 ms",
+                "errors": {"packet_loss_rate": 0.02},
+            },
+        },
+        "flows": {
+            "update": {"from": "shore", "to": "ship", "app": {"kind": "bulk", "size": "100 kB"}}
+        },
+    }
+    result = ran(many)
+    drawn = [line for line in labels(overview(result)[-1]) if line.startswith("satellite.forward")]
+    forward = [link for link in result.summary.links if link.name.endswith(".forward")][1:]
+    recorded = [link for link in forward if f"{link.name}.lost" in result.series]
+    assert 0 < len(recorded) < 30
+    lost = [sum(link.packets_lost for link in links) for links in (recorded, forward)]
+    assert lost[0] > 0
+    expected = f"satellite.forward, {len(recorded)} of 30: lost to errors ({lost[0]} of {lost[1]})"
+    assert drawn == [expected]
+    (line,) = [each for each in overview(result)[-1].lines if each.get_label() == expected]
+    assert np.asarray(line.get_ydata())[-1] == lost[0]
+    assert "in order" in overview(result)[0].texts[0].get_text()
+
+
 def test_few_flows_have_a_line_each() -> None:
     few = {**CROWD, "hosts": {"server": {}, "client": {"count": 5}}}
     assert labels(overview(ran(few))[0]) == [f"download-{n}" for n in range(1, 6)]

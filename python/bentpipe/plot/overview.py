@@ -78,8 +78,8 @@ def _rows(series: Probes, summary: Summary) -> list[_Row]:
     end_s = float(summary.extra.get("ended_s", summary.duration_s))
     found = [
         _goodput_row(series, summary, end_s),
-        _queue_row(series, end_s),
-        _loss_row(series, end_s),
+        _queue_row(series, summary, end_s),
+        _loss_row(series, summary, end_s),
     ]
     return [row for row in found if row is not None]
 
@@ -134,6 +134,20 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
     def draw(axes: Axes) -> None:
         for (label, values), colour in zip(lines.items(), COLOURS, strict=False):
             draw_steps(axes, values / scale, edges, color=colour, label=label, linewidth=1.4)
+        if any(flow.segments_retransmitted for flow in summary.flows):
+            # More than the link's rate may then come in one interval.
+            note = "in order: what waits for a lost packet counts when that is there"
+            at = axes.transAxes
+            axes.text(
+                1.0,
+                1.01,
+                note,
+                transform=at,
+                ha="right",
+                va="bottom",
+                fontsize="x-small",
+                color="0.4",
+            )
         axes.set_ylabel(f"goodput ({unit})")
         axes.set_ylim(bottom=0.0)
 
@@ -158,7 +172,7 @@ def _few_lines(rates: Mapping[str, Floats], *, missing: int) -> dict[str, Floats
     return lines
 
 
-def _queue_row(series: Probes, end_s: float) -> _Row | None:
+def _queue_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
     peaks = {}
     for name in series:
         direction, _, quantity = name.rpartition(".")
@@ -172,12 +186,15 @@ def _queue_row(series: Probes, end_s: float) -> _Row | None:
     edges = bin_edges(end_s, count=300)
     lines = {}
     names = list(peaks)
+    of = {group: len(all_) for group, all_ in groups([link.name for link in summary.links]).items()}
     for group, places in groups(names).items():
         several = [peaks[names[place]] for place in places]
         highest = np.max(
             [extreme_and_mean(parts(series, each), edges)[0] for each in several], axis=0
         )
         label = group if len(places) == 1 else f"{group}, longest of {len(places)}"
+        if len(places) < of.get(group, 1):
+            label += f" (of {of[group]:,})"
         lines[label] = highest
     most = max(float(each.max()) for each in lines.values())
     lines = {name: each for name, each in lines.items() if each.max() >= 0.01 * most}
@@ -198,35 +215,51 @@ def _queue_row(series: Probes, end_s: float) -> _Row | None:
     return draw
 
 
-def _loss_row(series: Probes, end_s: float) -> _Row | None:
-    said = {"lost": "lost to errors", "dropped": "dropped by the queue"}
-    counted = {}
-    for name in series:
-        direction, _, quantity = name.rpartition(".")
-        if quantity not in said:
-            continue
-        each = outline(series, name)
-        if len(each.values) and each.values[-1] > 0:
-            counted[f"{direction}: {said[quantity]}"] = each
-    if not counted:
+def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
+    lines = {}
+    for quantity, said in (("lost", "lost to errors"), ("dropped", "dropped by the queue")):
+        totals = {link.name: int(getattr(link, f"packets_{quantity}")) for link in summary.links}
+        known = list(totals)
+        for group, places in groups(known).items():
+            names = [known[place] for place in places]
+            recorded = [name for name in names if f"{name}.{quantity}" in series]
+            together = _sum([outline(series, f"{name}.{quantity}") for name in recorded])
+            if not len(together[1]) or together[1][-1] <= 0:
+                continue
+            several, count = "", f"{together[1][-1]:,.0f}"
+            if len(recorded) < len(names):
+                several = f", {len(recorded)} of {len(names):,}"
+                count += f" of {sum(totals[name] for name in names):,}"
+            elif len(names) > 1:
+                several = f", {len(names)} together"
+            lines[f"{group}{several}: {said} ({count})"] = together
+    if not lines:
         return None
-    most = sorted(counted, key=lambda name: -float(counted[name].values[-1]))[:MOST_LINES]
+    most = sorted(lines, key=lambda label: -float(lines[label][1][-1]))[:MOST_LINES]
 
     def draw(axes: Axes) -> None:
-        last = [float(counted[name].values[-1]) for name in most]
-        for name, colour in zip(most, COLOURS, strict=False):
-            each = counted[name]
-            x = np.concatenate([[0.0], each.times_s, [end_s]])
-            y = np.concatenate([[0.0], each.values, each.values[-1:]])
-            axes.step(
-                *thin_line(x, y),
-                where="post",
-                color=colour,
-                label=f"{name} ({each.values[-1]:,.0f})",
-            )
+        last = [float(lines[label][1][-1]) for label in most]
+        for label, colour in zip(most, COLOURS, strict=False):
+            times_s, values = lines[label]
+            x = np.concatenate([[0.0], times_s, [end_s]])
+            y = np.concatenate([[0.0], values, values[-1:]])
+            axes.step(*thin_line(x, y), where="post", color=colour, label=label)
         if max(last) > 30.0 * min(last):
             axes.set_yscale("symlog", linthresh=1.0)
         axes.set_ylabel("packets lost\nso far")
         axes.set_ylim(bottom=0.0)
 
     return draw
+
+
+def _sum(counts: Sequence[Series]) -> tuple[Floats, Floats]:
+    """Add up counts so far: at each time at which one of them was recorded, what all had then."""
+    each = [(one.times_s, one.values) for one in counts if len(one.times_s)]
+    if not each:
+        return np.zeros(0), np.zeros(0)
+    times_s = np.unique(np.concatenate([at_s for at_s, _ in each]))
+    values = np.zeros(len(times_s))
+    for at_s, so_far in each:
+        before = np.searchsorted(at_s, times_s, side="right")
+        values += np.concatenate([[0.0], so_far])[before]
+    return times_s, values
