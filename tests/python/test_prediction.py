@@ -266,6 +266,33 @@ def test_no_ready_made_scenario_passes_its_own_limits(name: str) -> None:
     _no_flow_passes_its_limits(Scenario.find(name))
 
 
+@pytest.mark.parametrize(
+    "app",
+    [
+        {"kind": "packets", "size": "400 B", "interval": "30 ms", "lasts": "5 s"},
+        {"kind": "packets", "size": "60 kB", "interval": "30 ms", "lasts": "5 s"},
+        {"kind": "packets", "transport": "tcp", "size": "1 kB", "interval": "5 ms", "lasts": "5 s"},
+        {"kind": "carousel", "size": "50 kB", "rate": "200 kbit/s", "files": 2},
+        {"kind": "ping", "interval": "100 ms", "requests": 20},
+        {"kind": "bulk", "size": "20 kB", "transfers": 3},
+        {"kind": "bulk", "size": "20 kB", "direction": "both"},
+    ],
+)
+def test_no_application_passes_its_limits(routed: Scenario, app: dict[str, object]) -> None:
+    for rate in ("30 kbit/s", "10 Mbit/s"):
+        settings = {"flows.download.app": app, "links.satellite.return.rate": rate}
+        _no_flow_passes_its_limits(routed.with_settings(settings))
+
+
+def test_a_source_of_datagrams_has_the_rate_of_its_own_way_and_waits_for_no_acks(
+    routed: Scenario,
+) -> None:
+    app = {"kind": "packets", "size": "400 B", "interval": "30 ms"}
+    flow = only_flow(routed, {"flows.download.app": app})
+    assert flow.limits_bps == {"downlink": pytest.approx(flow.capacity_bps * 1500 / 1448)}
+    assert flow.estimates_bps == {}
+
+
 @pytest.mark.parametrize("control", ["reno", "westwood", "cubic", "hybla", "bbr", "bbr3"])
 @pytest.mark.parametrize("size", ["2 kB", "40 kB", "1 MB"])
 @pytest.mark.parametrize("uplink", ["1 Mbit/s", "2400 bit/s"])

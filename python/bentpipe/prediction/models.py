@@ -274,7 +274,10 @@ def _limits(path: FlowPath) -> dict[str, float]:
     if not path.compresses_uplink:
         round_trip_s += float(asymmetric.ack_time_s)
     limits = {"downlink": float(asymmetric.capacity_bps)}
-    if path.application != "bulk":
+    if not path.over_tcp and not path.two_way:
+        # Datagrams may be longer than segments: the headers' share is as small as one likes.
+        limits["downlink"] *= path.packet_bytes / path.segment_bytes
+    elif path.application not in ("bulk", "packets"):
         # Data goes both ways, perhaps most of it where a transfer's ACKs go, and over several
         # connections.
         back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
@@ -286,12 +289,12 @@ def _limits(path: FlowPath) -> dict[str, float]:
     elif not path.intervening:
         # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
         limits["window"] = 8.0 * path.window_bytes / round_trip_s
-    if path.compresses_downlink:
+    if path.compresses_downlink and path.over_tcp:
         # The headers may shrink to nothing.
         limits["downlink"] *= path.packet_bytes / path.segment_bytes
     if path.loss_rate >= 1.0:
         limits["loss"] = 0.0
-    if path.transfer_bytes is not None:
+    if path.transfer_bytes is not None and path.application == "bulk":
         # Of the transfer, the last byte travels one way after as many round trips as slow start
         # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
         rounds = 0
@@ -311,7 +314,10 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     ACK lets more out than it acknowledges. And only Reno answers a loss as Reno does.
     """
     asymmetric = path.asymmetric()
-    estimates = {}
+    estimates: dict[str, float] = {}
+    if not path.over_tcp:
+        # Nobody acknowledges datagrams, or sends less of them for a loss.
+        return estimates
     # Of ACKs that are made fewer or shorter on the way, nobody knows how many get through.
     if not path.changed_acks:
         acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
