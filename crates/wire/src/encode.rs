@@ -183,7 +183,7 @@ impl<A: Addressing> Encoder<A> {
         }
         let length = headers + payload_length;
         let carried = length - usize::from(version.header_length());
-        if carried > usize::from(u16::MAX) || length > usize::from(u16::MAX) {
+        if length > longest(version) {
             return Err(EncodeError::TooLong { length });
         }
         self.write_ip(packet, source, destination, length, bytes);
@@ -391,13 +391,8 @@ fn lengths(packet: &Packet, options: &TcpOptions, prefix: usize) -> Result<usize
     if options > MAXIMUM_OPTIONS_LENGTH {
         return Err(EncodeError::OptionsTooLong { length: options });
     }
-    // An IPv4 header's length counts itself (RFC 791 section 3.1), an IPv6 header's does not (RFC 8200
-    // section 3).
-    let (ip, longest) = match packet.ip_version() {
-        IpVersion::V4 => (ipv4::LENGTH, usize::from(u16::MAX)),
-        IpVersion::V6 => (ipv6::LENGTH, usize::from(u16::MAX) + ipv6::LENGTH),
-    };
-    let headers = ip + tcp::LENGTH + options;
+    let version = packet.ip_version();
+    let headers = usize::from(version.header_length()) + tcp::LENGTH + options;
     if usize::from(packet.header_length) != prefix + headers {
         return Err(EncodeError::HeaderLength {
             recorded: packet.header_length,
@@ -405,8 +400,17 @@ fn lengths(packet: &Packet, options: &TcpOptions, prefix: usize) -> Result<usize
         });
     }
     let length = headers + usize::from(packet.payload_length);
-    if length > longest || prefix > 0 && prefix + length > usize::from(u16::MAX) {
+    if length > longest(version) || prefix > 0 && prefix + length > usize::from(u16::MAX) {
         return Err(EncodeError::TooLong { length });
     }
     Ok(length)
+}
+
+/// The longest packet that a header can speak of: an IPv4 header's length counts itself (RFC 791 section 3.1), an IPv6
+/// header's does not (RFC 8200 section 3).
+const fn longest(version: IpVersion) -> usize {
+    match version {
+        IpVersion::V4 => u16::MAX as usize,
+        IpVersion::V6 => u16::MAX as usize + ipv6::LENGTH,
+    }
 }

@@ -227,7 +227,10 @@ impl fmt::Display for EncodeError {
                 write!(f, "a compacted acknowledgment that is in no tunnel")
             }
             Self::TooLong { length } => {
-                write!(f, "{length} bytes; an IP packet holds at most 65535")
+                write!(
+                    f,
+                    "{length} bytes, more than the IP header's length can say"
+                )
             }
         }
     }

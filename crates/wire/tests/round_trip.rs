@@ -487,6 +487,31 @@ fn a_piece_gone_wrong_has_one_wrong_bit_behind_its_header() {
     assert_eq!(sound, wrong);
 }
 
+/// An IPv4 header's length counts itself, an IPv6 header's does not.
+#[test]
+fn the_longest_datagrams_have_bytes() {
+    const UDP: u8 = 17;
+    let ends = [1, 2].map(|port| Endpoint {
+        address: Address(port),
+        port,
+    });
+    for (version, longest) in [(IpVersion::V4, 65_507), (IpVersion::V6, 65_527)] {
+        let mut packets = PacketStore::default();
+        let mut packet = Packet::datagram(ends[0], ends[1], version, UDP);
+        packet.payload_length = longest;
+        let reference = packets.insert(packet);
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(NodeAddresses);
+        assert_eq!(encoder.encode(&packets, reference, &mut bytes), Ok(()));
+        let header = usize::from(version.header_length());
+        assert_eq!(bytes.len(), header + 8 + usize::from(longest));
+        packets.get_mut(reference).payload_length += 1;
+        let length = bytes.len() + 1;
+        let refused = Err(EncodeError::TooLong { length });
+        assert_eq!(encoder.encode(&packets, reference, &mut bytes), refused);
+    }
+}
+
 #[test]
 fn a_packet_that_contradicts_itself_has_no_bytes() {
     let mut packets = PacketStore::default();
