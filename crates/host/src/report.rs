@@ -73,6 +73,8 @@ pub struct Messages {
     pub bytes: u64,
     /// From sent to received whole.
     pub delays: SpanStatistics,
+    /// When the last was received.
+    pub last: Option<Time>,
 }
 
 /// Files or mails.
@@ -194,6 +196,7 @@ impl Messages {
         self.received += other.received;
         self.bytes += other.bytes;
         self.delays.add(&other.delays);
+        self.last = self.last.max(other.last);
     }
 }
 
@@ -267,6 +270,9 @@ impl Report {
             }),
             (one, other) => one.or(other),
         };
+        // What is sent is not there yet: who sends has finished before it has come.
+        let last = messages.as_ref().and_then(|messages| messages.last);
+        let finished = (opener.finished.or(server.finished)).map(|at| at.max(last.unwrap_or(at)));
         // The one end has begun them, the other got them.
         let files = match (opener.files, server.files) {
             (Some(sender), Some(receiver)) => Some(Transfers {
@@ -286,7 +292,7 @@ impl Report {
             calls
         });
         Self {
-            finished: opener.finished.or(server.finished),
+            finished,
             responses: opener.responses.or(server.responses),
             pages: opener.pages.or(server.pages),
             messages,

@@ -35,6 +35,39 @@ fn flow(app: &str) -> Value {
     summary["flows"][0].clone()
 }
 
+/// A source is done when it has sent its last; its flow, when that has come, or would have: no flow is faster than its link.
+#[test]
+fn a_flow_finishes_with_the_last_packet_that_comes() {
+    for app in [
+        r#"{ kind = "packets", size = "972 B", interval = "10 ms", lasts = "4 s" }"#,
+        r#"{ kind = "packets", transport = "tcp", size = "1 kB", interval = "10 ms", lasts = "4 s" }"#,
+        r#"{ kind = "carousel", size = "100 kB", rate = "800 kbit/s", files = 4 }"#,
+    ] {
+        let run = |duration: &str| {
+            let scenario = Scenario::parse(
+                &file(app),
+                "page.toml",
+                &[
+                    ("links.satellite.rate", "100 kbit/s"),
+                    ("links.satellite.queue.limit", "1000 packets"),
+                    ("duration", duration),
+                ],
+            );
+            let output = scenario.expect("it is right").run(&RunOptions::default());
+            output.expect("it runs").summary.flows[0].clone()
+        };
+        // 400 packets of 1 kB take 32 s of the link, and four files of 100 kB a little more.
+        let flow = run("200 s");
+        let finish_s = flow.finish_s.expect("it finishes");
+        assert!((32.0..37.0).contains(&finish_s), "{app}: {finish_s}");
+        assert!(flow.goodput_bps < 100e3, "{app}: {}", flow.goodput_bps);
+        // While packets that were written are on their way, they are missing; datagrams may be lost.
+        let cut = run("10 s");
+        assert!(cut.goodput_bps < 100e3, "{app}: {}", cut.goodput_bps);
+        assert_eq!(cut.finish_s.is_some(), !app.contains("tcp"), "{app}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_what_would() {
     for (app, message) in [

@@ -291,6 +291,63 @@ app = { kind = "bulk", size = "100 kB" }
     assert!(Scenario::parse(text, "dish.toml", &voice).is_ok());
 }
 
+/// When a run ends, and all that it has come to, whatever looks meanwhile.
+fn ends_alike(overrides: &[(&str, &str)]) -> RunOutput {
+    let run = |probes: &[(&str, &str)]| {
+        let mut output = run(&[overrides, probes].concat());
+        output.series.clear();
+        output
+    };
+    let plain = run(&[("probes.series", "[]")]);
+    for interval in ["7 ms", "100 ms", "every-change"] {
+        let watched = run(&[
+            ("probes.series", r#"["satellite.forward.queue"]"#),
+            ("probes.interval", interval),
+        ]);
+        let json = |output: &RunOutput| serde_json::to_string(&output.summary).expect("JSON");
+        assert_eq!(json(&watched), json(&plain), "{interval}");
+    }
+    plain
+}
+
+/// What a gateway has promised connections in TIME-WAIT, it has promised at the end of the run, also where no probe
+/// sees that nothing else is left.
+#[test]
+fn a_run_ends_before_time_wait_does() {
+    let output = ends_alike(&[
+        ("flows.download.app.size", "1000 B"),
+        ("gateways.hub.tcp", r#"{ time_wait = "2 s" }"#),
+        ("gateways.terminal.host_tcp", r#"{ time_wait = "2 s" }"#),
+    ]);
+    let hub = serde_json::to_value(&output.summary.gateways[0]).expect("JSON");
+    assert!(hub["bytes_promised"]["now"].as_u64() > Some(0), "{hub}");
+    assert!(output.summary.ended_s < 4.0, "{}", output.summary.ended_s);
+}
+
+/// Persistent connections ask every minute whether the other gateway is there, which is no work.
+#[test]
+fn a_run_ends_when_nothing_but_keep_alives_is_left() {
+    let output = ends_alike(&[
+        ("gateways.hub.multiplex", "2"),
+        ("gateways.terminal.multiplex", "2"),
+    ]);
+    let flow = &output.summary.flows[0];
+    let after = output.summary.ended_s - flow.finish_s.expect("it finishes");
+    assert!((0.0..5.0).contains(&after), "{after}");
+}
+
+/// A flow's end may be a hanging up, for which nothing is sent.
+#[test]
+fn a_run_is_not_over_before_its_flows_are() {
+    let output = ends_alike(&[(
+        "flows.download.app",
+        r#"{ kind = "voice", lasts = "10 s", jitter_buffer = "400 ms" }"#,
+    )]);
+    let flow = &output.summary.flows[0];
+    assert_eq!(flow.ended_s, Some(output.summary.ended_s));
+    assert!(flow.ended_s > Some(10.4), "{:?}", flow.ended_s);
+}
+
 /// A persistent connection stays open, and its last acknowledgment may be a delayed one: a run is not over before
 /// that, however often probes look.
 #[test]

@@ -227,8 +227,9 @@ pub trait Agent {
         StreamCheck::default()
     }
 
-    /// Are all of its connections over, so that of itself it will send no more? A run ends early when
-    /// every flow has ended, every agent says so, and no packet is under way.
+    /// Are all of its connections over, so that of itself it will send no more but keep-alives? A run ends
+    /// early when every flow has ended, every agent says so, and no packet is under way: what it waits for
+    /// then (the end of TIME-WAIT, the time to ask a peer whether it is still there) is no work.
     fn is_quiet(&self) -> bool {
         true
     }

@@ -240,6 +240,7 @@ impl<P: World> Application<P> for Listener {
         // What the network doubles is one.
         if self.numbers.note(datagram.number) {
             let now = desk.now();
+            self.messages.last = Some(now);
             self.messages.received += 1;
             self.messages.bytes += u64::from(datagram.length);
             self.messages.delays.record(now.since(datagram.sent));

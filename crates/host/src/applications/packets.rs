@@ -174,7 +174,9 @@ impl<P: World> Application<P> for Source {
     }
 
     fn report(&self, _: Time, report: &mut Report) {
-        report.finished = self.standing.finished;
+        // Of what is written to a connection, all will come: it is not over before.
+        let is_there = self.written.lock().is_ok_and(|written| written.is_empty());
+        report.finished = self.standing.finished.filter(|_| is_there);
         report.messages = Some(Messages {
             sent: self.sent,
             ..Messages::default()
@@ -207,7 +209,9 @@ impl Receiver {
         }
     }
 
-    fn received(&mut self, bytes: u64, delay: Span) {
+    fn received(&mut self, bytes: u64, sent: Time, now: Time) {
+        let delay = now.since(sent);
+        self.messages.last = Some(now);
         self.messages.received += 1;
         self.messages.bytes += bytes;
         self.messages.delays.record(delay);
@@ -225,7 +229,7 @@ impl<P: World> Application<P> for Receiver {
             {
                 written.pop_front();
                 self.read -= size;
-                self.received(size, desk.now().since(sent));
+                self.received(size, sent, desk.now());
             }
         }
         if events.has(Events::PEER_CLOSED) {
@@ -237,8 +241,7 @@ impl<P: World> Application<P> for Receiver {
         // What the network doubles is one message.
         if self.numbers.note(datagram.number) {
             self.bytes += u64::from(datagram.length);
-            let delay = desk.now().since(datagram.sent);
-            self.received(u64::from(datagram.length), delay);
+            self.received(u64::from(datagram.length), datagram.sent, desk.now());
         }
     }
 

@@ -137,7 +137,7 @@ impl Network {
         self.host(node)?.statistics(end)
     }
 
-    fn flow_outcome(&self, flow: &FlowSlot, ended: Time) -> FlowOutcome {
+    pub(super) fn flow_outcome(&self, flow: &FlowSlot, ended: Time) -> FlowOutcome {
         let tells = |(node, end): FlowEnd| {
             let report = self.host(node).and_then(|host| host.report(end, ended));
             report.unwrap_or_default()

@@ -254,7 +254,11 @@ impl Network {
             if component.0 < nodes {
                 self.on_arrival(component.0);
             } else if component != sampler {
-                self.on_deadline(component.0 - nodes);
+                let node = component.0 - nodes;
+                if self.may_be_over_at(node) && self.is_quiet_by_now() {
+                    return self.end(until);
+                }
+                self.on_deadline(node);
             } else if self.is_quiet_by_now() {
                 return self.end(until);
             } else {
@@ -270,13 +274,13 @@ impl Network {
 
     fn end(&mut self, until: Time) -> Progress {
         self.settle(until);
-        // Where nothing is left but connections in TIME-WAIT, the run was over when something last
-        // happened.
+        // Where nothing is left but connections in TIME-WAIT, and those that are kept alive, the run was over when
+        // something last happened.
         let nothing_comes = self.schedule.first().is_none() && !self.lookahead.tells_later();
         let quiet = nothing_comes || self.is_quiet();
         let ended = if quiet {
             let last_activity = self.last_activity.max(self.lookahead.last_activity);
-            self.last_failure().max(last_activity)
+            self.last_end().max(last_activity)
         } else {
             until
         };
@@ -286,7 +290,14 @@ impl Network {
         Progress::Ended
     }
 
-    /// A look of the probes is all there is to do: can nothing happen any more?
+    /// Is this the deadline of an agent, and no packet anywhere but at nodes? Then it may be one of those that are
+    /// no work ([`Agent::is_quiet`]), and the run over. What an agent has counted and holds is what its result says, and has
+    /// to be the same whether a probe has looked meanwhile or not; of hosts, nothing is said that such a deadline changes.
+    fn may_be_over_at(&self, node: u16) -> bool {
+        self.nodes[usize::from(node)].node.is_custom() && self.nothing_in_transit()
+    }
+
+    /// A look of the probes, or what is no work, is all there is to do: can nothing happen any more?
     fn is_quiet_by_now(&mut self) -> bool {
         self.settle(self.now);
         self.is_quiet()
@@ -306,15 +317,13 @@ impl Network {
         self.packets.held() == 0 || !self.directions.iter().any(DirectionSlot::has_events)
     }
 
-    /// When a connection was last given up, which sends nothing.
-    fn last_failure(&self) -> Time {
+    /// When a flow was last over: to give up a connection, or to hang up, sends nothing.
+    fn last_end(&self) -> Time {
         let ends = self
             .flows
             .iter()
-            .flat_map(|flow| [flow.sender, flow.receiver]);
-        ends.filter_map(|(node, end)| self.host(node)?.statistics(end)?.failure)
-            .map(|failure| failure.at)
-            .fold(Time::ZERO, Time::max)
+            .filter_map(|flow| self.flow_outcome(flow, self.now).ended);
+        ends.fold(Time::ZERO, Time::max)
     }
 
     fn host(&self, node: u16) -> Option<&Host<Ranges>> {

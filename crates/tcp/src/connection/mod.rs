@@ -154,6 +154,16 @@ impl Connection {
         self.sender.timers.next()
     }
 
+    /// Is there nothing to do of itself? To remember the connection in TIME-WAIT is not, nor to ask now and then
+    /// whether a silent peer is still there, as long as it answers.
+    #[must_use]
+    pub fn has_no_work(&self) -> bool {
+        let timers = &self.sender.timers;
+        self.state == State::TimeWait
+            || timers.next().is_none()
+            || timers.runs_only(timers::Purpose::KeepAlive) && self.unanswered_probes == 0
+    }
+
     /// The same, if it is before this time.
     #[must_use]
     #[inline]

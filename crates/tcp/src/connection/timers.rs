@@ -91,6 +91,12 @@ impl Timers {
         self.at != Time::NEVER && self.purpose == purpose
     }
 
+    /// Does no other timer run?
+    pub(super) fn runs_only(&self, purpose: Purpose) -> bool {
+        let others = self.early.min(self.delayed_acknowledgment.min(self.pacing));
+        self.runs(purpose) && others == Time::NEVER
+    }
+
     /// Is the main timer running, for retransmission?
     #[inline]
     pub(super) fn retransmits(&self) -> bool {

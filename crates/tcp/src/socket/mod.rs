@@ -215,6 +215,12 @@ impl<P: Payload> Socket<P> {
         self.connection.next_deadline()
     }
 
+    /// Has it nothing to do of itself ([`Connection::has_no_work`])?
+    #[must_use]
+    pub fn has_no_work(&self) -> bool {
+        self.connection.has_no_work()
+    }
+
     /// The same, if it is before this time.
     #[must_use]
     #[inline]

@@ -154,11 +154,10 @@ impl<P: Payload> Multiplex<P> {
         self.trunks.iter().flatten().map(|trunk| &trunk.socket)
     }
 
-    /// Has no persistent connection anything to send of itself? They stay open when they carry nothing, and their
-    /// last acknowledgment may be a delayed one.
+    /// Has no persistent connection anything to do of itself? They stay open when they carry nothing, and go on asking
+    /// whether the other gateway is there; their last acknowledgment may be a delayed one.
     pub(super) fn is_quiet(&self) -> bool {
-        self.trunks()
-            .all(|socket| socket.next_deadline().is_none() || socket.state() == State::TimeWait)
+        self.trunks().all(Socket::has_no_work)
     }
 
     /// SYNs that it keeps.
