@@ -237,7 +237,9 @@ impl Network {
                 (false, many) => self.tell_packets::<false>(index, to, many.as_mut(), &mut left),
                 (true, many) => self.tell_packets::<true>(index, to, many.as_mut(), &mut left),
             };
-            let mut is_active = left < before;
+            if left < before {
+                self.note_activity_at(to);
+            }
             let goes_on = self.lookahead.go_on.len() >= MOST_GO_ON;
             let met = if goes_on || left == 0 {
                 None
@@ -246,11 +248,9 @@ impl Network {
             };
             if let Some(sends) = met {
                 left -= 1;
-                is_active |= sends;
-            }
-            if is_active {
-                let clock = self.nodes[usize::from(to)].clock;
-                self.lookahead.last_activity = self.lookahead.last_activity.max(clock);
+                if sends {
+                    self.note_activity_at(to);
+                }
             }
             if goes_on {
                 self.go_on(way);
@@ -270,6 +270,12 @@ impl Network {
         }
         self.reschedule(to);
         left
+    }
+
+    /// Something has happened at a node, by its own clock.
+    fn note_activity_at(&mut self, node: u16) {
+        let clock = self.nodes[usize::from(node)].clock;
+        self.lookahead.last_activity = self.lookahead.last_activity.max(clock);
     }
 
     /// A time before which nothing comes to the end of this direction but what has been offered to it already: what is

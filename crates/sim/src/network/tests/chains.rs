@@ -249,6 +249,33 @@ proptest! {
     }
 }
 
+/// Found by the test above: the last that happens at a host is a deadline at which it sends nothing, behind a packet.
+#[test]
+fn a_deadline_at_which_nothing_is_sent_is_no_activity() {
+    let link = |there: (u64, u64, u64), back: (u64, u64, u64), loss| {
+        let way = |(rate, delay, limit)| (rate, delay, limit, Choice::DropTail);
+        ([way(there), way(back)], loss)
+    };
+    let case = Case {
+        seed: 13_448_643_686_575_968_876,
+        trunks: vec![
+            link((1_000_000, 100, 0), (1_000_000, 1, 0), 0.0),
+            link((1_000_000, 0, 0), (1_000_000, 0, 0), 0.0),
+        ],
+        hosts: vec![
+            (0, link((8_000_000, 10, 20), (8_000_000, 1, 0), 0.02)),
+            (2, link((1_000_000, 0, 0), (1_000_000, 0, 0), 0.0)),
+            (1, link((100_000_000, 1, 0), (1_000_000, 1, 0), 0.0)),
+        ],
+        flows: vec![(2, 0, 163_625, 0), (0, 0, 13_033, 4)],
+        probe: None,
+        capture: None,
+        asked: Vec::new(),
+    };
+    let (stepped, _) = play(&case, false, false, 1);
+    assert_eq!(play(&case, true, true, u64::MAX).0, stepped);
+}
+
 /// A row of three links, without anything that crosses it.
 fn row() -> Case {
     let link = || ([(8_000_000, 10, 50, Choice::DropTail); 2], 0.0);
