@@ -43,14 +43,17 @@ fn expires_with(due: u64, ticks: u64) -> Time {
     Time::from_nanos(at.saturating_mul(TICK))
 }
 
-/// The number of the tick that has come by then.
+/// The number of the tick that has come by then, without its upper bits: after 198 days they are the same again.
 pub(crate) fn number(at: Time) -> u32 {
-    u32::try_from(at.as_nanos() / TICK).unwrap_or(u32::MAX)
+    (at.as_nanos() / TICK) as u32
 }
 
-/// When a tick comes.
-pub(crate) fn at(number: u32) -> Time {
-    Time::from_nanos(u64::from(number) * TICK)
+/// When the tick of this [number](number) comes that is nearest to the present one (time_after).
+pub(crate) fn nearest(number: u32, now: Time) -> Time {
+    let present = now.as_nanos() / TICK;
+    let further = number.wrapping_sub(present as u32) as i32;
+    let tick = present.saturating_add_signed(i64::from(further));
+    Time::from_nanos(tick.saturating_mul(TICK))
 }
 
 /// So long, in whole ticks (usecs_to_jiffies).
@@ -66,6 +69,17 @@ mod tests {
     fn after(now_us: u64, wait_us: u64) -> u64 {
         let now = Time::from_nanos(now_us * 1_000);
         expiry(now, Span::from_micros(wait_us)).as_nanos() / 1_000
+    }
+
+    #[test]
+    fn a_tick_is_known_by_its_lower_bits() {
+        let year = Time::ZERO + Span::from_secs(365 * 24 * 3600);
+        for early in [Time::ZERO, year] {
+            let now = early + Span::from_secs(100);
+            for there in [early, now, now + Span::from_secs(7_200)] {
+                assert_eq!(nearest(number(there), now), there);
+            }
+        }
     }
 
     #[test]

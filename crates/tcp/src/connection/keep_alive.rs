@@ -7,6 +7,9 @@ use super::{Connection, Events, State};
 use crate::config::KeepAlive;
 use crate::ticks;
 
+/// More probes than this are not counted.
+const MOST_PROBES: u32 = u16::MAX as u32;
+
 impl Connection {
     /// Keep-alive from now on, or none: the socket option SO_KEEPALIVE.
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, cx: &mut Ctx<'_>) {
@@ -16,7 +19,9 @@ impl Connection {
             && let Some(new) = keep_alive
         {
             match before {
-                None => self.set_keep_alive_timer(new.idle, cx.now),
+                None => {
+                    self.set_keep_alive_timer(new.idle, cx.now);
+                }
                 Some(old) if old.idle != new.idle => {
                     // tcp_sock_set_keepidle_locked
                     let left = (self.receive.heard_at + new.idle).since(cx.now);
@@ -62,23 +67,26 @@ impl Connection {
         if self.keep_alive_tick == 0 {
             self.set_keep_alive_timer(keep_alive.idle, now);
         }
-        while ticks::at(self.keep_alive_tick) <= now && keep_alive.idle > Span::ZERO {
-            self.set_keep_alive_timer(keep_alive.idle, ticks::at(self.keep_alive_tick));
+        let mut at = ticks::nearest(self.keep_alive_tick, now);
+        while at <= now && keep_alive.idle > Span::ZERO {
+            at = self.set_keep_alive_timer(keep_alive.idle, at);
         }
-        ticks::at(self.keep_alive_tick)
+        at
     }
 
-    fn set_keep_alive_timer(&mut self, wait: Span, now: Time) {
-        self.keep_alive_tick = ticks::number(ticks::expiry(now, wait));
+    fn set_keep_alive_timer(&mut self, wait: Span, now: Time) -> Time {
+        let at = ticks::expiry(now, wait);
+        self.keep_alive_tick = ticks::number(at);
+        at
     }
 
     /// The timer of keep-alive is to expire after so long.
     fn keep_alive_after(&mut self, wait: Span, now: Time) {
-        let mut at = now + wait;
-        if self.sender.config.habits.keeps_alive_by_timer {
-            self.set_keep_alive_timer(wait, now);
-            at = ticks::at(self.keep_alive_tick);
-        }
+        let at = if self.sender.config.habits.keeps_alive_by_timer {
+            self.set_keep_alive_timer(wait, now)
+        } else {
+            now + wait
+        };
         self.sender.timers.set(Purpose::KeepAlive, at);
     }
 
@@ -111,7 +119,7 @@ impl Connection {
         // a user timeout counts instead of the number of probes.
         let over = match self.sender.config.user_timeout {
             Some(limit) => self.unanswered_probes > 0 && silent >= limit,
-            None => u32::from(self.unanswered_probes) >= keep_alive.probes,
+            None => u32::from(self.unanswered_probes) >= keep_alive.probes.min(MOST_PROBES),
         };
         if over {
             self.send_reset(self.sender.send.wire(self.acceptable_position()), true, cx);

@@ -112,10 +112,10 @@ pub struct Connection {
     receive: Receive,
     /// What its socket has been fed and not written yet.
     pub(crate) feed: Option<Feed>,
-    // With which tick of Linux's clock the timer of keep-alive expires; 0: it was never set.
+    // With which tick of Linux's clock the timer of keep-alive expires, without the upper bits; 0: it was never set.
     keep_alive_tick: u32,
     // Keep-alive probes, since the peer said something.
-    unanswered_probes: u8,
+    unanswered_probes: u16,
     events: Events,
     egress: Port,
     #[serde(skip)]

@@ -82,6 +82,40 @@ fn a_connection_with_data_outstanding_is_the_retransmission_timers() {
 }
 
 #[test]
+fn a_silent_peer_is_asked_as_often_as_is_wanted() {
+    let config = Config {
+        keep_alive: Some(KeepAlive {
+            probes: 300,
+            ..KEEP_ALIVE
+        }),
+        ..Config::default()
+    };
+    let mut tcp = Single::established(&config, 65_535);
+    tcp.wait(Span::from_secs(60 + 300 * 10 - 1));
+    assert_eq!(tcp.tcp.state(), State::Established);
+    tcp.wait(Span::from_secs(1));
+    assert_eq!(tcp.tcp.state(), State::Closed);
+    assert_eq!(tcp.tcp.statistics().keep_alive_probes, 300);
+}
+
+#[test]
+fn linuxs_timer_goes_on_for_years() {
+    let mut config = Config::default();
+    config.habits.keeps_alive_by_timer = true;
+    let mut tcp = Single::established(&config, 65_535);
+    // Its clock has gone round by then.
+    tcp.wait(Span::from_secs(300 * 24 * 3600));
+    tcp.ack(1, 65_535);
+    let mut ctx = tcp.world.cx();
+    tcp.tcp.set_keep_alive(Some(KEEP_ALIVE), &mut ctx);
+    tcp.wait(Span::from_secs(59));
+    assert!(tcp.sent().is_empty());
+    // For so long it goes in slots of 2.048 s.
+    tcp.wait(Span::from_secs(4));
+    assert_eq!(tcp.sent_ranges(), [(0, 0)]);
+}
+
+#[test]
 fn a_user_timeout_counts_instead_of_the_probes() {
     let mut tcp = kept_alive();
     tcp.tcp.set_user_timeout(Some(Span::from_secs(65)));
