@@ -48,7 +48,7 @@ pub(super) struct Send {
     pub(super) writer_waits: bool,
     /// The next segment is the last of several that leave at once.
     pub(super) ends_burst: bool,
-    /// Our SYN was sent again for want of an acknowledgment.
+    /// How often our SYN was sent again for want of an acknowledgment.
     pub(super) syns_lost: u8,
     /// This write says that more is to come at once.
     pub(super) more: bool,

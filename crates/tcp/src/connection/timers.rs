@@ -259,10 +259,10 @@ impl Connection {
             }
             return;
         }
+        let even = self.sender.config.habits.spaces_syns_evenly && self.state == State::SynSent;
         let maximum = if synchronized {
             self.sender.config.maximum_retransmissions
         } else {
-            let even = self.sender.config.habits.spaces_syns_evenly && self.state == State::SynSent;
             self.sender.config.maximum_syn_retransmissions + if even { EVEN_SYNS } else { 0 }
         };
         // RFC 9293 section 3.8.3: R2
@@ -274,10 +274,8 @@ impl Connection {
         if synchronized {
             self.sender.suspect_black_hole(cx.now);
         }
-        let even = self.sender.config.habits.spaces_syns_evenly
-            && self.state == State::SynSent
-            && self.sender.send.attempts < EVEN_SYNS;
-        self.sender.back_off(!even, cx.now);
+        let doubles = !even || self.sender.send.attempts >= EVEN_SYNS;
+        self.sender.back_off(doubles, cx.now);
         if !synchronized {
             self.sender.send.syns_lost = self.sender.send.syns_lost.saturating_add(1);
             self.send_syn(cx);

@@ -16,6 +16,13 @@ pub(super) fn minimum(segment: u32) -> u64 {
     4 * u64::from(segment)
 }
 
+/// BDPMultiple.
+fn multiple(rtt: Option<Span>, initial_window: u64, bandwidth: Bandwidth, gain: f64) -> u64 {
+    rtt.map_or(initial_window, |rtt| {
+        (product(bandwidth, rtt) * gain) as u64
+    })
+}
+
 /// All that the bytes follow from that are to be in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Basis {
@@ -34,15 +41,13 @@ pub(super) struct Basis {
 impl Basis {
     /// Inflight.
     pub(super) fn inflight(&self) -> u64 {
-        self.with_room_for_quanta(self.product() + self.excess)
-    }
-
-    /// BDPMultiple.
-    fn product(&self) -> u64 {
-        let rtt = self.minimum_rtt;
-        rtt.map_or(self.initial_window, |rtt| {
-            (product(self.bandwidth, rtt) * self.gain) as u64
-        })
+        let bytes = multiple(
+            self.minimum_rtt,
+            self.initial_window,
+            self.bandwidth,
+            self.gain,
+        );
+        self.with_room_for_quanta(bytes + self.excess)
     }
 
     /// QuantizationBudget.
@@ -73,10 +78,8 @@ impl Bbr3 {
 
     /// BDPMultiple.
     pub(super) fn product(&self, gain: f64) -> u64 {
-        match self.minimum_rtt.get() {
-            None => self.initial_window,
-            Some(rtt) => (product(self.bandwidth(), rtt) * gain) as u64,
-        }
+        let rtt = self.minimum_rtt.get();
+        multiple(rtt, self.initial_window, self.bandwidth(), gain)
     }
 
     /// Inflight.
