@@ -6,14 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Connection, State};
 use crate::options::{Negotiated, TIMESTAMPS_LENGTH, full_mss};
 use crate::reassembly::{Inserted, Range, Reassembly};
-use crate::right_sizing::{RightSizing, Room, Segment, Stream, When};
+use crate::right_sizing::{FIRST_PATIENCE, RightSizing, Segment, Stream, When};
 use crate::{Config, QuickAcks, ticks, timestamp};
 
 /// An IP header and a TCP header without options.
 const HEADERS: u32 = 40;
-
-/// What an application sends so long after text has come is an answer: TCP_ATO_MIN.
-const ANSWER: Span = Span::from_millis(40);
 
 /// No position.
 pub(super) const NOWHERE: u64 = u64::MAX;
@@ -78,7 +75,7 @@ pub(super) struct Receive {
     pub(super) holds_fin: bool,
     says_again: bool,
     /// The acknowledgments are `sizing`'s.
-    quick_as_linux: bool,
+    pub(super) quick_as_linux: bool,
     shift: u8,
 }
 
@@ -169,7 +166,7 @@ impl Receive {
     }
 
     /// The stream, as the receive buffer sees it.
-    fn stream(&self) -> Stream {
+    pub(super) fn stream(&self) -> Stream {
         Stream {
             next: self.in_order_end(),
             read: self.read,
@@ -296,7 +293,7 @@ impl Receive {
         let after = now.since(self.data_at);
         match &self.sizing {
             Some(sizing) => sizing.is_answered_within(after),
-            None => after < ANSWER,
+            None => after < FIRST_PATIENCE,
         }
     }
 
@@ -332,18 +329,6 @@ impl Receive {
             sizing.fin_ahead(position, &stream, sack);
         }
         self.reconsider_window();
-    }
-
-    /// Is there something that Linux asks of the next segment before it takes it?
-    #[inline]
-    fn asks_first(&self) -> bool {
-        self.quick_as_linux && (self.is_overfull() || self.duplicate.is_some())
-    }
-
-    /// Is more of the buffer taken than there is?
-    #[inline]
-    fn is_overfull(&self) -> bool {
-        (self.sizing.as_ref()).is_some_and(|sizing| sizing.is_overfull())
     }
 
     /// What comes makes no sense here.
@@ -597,55 +582,6 @@ impl Connection {
                 receive.acknowledge_now = true;
             }
         }
-    }
-
-    /// The receive buffer is full: looks for room for a segment that begins at `start`.
-    #[cold]
-    fn look_for_room(&mut self, start: u64) -> Room {
-        let receive = &mut self.receive;
-        let stream = receive.stream();
-        let Some(sizing) = &mut receive.sizing else {
-            return Room::default();
-        };
-        let room = sizing.prune(start, &stream);
-        if let Some(from) = room.thrown_from {
-            receive.reassembly.throw_away(from);
-        }
-        room
-    }
-
-    /// Is there room for a segment ahead of a gap, which begins at `start`?
-    #[inline]
-    fn takes_ahead(&mut self, start: u64) -> bool {
-        !self.receive.is_overfull() || self.look_for_room(start).found
-    }
-
-    /// Is there room for the next segment? If it is `ordinary`, it may take the kernel's fast path, which asks for none, and
-    /// keeps what has arrived twice, if that was not told of yet (tcp_rcv_established).
-    #[cold]
-    fn takes_next(&mut self, packet: &Packet, ordinary: bool) -> bool {
-        let receive = &mut self.receive;
-        let fast = ordinary
-            && receive.reassembly.is_empty()
-            && (receive.sizing.as_ref()).is_some_and(|sizing| sizing.has_pages_for(packet));
-        if fast {
-            return true;
-        }
-        if ordinary {
-            receive.duplicate = None;
-        }
-        !receive.is_overfull() || self.finds_room_for_next()
-    }
-
-    /// If not, the window is closed, whatever was said of it before (tcp_data_queue, ICSK_ACK_NOMEM). What finds nothing
-    /// in order before it is taken all the same.
-    fn finds_room_for_next(&mut self) -> bool {
-        let room = self.look_for_room(self.receive.next);
-        if !room.found {
-            self.receive.acknowledge_now = true;
-            self.receive.edge = self.receive.next;
-        }
-        room.found || !room.queued
     }
 
     /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
