@@ -88,7 +88,7 @@ def _settings(sweep: Sweep) -> Figure:
         f"{len(PUBLISHED)}. The first seed of each.",
         columns=columns,
         draw=draw,
-        width=9.6,
+        width=13.0,
         height=6.0,
     )
 
