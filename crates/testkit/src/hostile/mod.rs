@@ -10,11 +10,13 @@ mod capture;
 mod case;
 mod checks;
 mod dice;
+mod hosts;
 mod lies;
 mod pair;
 mod path;
 mod settings;
 mod split;
+mod work;
 
 use std::fmt;
 

@@ -1,36 +1,25 @@
 //! Two endpoints, and gateways between them that split what they see.
 
-use std::sync::Arc;
-
 use bentpipe_gateway::split::{Answer, Multiplexing, Processing, Settings, Split};
-use bentpipe_tcp::{
-    ActiveFastOpen, Config, Connection, Events, Opening, PassiveFastOpen, Ranges, State,
-    reset_reply,
-};
+use bentpipe_tcp::{Config, Connection, Ranges};
 use bentpipe_types::{
-    Address, Agent, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Routes, Seq, Span,
-    Time, World,
+    Address, Agent, Packet, PacketRef, Port, RandomStream, Routes, Span, Time, World,
 };
 
 use super::capture::{Capture, Seen};
 use super::case::{Case, Kind, Stall, least_mtu, listens_or_looks};
-use super::checks::{check_state, check_stream, owes};
 use super::dice::Dice;
+use super::hosts::{A, B, Hosts, TICK, endpoint};
 use super::path::{Complaint, Path};
 use super::settings::config;
+use super::work::{Bounds, Work};
 use super::{Counts, Ending, Failure};
 
-const A: usize = 0;
-const B: usize = 1;
-
-/// More events are too much work for any case.
-const MOST_EVENTS: u64 = 3_000_000;
-/// More packets under way are too much memory.
-const MOST_PACKETS: usize = 100_000;
-/// So many calls of one node at one time, at the deadlines it names, are a loop without an end.
-const MOST_AT_ONCE: u64 = 2_000;
-/// How often an application looks for what it can do, while it can.
-const TICK: Span = Span::from_millis(50);
+const BOUNDS: Bounds = Bounds {
+    events: 3_000_000,
+    packets: 100_000,
+    at_once: 2_000,
+};
 
 /// Whose address ICMP errors come from.
 const ROUTER: Address = Address(20);
@@ -47,21 +36,10 @@ pub(super) struct Chain<'a> {
     world: World,
     hops: Vec<Path>,
     gateways: Vec<Gateway>,
-    hosts: [Option<Connection>; 2],
-    initial: [Seq; 2],
-    events: [Events; 2],
-    written: [u64; 2],
+    hosts: Hosts,
     tick: Time,
-    counts: Counts,
-    at_once: u64,
+    work: Work,
     capture: Option<&'a mut Capture>,
-}
-
-fn endpoint(side: usize) -> Endpoint {
-    Endpoint {
-        address: Address(side as u16 + 1),
-        port: [40_000, 80][side],
-    }
 }
 
 fn settings(
@@ -208,23 +186,13 @@ impl<'a> Chain<'a> {
             application.to_write = application.to_write.min(60_000);
         }
         case.end += Span::from_secs(4_000);
-        let mut dice = Dice::new(seed, "initial sequence numbers");
-        // A's wrap soon.
-        let initial = [
-            Seq::new(dice.bits() as u32 | 0xffff_f000),
-            Seq::new(dice.bits() as u32),
-        ];
         let mut chain = Self {
             world: World::new(RandomStream::new(seed, "hostile", "connections")),
             hops,
             gateways,
-            hosts: [None, None],
-            initial,
-            events: [Events::NONE; 2],
-            written: [0; 2],
+            hosts: Hosts::new(seed),
             tick: Time::ZERO,
-            counts: Counts::default(),
-            at_once: 0,
+            work: Work::new(BOUNDS),
             capture,
             case,
         };
@@ -236,31 +204,7 @@ impl<'a> Chain<'a> {
     }
 
     fn connect(&mut self, side: usize) {
-        let config = self.case.configs[side].clone().into();
-        let mut fast = ActiveFastOpen::default();
-        if let Some((asks, _)) = self.case.fast_open.filter(|_| side == A) {
-            fast = asks;
-            fast.bytes = fast.bytes.min(self.case.applications[side].to_write);
-        }
-        let opening = self.opening(side, &config);
-        let (tcp, taken) = Connection::connect_fast(&opening, fast, &mut self.world.cx());
-        self.written[side] = taken;
-        self.add(side, tcp);
-    }
-
-    fn opening<'c>(&self, side: usize, config: &'c Arc<Config>) -> Opening<'c> {
-        Opening {
-            config,
-            local: endpoint(side),
-            remote: endpoint(1 - side),
-            egress: Port(0),
-            initial_sequence: self.initial[side],
-        }
-    }
-
-    fn add(&mut self, side: usize, mut tcp: Connection) {
-        tcp.set_sink(self.case.applications[side].sink);
-        self.hosts[side] = Some(tcp);
+        self.hosts.connect(side, &self.case, &mut self.world);
         self.host_sends(side);
     }
 
@@ -273,27 +217,11 @@ impl<'a> Chain<'a> {
         self.carry(node);
     }
 
-    /// Does something with one host.
-    fn with<T: Default>(
-        &mut self,
-        side: usize,
-        act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T,
-    ) -> T {
-        let Some(mut tcp) = self.hosts[side].take() else {
-            return T::default();
-        };
-        let result = act(&mut tcp, &mut self.world.cx());
-        self.events[side] |= tcp.take_events();
-        self.hosts[side] = Some(tcp);
-        self.host_sends(side);
-        result
-    }
-
     /// Hands what one node has sent to its hops.
     fn carry(&mut self, node: usize) {
         let mut outbox = std::mem::take(&mut self.world.outbox);
         for (port, packet) in outbox.drain(..) {
-            self.counts.packets += 1;
+            self.work.counts.packets += 1;
             if let Some(capture) = &mut self.capture {
                 let packets = &self.world.packets;
                 capture.record(packets, packet, node, Seen::Leaving, self.world.now);
@@ -325,28 +253,15 @@ impl<'a> Chain<'a> {
         let side = usize::from(node > 0);
         if let Some(quote) = self.world.packets.get(packet).icmp_quote() {
             self.world.packets.release(packet);
-            self.with(side, |tcp, cx| tcp.on_icmp(quote.error, quote.sequence, cx));
-            return;
-        }
-        if self.hosts[side].is_some() {
-            self.with(side, |tcp, cx| tcp.on_packet(packet, cx));
-            return;
-        }
-        let flags = self.world.packets.get(packet).flags;
-        if !flags.has(Flags::SYN) || flags.has(Flags::ACK.with(Flags::RST)) {
-            reset_reply(packet, Port(0), &mut self.world.cx());
+            self.hosts.with(side, &mut self.world, |tcp, cx| {
+                tcp.on_icmp(quote.error, quote.sequence, cx);
+            });
             self.host_sends(side);
             return;
         }
-        let config = self.case.configs[side].clone().into();
-        let opening = self.opening(side, &config);
-        let fast = (self.case.fast_open).map_or(PassiveFastOpen::Ignore, |(_, answer)| answer);
-        let tcp = Connection::accept_fast(&opening, packet, fast, &mut self.world.cx());
-        self.add(side, tcp);
-        if self.case.applications[side].sink {
-            // What came on the SYN is there before anybody could say that it is read at once.
-            self.with(side, |tcp, cx| tcp.read(u64::MAX, cx));
-        }
+        self.hosts
+            .receive(side, packet, &self.case, &mut self.world);
+        self.host_sends(side);
     }
 
     /// Did this host take a SYN that a liar has made of another segment? In the stream that such a SYN
@@ -354,7 +269,7 @@ impl<'a> Chain<'a> {
     /// SYN to be answered has nothing to compare it with. Through gateways the peer may by then be in
     /// the middle of its stream, on a connection that a gateway has forgotten (after a forged RST).
     fn opened_by_a_forgery(&self, side: usize) -> bool {
-        let tcp = self.hosts[side].as_ref();
+        let tcp = self.hosts.connection(side);
         tcp.and_then(Connection::peer_initial_sequence)
             .is_some_and(|initial| self.hops.iter().any(|hop| hop.has_forged_syn(initial)))
     }
@@ -363,47 +278,15 @@ impl<'a> Chain<'a> {
     fn act(&mut self) -> bool {
         let mut busy = false;
         for side in [A, B] {
-            let application = self.case.applications[side].clone();
-            let Some(tcp) = &self.hosts[side] else {
-                continue;
-            };
-            let left = application.to_write - self.written[side];
-            let opened = tcp.state().is_synchronized();
-            if left > 0 {
-                let chunk = left.min(application.chunk);
-                if tcp.writable() > 0 {
-                    self.written[side] += self.with(side, |tcp, cx| tcp.write(chunk, cx));
-                }
-                if self.written[side] == application.to_write {
-                    self.with(side, |tcp, cx| tcp.close(cx));
-                }
-            } else if opened {
-                self.with(side, |tcp, cx| tcp.close(cx));
-            }
-            let (from, to) = application.asleep;
-            let awake = self.world.now < from || self.world.now >= to;
-            if !application.sink && awake {
-                self.with(side, |tcp, cx| tcp.read(application.read_at_most, cx));
-            }
-            let left = application.to_write - self.written[side];
-            if let Some(tcp) = &self.hosts[side] {
-                let reads = !application.sink && tcp.readable() > 0 && to < Time::LAST;
-                let writes = left > 0 && tcp.writable() > 0;
-                let closes = left == 0 && tcp.state() == State::Established;
-                busy |= reads || writes || closes;
-            }
+            busy |= self.hosts.act(side, &self.case, &mut self.world);
+            self.host_sends(side);
         }
         busy
     }
 
     /// The next thing that happens. `None`: nothing will, or the case is over.
     fn step(&mut self, busy: bool) -> Option<()> {
-        let host = |side: usize| {
-            self.hosts[side]
-                .as_ref()
-                .and_then(Connection::next_deadline)
-        };
-        let hosts = [host(A), host(B)];
+        let hosts = self.hosts.deadlines();
         let gateways: Vec<_> = self
             .gateways
             .iter()
@@ -422,16 +305,10 @@ impl<'a> Chain<'a> {
         if next > self.case.end {
             return None;
         }
-        self.counts.events += 1;
-        self.at_once = if next > self.world.now {
-            0
-        } else {
-            self.at_once + 1
-        };
-        self.world.now = self.world.now.max(next);
+        self.work.event(next, &mut self.world);
         if let Some(hop) = complaints.iter().position(|at| *at == Some(next)) {
             let Complaint { to, error, quoted } = self.hops[hop].complaint()?;
-            self.at_once = 0;
+            self.work.came();
             if let Some(packet) = Packet::icmp_error(ROUTER, &quoted, error) {
                 let packet = self.world.packets.insert(packet);
                 self.arrives(hop, to, packet);
@@ -440,13 +317,15 @@ impl<'a> Chain<'a> {
         }
         if let Some(hop) = arrivals.iter().position(|arrival| *arrival == Some(next)) {
             let (end, packet) = self.hops[hop].arrive()?;
-            self.at_once = 0;
+            self.work.came();
             self.arrives(hop, end, packet);
             return Some(());
         }
         for side in [A, B] {
             if hosts[side] == Some(next) {
-                self.with(side, |tcp, cx| tcp.on_deadline(cx));
+                self.hosts
+                    .with(side, &mut self.world, |tcp, cx| tcp.on_deadline(cx));
+                self.host_sends(side);
             }
         }
         for (index, deadline) in gateways.into_iter().enumerate() {
@@ -463,16 +342,10 @@ impl<'a> Chain<'a> {
 
     fn check(&self) -> Result<(), String> {
         for side in [A, B] {
-            if let Some(tcp) = &self.hosts[side] {
-                let most = self.case.configs[side].most_kept();
-                check_state(tcp, most, self.world.now).map_err(|what| self.about(side, &what))?;
-                if !self.opened_by_a_forgery(side) {
-                    check_stream(tcp).map_err(|what| self.about(side, &what))?;
-                }
-                if tcp.delivered_offset() > self.written[1 - side] {
-                    return Err(self.about(side, "it has more than was written"));
-                }
-            }
+            let in_place = !self.opened_by_a_forgery(side);
+            self.hosts
+                .check(side, &self.case, self.world.now, in_place)
+                .map_err(|what| self.about(side, &what))?;
         }
         for (index, Gateway { split, memory, .. }) in self.gateways.iter().enumerate() {
             let held = split.holdings().bytes as f64;
@@ -486,17 +359,9 @@ impl<'a> Chain<'a> {
                 return Err(self.about(A, "a gateway was given bytes out of place"));
             }
         }
-        if self.world.packets.held() > MOST_PACKETS {
-            return Err(format!("{} packets", self.world.packets.held()));
-        }
-        if self.counts.events > MOST_EVENTS {
-            let now = self.world.now;
-            return Err(self.about(A, &format!("{} events by {now:?}", self.counts.events)));
-        }
-        if self.at_once > MOST_AT_ONCE {
-            return Err(self.about(A, "somebody wants to run again and again"));
-        }
-        Ok(())
+        self.work
+            .check(&self.world)
+            .map_err(|what| self.about(A, &what))
     }
 
     fn about(&self, side: usize, what: &str) -> String {
@@ -507,8 +372,8 @@ impl<'a> Chain<'a> {
             "{}: {what}, at {:?}\n{:?}\n{:?}\n{:?}\n{}",
             ["A", "B"][side],
             self.world.now,
-            self.hosts[A],
-            self.hosts[B],
+            self.hosts.connection(A),
+            self.hosts.connection(B),
             self.case,
             gateways.join("\n")
         )
@@ -522,9 +387,10 @@ impl<'a> Chain<'a> {
             mut world,
             mut hops,
             gateways,
-            mut counts,
+            work,
             ..
         } = self;
+        let mut counts = work.counts;
         let packets = &mut world.packets;
         for hop in &mut hops {
             hop.clear(packets);
@@ -547,15 +413,11 @@ impl<'a> Chain<'a> {
         loop {
             let busy = self.act();
             self.check()?;
-            let closed = |side: usize| {
-                let tcp = self.hosts[side].as_ref();
-                tcp.is_some_and(|tcp| tcp.state() == State::Closed && tcp.readable() == 0)
-            };
             let forgotten = (self.gateways.iter()).all(|gateway| gateway.split.is_forgotten());
             // (A persistent connection may have to say something once more.)
             let holds = (self.gateways.iter()).any(|gateway| gateway.split.gauge(0) > 0.0);
             let idle = !holds && self.hops.iter().all(|hop| hop.next_arrival().is_none());
-            if closed(A) && closed(B) && forgotten && idle || self.step(busy).is_none() {
+            if self.hosts.have_closed() && forgotten && idle || self.step(busy).is_none() {
                 return Ok(());
             }
         }
@@ -563,30 +425,11 @@ impl<'a> Chain<'a> {
 
     /// What has become of it, if that is right.
     fn judge(&self) -> Result<Ending, String> {
-        let errors = Events::RESET | Events::TIMED_OUT | Events::UNREACHABLE;
-        let failed = [A, B].map(|side| self.events[side].has(errors));
-        let whole = |side: usize| {
-            let to_write = self.case.applications[side].to_write;
-            let (Some(tcp), Some(peer)) = (&self.hosts[side], &self.hosts[1 - side]) else {
-                return false;
-            };
-            tcp.state() == State::Closed
-                && tcp.written_offset() == to_write
-                && (tcp.acknowledged_offset() == to_write || self.case.kind == Kind::Lies)
-                && peer.delivered_offset() == to_write
-                && peer.statistics().bytes_delivered == to_write
-        };
-        let ending = if whole(A) && whole(B) && !failed[A] && !failed[B] {
-            Ending::Exact
-        } else if failed[A] || failed[B] {
-            Ending::Error
-        } else {
-            Ending::Waiting
-        };
+        let ending = self.hosts.ending(&self.case);
         match self.case.kind {
             Kind::Path | Kind::Lies => {
                 if ending != Ending::Exact {
-                    let side = usize::from(whole(A));
+                    let side = usize::from(self.hosts.is_whole(A, &self.case));
                     return Err(self.about(side, &format!("{ending:?}")));
                 }
                 for gateway in &self.gateways {
@@ -601,10 +444,8 @@ impl<'a> Chain<'a> {
                 }
             }
             Kind::Stall(Stall::DeadPath) => {
-                for side in [A, B] {
-                    if self.hosts[side].as_ref().is_some_and(owes) {
-                        return Err(self.about(side, "it hasn't given up"));
-                    }
+                if let Some(side) = self.hosts.one_that_owes() {
+                    return Err(self.about(side, "it hasn't given up"));
                 }
             }
             Kind::Fraud | Kind::Stall(_) => {}
