@@ -131,3 +131,23 @@ def test_a_capture_of_compressed_headers_shows_the_packets_before(tmp_path: Path
     assert _frames(path, f"{BROKEN} or {REMARKS}") == []
     packets = sum(link["packets_delivered"] for link in summary["links"])
     assert len(_frames(path, "tcp")) == packets
+
+
+@pytest.mark.parametrize("ip", ["v4", "v6"])
+def test_the_longest_packet_of_a_tunnel_has_a_length_that_its_header_can_say(
+    tmp_path: Path, ip: str
+) -> None:
+    # A random size may be as large as it likes: the network says what a datagram holds at most.
+    source = '{ kind = "packets", size = "pareto(60 kB, 1.1)", interval = "200 ms" }'
+    of_links = [("links.satellite.tunnel", "true")]
+    overrides = [("ip", f'"{ip}"'), *of_links, ("flows.download.app", source)]
+    path, _ = _capture(tmp_path, overrides, "satellite")
+    longest = max(int(frame) for frame in _lengths(path))
+    assert longest == 65_535
+    assert _frames(path, BROKEN) == []
+
+
+def _lengths(path: Path) -> list[str]:
+    command = ["tshark", "-r", str(path), "-T", "fields", "-e", "frame.len"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout.split()

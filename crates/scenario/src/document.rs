@@ -79,8 +79,13 @@ impl Document {
     ) -> Result<Self, ScenarioError> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            let line = lines.at(error.span().map_or(text.len(), |span| span.start));
-            ScenarioError::in_file(file, Some(line), "", &format!("{}", Said(error.message())))
+            let span = error.span().unwrap_or(text.len()..text.len());
+            let line = lines.at(span.start);
+            let said = Said {
+                message: error.message(),
+                of: text.get(span).unwrap_or_default(),
+            };
+            ScenarioError::in_file(file, Some(line), "", &said.to_string())
         })?;
         let origin_of = |offset| Origin::Line(lines.at(offset));
         let mut document = Self {
@@ -200,16 +205,26 @@ impl Node {
 }
 
 /// What the TOML parser says of a syntax error, in this crate's words.
-struct Said<'a>(&'a str);
+struct Said<'a> {
+    message: &'a str,
+    /// The text that it says it of.
+    of: &'a str,
+}
 
 impl std::fmt::Display for Said<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = one_line(self.0);
+        let said = one_line(self.message);
         match said.as_str() {
             "string values must be quoted, expected literal string" => f.write_str(
                 "expected a value: a string in quotes, a number, true or false, an array or a table",
             ),
-            "duplicate key" => f.write_str("this key or table stands twice in the file"),
+            "duplicate key" => {
+                let key = quoted(self.of.trim_matches(['"', '\'']));
+                write!(f, "{key} stands twice: a key or a table is given once")
+            }
+            "recursion limit" | "cannot recurse further; max recursion depth met" => {
+                f.write_str("nested deeper than any scenario: tables or arrays in one another")
+            }
             _ => write!(f, "not TOML: {said}"),
         }
     }

@@ -75,12 +75,19 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-/// The number of base units in `text`, to the nearest; `u64::MAX` for more than that.
-fn in_base_units(text: &str, units: &[Unit]) -> Option<u64> {
+/// The number of base units in `text`, to the nearest; `u64::MAX` for more than that. `None` where it has none of
+/// these units. What is above zero does not become zero unsaid.
+fn in_base_units(text: &str, units: &[Unit]) -> Option<Result<u64, QuantityError>> {
     let (number, unit) = split(text)?;
     let (_, worth) = units.iter().find(|(name, _)| *name == unit)?;
     // Exact after rounding up to 2^52, which every limit here stays below.
-    Some((number * *worth as f64 + 0.5) as u64)
+    let rounded = (number * *worth as f64 + 0.5) as u64;
+    if rounded > 0 || number == 0.0 {
+        return Some(Ok(rounded));
+    }
+    let base = units.iter().find(|(_, worth)| *worth == 1);
+    let expected = format!("0 or at least 1 {}", base.map_or("", |(name, _)| name));
+    Some(Err(QuantityError::new(expected, text)))
 }
 
 /// Writes a value in the largest unit that holds it without a fraction.

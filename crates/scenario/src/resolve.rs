@@ -55,8 +55,16 @@ pub(crate) fn resolve(
         ip: file.ip,
     };
     let nodes = nodes::resolve(file, &around)?;
-    let mixes = mixes::resolve(&file.mixes)?;
-    let flows = flows::resolve(&file.flows, &node_names, &groups, &mixes, duration)?;
+    let datagrams = app::Datagrams::of(&links, file.ip);
+    let mixes = mixes::resolve(&file.mixes, datagrams)?;
+    let flows = flows::resolve(
+        &file.flows,
+        &node_names,
+        &groups,
+        &mixes,
+        datagrams,
+        duration,
+    )?;
     flows::check_routes(&file.flows, &node_names, &groups, &nodes, &links)?;
     let probes = probes::resolve(
         &file.probes,

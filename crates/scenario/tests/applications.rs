@@ -112,6 +112,10 @@ fn what_makes_no_sense_is_refused_with_what_would() {
             r#"size: expected at most "65507 B", what a datagram holds, got "100 kB""#,
         ),
         (
+            r#"{ kind = "ping", size = "65508 B" }"#,
+            r#"size: expected at most "65507 B", what a datagram holds, got "65508 B""#,
+        ),
+        (
             r#"{ kind = "packets", size = "gamma(1 kB)", interval = "1 s" }"#,
             "size: expected exponential(MEAN), uniform(LOW, HIGH) or pareto(MEAN, SHAPE), got \"gamma(1 kB)\"",
         ),

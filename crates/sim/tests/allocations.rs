@@ -155,6 +155,7 @@ fn calls_echoes_and_datagrams_allocate_nothing() {
         interval: Distribution::Constant(0.005),
         bursts: None,
         lasts: None,
+        largest: PacketsSettings::LARGEST,
     });
     let user = Traffic::Mix(MixSettings {
         pause: Distribution::Constant(1.0),
@@ -229,6 +230,7 @@ fn pages_files_mails_and_answers_allocate_nothing_per_packet() {
         interval: Distribution::Constant(0.005),
         bursts: None,
         lasts: None,
+        largest: PacketsSettings::LARGEST,
     });
     let flows = [
         page(Http::One),

@@ -183,6 +183,7 @@ fn queueing(size: Distribution, second_moment: f64, load: f64) -> (f64, f64) {
         interval: Distribution::Exponential(interval),
         bursts: None,
         lasts: None,
+        largest: PacketsSettings::LARGEST,
     };
     let path = Path {
         rate: rate as u64,
@@ -229,6 +230,7 @@ fn packets(transport: Transport) -> Traffic {
             Distribution::Exponential(2.0),
         )),
         lasts: Some(Span::from_secs(30)),
+        largest: PacketsSettings::LARGEST,
     })
 }
 
@@ -243,6 +245,7 @@ fn a_source_is_on_for_its_share_of_the_time() {
             Distribution::Exponential(3.0),
         )),
         lasts: None,
+        largest: PacketsSettings::LARGEST,
     };
     let path = Path {
         delay: Span::from_millis(1),

@@ -44,6 +44,7 @@ fn datagrams() -> Traffic {
         interval: Distribution::Constant(0.01),
         bursts: None,
         lasts: Some(Span::from_secs(5)),
+        largest: PacketsSettings::LARGEST,
     })
 }
 

@@ -35,10 +35,14 @@ pub struct PacketsSettings {
     pub bursts: Option<(Distribution, Distribution)>,
     /// How long it goes on; `None`: until the end of the run.
     pub lasts: Option<Span>,
+    /// Bytes of a datagram at most: a random size beyond is this.
+    pub largest: u16,
 }
 
-/// The largest datagram: 65,535 bytes less the headers of IPv4 and UDP.
-const LARGEST: u64 = 65_507;
+impl PacketsSettings {
+    /// The largest datagram: 65,535 bytes less the headers of IPv4 and UDP.
+    pub const LARGEST: u16 = 65_507;
+}
 
 /// The messages that were written to a connection and have not been read whole: their bytes, and when.
 pub(super) type Written = Arc<Mutex<VecDeque<(u64, Time)>>>;
@@ -110,7 +114,7 @@ impl Source {
         match (self.settings.transport, self.socket) {
             (Transport::Udp, _) => {
                 let datagram = Datagram {
-                    length: size.min(LARGEST) as u16,
+                    length: size.min(u64::from(self.settings.largest)) as u16,
                     number: self.sent,
                     sent: now,
                 };

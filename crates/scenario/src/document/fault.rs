@@ -148,6 +148,7 @@ fn in_toml_words(expected: &str) -> &str {
         "a map" => "a table",
         "u64" | "usize" => "a whole number from 0 on",
         "u32" => "a whole number from 0 to 4294967295",
+        "i64" => "a whole number",
         "u8" | "u16" => "a small whole number from 0 on",
         "f64" => "a number",
         other if other.starts_with("struct ") => "a table",

@@ -28,8 +28,8 @@ impl FromStr for Rate {
             let expected = r#"a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s)"#;
             return Err(QuantityError::new(expected, text));
         };
-        BitRate::new(rate)
-            .filter(|_| rate <= FASTEST)
+        let rate = rate.ok().filter(|rate| *rate <= FASTEST);
+        rate.and_then(BitRate::new)
             .map(Self)
             .ok_or_else(|| QuantityError::new("a rate from 1 bit/s to 1000 Gbit/s", text))
     }

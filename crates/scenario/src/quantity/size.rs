@@ -29,11 +29,10 @@ const LARGEST: u64 = 1_000_000_000_000_000;
 impl Size {
     /// `None` where this is no number and unit of data at all.
     pub(super) fn read(text: &str) -> Option<Result<Self, QuantityError>> {
-        let bytes = in_base_units(text, &UNITS)?;
-        Some(if bytes <= LARGEST {
-            Ok(Self(Bytes::new(bytes)))
-        } else {
-            Err(QuantityError::new("a size up to 1000000 GB", text))
+        Some(match in_base_units(text, &UNITS)? {
+            Ok(bytes) if bytes <= LARGEST => Ok(Self(Bytes::new(bytes))),
+            Ok(_) => Err(QuantityError::new("a size up to 1000000 GB", text)),
+            Err(error) => Err(error),
         })
     }
 }

@@ -32,7 +32,7 @@ impl FromStr for Length {
             let expected = r#"a length of time such as "250 ms" (units: ns, us, ms, s, min, h)"#;
             return Err(QuantityError::new(expected, text));
         };
-        let span = Span::from_nanos(nanos);
+        let span = Span::from_nanos(nanos?);
         if span > LONGEST {
             return Err(QuantityError::new("a length of time up to 72 h", text));
         }
@@ -68,6 +68,9 @@ impl FromStr for Delay {
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let expected = r#"a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h)"#;
+        if let Some(Err(error)) = in_base_units(text, &UNITS) {
+            return Err(error);
+        }
         match text.parse::<Length>() {
             Ok(Length(span)) if span <= LONGEST_DELAY => Ok(Self(span)),
             _ => Err(QuantityError::new(expected, text)),

@@ -1,5 +1,6 @@
 //! Applications.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bentpipe_sim::applications::{
@@ -10,21 +11,68 @@ use bentpipe_sim::applications::{
 use bentpipe_sim::{Distribution, Traffic};
 use bentpipe_types::{Bytes, Span};
 
-use crate::App;
 use crate::document::Wrong;
+use crate::error::quoted;
 use crate::quantity::{Length, RandomLength, RandomSize, Size};
 use crate::schema::{
-    AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, PageName, TlsName,
-    TransportName,
+    AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, IpName, PageName,
+    TlsName, TransportName,
 };
+use crate::{App, Link};
 
 /// The least that a random interval may be on average: what goes faster is no traffic of this world.
 const SHORTEST_INTERVAL: f64 = 1e-6;
 const MOST_OBJECTS: u32 = 10_000;
 const MOST_LEVELS: u32 = 100;
-const LARGEST_DATAGRAM: f64 = 65_507.0;
 
-pub(super) fn resolve(file: &AppFile) -> Result<App, Wrong> {
+/// What a network's datagrams may be.
+#[derive(Clone, Copy)]
+pub(super) struct Datagrams<'a> {
+    /// Bytes of the largest, headers not counted.
+    largest: u16,
+    /// The link whose tunnel makes it less than elsewhere.
+    tunnel: Option<&'a str>,
+}
+
+impl<'a> Datagrams<'a> {
+    /// A packet in a tunnel has another header in its 65,535 bytes (RFC 2003 section 3.1).
+    pub(super) fn of(links: &'a [Link], ip: IpName) -> Self {
+        let tunnels = |link: &&Link| link.directions().any(|(_, direction)| direction.tunnel);
+        match links.iter().find(tunnels) {
+            None => Self {
+                largest: PacketsSettings::LARGEST,
+                tunnel: None,
+            },
+            Some(link) => Self {
+                largest: match ip {
+                    IpName::V4 => PacketsSettings::LARGEST - 20,
+                    IpName::V6 => PacketsSettings::LARGEST - 40,
+                },
+                tunnel: Some(&link.name),
+            },
+        }
+    }
+
+    /// A size that a datagram may have.
+    fn size(self, key: &'static str, size: u64) -> Result<u16, Wrong> {
+        let fits = |size: &u16| *size <= self.largest;
+        (u16::try_from(size).ok().filter(fits)).ok_or_else(|| {
+            let got = Size(Bytes::new(size));
+            (key, self.expected(&got))
+        })
+    }
+
+    fn expected(self, got: &dyn fmt::Display) -> String {
+        let within = match self.tunnel {
+            None => String::new(),
+            Some(link) => format!(" in the tunnel of link {}", quoted(link)),
+        };
+        let largest = self.largest;
+        format!(r#"expected at most "{largest} B", what a datagram holds{within}, got "{got}""#)
+    }
+}
+
+pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, Wrong> {
     let keys = file.kind.keys();
     if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
         let message = format!(
@@ -40,18 +88,18 @@ pub(super) fn resolve(file: &AppFile) -> Result<App, Wrong> {
             App::Other(file.kind, Traffic::RequestResponse(request_response(file)?))
         }
         AppKind::Web => App::Other(file.kind, Traffic::Web(web(file)?)),
-        AppKind::Packets => App::Other(file.kind, Traffic::Packets(packets(file)?)),
-        AppKind::Carousel => App::Other(file.kind, Traffic::Carousel(carousel(file)?)),
+        AppKind::Packets => App::Other(file.kind, Traffic::Packets(packets(file, datagrams)?)),
+        AppKind::Carousel => App::Other(file.kind, Traffic::Carousel(carousel(file, datagrams)?)),
         AppKind::Ftp => App::Other(file.kind, Traffic::Ftp(ftp(file)?)),
         AppKind::Mail => App::Other(file.kind, Traffic::Mail(mail(file)?)),
         AppKind::Voice => App::Other(file.kind, Traffic::Voice(voice(file)?)),
         AppKind::Video => App::Other(file.kind, Traffic::Video(video(file)?)),
-        AppKind::Ping => App::Other(file.kind, Traffic::Ping(ping(file)?)),
+        AppKind::Ping => App::Other(file.kind, Traffic::Ping(ping(file, datagrams)?)),
     })
 }
 
 /// The traffic of one thing that a user does: what its file says, once where it doesn't say how often.
-pub(super) fn activity(file: &AppFile) -> Result<Traffic, Wrong> {
+pub(super) fn activity(file: &AppFile, datagrams: Datagrams<'_>) -> Result<Traffic, Wrong> {
     let mut file = file.clone();
     let minutes = |minutes: u64| Some(RandomLength(Distribution::Constant(60.0 * minutes as f64)));
     match file.kind {
@@ -68,7 +116,7 @@ pub(super) fn activity(file: &AppFile) -> Result<Traffic, Wrong> {
         AppKind::Carousel => file.files = file.files.or(Some(1)),
         AppKind::Bulk | AppKind::Packets => {}
     }
-    let traffic = match resolve(&file)? {
+    let traffic = match resolve(&file, datagrams)? {
         App::Bulk { size } => Traffic::bulk(size.map(Bytes::get)),
         App::Other(_, traffic) | App::Mix(_, traffic) => traffic,
     };
@@ -276,7 +324,7 @@ fn web(file: &AppFile) -> Result<WebSettings, Wrong> {
     })
 }
 
-fn packets(file: &AppFile) -> Result<PacketsSettings, Wrong> {
+fn packets(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PacketsSettings, Wrong> {
     let Some(size) = file.size else {
         return Err(missing("size", r#"a size such as "exponential(1000 B)""#));
     };
@@ -288,9 +336,8 @@ fn packets(file: &AppFile) -> Result<PacketsSettings, Wrong> {
         TransportName::Udp => Transport::Udp,
         TransportName::Tcp => Transport::Tcp,
     };
-    if transport == Transport::Udp && size.0.mean() > LARGEST_DATAGRAM {
-        let message = format!(r#"expected at most "65507 B", what a datagram holds, got "{size}""#);
-        return Err(("size", message));
+    if transport == Transport::Udp && size.0.mean() > f64::from(datagrams.largest) {
+        return Err(("size", datagrams.expected(&size)));
     }
     let long_enough = |key, length: RandomLength| {
         if length.0.mean() < SHORTEST_INTERVAL {
@@ -312,13 +359,14 @@ fn packets(file: &AppFile) -> Result<PacketsSettings, Wrong> {
         interval: long_enough("interval", interval)?,
         bursts,
         lasts: lasts.map(|lasts| lasts.0),
+        largest: datagrams.largest,
     })
 }
 
 /// A receiver keeps a bit for each.
 const MOST_DATAGRAMS: u64 = 100_000;
 
-fn carousel(file: &AppFile) -> Result<CarouselSettings, Wrong> {
+fn carousel(file: &AppFile, datagrams: Datagrams<'_>) -> Result<CarouselSettings, Wrong> {
     let Some(size) = one_size("size", file.size, "a carousel's")? else {
         return Err(missing("size", r#"a size such as "500 kB""#));
     };
@@ -326,10 +374,7 @@ fn carousel(file: &AppFile) -> Result<CarouselSettings, Wrong> {
         return Err(missing("rate", r#"a rate such as "1 Mbit/s""#));
     };
     let datagram = some_bytes("datagram", file.datagram)?.map_or(1_400, |size| size.0.get());
-    let Some(datagram) = u16::try_from(datagram).ok().filter(|size| *size <= 65_507) else {
-        let message = format!(r#"expected at most "65507 B", got "{datagram} B""#);
-        return Err(("datagram", message));
-    };
+    let datagram = datagrams.size("datagram", datagram)?;
     let mut settings = CarouselSettings {
         size: size.0.get(),
         datagram,
@@ -462,12 +507,9 @@ fn video(file: &AppFile) -> Result<VideoSettings, Wrong> {
     })
 }
 
-fn ping(file: &AppFile) -> Result<PingSettings, Wrong> {
+fn ping(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PingSettings, Wrong> {
     let size = one_size("size", file.size, "an echo's")?.map_or(56, |size| size.0.get());
-    let Some(size) = u16::try_from(size).ok().filter(|size| *size <= 65_507) else {
-        let message = format!(r#"expected at most "65507 B", what a packet holds, got "{size} B""#);
-        return Err(("size", message));
-    };
+    let size = datagrams.size("size", size)?;
     let interval = one_length("interval", file.interval, "the time between echoes")?;
     let bounds = [Span::from_millis(1), Span::from_secs(3_600)];
     Ok(PingSettings {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bentpipe_types::{Span, Time};
 
+use super::app::Datagrams;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::groups::Groups;
 use super::limits::{self, MAX_FLOWS};
@@ -99,12 +100,15 @@ fn ends_of<'a>(
                 "expected none: the hosts of one of its ends have a count, and make a flow each";
             return Err(fault(&["flows", name, "count"], message));
         }
-        (Some(several), None) if several == 0 || several as usize > MAX_FLOWS => {
-            let instead = limits::instead(several > 0, limits::FEWER);
-            let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}{instead}");
-            return Err(fault(&["flows", name, "count"], message));
+        (Some(several), None) => {
+            let some = usize::try_from(several).ok();
+            let Some(fitting) = some.filter(|count| (1..=MAX_FLOWS).contains(count)) else {
+                let instead = limits::instead(several > 0, limits::FEWER);
+                let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}{instead}");
+                return Err(fault(&["flows", name, "count"], message));
+            };
+            Some(fitting)
         }
-        (Some(several), None) => Some(several as usize),
         (None, count) => count,
     };
     if (0..count.unwrap_or(1)).any(|n| from.nth(n) == to.nth(n)) {
@@ -162,6 +166,7 @@ pub(super) fn resolve(
     nodes: &Directory<'_>,
     groups: &Groups<'_>,
     mixes: &Mixes,
+    datagrams: Datagrams<'_>,
     duration: Span,
 ) -> Result<Vec<Flow>, Fault> {
     let mut resolved = Vec::new();
@@ -199,7 +204,7 @@ pub(super) fn resolve(
             return Err(fault(&["flows", name, "spacing"], message));
         }
         let app = match (&flow.app, &flow.mix) {
-            (Some(app), None) => app::resolve(app)
+            (Some(app), None) => app::resolve(app, datagrams)
                 .map_err(|(key, message)| fault(&["flows", name, "app", key], message))?,
             (None, Some(mix)) => {
                 let traffic = mixes::find(mixes, mix)

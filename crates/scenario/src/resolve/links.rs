@@ -156,6 +156,14 @@ pub(super) fn resolve(
         table.refuse_what_has_no_effect()?;
         table.check_broadcast()?;
         let (forward, backward) = table.directions()?;
+        if let Some(mtu) = mtu.filter(|mtu| *mtu > TUNNELLED)
+            && (std::iter::once(&forward).chain(&backward)).any(|direction| direction.tunnel)
+        {
+            let message = format!(
+                r#"expected at most "{TUNNELLED} B" in a tunnel, whose header is in the packet, too, got "{mtu} B""#
+            );
+            return Err(fault(&["links", name, "mtu"], message));
+        }
         let arp = table.arp(&forward, backward.as_ref())?;
         for direction in std::iter::once(&forward).chain(&backward) {
             let listed = direction.errors.lost_packets.len().saturating_mul(made);
@@ -183,6 +191,10 @@ pub(super) fn resolve(
 
 /// Lengths that a link may limit packets to: room for a TCP header with all options and some payload.
 const MTU: std::ops::RangeInclusive<u64> = 128..=65_535;
+
+/// The longest packet that goes into a tunnel: what an IPv4 header can say of the outer one (RFC 2003
+/// section 3.1), less that header.
+const TUNNELLED: u32 = 65_535 - 20;
 
 /// RFC 1122 section 2.3.2.1: "on the order of a minute".
 const ARP_TIMEOUT: Span = Span::from_secs(60);

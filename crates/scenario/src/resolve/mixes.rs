@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bentpipe_sim::applications::{MixSettings, Share};
 use bentpipe_sim::{Distribution, Traffic};
 
-use super::{app, fault};
+use super::app::{self, Datagrams};
+use super::fault;
 use crate::document::Fault;
 use crate::error::quoted;
 use crate::schema::hints::list;
@@ -18,14 +19,14 @@ pub(super) type Mixes = BTreeMap<String, Traffic>;
 
 const MOST_SHARES: usize = 32;
 
-pub(super) fn resolve(file: &Named<MixFile>) -> Result<Mixes, Fault> {
+pub(super) fn resolve(file: &Named<MixFile>, datagrams: Datagrams<'_>) -> Result<Mixes, Fault> {
     let mixes = file
         .iter()
-        .map(|(name, mix)| Ok((name.to_owned(), resolve_one(name, mix)?)));
+        .map(|(name, mix)| Ok((name.to_owned(), resolve_one(name, mix, datagrams)?)));
     mixes.collect()
 }
 
-fn resolve_one(name: &str, mix: &MixFile) -> Result<Traffic, Fault> {
+fn resolve_one(name: &str, mix: &MixFile, datagrams: Datagrams<'_>) -> Result<Traffic, Fault> {
     let here = |message: String| Err(fault(&["mixes", name], message));
     if mix.shares.is_empty() || mix.shares.len() > MOST_SHARES {
         let message =
@@ -56,7 +57,7 @@ fn resolve_one(name: &str, mix: &MixFile) -> Result<Traffic, Fault> {
                 return Err(fault(&["mixes", name, share_name], message));
             }
         };
-        let traffic = app::activity(&app)
+        let traffic = app::activity(&app, datagrams)
             .map_err(|(key, message)| fault(&["mixes", name, share_name, "app", key], message))?;
         let twin = shares.iter().find(|other| {
             let datagrams = other.traffic.has_datagrams() && traffic.has_datagrams();

@@ -30,14 +30,19 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
 }
 
 fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
-    match host.count.map(|count| count as usize) {
-        Some(count) if count == 0 || count > MAX_NODES_AND_DIRECTIONS => {
+    let fits = |count: i64| {
+        let some = usize::try_from(count).ok();
+        some.filter(|count| (1..=MAX_NODES_AND_DIRECTIONS).contains(count))
+    };
+    match host.count.map(|count| (count, fits(count))) {
+        Some((count, None)) => {
             let instead = limits::instead(count > 0, limits::SHARE);
             let message =
                 format!("expected 1 to {MAX_NODES_AND_DIRECTIONS} hosts, got {count}{instead}");
             Err(fault(&["hosts", name, "count"], message))
         }
-        count => Ok(count),
+        Some((_, fitting)) => Ok(fitting),
+        None => Ok(None),
     }
 }
 

@@ -22,7 +22,7 @@ pub struct FlowFile {
     pub start: Length,
     /// Makes this many alike, NAME-1 to NAME-count, between two hosts that have no count of their own.
     #[schemars(range(min = 1, max = 60_000))]
-    pub count: Option<u32>,
+    pub count: Option<i64>,
     /// Where a count makes several of this flow: how long after one the next starts. It may be random:
     /// "exponential(2 s)" makes their starts a Poisson process, which begins at `start`. Default: "0 s",
     /// all at once.

@@ -98,8 +98,8 @@ with_direction_keys! {
         {
             /// The longest IP packet that it takes, either way, a tunnel's header aside. A router drops what is
             /// longer and says so (`icmp`); a host or a gateway that ends connections at the link sends no
-            /// longer ones (an interface's MTU). "128 B" to "65535 B", or a kind of network (gaid1998, table 1):
-            /// "hyperchannel" 65535, "token-ring-16" 17914, "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500,
+            /// longer ones (an interface's MTU). "128 B" to "65535 B" ("65515 B" in a tunnel, whose header is in the
+            /// packet, too), or a kind of network (gaid1998, table 1): "hyperchannel" 65535, "token-ring-16" 17914, "token-ring-4" 4464, "fddi" 4352, "ethernet" 1500,
             /// "ieee-802.3" 1492, "x.25" 576, "point-to-point" 296 B. Default: no limit; on Ethernet 1500 B.
             pub mtu: Option<Mtu>,
             /// Cut what is longer than `mtu` into fragments (RFC 791): nobody sends shorter packets for this

@@ -12,7 +12,7 @@ pub struct HostFile {
     /// Makes this many alike, NAME-1 to NAME-count. A link or a flow that names NAME is then made
     /// once for each of them: LINK-1 to LINK-count, FLOW-1 to FLOW-count. Default: one host, NAME.
     #[schemars(range(min = 1, max = 60_000))]
-    pub count: Option<u32>,
+    pub count: Option<i64>,
     /// How its TCP behaves. Default: today's Linux, as far as it is modelled.
     #[serde(default)]
     pub tcp: TcpFile,

@@ -240,3 +240,25 @@ fn losses_in_bursts() {
         assert_eq!(refused(keys), message, "{keys}");
     }
 }
+
+/// An outer header is in a packet's 65,535 bytes, too.
+#[test]
+fn what_is_too_long_for_a_tunnel() {
+    check(&[
+        (
+            "delay = \"1 ms\"",
+            "delay = \"1 ms\"\nmtu = \"65516 B\"\ntunnel = true",
+            r#"geo.toml:23: links.access.mtu: expected at most "65515 B" in a tunnel, whose header is in the packet, too, got "65516 B""#,
+        ),
+        (
+            "delay = \"1 ms\"",
+            "delay = \"1 ms\"\nmtu = \"65515 B\"\ntunnel = true",
+            "accepted",
+        ),
+        (
+            "delay = \"1 ms\"\nerrors = { packet_loss_rate = 0.001 }\n\n[flows.download]\nfrom = \"server\"\nto = \"client\"\nstart = \"1 s\"\napp = { kind = \"bulk\", size = \"50 MB\" }",
+            "delay = \"1 ms\"\ntunnel = true\n[flows.download]\nfrom = \"server\"\nto = \"client\"\napp = { kind = \"ping\", size = \"65488 B\" }",
+            r#"geo.toml:27: flows.download.app.size: expected at most "65487 B", what a datagram holds in the tunnel of link "access-1", got "65488 B""#,
+        ),
+    ]);
+}

@@ -123,6 +123,21 @@ fn sense() {
         ),
         (
             "count = 3",
+            "count = -1",
+            "geo.toml:10: hosts.client.count: expected 1 to 60000 hosts, got -1",
+        ),
+        (
+            r#"start = "1 s""#,
+            "count = -2",
+            "geo.toml:28: flows.download.count: expected none: the hosts of one of its ends have a count, and make a flow each",
+        ),
+        (
+            "count = 3",
+            "count = 1e3",
+            "geo.toml:10: hosts.client.count: expected a whole number, got 1000.0",
+        ),
+        (
+            "count = 3",
             "count = 4294967295",
             "geo.toml:10: hosts.client.count: expected 1 to 60000 hosts, got 4294967295 (users may share a host and its link: give the count to their flow; or simulate a tenth of them at a tenth of the rate)",
         ),

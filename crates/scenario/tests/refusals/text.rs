@@ -20,7 +20,12 @@ fn syntax() {
         (
             "[links.access]",
             "[links.satellite]",
-            "geo.toml:19: this key or table stands twice in the file",
+            r#"geo.toml:19: "satellite" stands twice: a key or a table is given once"#,
+        ),
+        (
+            "rate = \"100 Mbit/s\"",
+            "rate = \"100 Mbit/s\"\nrate = \"1 Mbit/s\"",
+            r#"geo.toml:22: "rate" stands twice: a key or a table is given once"#,
         ),
     ]);
     assert_eq!(
@@ -28,7 +33,11 @@ fn syntax() {
         r#"geo.toml:1: name: missing; expected a name such as "geo-download""#
     );
     let deep = format!("{} = 1", vec!["a"; 200_000].join("."));
-    assert_eq!(refusal(&deep, &[]), "geo.toml:1: not TOML: recursion limit");
+    let nested = format!("a = {}", "[".repeat(200_000));
+    for text in [deep, nested] {
+        let said = "geo.toml:1: nested deeper than any scenario: tables or arrays in one another";
+        assert_eq!(refusal(&text, &[]), said);
+    }
     let long = "#".repeat((1 << 20) + 1);
     assert_eq!(
         refusal(&long, &[]),

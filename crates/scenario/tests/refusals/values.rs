@@ -30,6 +30,22 @@ fn quantities() {
             "-280 ms",
             r#"geo.toml:17: links.satellite.forward.delay: expected a delay up to 1 h such as "250 ms" (units: ns, us, ms, s, min, h), got "-280 ms""#,
         ),
+        // Nothing above zero becomes zero.
+        (
+            "280 ms",
+            "0.4 ns",
+            r#"geo.toml:17: links.satellite.forward.delay: expected 0 or at least 1 ns, got "0.4 ns""#,
+        ),
+        (
+            r#""20 s""#,
+            r#""1e-12 s""#,
+            r#"geo.toml:2: duration: expected 0 or at least 1 ns, got "1e-12 s""#,
+        ),
+        (
+            "50 MB",
+            "0.4 B",
+            r#"geo.toml:29: flows.download.app.size: expected 0 or at least 1 B, got "0.4 B""#,
+        ),
         (
             "280 ms",
             "nan ms",
