@@ -5,7 +5,7 @@ As a script, simulates every cell of figures 5 and 6 (and the base cells of figu
 
     python3 benches/witness/obata2000.py [--out benches/witness/obata2000.json]
 
-As a module, it is what a test compares bentpipe with: `available`, `simulate`,
+As a module, it is what a test compares bentpipe with: `simulate`,
 `compare`. `simulate` takes any `Cell`, not only the paper's.
 
 The transfer itself is `obata2000.tcl`, beside this file.
@@ -16,13 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import ns2
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
 
@@ -94,19 +94,6 @@ class PaperCell:
     cell: Cell
 
 
-def available() -> bool:
-    """Whether ns-2 is installed."""
-    return shutil.which("ns") is not None
-
-
-def version() -> str:
-    """Return the version of the installed ns-2, such as "2.35"."""
-    finished = subprocess.run(
-        ["ns"], input="puts [ns-version]\n", capture_output=True, text=True, check=True
-    )
-    return finished.stdout.strip()
-
-
 def simulate(cell: Cell, *, trace: Path | None = None) -> Outcome:
     """Run one transfer in ns-2.
 
@@ -138,18 +125,7 @@ def simulate(cell: Cell, *, trace: Path | None = None) -> Outcome:
             "trace": trace or Path(scratch) / "trace",
             "keep_trace": int(trace is not None),
         }
-        # Fixed-point: ns-2 does not read every exponent form.
-        arguments = [
-            f"{part:.12f}" if isinstance(part, float) else str(part)
-            for option in options.items()
-            for part in option
-        ]
-        finished = subprocess.run(
-            ["ns", str(SCRIPT), *arguments], capture_output=True, text=True, check=False
-        )
-    if finished.returncode != 0:
-        raise RuntimeError(f"ns-2 failed on {cell}: {finished.stderr.strip()}")
-    words = finished.stdout.split()
+        words = ns2.run(SCRIPT, options).split()
     printed = dict(zip(words[::2], words[1::2], strict=True))
     return Outcome(
         time_s=float(printed["time_s"]),
@@ -255,7 +231,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the results here, as JSON")
     arguments = parser.parse_args()
-    if not available():
+    if not ns2.available():
         print("ns-2 is not installed (no `ns` on PATH): nothing to run", file=sys.stderr)
         return 1
 
@@ -292,7 +268,7 @@ def main() -> int:
     if arguments.out:
         # One cell a line, to read and to diff.
         cells = ",\n".join(json.dumps(row) for row in rows)
-        head = f'"witness": "ns-2", "version": {json.dumps(version())}'
+        head = f'"witness": "ns-2", "version": {json.dumps(ns2.version())}'
         arguments.out.write_text(f'{{{head}, "cells": [\n{cells}\n]}}\n', encoding="utf-8")
     return 0
 

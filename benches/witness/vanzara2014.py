@@ -5,7 +5,7 @@ the table and writes it; cells that the file already holds are not simulated aga
 
     python3 benches/witness/vanzara2014.py [--out benches/witness/vanzara2014.json]
 
-As a module, it is what a test compares bentpipe with: `available`, `simulate`,
+As a module, it is what a test compares bentpipe with: `simulate`,
 `recorded`, `compare`. `simulate` takes any `Cell`, not only the grid's.
 
 The transfer itself is `vanzara2014.tcl`, beside this file; what TCP-Linux does
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+
+import ns2
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
 RECORD = Path(__file__).with_suffix(".json")
@@ -110,19 +110,6 @@ class Comparison:
     overlap: bool
 
 
-def available() -> bool:
-    """Whether ns-2 is installed."""
-    return shutil.which("ns") is not None
-
-
-def version() -> str:
-    """Return the version of the installed ns-2, such as "2.35"."""
-    finished = subprocess.run(
-        ["ns"], input="puts [ns-version]\n", capture_output=True, text=True, check=True
-    )
-    return finished.stdout.strip()
-
-
 def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
     """Run one transfer in ns-2.
 
@@ -157,21 +144,12 @@ def simulate(cell: Cell, *, seed: int = 1, interval_s: float = 10.0) -> Outcome:
         "delayed_ack_s": cell.delayed_ack_s,
         "min_rto_s": cell.minimum_rto_s,
     }
-    # Fixed-point: ns-2 does not read every exponent form.
-    arguments = [
-        f"{part:.15f}" if isinstance(part, float) else str(part)
-        for option in options.items()
-        for part in option
-    ]
-    finished = subprocess.run(
-        ["ns", str(SCRIPT), *arguments], capture_output=True, text=True, check=False
-    )
     # TCP-Linux has remarks of its own among the lines.
-    lines = [line.split() for line in finished.stdout.splitlines()]
+    lines = [line.split() for line in ns2.run(SCRIPT, options).splitlines()]
     delivered = tuple(int(words[3]) for words in lines if words[:1] == ["time_s"])
     final = next((words[1:] for words in lines if words[:1] == ["final"]), None)
-    if finished.returncode != 0 or final is None:
-        raise RuntimeError(f"ns-2 failed on {cell}, seed {seed}: {finished.stderr.strip()}")
+    if final is None:
+        raise RuntimeError(f"ns-2 said nothing of {cell}, seed {seed}")
     printed = dict(zip(final[::2], map(int, final[1::2]), strict=True))
     return Outcome(
         interval_s=interval_s,
@@ -257,7 +235,7 @@ def _write(path: Path, outcomes: Mapping[Cell, Mapping[int, Outcome]]) -> None:
         for cell, by_seed in outcomes.items()
         for seed, outcome in by_seed.items()
     ]
-    head = f'"witness": "ns-2", "version": {json.dumps(version())}'
+    head = f'"witness": "ns-2", "version": {json.dumps(ns2.version())}'
     path.write_text(f'{{{head}, "cells": [\n' + ",\n".join(rows) + "\n]}\n", encoding="utf-8")
 
 
@@ -295,7 +273,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="keep the results here, as JSON")
     arguments = parser.parse_args()
-    if not available():
+    if not ns2.available():
         print("ns-2 is not installed (no `ns` on PATH): nothing to run", file=sys.stderr)
         return 1
 

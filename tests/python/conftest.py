@@ -101,6 +101,10 @@ def claims(reproduction: Path) -> dict[str, Any]:
 
 def load_script(path: Path) -> Any:
     """Return a script of the repository as a module: it is in no package."""
+    # It finds those beside it, as it does when it is run; at the end, so that it hides no other.
+    beside = str(path.parent)
+    if beside not in sys.path:
+        sys.path.append(beside)
     spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -180,7 +180,7 @@ def test_the_record(alike: bool, known: set[tuple[str, float]]) -> None:
     assert set(found) == known, "\n".join(found.values())
 
 
-@pytest.mark.skipif(not witness.available(), reason="ns-2 is not installed (no `ns` on PATH)")
+@pytest.mark.skipif(not witness.ns2.available(), reason="ns-2 is not installed (no `ns` on PATH)")
 @pytest.mark.parametrize("rule", witness.CONGESTION_CONTROLS)
 def test_ns2_still_says_what_was_recorded(rule: str) -> None:
     (cell,) = [

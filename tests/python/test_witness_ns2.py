@@ -20,7 +20,7 @@ TOLERANCE = 0.02
 witness = load_script(SCRIPT)
 
 pytestmark = pytest.mark.skipif(
-    not witness.available(), reason="ns-2 is not installed (no `ns` on PATH)"
+    not witness.ns2.available(), reason="ns-2 is not installed (no `ns` on PATH)"
 )
 
 
