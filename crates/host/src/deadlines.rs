@@ -1,9 +1,6 @@
 //! The deadlines of many, lazily.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use bentpipe_types::{Span, Time, fetch};
+use bentpipe_types::{Agenda, Entry, Time};
 use smallvec::SmallVec;
 
 /// For each entry (a connection, an application), the earliest time at which somebody must look at
@@ -15,23 +12,26 @@ use smallvec::SmallVec;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Deadlines {
-    heap: BinaryHeap<Reverse<Entry>>,
+    entries: Agenda<Deadline>,
     /// The earliest of each one's entries, `NEVER` if there is none; others of the same are stale.
     armed: SmallVec<[Time; 2]>,
-    /// Of very many, those that are not before `far_from`, in no order. Most deadlines that come up have moved to later:
-    /// they are written behind the others here, and the heap stays so small that it is in the cache.
-    far: Vec<Entry>,
-    far_from: Option<Time>,
+    /// How many entries there are.
+    entered: usize,
 }
 
 /// When, and whose.
-type Entry = (Time, u32);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Deadline(Time, u32);
+
+impl Entry for Deadline {
+    #[inline]
+    fn at(self) -> Time {
+        self.0
+    }
+}
 
 /// Stale entries that are left alone.
 const SPARE: usize = 64;
-/// With so many entries, those are far that are not within `NEAR` of the first.
-const MANY: usize = 1_024;
-const NEAR: Span = Span::from_millis(100);
 
 impl Deadlines {
     /// There are numbers up to this one, not armed if they are new.
@@ -53,29 +53,12 @@ impl Deadlines {
     #[inline(never)]
     fn enter(&mut self, number: u32, at: Time) {
         self.armed[number as usize] = at;
-        if self.far_from.is_some_and(|from| at >= from) {
-            self.far.push((at, number));
-        } else {
-            self.heap.push(Reverse((at, number)));
-            if self.heap.len() == MANY && self.far_from.is_none() {
-                self.far = self.heap.drain().map(|Reverse(entry)| entry).collect();
-                self.take_near();
-            }
-        }
+        self.entries.push(Deadline(at, number));
+        self.entered += 1;
         // Whoever sends packets may bring deadlines forward again and again.
-        if self.heap.len() + self.far.len() > SPARE + 4 * self.armed.len() {
+        if self.entered > SPARE + 4 * self.armed.len() {
             self.compact();
         }
-    }
-
-    /// Nothing is near any more: what is first of what is far is from now on, and what is not long after that.
-    #[cold]
-    fn take_near(&mut self) {
-        let first = self.far.iter().min().map(|(at, _)| *at);
-        let from = first.map(|first| first + NEAR);
-        let near = (self.far).extract_if(.., |(at, _)| from.is_some_and(|from| *at < from));
-        self.heap.extend(near.map(Reverse));
-        self.far_from = from;
     }
 
     /// It is gone.
@@ -85,55 +68,41 @@ impl Deadlines {
 
     /// Takes one whose time has come.
     pub fn due(&mut self, now: Time) -> Option<u32> {
-        loop {
-            let Some(&Reverse((at, number))) = self.heap.peek() else {
-                if self.far_from.is_none_or(|from| from > now) || self.far.is_empty() {
-                    return None;
-                }
-                self.take_near();
-                continue;
-            };
-            if at > now {
-                return None;
-            }
-            self.heap.pop();
+        while let Some(Deadline(at, number)) = self.entries.first().filter(|first| first.0 <= now) {
+            self.entries.pop();
+            self.entered -= 1;
             let armed = &mut self.armed[number as usize];
             if *armed == at {
                 *armed = Time::NEVER;
                 return Some(number);
             }
         }
+        None
     }
 
     /// Whose the earliest entry is: a stale one, maybe.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        self.heap.peek().map(|Reverse((_, number))| *number)
+        Some(self.entries.first()?.1)
     }
 
     /// Asks for the earliest entry.
     #[inline]
     pub(crate) fn fetch(&self) {
-        if let Some(first) = self.heap.peek() {
-            fetch(first, 1);
-        }
+        self.entries.fetch();
     }
 
-    /// When the earliest entry is: a stale one, maybe, or none before which there is one.
+    /// When the earliest entry is: a stale one, maybe.
     #[inline]
     pub fn next(&self) -> Option<Time> {
-        match self.heap.peek() {
-            Some(Reverse((at, _))) => Some(*at),
-            None => self.far_from.filter(|_| !self.far.is_empty()),
-        }
+        Some(self.entries.first()?.0)
     }
 
     fn compact(&mut self) {
         let armed = &self.armed;
-        self.heap
-            .retain(|&Reverse((at, number))| armed[number as usize] == at);
-        self.far
-            .retain(|&(at, number)| armed[number as usize] == at);
+        self.entries
+            .retain(|Deadline(at, number)| armed[number as usize] == at);
+        self.entered = self.entries.len();
     }
 }
 
@@ -152,7 +121,7 @@ mod tests {
         for time in [10, 20, 30, 10] {
             deadlines.arm(0, at(time));
         }
-        assert_eq!(deadlines.heap.len(), 1);
+        assert_eq!(deadlines.entries.len(), 1);
         assert_eq!(deadlines.next(), Some(at(10)));
         assert_eq!(deadlines.due(at(9)), None);
         assert_eq!(deadlines.due(at(10)), Some(0));
@@ -171,7 +140,6 @@ mod tests {
             deadlines.arm(number, at(time));
             witness.insert((time, number));
         }
-        assert!(deadlines.far.len() > 1_500 && deadlines.heap.len() < 1_500);
         // Whoever comes up is armed a second later again, a few times.
         let mut ups = 0;
         while let Some(time) = deadlines.next() {
@@ -209,7 +177,7 @@ mod tests {
         for time in (0..1_000_000).rev() {
             deadlines.arm(0, at(1_000_000 + time));
         }
-        assert!(deadlines.heap.len() <= SPARE + 8 + 1);
+        assert!(deadlines.entries.len() <= SPARE + 8 + 1);
         deadlines.disarm(0);
         assert_eq!(deadlines.due(at(9_000_000)), Some(1));
         assert_eq!(deadlines.due(at(9_000_000)), None);

@@ -1,9 +1,6 @@
-//! What happens next: a heap with at most a few entries per component, not one per packet.
+//! What happens next: at most a few entries per component, not one per packet.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use bentpipe_types::{Span, Time};
+use bentpipe_types::{Agenda, Entry, Span, Time};
 
 /// A component of the network: a link direction, a node, or the sampler of the probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,22 +9,38 @@ pub(crate) struct ComponentId(pub(crate) u16);
 /// Components a network may have: an entry keeps 16 bits for them.
 pub(crate) const COMPONENTS: usize = 1 << 16;
 
-/// A heap of (time, component), each entry packed into one word: time << 16 | component.
+/// Entries of (time, component), each packed into one word: time << 16 | component.
 ///
 /// Comparing one word is what makes it quick. Equal times are ordered by component, so that a run
 /// is the same every time. The times are since `base`, which is the start, unless somebody's clock goes on
 /// for days.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    heap: BinaryHeap<Reverse<u64>>,
+    agenda: Agenda<Key>,
     base: Time,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key(u64);
+
+impl Key {
+    fn component(self) -> ComponentId {
+        ComponentId(self.0 as u16)
+    }
+}
+
+impl Entry for Key {
+    #[inline]
+    fn at(self) -> Time {
+        Time::from_nanos(self.0 >> 16)
+    }
+}
+
 impl Schedule {
-    fn key(&self, at: Time, component: ComponentId) -> Reverse<u64> {
+    fn key(&self, at: Time, component: ComponentId) -> Key {
         // A time past the clock's end never comes: it saturates, and the run ends before it.
         let at = at.since(self.base).as_nanos().min(Time::LAST.as_nanos());
-        Reverse(at << 16 | u64::from(component.0))
+        Key(at << 16 | u64::from(component.0))
     }
 
     /// It is `now`: half of what the entries can hold has passed, perhaps, and is let go. An entry that was
@@ -38,41 +51,33 @@ impl Schedule {
             return;
         }
         let passed = passed.as_nanos() << 16;
-        let mut entries = std::mem::take(&mut self.heap).into_vec();
-        for Reverse(key) in &mut entries {
-            *key = key.checked_sub(passed).unwrap_or(*key & 0xffff);
-        }
-        self.heap = entries.into();
+        let later = |Key(key): Key| Key(key.checked_sub(passed).unwrap_or(key & 0xffff));
+        self.agenda.change(later);
         self.base = now;
     }
 
     pub(crate) fn push(&mut self, at: Time, component: ComponentId) {
-        self.heap.push(self.key(at, component));
+        self.agenda.push(self.key(at, component));
     }
 
     /// The first entry.
     pub(crate) fn first(&self) -> Option<(Time, ComponentId)> {
-        let Reverse(key) = *self.heap.peek()?;
-        Some((
-            self.base + Span::from_nanos(key >> 16),
-            ComponentId(key as u16),
-        ))
+        let first = self.agenda.first()?;
+        let since = Span::from_nanos(first.at().as_nanos());
+        Some((self.base + since, first.component()))
     }
 
-    /// Whose the entries are on this level of the heap: the first is on level 0, the one after it on level 1, the third
-    /// on level 1 or 2.
+    /// Whose the entry is that comes after so many others, where there are many and that is known.
     #[inline(always)]
-    pub(crate) fn level(&self, level: u32) -> impl Iterator<Item = ComponentId> {
-        let entries = self.heap.as_slice().iter().skip((1 << level) - 1);
-        let entries = entries.take(1 << level);
-        entries.map(|Reverse(key)| ComponentId(*key as u16))
+    pub(crate) fn upcoming(&self, others: usize) -> Option<ComponentId> {
+        Some(self.agenda.upcoming(others)?.component())
     }
 
     /// Moves the first entry to a later time: cheaper than removing it and pushing another.
     pub(crate) fn postpone_first(&mut self, at: Time) {
-        let key = self.key(at, ComponentId(0));
-        if let Some(mut first) = self.heap.peek_mut() {
-            *first = Reverse(key.0 | u64::from(first.0 as u16));
+        if let Some(first) = self.agenda.first() {
+            let key = self.key(at, first.component());
+            self.agenda.replace_first(key);
         }
     }
 
@@ -86,13 +91,7 @@ impl Schedule {
     }
 
     pub(crate) fn remove_first(&mut self) {
-        self.heap.pop();
-    }
-
-    /// Removes all entries of a component.
-    #[cold]
-    pub(crate) fn remove(&mut self, component: ComponentId) {
-        self.heap.retain(|Reverse(key)| *key as u16 != component.0);
+        self.agenda.pop();
     }
 }
 

@@ -6,6 +6,7 @@
 //!   [`PacketStore::ip`]); [`FlowKey`] tells flows apart with and without.
 //! * [`Fragment`]: a packet in pieces.
 //! * [`Agent`] and [`Ctx`]: what a host, a router or a middlebox is, and all that it may touch.
+//! * [`Agenda`]: what comes next, of few or of many.
 //! * [`ByAddress`]: something for each of some nodes.
 //! * [`filler`]: the bytes that a simulated stream stands for.
 //! * [`IcmpError`]: what the path says of a packet that did not arrive.
@@ -14,6 +15,7 @@
 //! * [`words!`]: settings that are one word of a list.
 //! * [`Trace`]: time series for the probes that a scenario names.
 
+mod agenda;
 mod agent;
 mod beside;
 mod by_address;
@@ -37,6 +39,7 @@ mod time;
 mod trace;
 pub mod words;
 
+pub use agenda::{Agenda, Entry};
 pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,
 };

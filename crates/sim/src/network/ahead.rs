@@ -25,12 +25,12 @@ use crate::schedule::{ComponentId, Schedule};
 
 /// How far the horizon moves at once, where nothing else bounds it: who shows progress reads the clock, and the
 /// clock is where all have come to.
-const STEP: Span = Span::from_millis(500);
+const STEP: Span = Span::from_secs(1);
 
 /// So many events may happen before hosts are told what has come to them meanwhile, if nothing asks for it sooner:
 /// few enough that the packets are in the cache still, and enough for what some hosts need to come from memory while
 /// others are told.
-const TOGETHER: u32 = 128;
+const TOGETHER: u32 = 1024;
 
 /// As soon as a host has said so much into a chain, it goes on.
 const MOST_GO_ON: usize = 256;
@@ -46,8 +46,8 @@ pub(super) struct Lookahead {
     pub(super) horizon: Time,
     /// Directions with something to tell up to then.
     ready: Vec<u16>,
-    /// Directions with something to tell later, each with the first arrival.
-    later: Schedule,
+    /// Directions with something to tell later, each with the first arrival, in no order.
+    later: Vec<(Time, u16)>,
     /// Nothing that they have to tell arrives sooner.
     earliest: Time,
     /// Events since somebody was told something.
@@ -86,7 +86,7 @@ impl Lookahead {
 
     /// Has it something to tell beyond the horizon?
     pub(super) fn tells_later(&self) -> bool {
-        self.later.first().is_some()
+        !self.later.is_empty()
     }
 
     /// A host has sent something: it is offered to the one direction that it sends to.
@@ -122,10 +122,15 @@ impl Lookahead {
 
     /// The horizon has moved: who is to be told something up to there is told it in the order of memory.
     fn get_ready(&mut self) {
-        while let Some((at, index)) = self.later.first().filter(|(at, _)| *at <= self.horizon) {
-            self.later.remove_first();
-            self.is_to_tell(index.0, at);
-        }
+        let mut later = std::mem::take(&mut self.later);
+        later.retain(|(at, index)| {
+            let waits = *at > self.horizon;
+            if !waits {
+                self.is_to_tell(*index, *at);
+            }
+            waits
+        });
+        self.later = later;
         self.ready.sort_unstable();
     }
 
@@ -263,7 +268,7 @@ impl Network {
         }
         match next {
             Some(at) if at > self.lookahead.horizon => {
-                self.lookahead.later.push(at, ComponentId(index));
+                self.lookahead.later.push((at, index));
             }
             Some(_) => self.lookahead.ready.push(index),
             None => (),
@@ -415,8 +420,9 @@ impl Network {
     /// All has happened up to the horizon: moves it, if anything more is to happen up to `until`.
     #[inline(never)]
     pub(super) fn look_further(&mut self, until: Time) -> bool {
-        let next = [self.schedule.first(), self.lookahead.later.first()];
-        let next = next.into_iter().flatten().map(|(at, _)| at).min();
+        let event = self.schedule.first().map(|(at, _)| at);
+        let told = self.lookahead.later.iter().map(|(at, _)| *at);
+        let next = told.chain(event).min();
         let Some(first) = next.filter(|at| *at <= until) else {
             return false;
         };
@@ -451,7 +457,7 @@ impl Network {
             && let Some(at) = fifo.next_arrival()
         {
             ready.retain(|ready| *ready != index);
-            self.lookahead.later.remove(ComponentId(index));
+            self.lookahead.later.retain(|(_, later)| *later != index);
             self.schedule.push(at, ComponentId(index));
         }
     }

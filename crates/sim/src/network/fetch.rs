@@ -12,7 +12,6 @@ use bentpipe_types::{PacketRef, PacketStore, fetch};
 
 use super::{DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
-use crate::schedule::ComponentId;
 
 /// With fewer nodes, all that they need is in the cache.
 const MANY: usize = 256;
@@ -187,18 +186,20 @@ impl Network {
         }
     }
 
-    /// An event is about to happen: asks for what the next ones need that are arrivals, as it seems.
+    /// An event is about to happen: asks for what the next ones need that are arrivals, as far as they are known.
     #[inline(always)]
     pub(super) fn fetch_next_arrivals(&self) {
-        let direction = |index: ComponentId| self.directions.get(usize::from(index.0));
-        let on_level = |level| self.schedule.level(level).filter_map(direction);
-        for slot in on_level(3) {
+        let after = |others| {
+            let component = self.schedule.upcoming(others)?;
+            self.directions.get(usize::from(component.0))
+        };
+        if let Some(slot) = after(8) {
             fetch(&slot.onward, 1);
         }
-        for slot in on_level(2) {
+        if let Some(slot) = after(5) {
             slot.fetch_for_arrival();
         }
-        for slot in on_level(1) {
+        if let Some(slot) = after(3) {
             slot.fetch_packet(&self.packets);
         }
     }
