@@ -21,6 +21,7 @@ mod most;
 mod queue;
 mod queued;
 mod ring;
+mod row;
 mod tally;
 mod transmitter;
 

@@ -401,8 +401,8 @@ impl From<&mut Queued> for Managed {
             "nothing is ahead"
         );
         let mut flight = Flight::default();
-        for airborne in queued.flight.drain(..) {
-            flight.push(airborne);
+        for airborne in queued.flight.iter() {
+            flight.push(*airborne);
         }
         let nothing = Box::new(DropTailQueue::new(Limit::Packets(0)));
         Self {

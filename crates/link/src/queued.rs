@@ -1,12 +1,11 @@
 //! One direction of a link behind a queue that chooses, on a path that never changes: one event per packet
 //! still.
 
-use std::collections::VecDeque;
-
 use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
 use crate::changes::Fate;
 use crate::flight::Airborne;
+use crate::row::Row;
 use crate::transmitter::{Recent, Transmitter};
 use crate::{
     Arrival, ClassCounts, Counters, ErrorModel, QueueCtx, QueueDiscipline, Tally, Verdict,
@@ -32,8 +31,8 @@ pub struct Queued {
     pub(crate) queue: Box<dyn QueueDiscipline>,
     pub(crate) random: RandomStream,
     /// What will be offered, and when.
-    pub(crate) coming: VecDeque<(Time, PacketRef)>,
-    pub(crate) flight: VecDeque<Airborne>,
+    pub(crate) coming: Row<(Time, PacketRef)>,
+    pub(crate) flight: Row<Airborne>,
     /// How many of the flight, the first, have been handed on.
     pub(crate) handed_on: usize,
     pub(crate) transmitter: Transmitter,
@@ -60,8 +59,8 @@ impl Queued {
             lets_pass: queue.lets_pass(),
             queue,
             random,
-            coming: VecDeque::new(),
-            flight: VecDeque::new(),
+            coming: Row::default(),
+            flight: Row::default(),
             handed_on: 0,
             transmitter,
             recent: Recent::default(),
@@ -120,7 +119,7 @@ impl Queued {
     /// A packet will be offered at this time, which is not before that of any other.
     #[inline]
     pub fn expect(&mut self, at: Time, packet: PacketRef) {
-        self.coming.push_back((at, packet));
+        self.coming.push((at, packet));
     }
 
     /// When the next packet arrives that has not been handed on. Where nothing is on its way, but something waits or
@@ -134,7 +133,7 @@ impl Queued {
         let start = if self.queue.packets() > 0 && !self.stalled {
             self.idle_from
         } else {
-            self.coming.front()?.0.max(self.idle_from)
+            self.coming.first()?.0.max(self.idle_from)
         };
         Some(start + self.delay)
     }
@@ -150,7 +149,7 @@ impl Queued {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<PacketRef> {
-        Some(self.flight.front()?.packet)
+        Some(self.flight.first()?.packet)
     }
 
     /// Takes the packet whose arrival time has come. `None` if there is none.
@@ -165,8 +164,8 @@ impl Queued {
 
     /// Takes the head of the flight out, if it has arrived by now.
     fn leave(&mut self, now: Time) -> Option<Airborne> {
-        let head = *self.flight.front().filter(|head| head.arrival <= now)?;
-        self.flight.pop_front();
+        let head = *self.flight.first().filter(|head| head.arrival <= now)?;
+        self.flight.pop();
         if head.fate.lost {
             self.counters.lost += 1;
         } else {
@@ -210,10 +209,10 @@ impl Queued {
 
     #[inline]
     fn catch_up(&mut self, now: Time, packets: &mut PacketStore) {
-        while let Some((at, packet)) = self.coming.front().copied()
+        while let Some((at, packet)) = self.coming.first().copied()
             && at <= now
         {
-            self.coming.pop_front();
+            self.coming.pop();
             if let Some((_, later)) = self.coming.get(AHEAD) {
                 packets.prefetch(*later);
             }
@@ -257,15 +256,21 @@ impl Queued {
         self.counters.busy += time;
         self.idle_from = start + time;
         let fate = Fate {
-            lost: ErrorModel::any_loses(&mut self.errors, length),
+            lost: !self.errors.is_empty() && self.loses(length),
             ..Fate::default()
         };
-        self.flight.push_back(Airborne {
+        self.flight.push(Airborne {
             arrival: self.idle_from + self.delay,
             packet,
             length: bytes,
             fate,
         });
+    }
+
+    /// Is this packet lost?
+    #[inline(never)]
+    fn loses(&mut self, length: Bytes) -> bool {
+        ErrorModel::any_loses(&mut self.errors, length)
     }
 
     /// Packets waiting, as of the last packet that was offered or has arrived.

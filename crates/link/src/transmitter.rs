@@ -35,6 +35,7 @@ impl Transmitter {
     }
 
     /// How long a packet of `length` bytes takes, worked out.
+    #[inline(never)]
     pub(crate) fn exact(&self, length: u32) -> Span {
         if self.redundancy == 1.0 {
             return self.rate.transmission_time(Bytes::new(u64::from(length)));

@@ -6,13 +6,13 @@ mod longest;
 mod slab;
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use bentpipe_types::{Bytes, PacketRef};
 
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
+use crate::row::Row;
 use flows::{Ends, Flows};
 use longest::{Claim, Longest, NOTHING};
 use slab::{List, Slab};
@@ -71,7 +71,7 @@ pub struct Fair {
     free: Vec<u32>,
     /// Queues with packets, in order of their turns, each with its place; an entry whose place is not
     /// its queue's any more is of one that was emptied by drops.
-    active: VecDeque<(u32, u64)>,
+    active: Row<(u32, u64)>,
     /// Of `active`, how many are no longer good.
     abandoned: usize,
     /// The next place to be given.
@@ -99,7 +99,7 @@ impl Fair {
             flows: Flows::with_capacity(flows),
             // The first flow takes queue 0.
             free: (0..flows as u32).rev().collect(),
-            active: VecDeque::with_capacity(flows),
+            active: Row::default(),
             abandoned: 0,
             next_place: 0,
             longest: Longest::new(flows),
@@ -167,15 +167,15 @@ impl Fair {
         let place = self.next_place;
         self.next_place += 1;
         self.queues[index as usize].place = place;
-        self.active.push_back((index, place));
+        self.active.push((index, place));
     }
 
     /// Drops have emptied the queue: it is no longer served. Its entry goes when it comes up, or when
     /// there are more such entries than others.
     fn deactivate(&mut self, index: u32) {
         let place = std::mem::replace(&mut self.queues[index as usize].place, NOWHERE);
-        if self.active.front() == Some(&(index, place)) {
-            self.active.pop_front();
+        if self.active.first() == Some(&(index, place)) {
+            self.active.pop();
             self.in_turn = false;
             return;
         }
@@ -193,18 +193,6 @@ impl Fair {
         // A quantum is about a packet: a turn is seldom more.
         if let Some((later, _)) = self.active.get(AHEAD) {
             prefetch_index::prefetch_index(&self.queues, *later as usize);
-        }
-    }
-
-    /// The queue whose turn it is.
-    fn first_active(&mut self) -> Option<u32> {
-        loop {
-            let (index, place) = *self.active.front()?;
-            if self.queues[index as usize].place == place {
-                return Some(index);
-            }
-            self.active.pop_front();
-            self.abandoned -= 1;
         }
     }
 }
@@ -270,25 +258,32 @@ impl QueueDiscipline for Fair {
         // A quantum of 1 byte would go round very often: this bounds the rounds by one packet's.
         let quantum = self.settings.quantum.get().max(1);
         loop {
-            let index = self.first_active()?;
+            let (index, place) = *self.active.first()?;
             let queue = &mut self.queues[index as usize];
+            if queue.place != place {
+                // Drops have emptied it since.
+                self.active.pop();
+                self.abandoned -= 1;
+                continue;
+            }
             if !self.in_turn {
                 queue.deficit += quantum;
                 self.in_turn = true;
             }
-            let (_, length) = self.slab.first(&queue.waiting)?;
-            let length = u64::from(length);
-            if length <= queue.deficit {
-                queue.deficit -= length;
-                let taken = self.take(index);
+            let (packet, length) = self.slab.first(&queue.waiting)?;
+            if let Some(left) = queue.deficit.checked_sub(u64::from(length)) {
+                queue.deficit = left;
+                self.take(index);
                 if self.queues[index as usize].waiting.is_empty() {
                     self.deactivate(index);
                 }
                 self.fetch_ahead();
-                return taken;
+                return Some((packet, Bytes::new(u64::from(length))));
             }
-            self.active.pop_front();
-            self.activate(index);
+            queue.place = self.next_place;
+            self.next_place += 1;
+            self.active.pop();
+            self.active.push((index, queue.place));
             self.in_turn = false;
         }
     }

@@ -17,7 +17,7 @@
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 
-use super::fetch::NextConnections;
+use super::fetch::{NextConnections, NextEnds};
 use super::hop::comes_next;
 use super::{ANYWHERE, Network, NodeSlot};
 use crate::node::Node;
@@ -406,10 +406,11 @@ impl Network {
     /// what a direction further on is offered finds there only what has not departed before it comes.
     fn go_on(&mut self, way: u16) {
         let mut go_on = std::mem::take(&mut self.lookahead.go_on);
-        let is_large = self.is_large();
+        let mut ends = self.is_large().then(NextEnds::new);
         for (position, (arrival, packet, length)) in go_on.iter().copied().enumerate() {
-            if is_large {
-                self.fetch_ends(way, |later| Some(go_on.get(position + later)?.1));
+            if let Some(ends) = &mut ends {
+                let later = go_on.get(position + NextEnds::EARLY);
+                self.fetch_end(ends, way, later.map(|(_, packet, _)| *packet));
             }
             self.follow(way, arrival, packet, length);
         }

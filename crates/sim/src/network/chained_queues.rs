@@ -7,6 +7,7 @@
 use bentpipe_link::Direction;
 use bentpipe_types::{PacketRef, Time};
 
+use super::fetch::NextEnds;
 use super::{ANYWHERE, DirectionSlot, Network};
 
 impl DirectionSlot {
@@ -48,14 +49,13 @@ impl Network {
         self.schedule.remove_first();
         self.directions[usize::from(index)].seldom.scheduled = None;
         self.catch_up(index, self.now);
-        let is_large = self.is_large();
+        let mut ends = self.is_large().then(NextEnds::new);
         while let Direction::Queued(queued) = &mut self.directions[usize::from(index)].direction
             && let Some((at, packet, length)) = queued.hand_on(&self.packets)
         {
-            if is_large
-                && let Direction::Queued(queued) = &self.directions[usize::from(index)].direction
-            {
-                self.fetch_ends(index, |later| queued.later(later - 1));
+            if let Some(ends) = &mut ends {
+                let later = queued.later(NextEnds::EARLY - 1);
+                self.fetch_end(ends, index, later);
             }
             self.follow(index, at, packet, length);
         }

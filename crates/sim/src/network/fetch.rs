@@ -10,7 +10,7 @@ use bentpipe_link::Fifo;
 use bentpipe_tcp::Ranges;
 use bentpipe_types::{PacketRef, PacketStore, fetch};
 
-use super::{DirectionSlot, Network, NodeSlot};
+use super::{ANYWHERE, DirectionSlot, Network, NodeSlot};
 use crate::node::Node;
 
 /// With fewer nodes, all that they need is in the cache.
@@ -78,6 +78,31 @@ impl NextConnections {
             }
         }
         self.looked_at += 1;
+    }
+}
+
+/// The ends of a chain that the next packets come to.
+pub(super) struct NextEnds {
+    /// Those found last; [`ANYWHERE`] where none was.
+    ends: [u16; 3],
+}
+
+impl NextEnds {
+    /// How many packets before one comes to its end that is looked for.
+    pub(super) const EARLY: usize = 6;
+
+    pub(super) fn new() -> Self {
+        Self {
+            ends: [ANYWHERE; 3],
+        }
+    }
+
+    /// Notes one, and returns the one that was noted before the last others.
+    #[inline(always)]
+    fn take_turns(&mut self, end: u16) -> u16 {
+        let [before, second, third] = self.ends;
+        self.ends = [second, third, end];
+        before
     }
 }
 
@@ -169,19 +194,19 @@ impl Network {
         }
     }
 
-    /// Packets are about to go on from this direction: asks for those that they come to at the end of the chain. `later`
-    /// is the packet that goes on after so many others.
+    /// Packets are about to go on from this direction: asks for the ends of the chain that later ones come to. `packet`
+    /// is the one that goes on [after so many others](NextEnds::EARLY).
     #[inline(always)]
-    pub(super) fn fetch_ends(&self, way: u16, later: impl Fn(usize) -> Option<PacketRef>) {
-        let end = |further: usize| {
-            let destination = self.packets.get(later(further)?).destination.address;
-            let end = self.known_end(way, destination)?;
-            Some(&self.directions[usize::from(end)])
+    pub(super) fn fetch_end(&self, ends: &mut NextEnds, way: u16, packet: Option<PacketRef>) {
+        let known_end = |packet| {
+            let destination = self.packets.get(packet).destination.address;
+            self.known_end(way, destination)
         };
-        if let Some(slot) = end(6) {
+        let end = packet.and_then(known_end).unwrap_or(ANYWHERE);
+        if let Some(slot) = self.directions.get(usize::from(end)) {
             slot.fetch();
         }
-        if let Some(slot) = end(3) {
+        if let Some(slot) = self.directions.get(usize::from(ends.take_turns(end))) {
             slot.fetch_for_offer();
         }
     }
