@@ -18,12 +18,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     // From the same slice to far behind all of them.
-    let later = prop_oneof![
-        0_u64..4,
-        0_u64..1 << SLICE,
-        0_u64..1 << 30,
-        0_u64..1 << 34,
-    ];
+    let later = prop_oneof![0_u64..4, 0_u64..1 << SLICE, 0_u64..1 << 30, 0_u64..1 << 34,];
     let step = prop_oneof![
         4 => later.clone().prop_map(Step::Push),
         3 => Just(Step::Pop),
@@ -105,7 +100,10 @@ fn of_many_the_next_are_known() {
         agenda.push((Time::from_nanos(u64::from(number)), number));
     }
     for others in 0..MANY {
-        assert_eq!(agenda.upcoming(others).map(|(_, number)| number), Some(others as u32));
+        assert_eq!(
+            agenda.upcoming(others).map(|(_, number)| number),
+            Some(others as u32)
+        );
     }
     assert_eq!(agenda.upcoming(MANY), None);
 }

@@ -95,9 +95,9 @@ fn the_clock_moves_on_while_hosts_are_told() {
         assert!(pair[0] <= pair[1], "it goes back");
         pair[1].since(pair[0])
     });
-    // A thousand events are half a second, and so is a step of the horizon.
+    // A thousand events are half a second, and a step of the horizon is a second from what comes first on.
     let longest = steps.max().expect("more than one");
-    assert!(longest < Span::from_millis(1_500), "{longest:?} at once");
+    assert!(longest < Span::from_millis(2_500), "{longest:?} at once");
 }
 
 #[test]
