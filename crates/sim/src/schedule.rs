@@ -74,11 +74,11 @@ impl Schedule {
     }
 
     /// Moves the first entry to a later time: cheaper than removing it and pushing another.
+    #[inline(always)]
     pub(crate) fn postpone_first(&mut self, at: Time) {
-        if let Some(first) = self.agenda.first() {
-            let key = self.key(at, first.component());
-            self.agenda.replace_first(key);
-        }
+        let key = self.key(at, ComponentId(0));
+        self.agenda
+            .postpone_first(|first| Key(key.0 | u64::from(first.component().0)));
     }
 
     /// The first entry's component goes on at a later time, or has nothing to come any more.

@@ -13,7 +13,7 @@ impl Entry for (Time, u32) {
 enum Step {
     Push(u64),
     Pop,
-    Replace(u64),
+    Postpone(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -22,7 +22,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => later.clone().prop_map(Step::Push),
         3 => Just(Step::Pop),
-        2 => later.prop_map(Step::Replace),
+        2 => later.prop_map(Step::Postpone),
     ];
     prop::collection::vec(step, 0..4_000)
 }
@@ -62,11 +62,11 @@ proptest! {
                     prop_assert_eq!(popped, witness.pop_first());
                     now = popped.map_or(now, |(at, _)| at.as_nanos());
                 }
-                Step::Replace(later) => {
+                Step::Postpone(later) => {
                     if let Some((at, _)) = witness.pop_first() {
                         now = at.as_nanos();
                         let entry = new(now + later);
-                        agenda.replace_first(entry);
+                        agenda.postpone_first(|_| entry);
                         witness.insert(entry);
                     }
                 }
