@@ -641,15 +641,14 @@ impl Sender {
         }
     }
 
-    /// What of `outstanding` counts for a new threshold. With SACK, more may be outstanding than the
-    /// window lets into the network at once: what is SACKed has left it.
+    /// What of `outstanding` counts for a new threshold. More may be outstanding than the window lets into the
+    /// network at once: with SACK, what is SACKed has left it; and Reno's recovery ends with a window of half of what
+    /// was in flight, all of which is outstanding still: half of that again would be no second reduction. (RFC 5681's
+    /// equation 4 is a most; ns-2 and BSD halve the window.)
     pub(super) fn congested_flight(&self, outstanding: u64) -> u64 {
         let window = self.congestion.window().congestion_window;
         if self.config.habits.reduces_window {
             return window;
-        }
-        if !self.recovery.knows_segments() {
-            return outstanding;
         }
         outstanding.min(window)
     }

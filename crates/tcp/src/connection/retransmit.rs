@@ -99,9 +99,11 @@ impl Connection {
         self.sender
             .recovery
             .on_retransmitted(again.position, cx.now, &mut self.sender.scoreboard);
-        if again.length.is_some() && again.position == self.sender.send.sequence.unacknowledged {
+        if again.restarts_timer && again.position == self.sender.send.sequence.unacknowledged {
             // Linux's tcp_xmit_retransmit_queue: as long as the first segment is known to be lost
-            // again and sent again, there is nothing for the timer to tell.
+            // again and sent again, there is nothing for the timer to tell. So BSD and ns-2 with a fast
+            // retransmission; RFC 6298 section 5 is silent about it, RFC 6675 section 6 allows it. Without, the
+            // timeout counted from the last acknowledgment sends a segment twice that has just gone again.
             let at = self.sender.timeout_from(cx.now);
             self.sender.timers.set(Purpose::Retransmit, at);
         }
@@ -139,6 +141,7 @@ impl Connection {
                 position: suspect.position,
                 length: Some(suspect.length),
                 regardless_of_window: false,
+                restarts_timer: true,
             };
             if !self.sender.peer_takes(&again) {
                 break;
@@ -165,6 +168,7 @@ impl Connection {
                 position: last.position,
                 length: Some(last.length),
                 regardless_of_window: true,
+                restarts_timer: true,
             };
             if !self.sender.peer_takes(&again) {
                 return false;

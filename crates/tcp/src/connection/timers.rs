@@ -501,7 +501,7 @@ impl Sender {
             let flight_size = if self.recovery.knows_segments() {
                 self.congested_flight(self.send.sequence.outstanding())
             } else {
-                in_flight
+                in_flight.min(self.congestion.window().congestion_window)
             };
             self.congestion
                 .on_congestion(Congestion::Timeout, flight_size, now);

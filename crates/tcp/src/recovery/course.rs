@@ -104,6 +104,7 @@ impl Course {
             position: lost.position,
             length: Some(lost.length),
             regardless_of_window: self.regardless,
+            restarts_timer: true,
         })
     }
 

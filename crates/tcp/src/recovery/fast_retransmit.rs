@@ -16,6 +16,8 @@ pub(super) struct FastRetransmit {
     limited_transmit: bool,
     recovering: bool,
     retransmit: bool,
+    // What goes again is what recovery begins with.
+    begins: bool,
     duplicates: u32,
     // Outstanding at the first duplicate, before limited transmit added to it.
     flight_size: u64,
@@ -31,6 +33,7 @@ impl FastRetransmit {
             limited_transmit,
             recovering: false,
             retransmit: false,
+            begins: false,
             duplicates: 0,
             flight_size: 0,
             inflation: 0,
@@ -59,6 +62,7 @@ impl FastRetransmit {
         }
         self.recovering = true;
         self.retransmit = true;
+        self.begins = true;
         // RFC 5681 section 3.2 step 3
         self.inflation = i64::from(DUPLICATE_THRESHOLD) * i64::from(send.segment);
         // Step 2: what limited transmit sent does not count.
@@ -102,11 +106,13 @@ impl FastRetransmit {
             position: send.unacknowledged,
             length: None,
             regardless_of_window: true,
+            restarts_timer: self.begins,
         })
     }
 
     pub(super) fn on_retransmitted(&mut self) {
         self.retransmit = false;
+        self.begins = false;
     }
 
     #[inline]

@@ -153,6 +153,9 @@ pub struct Retransmission {
     pub length: Option<u32>,
     /// It goes whatever the congestion window says.
     pub regardless_of_window: bool,
+    /// If it is the first one outstanding, the retransmission timer runs anew from when it goes. (A partial
+    /// acknowledgment says that by itself.)
+    pub restarts_timer: bool,
 }
 
 /// Linux's tcp_reordering: so many segments come before one that is late, and nobody wonders.

@@ -24,7 +24,7 @@ impl Reno {
 
 impl Variant for Classic {
     /// Unlike RFC 6582's `recover`, only a timeout moves it: classic Reno has several fast retransmits in
-    /// one window (as ns-2's has, after a fast retransmit; Fall and Floyd 1996).
+    /// one window (Fall and Floyd 1996; ns-2's has with `bugFix_ false`).
     fn on_enter(&mut self, recover: u64, _send: &SendSequence) -> u64 {
         recover
     }

@@ -365,8 +365,17 @@ fn reno_recovery_ends_with_the_first_new_acknowledgment() {
     // Three more duplicates: another fast retransmit, another halving.
     duplicate(&mut tcp, 5, 3);
     assert_eq!(tcp.sent_ranges(), segments(5..6));
-    assert_eq!(tcp.tcp.slow_start_threshold(), 4000);
+    assert_eq!(
+        tcp.tcp.slow_start_threshold(),
+        2500,
+        "of five, not of eight"
+    );
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+    // So with a timeout instead.
+    let mut tcp = recovering(RecoveryKind::Reno);
+    acknowledge(&mut tcp, 5);
+    tcp.wait(Span::from_secs(1));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 2500);
 }
 
 #[test]
@@ -389,6 +398,29 @@ fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
     duplicate(&mut tcp, 11, 3);
     assert_eq!(tcp.sent_ranges()[0], at(11));
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+}
+
+/// What has just gone again is given a whole timeout to be acknowledged, as in ns-2, BSD and Linux.
+#[test]
+fn a_fast_retransmission_restarts_the_timer() {
+    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+        let mut tcp = sender(
+            10,
+            Config {
+                recovery,
+                ..newreno()
+            },
+        );
+        tcp.sent();
+        let nearly = tcp.tcp.rto() - Span::from_millis(1);
+        tcp.wait(nearly);
+        duplicate(&mut tcp, 0, 3);
+        assert!(tcp.sent_ranges().contains(&at(0)), "{recovery:?}");
+        tcp.wait(nearly);
+        assert_eq!(tcp.tcp.statistics().timeouts, 0, "{recovery:?}");
+        tcp.wait(Span::from_millis(2));
+        assert_eq!(tcp.tcp.statistics().timeouts, 1, "{recovery:?}");
+    }
 }
 
 #[test]

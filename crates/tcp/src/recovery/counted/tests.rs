@@ -173,6 +173,7 @@ fn after_a_timeout_duplicates_tell_of_what_was_sent_since() {
                 position: 1,
                 length: Some(SEGMENT as u32),
                 regardless_of_window: true,
+                restarts_timer: true,
             })
         }
     );
