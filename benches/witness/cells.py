@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import statistics
-import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import ns2
 
 import bentpipe
 
@@ -79,11 +79,6 @@ def cell(kind: str, number: int) -> Cell:
     return drawn
 
 
-def available() -> bool:
-    """Whether ns-2 is installed."""
-    return shutil.which("ns") is not None
-
-
 def in_ns2(of: Cell) -> float:
     """Return the seconds from the first data segment to the last byte that the client gets."""
     options: dict[str, object] = {
@@ -101,11 +96,9 @@ def in_ns2(of: Cell) -> float:
         "lost": " ".join(str(number + 1) for number in of.lost),
         "minimum_rto_s": of.minimum_rto_s,
     }
-    command = ["ns", str(SCRIPT), *(str(word) for pair in options.items() for word in pair)]
-    traced = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     sent: list[float] = []
     arrived: dict[int, float] = {}
-    for line in traced.splitlines():
+    for line in ns2.run(SCRIPT, options).splitlines():
         event, *fields = line.split()
         if event == "done" or fields[9] == "0":
             continue

@@ -13,7 +13,7 @@ witness = load_script(Path(__file__).parents[2] / "benches" / "witness" / "cells
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not witness.available(), reason="ns-2 is not installed (no `ns` on PATH)"),
+    pytest.mark.skipif(not witness.ns2.available(), reason="ns-2 is not installed"),
 ]
 
 CELLS = range(100)
