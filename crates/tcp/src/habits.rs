@@ -96,6 +96,9 @@ pub struct Habits {
     pub keeps_fin_apart: bool,
     /// That a window was reduced is not heard from a segment whose acknowledgment is an old one (`tcp_ecn_accept_cwr`).
     pub overlooks_old_cwr: bool,
+    /// A mark makes the window come down as a loss does, proportionally, and holds it there until more than what was sent before
+    /// is acknowledged (`tcp_enter_cwr`; RFC 3168 section 6.1.2 halves it at once). What is reduced so is not taken back.
+    pub reduces_gradually_for_marks: bool,
     /// The timer of keep-alive runs from when it was asked for, or from the last probe, and asks only when it expires how long
     /// the peer has been silent, and whether anything is outstanding (`tcp_keepalive_timer`).
     pub keeps_alive_by_timer: bool,
@@ -161,6 +164,7 @@ impl Habits {
             counts_short_segments: linux,
             cuts_for_window: linux,
             overlooks_old_cwr: linux,
+            reduces_gradually_for_marks: linux,
             keeps_alive_by_timer: linux,
             forgives_lost_syn: linux,
             spaces_syns_evenly: linux,

@@ -133,8 +133,8 @@ const KNOWN: &[(&str, Cause, &str)] = &[
     ),
     (
         "cwnd-moderation-ecn",
-        Cause::LinuxChoice,
-        "after a mark, too, the window comes down by proportional rate reduction; here at once",
+        Cause::Script,
+        "what acknowledges something new lets a segment more go on the way down: the window is 5 after a mark, not 4",
     ),
     ("/sendfile/", Cause::NotApplicable, "files"),
 ];

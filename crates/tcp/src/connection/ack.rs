@@ -145,6 +145,8 @@ impl Sender {
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.hears_blocks() {
                 self.nothing_new(packet, duplicate, sack, now);
+            } else if self.ecn.is_on() && !self.send.is_idle() {
+                self.hear_echo(packet, now);
             }
         } else if let Some(sack) = sack {
             self.overtaken(packet, sack, now);
@@ -297,7 +299,9 @@ impl Sender {
         let last = what.whole().map(|whole| whole.last());
         (self.recovery).take_in(&self.send.sequence, &self.scoreboard, last, now);
         debug_assert!(what.whole().is_none() || self.is_quiet(), "as before");
-        let quiet = what.whole().is_some() || self.is_quiet();
+        let marked = !PLAIN && self.ecn.is_on() && self.goes_on_for_mark();
+        let quiet = what.whole().is_some() || !marked && self.is_quiet();
+
         if self.congestion.sees_every_ack() {
             let in_flight = self.in_flight_if(quiet);
             let sample = self.ack_sample(acknowledged, in_flight, rtt, now);
@@ -317,7 +321,7 @@ impl Sender {
         } else {
             self.react(reaction, now);
             if matches!(reaction, Reaction::Grow) || self.counts_last_of_recovery(reaction) {
-                if self.window_may_grow() && (PLAIN || !self.ecn_holds(packet)) {
+                if self.window_may_grow() && (PLAIN || !self.marks_hold(packet)) {
                     let counted = self.counts_for_growth(what, acknowledged, before, segments);
                     let in_flight = self.in_flight_if(quiet);
                     let sample = self.ack_sample(counted, in_flight, rtt, now);
@@ -330,7 +334,8 @@ impl Sender {
         if PACED {
             self.after_delivery(acknowledged, reaction, quiet, rtt, now);
         }
-        if !quiet {
+        let begins = !PLAIN && self.ecn.is_on() && self.hear_echo(packet, now);
+        if !quiet || begins {
             self.regulate_as_it_advances();
         }
 
@@ -365,7 +370,8 @@ impl Sender {
         let _ = self.nothing_new_acknowledged::<false, true>(packet, duplicate, told, now);
     }
 
-    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments.
+    /// Nothing is acknowledged that was not, but by SACK blocks perhaps. `SELECTIVE`: recovery knows segments, and marks are not
+    /// in use.
     /// `PACED`: it may be that this sender [paces](Self::is_paced). Returns what recovery made of it, and what is in
     /// flight, if it is known.
     #[inline(always)]
@@ -410,6 +416,9 @@ impl Sender {
         if PACED {
             self.after_delivery(0, reaction, false, rtt, now);
         }
+        if !SELECTIVE && self.ecn.is_on() {
+            self.hear_echo(packet, now);
+        }
         let in_flight = self.regulate(false, self.newly_told(told));
         (reaction, in_flight)
     }
@@ -432,7 +441,7 @@ impl Sender {
             && self.scoreboard.delivered().sacked() > 0
             && self.reordering() > USUAL_REORDERING
             && self.window_may_grow()
-            && !self.ecn_holds(packet)
+            && !self.marks_hold(packet)
         {
             let sample = self.ack_sample(self.newly_delivered(), self.in_flight(), rtt, now);
             self.congestion.on_ack(&sample);
@@ -445,13 +454,6 @@ impl Sender {
         let segment = u64::from(self.negotiated.segment.max(1));
         let seen = seen.div_ceil(segment).max(USUAL_REORDERING);
         seen.min(MOST_REORDERING).max(self.recovery.reordering())
-    }
-
-    /// An acknowledgment that echoes a mark, or one of the window that was reduced for it, does not
-    /// grow the window.
-    #[inline]
-    fn ecn_holds(&self, packet: &Packet) -> bool {
-        self.ecn.is_on() && (packet.flags.has(Flags::ECE) || self.is_reducing())
     }
 
     /// An acknowledgment as the window rules see it.
@@ -620,7 +622,9 @@ impl Sender {
     /// The last congestion was none.
     fn undo(&mut self) {
         self.statistics.spurious += 1;
-        self.congestion.on_spurious();
+        if self.may_restore_window() {
+            self.congestion.on_spurious();
+        }
     }
 
     fn enter_recovery(&mut self, flight_size: u64, now: Time) {
@@ -628,6 +632,9 @@ impl Sender {
             return;
         }
         self.statistics.fast_recoveries += 1;
+        if self.ecn.is_on() && self.is_reduced_for_mark() {
+            return;
+        }
         let flight_size = self.congested_flight(flight_size);
         self.congestion
             .on_congestion(Congestion::Loss, flight_size, now);

@@ -28,6 +28,8 @@ pub(super) struct Notification {
     requested: bool,
     /// Text has come that may be marked.
     seen: bool,
+    /// The window that was reduced last is not to be restored: the path has marked since, or then.
+    stays_reduced: bool,
     /// Until this position is acknowledged, marks are of the window that was reduced.
     reduced_until: u64,
 }
@@ -89,6 +91,7 @@ impl Connection {
             self.mark_has_come(packet.ecn());
         }
         let reduces = packet.flags.has(Flags::ECE)
+            && !self.sender.reduces_gradually()
             && !self.sender.is_reducing()
             && self.sender.recovery.phase() == RecoveryPhase::Open
             && !self.sender.send.is_idle();
@@ -149,13 +152,85 @@ impl Sender {
     /// Is the window not to grow, because it is being reduced for a mark?
     #[inline]
     pub(super) fn is_reducing(&self) -> bool {
-        self.ecn.on && self.send.sequence.unacknowledged < self.ecn.reduced_until
+        self.ecn.on && self.is_reducing_for_mark()
+    }
+
+    /// The same, or does this acknowledgment begin it?
+    #[inline]
+    pub(super) fn marks_hold(&self, packet: &Packet) -> bool {
+        self.ecn.on && (self.echo_counts(packet) || self.is_reducing_for_mark())
+    }
+
+    /// (After a timeout the window grows whatever is echoed: tcp_may_raise_cwnd.)
+    fn echo_counts(&self, packet: &Packet) -> bool {
+        packet.flags.has(Flags::ECE)
+            && !(self.reduces_gradually() && self.recovery.phase() != RecoveryPhase::Open)
+    }
+
+    #[inline(never)]
+    fn is_reducing_for_mark(&self) -> bool {
+        if self.reduces_gradually() {
+            self.recovery.is_reducing_for_mark()
+        } else {
+            self.send.sequence.unacknowledged < self.ecn.reduced_until
+        }
+    }
+
+    /// Does a mark make the window come down bit by bit? A rule that models the path sees to its window itself.
+    fn reduces_gradually(&self) -> bool {
+        self.config.habits.reduces_gradually_for_marks
+            && self.recovery.can_reduce_for_marks()
+            && self.delivery_rate.is_none()
+    }
+
+    /// An acknowledgment of what is outstanding, or of some of it, and what loss recovery makes of it is done. Does it echo a
+    /// mark (tcp_try_to_open)? Returns whether the window begins to come down.
+    #[inline(never)]
+    pub(super) fn hear_echo(&mut self, packet: &Packet, now: Time) -> bool {
+        // (tcp_ecn_rcv_ecn_echo: that of a SYN+ACK is an agreement.)
+        let echoes = packet.flags.has(Flags::ECE) && !packet.flags.has(Flags::SYN);
+        if !echoes || !self.reduces_gradually() {
+            return false;
+        }
+        let begins =
+            self.recovery.phase() == RecoveryPhase::Open && !self.recovery.is_reducing_for_mark();
+        if begins {
+            self.reduce_for_mark(now);
+        }
+        self.ecn.stays_reduced = true;
+        begins
+    }
+
+    fn reduce_for_mark(&mut self, now: Time) {
+        let window = self.congestion.window().congestion_window;
+        self.congestion.on_congestion(Congestion::Ecn, window, now);
+        self.recovery.reduce_for_mark(window, &self.send.sequence);
+        self.note_reduction();
+    }
+
+    /// Something new is acknowledged: does the window come down for a mark, and still does?
+    #[inline(never)]
+    pub(super) fn goes_on_for_mark(&mut self) -> bool {
+        self.recovery.end_of_mark(self.send.sequence.unacknowledged);
+        self.recovery.is_reducing_for_mark()
+    }
+
+    /// Recovery begins: is the window reduced already, for a mark?
+    #[inline(never)]
+    pub(super) fn is_reduced_for_mark(&self) -> bool {
+        self.reduces_gradually() && self.recovery.goes_on_reducing()
+    }
+
+    /// Is the window that was reduced last to be what it was before?
+    pub(super) fn may_restore_window(&self) -> bool {
+        !self.ecn.stays_reduced
     }
 
     /// The window was reduced, for whatever reason.
     pub(super) fn note_reduction(&mut self) {
         if self.ecn.on {
             self.ecn.reduced = true;
+            self.ecn.stays_reduced = false;
             self.ecn.reduced_until = self.send.sequence.highest;
         }
     }

@@ -183,10 +183,13 @@ impl Sender {
         if timed_out || self.recovery.phase() != RecoveryPhase::Open {
             return false;
         }
-        let chunk = self
-            .send
-            .window
-            .min(self.congestion.window().congestion_window);
+        // (What it is while it comes down for a mark.)
+        let congestion_window = if self.ecn.is_on() {
+            self.sending_window()
+        } else {
+            self.congestion.window().congestion_window
+        };
+        let chunk = self.send.window.min(congestion_window);
         limit < chunk / WINDOW_DIVISOR && self.is_acknowledged_soon(now)
     }
 

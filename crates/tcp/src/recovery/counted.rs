@@ -285,7 +285,10 @@ impl LossRecovery for Counted {
     }
 
     fn is_reduced_for(&self, send: &SendSequence) -> bool {
-        matches!(self.course.state, State::Fast { point } if send.unacknowledged < point)
+        match self.course.state {
+            State::Fast { point } => send.unacknowledged < point,
+            _ => self.course.is_reduced_for(send),
+        }
     }
 
     fn segments_ahead(&self, _board: &Scoreboard) -> u64 {
@@ -298,6 +301,26 @@ impl LossRecovery for Counted {
 
     fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
         self.course.reduce_from(window, counted, segment);
+    }
+
+    fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
+        self.course.reduce_for_mark(window, send);
+    }
+
+    fn can_reduce_for_marks(&self) -> bool {
+        self.course.reduction.is_wanted()
+    }
+
+    fn is_reducing_for_mark(&self) -> bool {
+        self.course.is_marked()
+    }
+
+    fn end_of_mark(&mut self, unacknowledged: u64) {
+        self.course.end_of_mark(unacknowledged);
+    }
+
+    fn goes_on_reducing(&self) -> bool {
+        self.course.reduction.is_under_way()
     }
 
     fn regulate(

@@ -22,6 +22,8 @@ pub(super) enum State {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) state: State,
+    // While it is open: 0, or the window comes down for a mark until more than this is acknowledged (Linux's TCP_CA_CWR).
+    marked: u64,
     // The next retransmission goes whatever the window says (RFC 6675 section 5 step 4.3).
     regardless: bool,
     pub(super) reduction: Reduction,
@@ -36,6 +38,7 @@ impl Course {
     pub(super) fn new(config: &Config, reduces: bool) -> Self {
         Self {
             state: State::Open,
+            marked: 0,
             regardless: false,
             reduction: Reduction::new(reduces),
             forward_rto: config.f_rto,
@@ -45,12 +48,15 @@ impl Course {
         }
     }
 
-    /// Fast recovery begins.
+    /// Fast recovery begins. A reduction that is under way for a mark goes on, and to where it would have (tcp_enter_recovery).
     pub(super) fn enter(&mut self, send: &SendSequence, board: &Scoreboard) {
-        self.leave();
-        self.state = State::Fast {
-            point: send.highest,
+        let point = if self.is_marked() {
+            std::mem::take(&mut self.marked)
+        } else {
+            self.leave();
+            send.highest
         };
+        self.state = State::Fast { point };
         self.regardless = !self.reduction.is_wanted();
         self.may_be_undone(send, board);
     }
@@ -58,6 +64,7 @@ impl Course {
     /// Recovery is over.
     pub(super) fn leave(&mut self) {
         self.state = State::Open;
+        self.marked = 0;
         self.forward = ForwardRto::Off;
         self.reduction.end();
         self.regardless = false;
@@ -129,7 +136,35 @@ impl Course {
     /// Does the window come down proportionally now?
     #[inline]
     pub(super) fn reduces(&self) -> bool {
-        self.reduction.is_wanted() && self.is_fast()
+        self.reduction.is_wanted() && (self.is_fast() || self.is_marked())
+    }
+
+    /// Does it because the path has marked?
+    #[inline]
+    pub(super) const fn is_marked(&self) -> bool {
+        self.marked > 0
+    }
+
+    /// See [`LossRecovery::reduce_for_mark`](super::LossRecovery::reduce_for_mark).
+    pub(super) fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
+        debug_assert!(self.is_open());
+        self.undo.stop();
+        self.marked = send.highest;
+        self.reduction.begin_for_mark(window, send.segment);
+    }
+
+    /// Everything before `unacknowledged` is acknowledged. If that is more than what was sent before a mark, the peer has heard
+    /// of the reduction, too (CWR), which is over.
+    pub(super) fn end_of_mark(&mut self, unacknowledged: u64) {
+        if self.is_marked() && unacknowledged > self.marked {
+            self.marked = 0;
+            self.reduction.end();
+        }
+    }
+
+    /// Is the window reduced already for what is outstanding?
+    pub(super) fn is_reduced_for(&self, send: &SendSequence) -> bool {
+        self.is_fast() || send.unacknowledged < self.marked
     }
 
     pub(super) fn phase(&self) -> RecoveryPhase {

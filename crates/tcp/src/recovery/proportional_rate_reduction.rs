@@ -54,6 +54,14 @@ impl ProportionalRateReduction {
         }
     }
 
+    /// The same for a mark (tcp_enter_cwr): until something is delivered, the window stays what it was.
+    pub(super) fn for_mark(window: u64, segment: u32) -> Self {
+        Self {
+            window,
+            ..Self::from_window(window, 0, segment)
+        }
+    }
+
     /// Is the window set?
     pub(super) const fn has_begun(&self) -> bool {
         self.window > 0
@@ -61,7 +69,7 @@ impl ProportionalRateReduction {
 
     /// An acknowledgment in recovery, the first included; `target` is the window to arrive at
     /// (ssthresh).
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: RecoveryAck, target: u64) {
         // RFC 9937 section 6.2
         self.delivered += ack.delivered;

@@ -37,6 +37,16 @@ impl Reduction {
         self.current = Some(reduction);
     }
 
+    /// One begins for a mark; see [`ProportionalRateReduction::for_mark`].
+    pub(super) fn begin_for_mark(&mut self, window: u64, segment: u32) {
+        self.current = Some(ProportionalRateReduction::for_mark(window, segment));
+    }
+
+    /// Is one under way?
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// An acknowledgment in fast recovery, after which `sacked` bytes are known to have arrived ahead.
     #[inline(always)]
     pub(super) fn on_ack(

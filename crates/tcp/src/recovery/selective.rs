@@ -293,6 +293,10 @@ impl LossRecovery for Selective {
         self.course.is_open() && board.is_clean() && !self.probe.is_under_way() && !ahead()
     }
 
+    fn is_reduced_for(&self, send: &SendSequence) -> bool {
+        self.course.is_reduced_for(send)
+    }
+
     fn watches_retransmissions(&self) -> bool {
         matches!(self.detection, Detection::Rack(_))
     }
@@ -312,6 +316,26 @@ impl LossRecovery for Selective {
 
     fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
         self.course.reduce_from(window, counted, segment);
+    }
+
+    fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
+        self.course.reduce_for_mark(window, send);
+    }
+
+    fn can_reduce_for_marks(&self) -> bool {
+        self.course.reduction.is_wanted()
+    }
+
+    fn is_reducing_for_mark(&self) -> bool {
+        self.course.is_marked()
+    }
+
+    fn end_of_mark(&mut self, unacknowledged: u64) {
+        self.course.end_of_mark(unacknowledged);
+    }
+
+    fn goes_on_reducing(&self) -> bool {
+        self.course.reduction.is_under_way()
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 mod acknowledging;
 mod fast_open;
 mod hostile;
+mod marked;
 mod options;
 mod path;
 mod selective;
