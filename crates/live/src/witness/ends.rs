@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bentpipe_types::{Span, Time};
@@ -41,12 +42,13 @@ pub(super) fn listen(local: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Opens a connection and writes without end, for `duration` in all; then resets it, so that
-/// nothing is left to be delivered.
+/// nothing is left to be delivered. `opened` is told when that began.
 pub(super) fn send(
     to: SocketAddr,
     congestion_control: &str,
     clock: Clock,
     duration: Span,
+    opened: &OnceLock<Time>,
 ) -> io::Result<Progress> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     // By the socket, not as the namespace's default: that the kernel only grants to those which its
@@ -54,7 +56,7 @@ pub(super) fn send(
     socket
         .set_tcp_congestion(congestion_control.as_bytes())
         .map_err(|error| io::Error::new(error.kind(), format!("{congestion_control}: {error}")))?;
-    let start = clock.now();
+    let start = *opened.get_or_init(|| clock.now());
     socket.connect_timeout(&to.into(), PATIENCE)?;
     let mut stream = TcpStream::from(socket);
     let end = start + duration;
