@@ -80,12 +80,14 @@ def measure(cell: Cell, *, program: Path = PROGRAM, captures: Path | None = None
         *("--return-rate", str(cell.return_rate_bps or cell.rate_bps)),
         *("--delay", str(cell.round_trip_ms // 2)),
         *("--queue", str(cell.queue_packets)),
+        *("--return-queue", str(_return_queue(cell))),
         *("--loss", str(cell.loss)),
         *("--seed", str(cell.seed)),
         *("--receive-buffer", cell.buffers[0]),
         *("--send-buffer", cell.buffers[1]),
         *("--mtu", str(cell.mtu_bytes)),
         *("--seconds", str(cell.duration_s)),
+        *(["--upload"] if cell.upload else []),
         *(["--capture", str(captures / cell.name)] if captures else []),
     ]
     finished = subprocess.run(
@@ -97,15 +99,44 @@ def measure(cell: Cell, *, program: Path = PROGRAM, captures: Path | None = None
     return report
 
 
+def _return_queue(cell: Cell) -> int:
+    if cell.return_queue_packets is None:
+        return cell.queue_packets
+    return cell.return_queue_packets
+
+
+def _queue(packets: int) -> str:
+    return f'queue = {{ kind = "drop-tail", limit = "{packets} packets" }}'
+
+
 def _memory(three: str) -> str:
     least, initial, most = three.split()
     return f'{{ minimum = "{least} B", initial = "{initial} B", maximum = "{most} B" }}'
 
 
+# A second later (`bentpipe-live witness --upload`).
+_UPLOAD = """
+[flows.upload]
+from = "receiver"
+to = "sender"
+start = "1 s"
+app = { kind = "bulk" }
+"""
+
+
+def flows(cell: Cell) -> list[str]:
+    """Return the names of the cell's flows in the scenario."""
+    return ["download", "upload"] if cell.upload else ["download"]
+
+
 def scenario_text(cell: Cell) -> str:
     """Return the same network and the same settings as a scenario file."""
     control = "bbr1" if cell.congestion_control == "bbr" else cell.congestion_control
-    queue = f'queue = {{ kind = "drop-tail", limit = "{cell.queue_packets} packets" }}'
+    # Where both send, both are what either is.
+    both = ("", "")
+    if cell.upload:
+        sends = f'congestion_control = "{control}"\nsend_memory = {_memory(cell.buffers[1])}'
+        both = (f"receive_memory = {_memory(cell.buffers[0])}", sends)
     errors = f", errors = {{ packet_loss_rate = {cell.loss} }}" if cell.loss else ""
     return f"""
 name = "linux-witness"
@@ -117,21 +148,24 @@ profile = "linux"
 congestion_control = "{control}"
 mss = "{cell.mtu_bytes - 52} B"
 send_memory = {_memory(cell.buffers[1])}
+{both[0]}
 [hosts.receiver.tcp]
 profile = "linux"
+{both[1]}
 mss = "{cell.mtu_bytes - 52} B"
 receive_memory = {_memory(cell.buffers[0])}
 [links.path]
 between = ["sender", "receiver"]
 delay = "{cell.round_trip_ms // 2} ms"
-forward = {{ rate = "{cell.rate_bps} bit/s", {queue}{errors} }}
-return = {{ rate = "{cell.return_rate_bps or cell.rate_bps} bit/s", {queue} }}
+forward = {{ rate = "{cell.rate_bps} bit/s", {_queue(cell.queue_packets)}{errors} }}
+return = {{ rate = "{cell.return_rate_bps or cell.rate_bps} bit/s", {_queue(_return_queue(cell))} }}
 [flows.download]
 from = "sender"
 to = "receiver"
 app = {{ kind = "bulk" }}
+{_UPLOAD if cell.upload else ""}
 [probes]
-series = ["download.goodput"]
+series = [{", ".join(f'"{flow}.goodput"' for flow in flows(cell))}]
 interval = "{round(INTERVAL_S * 1000)} ms"
 """
 
@@ -143,15 +177,19 @@ def simulate(cell: Cell) -> dict[str, Any]:
 
     scenario = Scenario(path=Path(f"{cell.name}.toml"), text=scenario_text(cell))
     result = bentpipe.run(scenario)
-    goodput = result.series["download.goodput"]
-    # Each value is the average since the record before; the first is of the instant 0.
-    received = np.cumsum(goodput.values * np.diff(goodput.times_s, prepend=0.0) / 8)[1:]
     link = next(link for link in result.summary.links if link.name == "path.forward")
     return {
-        "received": [round(value) for value in received],
+        "received": _received(result.series["download.goodput"]),
+        "uploaded": _received(result.series["upload.goodput"]) if cell.upload else [],
         "dropped": link.packets_dropped,
         "queue_max_packets": link.queue_max_packets,
     }
+
+
+def _received(goodput: Any) -> list[int]:
+    # Each value is the average since the record before; the first is of the instant 0.
+    received = np.cumsum(goodput.values * np.diff(goodput.times_s, prepend=0.0) / 8)[1:]
+    return [round(value) for value in received]
 
 
 def goodput_bps(received: Sequence[float], cell: Cell) -> float:

@@ -25,6 +25,10 @@ BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
+    "return-bbr-20M-500ms-1250-64k": "round trips that are the same to the nanosecond",
+    "return-bbr-6M-540ms-135-19.2k": "round trips that are the same to the nanosecond",
+    "return-bbr-24M-300ms-300-96k-q30": "the random phase in which BBR's cycle begins",
+    "return-bbr-5M-540ms-112-9.6k-q8": "not explained: Linux drops two to three times as many",
 }
 
 
@@ -42,7 +46,9 @@ DROPPED_BEYOND = {
     "plain-bbr-40M-90ms-60": _PHASE,
     "plain-bbr-10M-280ms-34": _PHASE,
     "plain-cubic-6M-90ms-45": "acknowledgments exactly 2 ms apart, at which a train breaks",
-    "return-cubic-8M-300ms-200-40k": "the queue is full for the first time as the run ends",
+    "return-bbr-8M-200ms-133-28.8k-q10": _PHASE,
+    "return-bbr-24M-300ms-300-96k-q30": _PHASE,
+    "return-bbr-5M-540ms-112-9.6k-q8": BEYOND["return-bbr-5M-540ms-112-9.6k-q8"],
     "buffers-reno-25M-600ms-1250": BEYOND["buffers-reno-25M-600ms-1250"],
     "buffers-reno-80M-100ms-666": "one run of four; 1023 to 1025 in the others",
     "buffers-bbr-80M-100ms-666": _PHASE,
@@ -62,11 +68,14 @@ class Cell:
     round_trip_ms: int
     queue_packets: int
     return_rate_bps: int | None = None
+    return_queue_packets: int | None = None
     loss: float = 0.0
     seed: int = 1
     buffers: tuple[str, str] = LARGE_BUFFERS
     mtu_bytes: int = 1500
     duration_s: int = 20
+    # The receiver sends, too, over a connection of its own.
+    upload: bool = False
 
     @property
     def name(self) -> str:
@@ -80,6 +89,10 @@ class Cell:
         ]
         if self.return_rate_bps is not None:
             parts.append(f"{self.return_rate_bps / 1e3:g}k")
+        if self.return_queue_packets is not None:
+            parts.append(f"q{self.return_queue_packets}")
+        if self.upload:
+            parts.append("both")
         if self.loss:
             parts.append(f"{self.loss:g}")
             parts.append(str(self.seed))
@@ -130,6 +143,26 @@ PLAIN_LATER = (
 # Rate in Mbit/s, round trip in ms, rate of the way back in kbit/s; one product of queue.
 SLOW_RETURN = ((12, 120, 96), (12, 500, 48), (30, 200, 128), (20, 560, 200))
 SLOW_RETURN_LATER = ((8, 300, 40), (16, 180, 150), (25, 400, 100), (10, 650, 64))
+# The same, slower still: the queue in packets before the rate of the way back.
+SLOWER_RETURN = (
+    (10, 600, 500, 16),
+    (5, 250, 100, 9.6),
+    (10, 60, 50, 32),
+    (20, 500, 1250, 64),
+    (6, 540, 135, 19.2),
+    (40, 40, 133, 128),
+    (3, 300, 38, 14.4),
+    (15, 100, 250, 24),
+)
+# The same, and last the queue of the way back, which drops acknowledgments.
+SHORT_RETURN_QUEUE = (
+    (10, 560, 466, 33.6, 20),
+    (8, 200, 133, 28.8, 10),
+    (12, 600, 600, 64, 50),
+    (24, 300, 300, 96, 30),
+    (5, 540, 112, 9.6, 8),
+    (16, 80, 106, 48, 15),
+)
 
 # As PLAIN.
 BUFFERS = (
@@ -170,6 +203,21 @@ def _slow_return(rows: Iterable[tuple[int, int, int]]) -> Iterator[Cell]:
                 round_trip_ms=round_trip_ms,
                 queue_packets=product_packets(rate * 1_000_000, round_trip_ms),
                 return_rate_bps=back * 1000,
+            )
+
+
+def _slower_return(rows: Iterable[tuple[float, ...]]) -> Iterator[Cell]:
+    for rate, round_trip_ms, queue, back, *back_queue in rows:
+        for control in CONGESTION_CONTROLS:
+            yield Cell(
+                group="return",
+                congestion_control=control,
+                rate_bps=int(rate * 1_000_000),
+                round_trip_ms=int(round_trip_ms),
+                queue_packets=int(queue),
+                return_rate_bps=int(back * 1000),
+                return_queue_packets=int(back_queue[0]) if back_queue else None,
+                duration_s=25,
             )
 
 
@@ -217,4 +265,6 @@ CELLS = (
     *_default_buffers(BUFFERS_LATER),
     *_slow_return(SLOW_RETURN_LATER),
     *_plain(PLAIN_LATER),
+    *_slower_return(SLOWER_RETURN),
+    *_slower_return(SHORT_RETURN_QUEUE),
 )
