@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import write_run_plots
-from bentpipe.plot.style import log_x_in_seconds
+from bentpipe.plot.style import log_x_in_seconds, new_axes, new_figure, save_svg
 from bentpipe.plot.sweep_plot import _draw as draw_sweep
 from bentpipe.probe_file import FiledSeries
 from bentpipe.results import RunResult
@@ -318,3 +319,31 @@ def test_times_on_a_logarithmic_axis_are_written_as_people_write_them() -> None:
     said = [label.get_text() for label in axes.get_xticklabels() if label.get_visible()]
     assert {"0.5", "1", "2", "5"} <= set(said)
     assert {label.get_text() for label in axes.get_xticklabels(minor=True)} == {""}
+
+
+class Drawn(StepPatch):
+    """A line that knows how often it was drawn."""
+
+    times = 0
+
+    def draw(self, renderer: Any) -> None:
+        """Draw it."""
+        Drawn.times += 1
+        super().draw(renderer)
+
+
+def test_a_figure_is_laid_out_as_matplotlib_does_and_drawn_once(tmp_path: Path) -> None:
+    def draw(canvas: Figure) -> None:
+        (axes,) = new_axes(canvas)
+        axes.add_patch(Drawn([1.0, 2.0], edges=[0.0, 1.0, 2.0]))
+        axes.set(xlabel="time (s)", ylabel="goodput (Mbit/s)", title="A title")
+
+    save_svg(new_figure(draw), tmp_path / "once.svg")
+    assert Drawn.times == 1
+    # The same file as from the way that draws everything twice.
+    metadata = {"Date": None, "Creator": "bentpipe"}
+    figure = new_figure(draw)
+    with mpl.rc_context({"svg.hashsalt": "bentpipe", "svg.fonttype": "path"}):
+        figure.savefig(tmp_path / "twice.svg", metadata=metadata)
+    assert Drawn.times == 3
+    assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -75,7 +76,9 @@ def new_figure(
 def save_svg(figure: Figure, target: Path | IO[str]) -> None:
     """Write a figure as SVG; equal figures give equal bytes."""
     with mpl.rc_context(_STYLE):
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": "bentpipe"})
+        # (`Figure.savefig` draws all of it twice: first to lay it out.)
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(target, metadata={"Date": None, "Creator": "bentpipe"})
 
 
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:
