@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bentpipe.arrow_columns import of_numbers, of_texts, repeated
 from bentpipe.series import Series
 
 Floats = NDArray[np.float64]
@@ -138,7 +139,7 @@ class FiledSeries(Mapping[str, Series]):
             if known is not None and known.has_min_max and not known.min <= name <= known.max:
                 continue
             rows = file.read_row_group(index, columns=["series", "time_s", "value"])
-            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), _text(name)[0]))
+            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), of_texts([name])[0]))
             yield _numbers(rows["time_s"]), _numbers(rows["value"])
 
 
@@ -167,22 +168,16 @@ def _extremes(times_s: Floats, values: Floats) -> tuple[Floats, Floats]:
 def _table(name: str, times_s: Floats, values: Floats, unit: str) -> pa.Table:
     return pa.table(
         {
-            "series": _repeated(name, len(times_s)),
-            "time_s": _column(times_s, pa.float64()),
-            "value": _column(values, pa.float64()),
-            "unit": _repeated(unit, len(times_s)),
+            "series": repeated(name, len(times_s)),
+            "time_s": of_numbers(times_s, pa.float64()),
+            "value": of_numbers(values, pa.float64()),
+            "unit": repeated(unit, len(times_s)),
         },
         schema=SCHEMA,
     )
 
 
-# Into and out of buffers: `pa.array`, `pa.scalar` and `to_numpy` import pandas, to ask whether what
-# they are given is a series of its own, which takes a quarter of a second.
-def _column(values: NDArray[np.float64 | np.int32], kind: pa.DataType) -> pa.Array:
-    content = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [None, content])
-
-
+# (Out of a buffer: `to_numpy` imports pandas, too.)
 def _numbers(column: pa.ChunkedArray) -> Floats:
     chunks = [
         np.frombuffer(chunk.buffers()[1], np.float64, len(chunk), 8 * chunk.offset)
@@ -190,14 +185,3 @@ def _numbers(column: pa.ChunkedArray) -> Floats:
         if len(chunk)
     ]
     return np.concatenate([np.zeros(0), *chunks])
-
-
-def _text(text: str) -> pa.StringArray:
-    encoded = text.encode()
-    ends = pa.py_buffer(np.array([0, len(encoded)], dtype=np.int32))
-    return pa.StringArray.from_buffers(1, ends, pa.py_buffer(encoded))
-
-
-def _repeated(label: str, count: int) -> pa.DictionaryArray:
-    places = _column(np.zeros(count, dtype=np.int32), pa.int32())
-    return pa.DictionaryArray.from_arrays(places, _text(label))

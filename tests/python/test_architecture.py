@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "told": set(),
     # What the engine asks for, and nobody else.
     "parquet_table": set(),
-    "probe_file": {"series"},
+    "arrow_columns": set(),
+    "probe_file": {"arrow_columns", "series"},
     "results": {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
         *BASE,
@@ -46,7 +47,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plot": {"advice", "comparison", "results", "scenario", "series", *BASE},
     "sweeps": {"_native", "congestion", "plot", "results", "scenario", *BASE},
     # The runner hands what it did to the report, which only knows the runner's types.
-    "studies": {"model", "plot", "prediction", "report", "results", "scenario", "sweeps", *BASE},
+    "studies": {
+        *("arrow_columns", "model", "plot", "prediction", "report", "results", "scenario"),
+        *("sweeps", *BASE),
+    },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
     "advice": {"_native", "prediction", "results", "scenario", "sweeps", *BASE},
     "cli": {

@@ -209,10 +209,12 @@ def _write(figure: Figure, folder: Path) -> DrawnFigure:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from bentpipe.arrow_columns import of_values
     from bentpipe.plot.style import write_svg
 
     svg = folder / f"figure-{figure.id}.svg"
     parquet = folder / f"figure-{figure.id}.parquet"
     write_svg(figure.draw, svg, width=figure.width, height=figure.height)
-    pq.write_table(pa.table({name: list(each) for name, each in figure.columns.items()}), parquet)
+    columns = {name: of_values(each) for name, each in figure.columns.items()}
+    pq.write_table(pa.table(columns), parquet)
     return DrawnFigure(figure=figure, svg=svg, parquet=parquet)
