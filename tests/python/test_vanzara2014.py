@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bentpipe.scenario import Scenario
 from bentpipe.studies import get
 from bentpipe.studies.runner import simulate
 from bentpipe.studies.vanzara2014.cells import (
     CAPACITY_BPS,
     ESTIMATE,
     FLOW,
+    LINK_BPS,
     MAIN,
     PIPE_PACKETS,
     RULES,
     SEEDS,
     SETTINGS,
+    WRONG_CAPACITIES,
     Contest,
+    Setting,
     Transfer,
     every_cell,
+    wrong_capacity,
 )
 from bentpipe.studies.vanzara2014.figures import bound_bps
 from bentpipe.studies.vanzara2014.settings import PUBLISHED
@@ -92,6 +97,36 @@ def test_settings_that_cannot_matter_do_not() -> None:
         assert outcomes[cell].flow() == expected.flow(), name
         series = f"{FLOW}.delivered"
         assert list(outcomes[cell].series[series].values) == list(expected.series[series].values)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Enhanced Hybla without errors, told this of the link whether it comes to use it or not."""
+
+    setting: Setting
+
+    def scenario(self) -> Scenario:
+        main = Transfer(rule="enhanced-hybla", bit_error_rate=0.0)
+        return main.scenario().with_settings(self.setting.as_keys(main.rule, main.round_trip_ms))
+
+
+def test_what_enhanced_hybla_is_told_and_never_uses() -> None:
+    """Without errors, six capacities and filters are the main run, since they are the same."""
+    settings = [*SETTINGS.values(), *map(wrong_capacity, WRONG_CAPACITIES)]
+    unused = {each for each in settings if each != MAIN and each.as_far_as_used(0.0) == MAIN}
+    assert {each.channel_capacity_bps for each in unused} >= {LINK_BPS // 2, LINK_BPS, 2 * LINK_BPS}
+    assert len(unused) == 6
+    assert not any(each.as_far_as_used(1e-8) == MAIN for each in unused)
+    outcomes = simulate([Told(each) for each in (MAIN, SETTINGS["CC times 8"], *unused)])
+    expected = outcomes[Told(MAIN)]
+    assert expected.summary.links[0].packets_dropped > 0
+    for setting in unused:
+        outcome = outcomes[Told(setting)]
+        assert outcome.flow() == expected.flow(), setting
+        series = f"{FLOW}.delivered"
+        assert list(outcome.series[series].values) == list(expected.series[series].values)
+    # It is used where it is said to be more.
+    assert outcomes[Told(SETTINGS["CC times 8"])].flow() != expected.flow()
 
 
 def test_five_seeds_where_errors_are_random() -> None:

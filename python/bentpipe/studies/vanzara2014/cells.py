@@ -129,6 +129,22 @@ class Setting:
         """
         return self.threshold == "pipe" and self.queue_packets >= PIPE_PACKETS
 
+    def as_far_as_used(self, bit_error_rate: float) -> Setting:
+        """Return the setting without what Enhanced Hybla is told of the link and comes to no use.
+
+        Where nothing is in error, what is lost is what the queue has no room for. Then all that it
+        holds is in flight, and the threshold is three quarters of that (section III.B), unless CC
+        is worth more: (CC - BWE) RTTmin. BWE RTTmin is a pipe at most.
+        """
+        worth_packets = self.channel_capacity_bps * PIPE_PACKETS / LINK_BPS
+        if bit_error_rate > 0.0 or max(worth_packets, PIPE_PACKETS) > self.queue_packets / 2:
+            return self
+        return replace(
+            self,
+            channel_capacity_bps=MAIN.channel_capacity_bps,
+            bandwidth_filter=MAIN.bandwidth_filter,
+        )
+
     def as_keys(self, rule: str, round_trip_ms: int) -> dict[str, object]:
         """Return the setting as keys of the scenario."""
         tcp = "hosts.server.tcp"
@@ -206,13 +222,14 @@ class Transfer:
     setting: Setting = MAIN
 
     def scenario(self) -> Scenario:
-        """Return the transfer as a scenario."""
+        """Return the transfer as a scenario, without what comes to no use in it."""
+        setting = self.setting.as_far_as_used(self.bit_error_rate)
         keys: dict[str, object] = {
             "seed": self.seed,
             "hosts.server.tcp.congestion_control": self.rule,
             "links.satellite.delay": f"{self.round_trip_ms * 500} us",
             "links.satellite.forward.errors.bit_error_rate": self.bit_error_rate,
-            **self.setting.as_keys(self.rule, self.round_trip_ms),
+            **setting.as_keys(self.rule, self.round_trip_ms),
         }
         if self.file_bytes is None:
             keys["probes.series"] = [f"{FLOW}.delivered"]
