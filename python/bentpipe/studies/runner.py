@@ -70,8 +70,6 @@ def reproduce(
     WorkError
         A simulation failed.
     """
-    from bentpipe.report import write_report
-
     progress = progress or Progress()
     with _Simulations() as simulations:
         # All of them at once: while one study's figures are drawn, the next one's cells are
@@ -80,6 +78,9 @@ def reproduce(
         cells = {study.key: _cells(study, quick) for study in studies}
         fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
         begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}
+        # (While the first are simulated.)
+        from bentpipe.report import write_report
+
         done = {
             study.key: _reproduce(study, begun[study.key], out=out, progress=progress)
             for study in fewest_first

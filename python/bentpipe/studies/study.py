@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -155,9 +156,11 @@ class Study(Generic[CellT]):
         folder: Path,
         *,
         cells: Callable[[bool], Sequence[CellT]],
-        analyse: Callable[[Outcomes[CellT]], Analysis],
     ) -> Study[CellT]:
         """Read what a study says of itself, and its claims, from the `claims.toml` in its folder.
+
+        Its `analyse` is that of its `analysis` module, which is imported when there is something to
+        analyse: to import what draws takes longer than most simulations.
 
         Raises
         ------
@@ -169,6 +172,13 @@ class Study(Generic[CellT]):
         path = folder / "claims.toml"
         with path.open("rb") as file:
             said = tomllib.load(file)
+
+        def analyse(outcomes: Outcomes[CellT]) -> Analysis:
+            analysis: Analysis = import_module(f"bentpipe.studies.{folder.name}.analysis").analyse(
+                outcomes
+            )
+            return analysis
+
         return cls(
             key=folder.name.replace("_", "-"),
             title=said["title"],

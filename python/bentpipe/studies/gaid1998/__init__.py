@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from bentpipe.studies.gaid1998.analysis import analyse
 from bentpipe.studies.gaid1998.cells import Cell, every_cell
 from bentpipe.studies.study import Study
 
-STUDY: Final[Study[Cell]] = Study.of(Path(__file__).parent, cells=every_cell, analyse=analyse)
+STUDY: Final[Study[Cell]] = Study.of(Path(__file__).parent, cells=every_cell)

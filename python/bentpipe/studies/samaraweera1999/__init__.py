@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from bentpipe.studies.samaraweera1999.analysis import analyse
 from bentpipe.studies.samaraweera1999.cells import Download, every_cell
 from bentpipe.studies.study import Study
 
-STUDY: Final[Study[Download]] = Study.of(Path(__file__).parent, cells=every_cell, analyse=analyse)
+STUDY: Final[Study[Download]] = Study.of(Path(__file__).parent, cells=every_cell)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.studies.study import Study
-from bentpipe.studies.vanzara2014.analysis import analyse
 from bentpipe.studies.vanzara2014.cells import StudyCell, every_cell
 
-STUDY: Final[Study[StudyCell]] = Study.of(Path(__file__).parent, cells=every_cell, analyse=analyse)
+STUDY: Final[Study[StudyCell]] = Study.of(Path(__file__).parent, cells=every_cell)
