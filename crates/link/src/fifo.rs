@@ -199,6 +199,13 @@ impl Fifo {
         Some(self.ring.behind_first(number)?.packet)
     }
 
+    /// The packet that is so far behind the head of the ring; where there are not so many, any.
+    #[inline]
+    #[must_use]
+    pub fn some_behind_first(&self, number: u64) -> PacketRef {
+        self.ring.some_behind_first(number).packet
+    }
+
     /// Asks for what hangs from it that the next to arrive needs.
     #[inline]
     pub fn fetch_for_arrival(&self) {

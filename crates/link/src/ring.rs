@@ -91,6 +91,12 @@ impl Ring {
         (number < u64::from(self.not_arrived)).then(|| self.at(self.arrived() + number))
     }
 
+    /// The same; where there are not so many, any that was ever in the ring.
+    #[inline]
+    pub(crate) fn some_behind_first(&self, number: u64) -> &InTransit {
+        self.at(self.arrived() + number)
+    }
+
     /// Asks for the next to arrive.
     #[inline]
     pub(crate) fn fetch_first(&self) {

@@ -18,7 +18,6 @@ use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
 
 use super::fetch::{NextConnections, NextEnds};
-use super::hop::comes_next;
 use super::{ANYWHERE, Network, NodeSlot};
 use crate::node::Node;
 use crate::schedule::{ComponentId, Schedule};
@@ -31,6 +30,10 @@ const STEP: Span = Span::from_secs(1);
 /// few enough that the packets are in the cache still, and enough for what some hosts need to come from memory while
 /// others are told.
 const TOGETHER: u32 = 1024;
+
+/// So many packets before one comes to a host, its headers are asked for from memory: where as many are under way as a long
+/// link holds, they have left the cache meanwhile, and one packet is told in less time than they take to come.
+const EARLY: u64 = 6;
 
 /// As soon as a host has said so much into a chain, it goes on.
 const MOST_GO_ON: usize = 256;
@@ -110,6 +113,7 @@ impl Lookahead {
             let length = cx.packets.get(packet).length();
             if said.enqueue(at, packet, length) == Verdict::Dropped {
                 cx.packets.release(packet);
+                position = drop_no_shorter(said, length, position, cx);
             } else if LEADS_ON {
                 let goes_on = (said.last_arrival(), packet, length);
                 self.go_on.push(goes_on);
@@ -144,6 +148,25 @@ impl Lookahead {
         self.events += 1;
         self.events > TOGETHER || first.is_none_or(|(at, _)| at >= self.earliest)
     }
+}
+
+/// The queue has just dropped a packet that is so long: it drops those that a host has said after it, from this position on,
+/// up to the first that is shorter. Returns the position of that.
+#[inline(never)]
+fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
+    let rest = cx.outbox.get(from..).unwrap_or_default();
+    for (number, (_, packet)) in rest.iter().enumerate() {
+        // Of a window that overflows the queue, so many that the first have left the cache.
+        if let Some((_, later)) = rest.get(number + 8) {
+            cx.packets.prefetch(*later);
+        }
+        if cx.packets.get(*packet).length() < length {
+            return from + number;
+        }
+        said.count_dropped();
+        cx.packets.release(*packet);
+    }
+    cx.outbox.len()
 }
 
 impl NodeSlot {
@@ -349,7 +372,8 @@ impl Network {
                 connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
-            next = comes_next(heard, cx.packets);
+            cx.packets.prefetch(heard.some_behind_first(EARLY));
+            next = heard.first();
             match arrival {
                 Arrival::Delivered(packet) => {
                     self.packet_hops += 1;

@@ -113,3 +113,27 @@ fn whoever_goes_on_by_another_clock_gets_the_same() {
     assert!(in_turn.advance(at(20_000), u64::MAX));
     assert_eq!(known(&mut in_turn), known(&mut ahead));
 }
+
+/// Of segments that are sent at once, the fifth finds no room in a queue of so many bytes, nor does the sixth, but the
+/// last, which is shorter, does.
+#[test]
+fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
+    let outcome = |ahead: bool| {
+        let mut builder = NetworkBuilder::new(1);
+        let [server, client] = ["server", "client"].map(|name| builder.host(name));
+        let way = |limit| direction(10_000_000, Span::from_millis(10), limit, vec![]);
+        let short = Limit::Bytes(Bytes::new(4_000));
+        builder.link(server, client, duplex("link", way(short), way(PLENTY)));
+        // Segments of 1000 bytes, and a last one.
+        builder.flow(bulk("flow", server, client, Some(6_100)));
+        let mut network = builder.build().expect("it fits together");
+        if !ahead {
+            network.without_lookahead();
+        }
+        network.run_until(at(35));
+        format!("{:?}", network.outcome().directions)
+    };
+    let told = outcome(true);
+    assert!(told.contains("dropped: 2"), "{told}");
+    assert_eq!(told, outcome(false));
+}
