@@ -48,6 +48,7 @@ mod prediction;
 mod receive;
 mod rest;
 mod retransmit;
+mod retransmit_alike;
 mod room;
 mod round_trip;
 mod send;

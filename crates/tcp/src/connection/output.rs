@@ -273,18 +273,8 @@ impl Connection {
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender
             .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
+        self.notice_answer(cx.now);
         let send = &mut self.sender.send;
-        if self.sender.config.habits.recognises_dialogue
-            && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
-            && self.receive.is_answered
-            && self.receive.is_answer(cx.now)
-        {
-            // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
-            self.receive.quick_acks = 0;
-            if let Some(sizing) = &mut self.receive.sizing {
-                sizing.answers();
-            }
-        }
         if AGAIN || length > 0 {
             send.last_sent_at = cx.now;
             if length < self.sender.negotiated.segment && data_end != self.fast_open.text_end {
@@ -303,6 +293,22 @@ impl Connection {
         self.sender.ecn.fresh = PLAIN || !AGAIN && position >= highest;
         self.emit::<PLAIN>(position, length, flags, cx);
         self.sender.expect_acknowledgment(cx.now);
+    }
+
+    /// A segment is sent: is it an answer to what has come?
+    #[inline(always)]
+    pub(super) fn notice_answer(&mut self, now: Time) {
+        if self.sender.config.habits.recognises_dialogue
+            && (self.receive.quick_acks > 0 || self.receive.sizing.is_some())
+            && self.receive.is_answered
+            && self.receive.is_answer(now)
+        {
+            // "Pingpong mode": the connection is interactive, and acknowledgments are delayed.
+            self.receive.quick_acks = 0;
+            if let Some(sizing) = &mut self.receive.sizing {
+                sizing.answers();
+            }
+        }
     }
 
     /// An acknowledgment without data.
@@ -379,7 +385,7 @@ impl Connection {
     /// Makes a segment of a copy of the template where it lies, as a record put together elsewhere would be
     /// copied field by field.
     #[inline(always)]
-    fn fill_in(
+    pub(super) fn fill_in(
         &mut self,
         packet: &mut Packet,
         position: u64,

@@ -55,6 +55,8 @@ pub(crate) enum Way {
     Paced,
     /// An acknowledgment of whole segments that were sent once, at a sender that does not pace.
     Whole,
+    /// What is lost and like what was just sent again.
+    Alike,
     /// A write behind a full segment, of what is fed to a socket that keeps no bytes.
     Refill,
 }
@@ -62,7 +64,7 @@ pub(crate) enum Way {
 #[cfg(test)]
 thread_local! {
     /// How often each was taken.
-    pub(crate) static TAKEN: std::cell::Cell<[u64; 11]> = const { std::cell::Cell::new([0; 11]) };
+    pub(crate) static TAKEN: std::cell::Cell<[u64; 12]> = const { std::cell::Cell::new([0; 12]) };
 }
 
 impl Way {

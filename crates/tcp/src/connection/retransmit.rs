@@ -17,8 +17,7 @@ pub(super) struct Left {
 }
 
 impl Connection {
-    /// Sends again what is lost, as far as the windows let it. All that one takes is compiled into the loop: of a window
-    /// that overflows a queue, hundreds of thousands go again at once.
+    /// Sends again what is lost, as far as the windows let it.
     #[inline(never)]
     pub(super) fn retransmit_lost(
         &mut self,
@@ -49,6 +48,9 @@ impl Connection {
             }
             left.allowance -= self.retransmit(again, cx);
             left.sent = true;
+            if self.sender.scoreboard.has_lost_to_send() {
+                left.allowance -= self.retransmit_alike(window, left.allowance, cx);
+            }
         }
         left
     }

@@ -47,6 +47,25 @@ impl Selective {
         fetch_whole(self, &self.limited_transmit);
     }
 
+    /// What [`next_retransmit`](LossRecovery::next_retransmit) and
+    /// [`on_retransmitted`](LossRecovery::on_retransmitted) do, if it is a segment that is so long and ends no later than
+    /// `edge`, and not the first after a timeout. Returns where it begins.
+    #[inline(always)]
+    pub(crate) fn send_again(
+        &mut self,
+        length: u32,
+        edge: u64,
+        now: Time,
+        board: &mut Scoreboard,
+    ) -> Option<u64> {
+        if !self.course.wants_retransmit(board) {
+            return None;
+        }
+        let position = board.send_again(length, edge, now)?;
+        self.course.undo.on_retransmitted(now);
+        Some(position)
+    }
+
     /// RFC 6675, with RACK and whatever else `config` wants.
     #[must_use]
     pub fn sack(config: &Config) -> Self {

@@ -387,6 +387,30 @@ impl Scoreboard {
         } else {
             self.ring.find(position)
         };
+        self.note_sent_again(number, now)
+    }
+
+    /// Of what is lost and waits to be sent again, the lowest is sent again now, if it is so long and ends no later than
+    /// `edge`. Returns where it begins.
+    #[inline(always)]
+    pub fn send_again(&mut self, length: u32, edge: u64, now: Time) -> Option<u64> {
+        if self.to_send == 0 {
+            return None;
+        }
+        let number = self.next_lost_number()?;
+        let segment = self.ring.get(number);
+        let position = segment.start;
+        if segment.length != length || segment.end() > edge {
+            return None;
+        }
+        self.note_sent_again(number, now);
+        Some(position)
+    }
+
+    /// This segment is sent again now. Returns its length.
+    #[inline(always)]
+    fn note_sent_again(&mut self, number: u64, now: Time) -> u32 {
+        let trouble = Trouble::of(&mut self.trouble);
         self.transmissions = self.transmissions.next();
         let order = self.transmissions;
         let segment = self.ring.get_mut(number);
