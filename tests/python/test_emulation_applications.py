@@ -221,6 +221,7 @@ def test_users_with_a_mix_do_what_their_simulated_ones_do() -> None:
     assert sum(each["failed"] for each in group["activities"]) == 0
 
 
+@once_more
 def test_ipv6_carries_datagrams_echoes_and_pages() -> None:
     scenario = side_by_side(["web", "call", "ping", "echo"], ip="v6")
     simulated = flows_of(run(scenario).summary_json)
