@@ -19,7 +19,7 @@ use crate::{Config, RecoveryPhase};
 /// Recovery by duplicate acknowledgments that count as SACKs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counted {
-    course: Course,
+    pub(super) course: Course,
     /// Segments that duplicates have told of: tp->sacked_out.
     ahead: u64,
     /// So many tell of a loss.
@@ -297,30 +297,6 @@ impl LossRecovery for Counted {
 
     fn reordering(&self) -> u64 {
         self.reordering
-    }
-
-    fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        self.course.reduce_from(window, counted, segment);
-    }
-
-    fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
-        self.course.reduce_for_mark(window, send);
-    }
-
-    fn can_reduce_for_marks(&self) -> bool {
-        self.course.reduction.is_wanted()
-    }
-
-    fn is_reducing_for_mark(&self) -> bool {
-        self.course.is_marked()
-    }
-
-    fn end_of_mark(&mut self, unacknowledged: u64) {
-        self.course.end_of_mark(unacknowledged);
-    }
-
-    fn goes_on_reducing(&self) -> bool {
-        self.course.reduction.is_under_way()
     }
 
     fn regulate(

@@ -145,7 +145,7 @@ impl Course {
         self.marked > 0
     }
 
-    /// See [`LossRecovery::reduce_for_mark`](super::LossRecovery::reduce_for_mark).
+    /// See [`Recovery::reduce_for_mark`](super::Recovery::reduce_for_mark).
     pub(super) fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
         debug_assert!(self.is_open());
         self.undo.stop();

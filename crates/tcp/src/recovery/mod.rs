@@ -10,6 +10,7 @@ mod detection;
 mod duplicates;
 mod f_rto;
 mod fast_retransmit;
+mod gradually;
 mod newreno;
 mod proportional_rate_reduction;
 mod rack;
@@ -272,33 +273,6 @@ pub trait LossRecovery {
     /// What may be in flight, where the window rule allows `window`.
     fn window(&self, window: u64) -> u64 {
         window
-    }
-
-    /// Fast recovery has begun with a reduction of this window, which Linux takes for what was in flight (prior_cwnd).
-    /// `counted`: what it takes for delivered then.
-    fn reduce_from(&mut self, _window: u64, _counted: u64, _segment: u32) {}
-
-    /// Nothing is being repaired, and the path has marked: this window is to come down as in fast recovery until more than what
-    /// was sent by now is acknowledged (tcp_enter_cwr).
-    fn reduce_for_mark(&mut self, _window: u64, _send: &SendSequence) {}
-
-    /// Can [`reduce_for_mark`](Self::reduce_for_mark) be asked for?
-    fn can_reduce_for_marks(&self) -> bool {
-        false
-    }
-
-    /// Everything before `unacknowledged` is acknowledged: is that the end of a [reduction for a mark](Self::reduce_for_mark)?
-    fn end_of_mark(&mut self, _unacknowledged: u64) {}
-
-    /// Does the window come down for a mark? (Whoever asks whether all [is quiet](Self::is_quiet) asks this, too, where marks are
-    /// in use.)
-    fn is_reducing_for_mark(&self) -> bool {
-        false
-    }
-
-    /// Is a reduction of the window under way that began before fast recovery did?
-    fn goes_on_reducing(&self) -> bool {
-        false
     }
 
     /// Sets the window of fast recovery, after each acknowledgment of it; `target` is where it is to
@@ -591,30 +565,6 @@ impl LossRecovery for Recovery {
     #[inline]
     fn window(&self, window: u64) -> u64 {
         dispatch!(self, r => r.window(window))
-    }
-
-    fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        dispatch!(self, r => r.reduce_from(window, counted, segment));
-    }
-
-    fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
-        dispatch!(self, r => r.reduce_for_mark(window, send));
-    }
-
-    fn can_reduce_for_marks(&self) -> bool {
-        dispatch!(self, r => r.can_reduce_for_marks())
-    }
-
-    fn end_of_mark(&mut self, unacknowledged: u64) {
-        dispatch!(self, r => r.end_of_mark(unacknowledged));
-    }
-
-    fn is_reducing_for_mark(&self) -> bool {
-        dispatch!(self, r => r.is_reducing_for_mark())
-    }
-
-    fn goes_on_reducing(&self) -> bool {
-        dispatch!(self, r => r.goes_on_reducing())
     }
 
     #[inline(always)]

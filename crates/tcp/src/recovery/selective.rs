@@ -36,7 +36,7 @@ pub struct Selective {
     undoes_with_nothing_out: bool,
     counts_no_probes: bool,
     detection: Detection,
-    course: Course,
+    pub(super) course: Course,
     probe: TailLossProbe,
 }
 
@@ -331,30 +331,6 @@ impl LossRecovery for Selective {
     #[inline]
     fn on_rtt(&mut self, rtt: Span, now: Time) {
         self.detection.on_rtt(rtt, now);
-    }
-
-    fn reduce_from(&mut self, window: u64, counted: u64, segment: u32) {
-        self.course.reduce_from(window, counted, segment);
-    }
-
-    fn reduce_for_mark(&mut self, window: u64, send: &SendSequence) {
-        self.course.reduce_for_mark(window, send);
-    }
-
-    fn can_reduce_for_marks(&self) -> bool {
-        self.course.reduction.is_wanted()
-    }
-
-    fn is_reducing_for_mark(&self) -> bool {
-        self.course.is_marked()
-    }
-
-    fn end_of_mark(&mut self, unacknowledged: u64) {
-        self.course.end_of_mark(unacknowledged);
-    }
-
-    fn goes_on_reducing(&self) -> bool {
-        self.course.reduction.is_under_way()
     }
 
     #[inline(always)]
