@@ -25,13 +25,7 @@ array set options {
     all_headers             0
     scheduler               Calendar
 }
-foreach {key value} $argv {
-    if {![info exists options($key)]} {
-        puts stderr "unknown option: $key (known: [lsort [array names options]])"
-        exit 2
-    }
-    set options($key) $value
-}
+source [file join [file dirname [info script]] options.tcl]
 
 # ns-2 at its best: nothing is traced, and packets carry only the headers that TCP
 # uses. Out of the box they carry those of every protocol in ns-2, which on the bulk

@@ -21,13 +21,7 @@ array set options {
     lost                ""
     minimum_rto_s       1.0
 }
-foreach {key value} $argv {
-    if {![info exists options($key)]} {
-        puts stderr "unknown option: $key (known: [lsort [array names options]])"
-        exit 2
-    }
-    set options($key) $value
-}
+source [file join [file dirname [info script]] options.tcl]
 
 # A handshake, whose round trip is the first sample, and whose acknowledgment does not open the window.
 Agent/TCP set syn_ true

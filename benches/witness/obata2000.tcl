@@ -27,13 +27,7 @@ array set options {
     trace             ""
     keep_trace        0
 }
-foreach {key value} $argv {
-    if {![info exists options($key)]} {
-        puts stderr "unknown option: $key (known: [lsort [array names options]])"
-        exit 2
-    }
-    set options($key) $value
-}
+source [file join [file dirname [info script]] options.tcl]
 if {$options(trace) eq ""} {
     puts stderr "trace: the name of a file to write the packet trace to is needed"
     exit 2

@@ -36,13 +36,7 @@ array set options {
     rtt0_ms                 25
     trace_window            0
 }
-foreach {key value} $argv {
-    if {![info exists options($key)]} {
-        puts stderr "unknown option: $key (known: [lsort [array names options]])"
-        exit 2
-    }
-    set options($key) $value
-}
+source [file join [file dirname [info script]] options.tcl]
 set packet_bytes [expr {$options(mss) + $options(header_bytes)}]
 
 # Packets carry only the headers that TCP uses: four times as fast.
