@@ -101,13 +101,8 @@ fn ends_of<'a>(
             return Err(fault(&["flows", name, "count"], message));
         }
         (Some(several), None) => {
-            let some = usize::try_from(several).ok();
-            let Some(fitting) = some.filter(|count| (1..=MAX_FLOWS).contains(count)) else {
-                let instead = limits::instead(several > 0, limits::FEWER);
-                let message = format!("expected 1 to {MAX_FLOWS} flows, got {several}{instead}");
-                return Err(fault(&["flows", name, "count"], message));
-            };
-            Some(fitting)
+            let fitting = limits::count_of("flows", several, MAX_FLOWS, limits::FEWER);
+            Some(fitting.map_err(|message| fault(&["flows", name, "count"], message))?)
         }
         (None, count) => count,
     };

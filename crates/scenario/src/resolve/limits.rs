@@ -44,6 +44,20 @@ pub(super) fn instead(too_much: bool, what: &str) -> String {
     }
 }
 
+/// How many of these ("hosts") there are: one to `most`.
+///
+/// # Errors
+/// What was expected, and, of too many, what to do instead.
+pub(super) fn count_of(what: &str, count: i64, most: usize, then: &str) -> Result<usize, String> {
+    let fitting = usize::try_from(count).ok();
+    fitting
+        .filter(|count| (1..=most).contains(count))
+        .ok_or_else(|| {
+            let instead = instead(count > 0, then);
+            format!("expected 1 to {most} {what}, got {count}{instead}")
+        })
+}
+
 pub(super) fn check(
     nodes: &Directory<'_>,
     links: &Directory<'_>,

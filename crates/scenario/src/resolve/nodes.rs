@@ -30,20 +30,11 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
 }
 
 fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
-    let fits = |count: i64| {
-        let some = usize::try_from(count).ok();
-        some.filter(|count| (1..=MAX_NODES_AND_DIRECTIONS).contains(count))
+    let count = |count| {
+        limits::count_of("hosts", count, MAX_NODES_AND_DIRECTIONS, limits::SHARE)
+            .map_err(|message| fault(&["hosts", name, "count"], message))
     };
-    match host.count.map(|count| (count, fits(count))) {
-        Some((count, None)) => {
-            let instead = limits::instead(count > 0, limits::SHARE);
-            let message =
-                format!("expected 1 to {MAX_NODES_AND_DIRECTIONS} hosts, got {count}{instead}");
-            Err(fault(&["hosts", name, "count"], message))
-        }
-        Some((_, fitting)) => Ok(fitting),
-        None => Ok(None),
-    }
+    host.count.map(count).transpose()
 }
 
 /// The nodes in the order of the directory.
