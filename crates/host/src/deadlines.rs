@@ -1,6 +1,6 @@
 //! The deadlines of many, lazily.
 
-use bentpipe_types::{Agenda, Entry, Time};
+use bentpipe_types::{Agenda, Entry, Time, fetch};
 use smallvec::SmallVec;
 
 /// For each entry (a connection, an application), the earliest time at which somebody must look at
@@ -84,6 +84,20 @@ impl Deadlines {
     #[inline]
     pub fn first(&self) -> Option<u32> {
         Some(self.entries.first()?.1)
+    }
+
+    /// Whose the entry is that comes after so many others, where it is known.
+    #[inline]
+    pub(crate) fn upcoming(&self, others: usize) -> Option<u32> {
+        Some(self.entries.upcoming(others)?.1)
+    }
+
+    /// Asks for what this one is armed for.
+    #[inline]
+    pub(crate) fn fetch_armed(&self, number: u32) {
+        if let Some(armed) = self.armed.get(number as usize) {
+            fetch(armed, 1);
+        }
     }
 
     /// Asks for the earliest entry.

@@ -59,8 +59,8 @@ pub struct Fifo {
 #[repr(C)]
 struct Seldom {
     queue: DropTail,
-    transmitter: Transmitter,
     most: Most,
+    transmitter: Transmitter,
     dropped: u64,
     lost: u64,
     lost_bytes: u64,
@@ -199,13 +199,6 @@ impl Fifo {
         Some(self.ring.behind_first(number)?.packet)
     }
 
-    /// The packet that is so far behind the head of the ring; where there are not so many, any.
-    #[inline]
-    #[must_use]
-    pub fn some_behind_first(&self, number: u64) -> PacketRef {
-        self.ring.some_behind_first(number).packet
-    }
-
     /// Asks for what hangs from it that the next to arrive needs.
     #[inline]
     pub fn fetch_for_arrival(&self) {
@@ -217,6 +210,7 @@ impl Fifo {
     pub fn fetch_for_offer(&self) {
         self.ring.fetch_end();
         fetch(&self.seldom.queue, 1);
+        fetch(&self.seldom.most, 1);
     }
 
     /// When the packet at the head of the ring arrives.

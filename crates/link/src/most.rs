@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 /// The most packets and bytes that ever waited, and which packets made them so: a queue may have been offered
 /// packets that come later, and then it is asked for the most among those that have come.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Most {
     packets: u64,
     bytes: u64,

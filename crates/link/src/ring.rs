@@ -91,17 +91,12 @@ impl Ring {
         (number < u64::from(self.not_arrived)).then(|| self.at(self.arrived() + number))
     }
 
-    /// The same; where there are not so many, any that was ever in the ring.
-    #[inline]
-    pub(crate) fn some_behind_first(&self, number: u64) -> &InTransit {
-        self.at(self.arrived() + number)
-    }
-
-    /// Asks for the next to arrive.
+    /// Asks for the next to arrive, and for as many behind it as may lie in the next cache line.
     #[inline]
     pub(crate) fn fetch_first(&self) {
-        if !self.slots.is_empty() {
+        if let Some(further) = u64::from(self.not_arrived).checked_sub(1) {
             fetch(self.at(self.arrived()), 1);
+            fetch(self.at(self.arrived() + further.min(FEWEST as u64 - 1)), 1);
         }
     }
 

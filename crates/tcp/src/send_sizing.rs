@@ -67,11 +67,11 @@ impl SendSizing {
     /// See [`Connection::fetch_last`](crate::Connection::fetch_last).
     #[inline]
     pub(crate) fn fetch_queues(&self) {
-        if let Some(first) = self.ends.front() {
-            fetch(first, 1);
+        for end in [self.ends.front(), self.ends.back()] {
+            end.inspect(|end| fetch(*end, 1));
         }
-        if let Some(first) = self.written.front() {
-            fetch(first, 1);
+        for written in [self.written.front(), self.written.back()] {
+            written.inspect(|written| fetch(*written, 1));
         }
     }
 

@@ -47,13 +47,24 @@ impl<P: Realm> Host<P> {
         self.sockets.fetch(place, step);
     }
 
-    /// A deadline has come, and others do before: asks for the connection whose deadline is the next as it seems.
+    /// A deadline is met, and others are before long: asks for the connections whose deadlines come next.
     #[inline]
     pub(super) fn fetch_next_due(&self) {
-        if self.has_many_connections()
-            && let Some(next) = self.sockets.deadlines.first()
-            && let Timer::Socket(place) = Timer::of(next)
-        {
+        if !self.has_many_connections() {
+            return;
+        }
+        let after = |others| {
+            let number = self.sockets.deadlines.upcoming(others)?;
+            match Timer::of(number) {
+                Timer::Socket(place) => Some((number, place)),
+                Timer::Application(_) => None,
+            }
+        };
+        if let Some((number, place)) = after(3) {
+            self.sockets.deadlines.fetch_armed(number);
+            self.sockets.fetch(place, Step::Place);
+        }
+        if let Some((_, place)) = after(1) {
             self.sockets.fetch(place, Step::Timers);
         }
     }

@@ -33,7 +33,7 @@ const TOGETHER: u32 = 1024;
 
 /// So many packets before one comes to a host, its headers are asked for from memory: where as many are under way as a long
 /// link holds, they have left the cache meanwhile, and one packet is told in less time than they take to come.
-const EARLY: u64 = 6;
+pub(super) const EARLY: u64 = 6;
 
 /// As soon as a host has said so much into a chain, it goes on.
 const MOST_GO_ON: usize = 256;
@@ -372,7 +372,9 @@ impl Network {
                 connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
-            cx.packets.prefetch(heard.some_behind_first(EARLY));
+            if let Some(packet) = heard.behind_first(EARLY - 1) {
+                cx.packets.prefetch(packet);
+            }
             next = heard.first();
             match arrival {
                 Arrival::Delivered(packet) => {

@@ -28,6 +28,9 @@ const STEPS: [(usize, Step); 5] = [
     (8, Step::Last),
 ];
 
+/// So many packets are asked for before a host is told the first of them; those behind are, while it is told.
+const TOLD_AT_ONCE: u64 = super::ahead::EARLY;
+
 /// How many packets before one comes to a host it is looked at.
 const EARLY: usize = 10;
 
@@ -129,6 +132,17 @@ impl DirectionSlot {
         }
     }
 
+    /// Asks for all that are next to arrive themselves, as far as a host is told so many at once.
+    #[inline]
+    fn fetch_packets(&self, packets: &PacketStore) {
+        for number in 0..TOLD_AT_ONCE {
+            let Some(packet) = (self.plain()).and_then(|heard| heard.behind_first(number)) else {
+                break;
+            };
+            packets.prefetch(packet);
+        }
+    }
+
     /// Asks for the next to arrive itself.
     #[inline]
     fn fetch_packet(&self, packets: &PacketStore) {
@@ -182,7 +196,7 @@ impl Network {
             fetch(&self.nodes[usize::from(slot.to)].scheduled, HOST_LINES);
         }
         if let Some(slot) = at(4) {
-            slot.fetch_packet(&self.packets);
+            slot.fetch_packets(&self.packets);
             let node = &self.nodes[usize::from(slot.to)];
             self.directions[usize::from(node.ways.first)].fetch();
             node.fetch_connection(Step::Connection);

@@ -54,10 +54,11 @@ impl Connection {
         }
     }
 
-    /// Asks for the timers.
+    /// Asks for the timers, and for what is told of what they do.
     #[inline]
     pub fn fetch_timers(&self) {
         fetch(&self.sender.timers, 1);
+        fetch(&self.events, 1);
     }
 
     /// Is something outstanding, so that what comes acknowledges it?

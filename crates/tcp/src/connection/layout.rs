@@ -53,7 +53,7 @@ const EITHER: [usize; 17] = [
 ];
 
 /// What an end needs besides that is sent text, in order, and acknowledges it.
-const RECEIVER: [usize; 15] = [
+const RECEIVER: [usize; 16] = [
     offset_of!(Connection, template),
     offset_of!(Connection, receive.sizing),
     offset_of!(Connection, receive.reassembly),
@@ -65,6 +65,7 @@ const RECEIVER: [usize; 15] = [
     offset_of!(Connection, receive.fin),
     offset_of!(Connection, receive.is_answered),
     offset_of!(Connection, sender.rtt),
+    offset_of!(Connection, sender.config),
     offset_of!(Connection, sender.statistics.last_delivery_at),
     offset_of!(Connection, sender.statistics.bytes_delivered),
     offset_of!(Connection, sender.statistics.ranges_checked),

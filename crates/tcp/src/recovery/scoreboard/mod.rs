@@ -22,7 +22,7 @@ mod whole;
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{Time, fetch};
+use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
@@ -103,24 +103,25 @@ pub struct Scoreboard {
 
 /// What a connection needs no room for that has never lost anything.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[repr(C)]
 struct Trouble {
-    /// The blocks of the last acknowledgment.
-    previous: blocks::Previous,
-    /// The ranges newly SACKed and the segments newly taken for lost, if somebody wants to know which.
-    newly_sacked: Vec<(u64, u64)>,
-    newly_lost: Vec<LostSegment>,
-    /// Segments of which a retransmission was lost, by number.
-    lost_again: LowestFirst,
-    /// What goes again next, as was last said: by number.
-    named: u64,
     /// Retransmissions in the order of leaving: (number, which). Those that no longer stand in the
     /// record are over.
     under_way: VecDeque<(u64, Order)>,
+    /// What goes again next, as was last said: by number.
+    named: u64,
+    /// The blocks of the last acknowledgment.
+    previous: blocks::Previous,
     /// Between these positions lies what the last acknowledgment acknowledged, if any, of what was SACKed before and
     /// sent again.
     sacked_again: (u64, u64),
     /// The lowest position that has come late, where the last acknowledgment told of one.
     late: u64,
+    /// Segments of which a retransmission was lost, by number.
+    lost_again: LowestFirst,
+    /// The ranges newly SACKed and the segments newly taken for lost, if somebody wants to know which.
+    newly_sacked: Vec<(u64, u64)>,
+    newly_lost: Vec<LostSegment>,
 }
 
 impl Scoreboard {
@@ -129,10 +130,7 @@ impl Scoreboard {
     pub(crate) fn fetch(&self) {
         self.ring.fetch();
         if let Some(trouble) = &self.trouble {
-            fetch(&trouble.named, 3);
-            fetch(&trouble.late, 1);
-            fetch(&trouble.lost_again, 1);
-            fetch(&trouble.newly_sacked, 1);
+            fetch_whole(&**trouble, &trouble.under_way);
         }
     }
 
