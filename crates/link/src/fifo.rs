@@ -54,13 +54,14 @@ pub struct Fifo {
     seldom: Box<Seldom>,
 }
 
-/// What most packets of most directions do not need. What some need is in a cache line.
+/// What most packets of most directions do not need. What some need comes first: as much as a cache line, which it may
+/// lie across.
 #[derive(Debug)]
 #[repr(C)]
 struct Seldom {
     queue: DropTail,
-    most: Most,
     transmitter: Transmitter,
+    most: Most,
     dropped: u64,
     lost: u64,
     lost_bytes: u64,

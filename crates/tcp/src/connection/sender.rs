@@ -38,12 +38,12 @@ pub struct Sender {
     pub(super) congestion: Controller,
     // Of the whole connection: most of what there is to count, the sender counts.
     pub(super) statistics: Statistics,
-    // Most connections have the same as others.
-    #[serde(skip, default = "Config::usual")]
-    pub(super) config: Arc<Config>,
     pub(super) rtt: RttEstimator,
     // Where the window rule models the path.
     pub(super) delivery_rate: Option<Box<DeliveryRate>>,
+    // Most connections have the same as others.
+    #[serde(skip, default = "Config::usual")]
+    pub(super) config: Arc<Config>,
     pub(super) path_mtu: PathMtu,
     pub(super) pacer: Pacer,
     pub(super) scoreboard: Scoreboard,
