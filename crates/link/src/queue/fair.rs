@@ -5,7 +5,6 @@ mod flows;
 mod longest;
 mod slab;
 
-use std::cmp::Reverse;
 use std::net::IpAddr;
 
 use bentpipe_types::{Bytes, PacketRef};
@@ -14,7 +13,7 @@ use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 use crate::row::Row;
 use flows::{Ends, Flows};
-use longest::{Claim, Longest, NOTHING};
+use longest::{Claim, Longest};
 use slab::{List, Slab};
 
 /// How a fair queue is set up.
@@ -206,7 +205,7 @@ impl Default for Queue {
             place: NOWHERE,
             owner: Ends::default(),
             is_owned: false,
-            entered: NOTHING,
+            entered: Claim::NOTHING,
             grown: false,
         }
     }
@@ -214,8 +213,8 @@ impl Default for Queue {
 
 impl Queue {
     /// See [`Longest`].
-    fn claim(&self) -> Claim {
-        (self.bytes, Reverse(self.place))
+    fn claim(&self, index: u32) -> Claim {
+        Claim::of(index, self.bytes, self.place)
     }
 }
 

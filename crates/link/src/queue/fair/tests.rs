@@ -157,7 +157,8 @@ proptest! {
             let queue = &bench.queue;
             // The longest is the one that a search finds.
             let found = queue.queues.iter().enumerate().filter(|(_, q)| !q.waiting.is_empty());
-            let found = found.max_by_key(|(_, q)| q.claim()).map(|(index, _)| index as u32);
+            let found = found.max_by_key(|(_, q)| (q.bytes, std::cmp::Reverse(q.place)));
+            let found = found.map(|(index, _)| index as u32);
             prop_assert_eq!(longest, found);
             let busy = queue.queues.iter().filter(|q| !q.waiting.is_empty()).count();
             prop_assert_eq!(busy, queue.active.len() - queue.abandoned);
