@@ -23,7 +23,13 @@ impl Connection {
         let distance = i64::from(sequence.distance_from(first));
         let outstanding = self.sender.send.sequence.outstanding_ever() as i64;
         let over = matches!(self.state, State::Closed | State::TimeWait);
-        if over || !(0..=outstanding).contains(&distance) {
+        let of_ours = if self.is_unborn() {
+            // Linux's tcp_req_err: the SYN+ACK alone, not what answers a segment that opens nothing.
+            distance == 0
+        } else {
+            (0..=outstanding).contains(&distance)
+        };
+        if over || !of_ours {
             self.sender.statistics.icmp_ignored += 1;
             return None;
         }
@@ -39,8 +45,7 @@ impl Connection {
                 }
             }
             State::SynReceived => {
-                // Nobody knows of a connection that a listening host has not finished.
-                let unborn = self.passive && !self.fast_open.taken;
+                let unborn = self.is_unborn();
                 let why = if unborn {
                     Events::NONE
                 } else {
@@ -77,6 +82,11 @@ impl Connection {
     #[must_use]
     pub fn path_error(&self) -> Option<IcmpError> {
         self.path_error
+    }
+
+    /// Nobody knows of a connection that a listening host has not finished.
+    pub(super) fn is_unborn(&self) -> bool {
+        self.state == State::SynReceived && self.passive && !self.fast_open.taken
     }
 
     /// RFC 1122 section 4.2.3.9: hard errors end a connection, soft ones do not. Linux and BSD give up a

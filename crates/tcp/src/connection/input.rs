@@ -480,8 +480,7 @@ impl Connection {
             State::Closing | State::LastAck | State::TimeWait
         );
         // In SYN-RECEIVED after a passive open: back to LISTEN, "the user need not be informed".
-        let unborn = self.passive && self.state == State::SynReceived && !self.fast_open.taken;
-        let quiet = ended || unborn;
+        let quiet = ended || self.is_unborn();
         let why = if quiet { Events::NONE } else { Events::RESET };
         self.closed(why, now);
     }

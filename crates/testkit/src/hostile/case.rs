@@ -234,14 +234,21 @@ impl Case {
         } else {
             4_000
         };
+        let liar = dice.below(2) as usize;
+        let both = dice.one_in(8);
+        if both && kind != Kind::Fraud {
+            // An end that has called and been called answers what opens nothing, and an error about that may end
+            // its handshake (Linux's tcp_v4_err).
+            network.false_icmp = 0.0;
+        }
         Self {
             kind,
             configs,
             applications,
             network,
-            liar: dice.below(2) as usize,
+            liar,
             fast_open,
-            both: dice.one_in(8),
+            both,
             end: at(Span::from_secs(seconds)),
         }
     }

@@ -135,6 +135,9 @@ impl<'a> Chain<'a> {
                 // The same version of IP on all of them.
                 let least = least_mtu(case.configs[0].ip_version);
                 part.network.mtu = part.network.mtu.max(least);
+                if case.both && case.kind != Kind::Fraud {
+                    part.network.false_icmp = 0.0;
+                }
                 if case.fast_open.is_some() {
                     // Whoever takes what comes on a SYN, B or a gateway, sends data before the
                     // handshake is over: what is made of it can pass for a SYN+ACK, and an error about

@@ -1,9 +1,9 @@
 //! What a path says, and what it keeps to itself: ICMP errors, path MTU discovery, black holes.
 
-use bentpipe_types::{IcmpError, IpVersion, Span, SynOptions, Time};
+use bentpipe_types::{Flags, IcmpError, IpVersion, Span, SynOptions, Time};
 
 use crate::testing::{A, B, Hostility, Pair, Single};
-use crate::{Config, Events, PathLimit, PathMtuDiscovery, RecoveryKind, State};
+use crate::{Config, Events, Habits, PathLimit, PathMtuDiscovery, RecoveryKind, State};
 
 const EVERY_RECOVERY: [RecoveryKind; 4] = [
     RecoveryKind::Reno,
@@ -32,6 +32,27 @@ fn sender(recovery: RecoveryKind) -> Single {
     tcp.write(10 * 1448);
     assert_eq!(tcp.sent().len(), 10);
     tcp
+}
+
+/// Linux's `tcp_req_err`; RFC 5927 section 4.1: only the SYN+ACK is outstanding.
+#[test]
+fn an_error_about_what_answers_a_segment_that_opens_nothing_ends_no_handshake() {
+    let linux = Config {
+        habits: Habits::LINUX,
+        ..Config::default()
+    };
+    let mut tcp = Single::accept(&linux, SynOptions::default());
+    tcp.sent();
+    // It lies before the window.
+    tcp.arrives(tcp.segment(0_u32.wrapping_sub(70_000), 1, 0, Flags::ACK));
+    let answer = tcp.sent();
+    assert_eq!(answer.len(), 1);
+    assert_eq!(answer[0].packet.sequence, tcp.ours + 1);
+    icmp(&mut tcp, IcmpError::HostUnreachable, 1);
+    assert_eq!(tcp.tcp.state(), State::SynReceived);
+    assert_eq!(tcp.tcp.statistics().icmp_ignored, 1);
+    icmp(&mut tcp, IcmpError::HostUnreachable, 0);
+    assert_eq!(tcp.tcp.state(), State::Closed);
 }
 
 #[test]
