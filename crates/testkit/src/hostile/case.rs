@@ -237,8 +237,9 @@ impl Case {
         let liar = dice.below(2) as usize;
         let both = dice.one_in(8);
         if both && kind != Kind::Fraud {
-            // An end that has called and been called answers what opens nothing, and an error about that may end
-            // its handshake (Linux's tcp_v4_err).
+            // An end that has called and been called answers what opens nothing, before its handshake is over: what is
+            // made of it can pass for a SYN, and an error about it ends that handshake (Linux's tcp_v4_err).
+            network.unseen_corruption = 0.0;
             network.false_icmp = 0.0;
         }
         Self {

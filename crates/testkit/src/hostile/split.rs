@@ -136,6 +136,7 @@ impl<'a> Chain<'a> {
                 let least = least_mtu(case.configs[0].ip_version);
                 part.network.mtu = part.network.mtu.max(least);
                 if case.both && case.kind != Kind::Fraud {
+                    part.network.unseen_corruption = 0.0;
                     part.network.false_icmp = 0.0;
                 }
                 if case.fast_open.is_some() {
