@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -517,6 +518,26 @@ def test_what_an_encoding_has_no_sign_for_is_no_end(small: Path, encoding: str) 
 def test_a_full_disk_is_told_with_the_file(bentpipe: Any, small: Path) -> None:
     said = bentpipe("run", small, "--flent", "/dev/full")
     assert_refused(said, "/dev/full", "no space left on device", status=1)
+
+
+def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
+    # Gigabytes, were it simulated to the end.
+    long = pair("long", duration="1 h", rate="100 Mbit/s", delay="10 ms", size="40 GB", seed=1)
+    (tmp_path / "long.toml").write_text(long, encoding="utf-8")
+    limit = (2 << 20, 2 << 20)
+    done = subprocess.run(
+        [*COMMAND, "run", "long.toml", "--pcap", "satellite"],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("bentpipe: satellite.pcapng: cannot be written: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
 
 
 def test_a_file_where_a_folder_is_to_be_is_called_one(

@@ -1,15 +1,17 @@
 //! Captures: what one end of a link sends and receives, as pcapng.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bentpipe_sim::Tap;
 use bentpipe_types::{PacketRef, PacketStore, Time};
 use bentpipe_wire::pcapng::{Interface, Writer};
 use bentpipe_wire::{Encoder, NodeAddresses};
+
+use super::RunError;
 
 /// A capture that writes as the run goes on.
 ///
@@ -23,27 +25,98 @@ pub(super) struct Capture {
     waiting: VecDeque<(Time, Vec<u8>)>,
     /// Buffers used before.
     spare: Vec<Vec<u8>>,
-    failure: CaptureFailure,
+    failure: Failure,
 }
 
 /// Where a capture leaves the error that ended it.
-pub(super) type CaptureFailure = Arc<Mutex<Option<io::Error>>>;
+type Failure = Arc<Mutex<Option<io::Error>>>;
+
+/// When a capture's file has its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Named {
+    /// When it is whole: a simulation that was given up can be had again.
+    Whole,
+    /// From the beginning: what real packets did, nobody can have again, and somebody may be looking.
+    AtOnce,
+}
+
+/// A capture's file, for who ends the run. Dropped before it is [kept](Self::keep), a part of a file is
+/// removed.
+pub(super) struct CaptureFile {
+    path: PathBuf,
+    /// What it is called until it is whole, and then.
+    part: Option<[PathBuf; 2]>,
+    failure: Failure,
+}
+
+impl CaptureFile {
+    /// Has all been written so far?
+    pub(super) fn check(&self) -> Result<(), RunError> {
+        let failure = self.failure.lock().ok();
+        match failure.and_then(|mut failure| failure.take()) {
+            Some(error) => Err(RunError::unwritable(&self.path, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the file, which is whole, its name.
+    pub(super) fn keep(&mut self) -> Result<(), RunError> {
+        if let Some([part, whole]) = &self.part {
+            fs::rename(part, whole).map_err(|error| RunError::unwritable(&self.path, &error))?;
+            self.part = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CaptureFile {
+    fn drop(&mut self) {
+        if let Some([part, _]) = &self.part {
+            // Nothing can be done about one that stays.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// What a file at `path` is called until it is whole, and then: where a link leads, if it is one.
+fn part_of(path: &Path) -> Option<[PathBuf; 2]> {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = std::ffi::OsString::from(".");
+    name.push(whole.file_name()?);
+    name.push(".part");
+    Some([whole.with_file_name(name), whole])
+}
 
 impl Capture {
     /// Starts a capture at `path`; the interface has the end's name.
-    pub(super) fn create(path: &Path, name: &str) -> io::Result<(Self, CaptureFailure)> {
-        let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
-        let interface = writer.add_interface(name, None)?;
-        let failure = CaptureFailure::default();
+    pub(super) fn create(
+        path: &Path,
+        name: &str,
+        named: Named,
+    ) -> Result<(Self, CaptureFile), RunError> {
+        // A pipe or a device is nothing that another file could take the place of.
+        let plain = fs::metadata(path).map_or(true, |there| there.is_file());
+        let part = part_of(path).filter(|_| plain && named == Named::Whole);
+        let place = part.as_ref().map_or(path, |[part, _]| part);
+        let unwritable = |error: io::Error| RunError::unwritable(path, &error);
+        let output = File::create(place).map_err(unwritable)?;
+        // From here on, what fails removes the file again.
+        let file = CaptureFile {
+            path: path.to_owned(),
+            part,
+            failure: Failure::default(),
+        };
+        let mut writer = Writer::new(BufWriter::new(output)).map_err(unwritable)?;
+        let interface = writer.add_interface(name, None).map_err(unwritable)?;
         let capture = Self {
             encoder: Encoder::new(NodeAddresses),
             writer,
             interface,
             waiting: VecDeque::new(),
             spare: Vec::new(),
-            failure: Arc::clone(&failure),
+            failure: Arc::clone(&file.failure),
         };
-        Ok((capture, failure))
+        Ok((capture, file))
     }
 
     fn encode(&mut self, packet: PacketRef, packets: &PacketStore) -> Vec<u8> {
@@ -69,7 +142,7 @@ impl Capture {
         }
     }
 
-    /// Keeps the first error; a run is not stopped by its capture.
+    /// Keeps the first error, for who looks after the run.
     fn fail(&self, error: io::Error) {
         if let Ok(mut failure) = self.failure.lock() {
             failure.get_or_insert(error);

@@ -24,7 +24,7 @@ use crate::resolve::limits::{MAX_RECORDS, MAX_TAKEN_RECORDS};
 use crate::schema::GatewayKind;
 use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
-use capture::{Capture, CaptureFailure};
+use capture::{Capture, CaptureFile, Named};
 
 pub use applications::{
     ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
@@ -85,7 +85,7 @@ pub struct Run {
     tables: Vec<Arc<str>>,
     /// Nodes that are gateways, by name.
     gateways: BTreeMap<String, GatewayKind>,
-    captures: Vec<(PathBuf, CaptureFailure)>,
+    captures: Vec<CaptureFile>,
     /// Records of series that were taken out.
     taken: u64,
     most_records: u64,
@@ -102,13 +102,14 @@ impl Run {
     /// A capture's place that does not exist, a file that cannot be written, a network that does
     /// not fit together.
     pub fn new(scenario: &Scenario, options: &RunOptions) -> Result<Self, RunError> {
-        Ok(Self::build(scenario, options, &[], &[], &mut |_, _| None)?.0)
+        Ok(Self::build(scenario, options, Named::Whole, &[], &[], &mut |_, _| None)?.0)
     }
 
     /// The same with these hosts outside, by index; and the network's nodes.
     fn build(
         scenario: &Scenario,
         options: &RunOptions,
+        captures_named: Named,
         outside: &[usize],
         spreads: &[build::Spreading],
         put: &mut build::Put<'_>,
@@ -129,10 +130,9 @@ impl Run {
         let mut captures = Vec::new();
         for request in &options.captures {
             let (link, end) = place(scenario, &request.place)?;
-            let (capture, failure) = Capture::create(&request.path, &request.place)
-                .map_err(|error| RunError::unwritable(&request.path, &error))?;
+            let (capture, file) = Capture::create(&request.path, &request.place, captures_named)?;
             network.tap(link, end, Box::new(capture));
-            captures.push((request.path.clone(), failure));
+            captures.push(file);
         }
         let run = Self {
             network,
@@ -163,7 +163,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// More packets at once, or more records of series, than fit in memory.
+    /// More packets at once, or more records of series, than fit in memory; a capture that cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
         let mut progress = Progress::Running;
         let mut left = budget;
@@ -172,6 +172,7 @@ impl Run {
             left -= events;
             progress = self.network.run(self.end, events);
             self.check_held()?;
+            self.captures.iter().try_for_each(CaptureFile::check)?;
             if self.network.records() > MANY_RECORDS {
                 break;
             }
@@ -235,12 +236,8 @@ impl Run {
     fn finish_with(mut self, know: impl FnOnce(&mut Outcome)) -> Result<RunOutput, RunError> {
         // Dropping a tap closes its file.
         drop(self.network.take_taps());
-        for (path, failure) in &self.captures {
-            let failure = failure.lock().ok().and_then(|mut failure| failure.take());
-            if let Some(error) = failure {
-                return Err(RunError::unwritable(path, &error));
-            }
-        }
+        self.captures.iter().try_for_each(CaptureFile::check)?;
+        self.captures.iter_mut().try_for_each(CaptureFile::keep)?;
         let mut outcome = self.network.outcome();
         know(&mut outcome);
         let duration = self.end.since(Time::ZERO);

@@ -7,6 +7,7 @@ use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Time};
 
 use super::build::{Spreading, starts, traffic_of};
+use super::capture::Named;
 use super::{Run, RunError, RunOptions, RunOutput};
 use crate::{Scenario, Series};
 
@@ -48,7 +49,8 @@ impl Outside {
         let plans = plans(scenario, options.seed.unwrap_or(scenario.seed))?;
         let mut put = |index, config| put(index, config, &plans);
         let spreads = spreads(scenario);
-        let (mut run, nodes) = Run::build(&inside, options, outside, &spreads, &mut put)?;
+        let (mut run, nodes) =
+            Run::build(&inside, options, Named::AtOnce, outside, &spreads, &mut put)?;
         let network = run.exchange(None);
         Ok(Self {
             network,

@@ -109,6 +109,76 @@ fn a_capture_is_refused_where_there_is_no_such_place() {
     ));
 }
 
+/// A capture of the satellite link at this path.
+fn captured(path: impl Into<PathBuf>) -> RunOptions {
+    RunOptions {
+        captures: vec![CaptureRequest {
+            place: "satellite".to_owned(),
+            path: path.into(),
+        }],
+        ..RunOptions::default()
+    }
+}
+
+#[test]
+fn a_capture_has_its_name_when_it_is_whole_and_leaves_nothing_when_it_is_not() {
+    let folder = std::env::temp_dir().join(format!("bentpipe-capture-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let names = || {
+        let there = std::fs::read_dir(&folder).expect("a folder");
+        let mut names: Vec<String> = there
+            .map(|each| {
+                each.expect("a file")
+                    .file_name()
+                    .into_string()
+                    .expect("text")
+            })
+            .collect();
+        names.sort();
+        names
+    };
+    let path = folder.join("satellite.pcapng");
+    std::fs::write(&path, "an earlier one").expect("it can be written");
+
+    let mut run = Run::new(&scenario(&[]), &captured(&path)).expect("it fits together");
+    run.advance(1000).expect("it runs");
+    assert_eq!(names(), [".satellite.pcapng.part", "satellite.pcapng"]);
+    drop(run);
+    assert_eq!(names(), ["satellite.pcapng"]);
+    let earlier = std::fs::read(&path).expect("it is there");
+    assert_eq!(earlier, b"an earlier one");
+
+    // Where a later capture is refused, what was begun for the first goes, too.
+    let mut options = captured(&path);
+    options
+        .captures
+        .extend(captured(folder.join("nowhere/x.pcapng")).captures);
+    assert!(Run::new(&scenario(&[]), &options).is_err());
+    assert_eq!(names(), ["satellite.pcapng"]);
+
+    scenario(&[]).run(&captured(&path)).expect("it runs");
+    assert_eq!(names(), ["satellite.pcapng"]);
+    assert!(std::fs::metadata(&path).expect("it is there").len() > 500_000);
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_whose_capture_finds_no_room_ends_when_that_is_seen() {
+    let fast = scenario(&[
+        ("links.satellite.rate", "100 Mbit/s"),
+        ("flows.download.app", r#"{ kind = "bulk" }"#),
+    ]);
+    let mut run = Run::new(&fast, &captured("/dev/full")).expect("it fits together");
+    let error = run.advance(u64::MAX).expect_err("there is no room");
+    assert!(run.share_done() < 0.5, "{}", run.share_done());
+    assert!(
+        error
+            .to_string()
+            .starts_with("/dev/full: cannot be written: ")
+    );
+}
+
 #[test]
 fn what_is_recorded_at_every_change_is_bounded_or_taken_as_it_comes() {
     let scenario = scenario(&[
