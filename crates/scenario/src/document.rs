@@ -100,9 +100,7 @@ impl Document {
             Ok(value) => document.root.value = value,
             Err(fault) => return Err(document.explain(fault)),
         }
-        for (key, value) in overrides {
-            document.set(key, value)?;
-        }
+        document.apply(overrides)?;
         Ok(document)
     }
 

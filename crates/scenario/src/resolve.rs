@@ -66,6 +66,7 @@ pub(crate) fn resolve(
         duration,
     )?;
     flows::check_routes(&file.flows, &node_names, &groups, &nodes, &links)?;
+    nodes::check_linked(file, &node_names, &links)?;
     let probes = probes::resolve(
         &file.probes,
         &probes::Owners {

@@ -9,7 +9,7 @@ use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
 use crate::document::Fault;
 use crate::schema::{HostFile, ScenarioFile};
-use crate::{HostSettings, Node, NodeKind};
+use crate::{HostSettings, Link, Node, NodeKind};
 
 /// Every node's name: hosts first.
 pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
@@ -69,4 +69,29 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
     }
     gateways::check_peers(&nodes, around.links)?;
     Ok(nodes)
+}
+
+/// Refuses a node that no link leads to: a name that was misspelled, most likely, and what is set up there
+/// has no effect.
+pub(super) fn check_linked(
+    file: &ScenarioFile,
+    directory: &Directory<'_>,
+    links: &[Link],
+) -> Result<(), Fault> {
+    let mut linked = vec![false; directory.len()];
+    for end in links.iter().flat_map(Link::ends) {
+        linked[end] = true;
+    }
+    let hosts = file.hosts.iter().map(|(name, _)| ("hosts", name));
+    let gateways = file.gateways.iter().map(|(name, _)| ("gateways", name));
+    for (table, name) in hosts.chain(gateways) {
+        let Some(members) = directory.find(name) else {
+            continue;
+        };
+        if let Some(n) = (0..members.len()).find(|n| !linked[members.first + n]) {
+            let which = member_name(name, members.count, n);
+            return Err(fault(&[table, name], format!("no link leads to {which}")));
+        }
+    }
+    Ok(())
 }

@@ -66,7 +66,47 @@ fn overrides() {
         (
             "links.extra.rate",
             "1 Mbit/s",
-            r#"--set links.extra.rate=1 Mbit/s: links.extra.between: missing; expected two nodes such as ["server", "client"]"#,
+            r#"--set links.extra.rate=1 Mbit/s: no link is named "extra"; known: satellite, access"#,
+        ),
+        (
+            "links.satelite.forward.rate",
+            "1 Mbit/s",
+            r#"--set links.satelite.forward.rate=1 Mbit/s: no link is named "satelite"; did you mean "satellite"?"#,
+        ),
+        (
+            "links.extra.between",
+            "[\"hub\", \"client\"]",
+            r#"--set links.extra.between=["hub", "client"]: links.extra.rate: missing; expected a rate such as "10 Mbit/s""#,
+        ),
+        (
+            "hosts.servr.tcp.congestion_control",
+            "bbr",
+            r#"--set hosts.servr.tcp.congestion_control=bbr: no host is named "servr"; did you mean "server"?"#,
+        ),
+        (
+            "hosts.hub.tcp.nagle",
+            "true",
+            r#"--set hosts.hub.tcp.nagle=true: no host is named "hub"; it is a gateway, gateways.hub"#,
+        ),
+        (
+            "gateways.hubb.kind",
+            "split",
+            r#"--set gateways.hubb.kind=split: no gateway is named "hubb"; did you mean "hub"?"#,
+        ),
+        (
+            "flows.dwnload.to",
+            "server",
+            r#"--set flows.dwnload.to=server: no flow is named "dwnload"; did you mean "download"?"#,
+        ),
+        (
+            "flows.upload.to",
+            "server",
+            r#"--set flows.upload.to=server: flows.upload.from: missing; expected the name of the host that sends"#,
+        ),
+        (
+            "flows.upload.start",
+            "1 s",
+            r#"--set flows.upload.start=1 s: no flow is named "upload"; known: download"#,
         ),
         (
             "links.access.between",
@@ -101,6 +141,16 @@ fn overrides() {
             "--set {key}={value}"
         );
     }
+    // Several describe something that the file has not; one that no link leads to is nothing.
+    let host = ("hosts.third.tcp.nagle", "false");
+    let link = ("links.more.between", "[\"hub\", \"third\"]");
+    let rate = ("links.more.rate", "1 Mbit/s");
+    let delay = ("links.more.delay", "1 ms");
+    assert_eq!(refusal(GEO, &[host, link, rate, delay]), "accepted");
+    assert_eq!(
+        refusal(GEO, &[host, ("hosts.third.tcp.mss", "500 B")]),
+        r#"--set hosts.third.tcp.nagle=false: no host is named "third"; known: server, client"#
+    );
     // The last one counts, and an error in the file is still the file's.
     let twice = [("seed", "x"), ("seed", "9")];
     assert_eq!(Scenario::parse(GEO, "geo.toml", &twice).unwrap().seed, 9);
