@@ -6,8 +6,15 @@ A scenario may be made in Python, and the simulator reads TOML.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
+
+# As deep as the simulator's reader follows a key; tomllib takes the square of its parts in time.
+_DEEPEST: Final = 80
+# Strings, which may be full of dots, or a part of a key; and comments.
+_SAID: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+|#[^\n]*+""")
+_DEEP_KEY: Final = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_DEEPEST}}}")
 
 
 def read(text: str) -> dict[str, Any]:
@@ -21,6 +28,10 @@ def read(text: str) -> dict[str, Any]:
     # Who runs a scenario reads no TOML here.
     import tomllib
 
+    bare = _SAID.sub(lambda said: "" if said[0].startswith("#") else "quoted", text)
+    if (deep := _DEEP_KEY.search(bare)) is not None:
+        line = bare.count("\n", 0, deep.start()) + 1
+        raise tomllib.TOMLDecodeError(f"nested too deep (at line {line}, column 1)")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -9,6 +9,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
@@ -499,6 +500,32 @@ def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
     deep = tmp_path / "deep.toml"
     deep.write_text("x = " + "[" * 50_000 + "]" * 50_000, encoding="utf-8")
     assert_refused(bentpipe(command, deep), "deep.toml", message)
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "sweep"])
+@pytest.mark.parametrize("key", ["{} = 1", "[{}]"])
+@pytest.mark.parametrize("part", ["a", '"a"', " a "])
+def test_a_key_of_parts_without_end_is_refused_at_once(
+    bentpipe: Any, tmp_path: Path, command: str, key: str, part: str
+) -> None:
+    deep = tmp_path / "deep.toml"
+    parts = ".".join([part] * 100_000)
+    deep.write_text(f'name = "a.b"\n{key.format(parts)}\nb = 1\n', encoding="utf-8")
+    began = time.process_time()
+    said = bentpipe(command, deep)
+    # Reading such a file took minutes.
+    assert time.process_time() - began < 5.0
+    assert_refused(said, "deep.toml:2: ", "nested")
+
+
+def test_a_string_may_have_as_many_dots_as_it_likes(bentpipe: Any, small: Path) -> None:
+    dotted = ".".join(["a"] * 200)
+    small.write_text(SMALL + f"\n# {dotted}", encoding="utf-8")
+    said = bentpipe("predict", small, "--set", f"description={dotted}", "--json")
+    assert said.status == 0
+    wrong = SMALL.replace("rate =", f'description = "{dotted}"\nrato =')
+    small.write_text(wrong, encoding="utf-8")
+    assert_refused(bentpipe("run", small), "unknown key")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

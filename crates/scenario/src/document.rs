@@ -79,7 +79,8 @@ impl Document {
     ) -> Result<Self, ScenarioError> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            let span = error.span().unwrap_or(text.len()..text.len());
+            // Of a key of too many parts the parser does not say where it is.
+            let span = error.span().unwrap_or_else(|| most_dots(text));
             let line = lines.at(span.start);
             let said = Said {
                 message: error.message(),
@@ -241,6 +242,19 @@ impl Lines {
     fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|newline| *newline < offset) + 1
     }
+}
+
+/// The beginning of the line that has the most dots.
+fn most_dots(text: &str) -> std::ops::Range<usize> {
+    let (mut start, mut most, mut deepest) = (0, 0, 0);
+    for line in text.split_inclusive('\n') {
+        let dots = line.bytes().filter(|byte| *byte == b'.').count();
+        if dots > most {
+            (most, deepest) = (dots, start);
+        }
+        start += line.len();
+    }
+    deepest..deepest
 }
 
 /// A parsed table in the order of the file, not of the alphabet.

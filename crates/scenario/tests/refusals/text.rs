@@ -32,11 +32,17 @@ fn syntax() {
         refusal("", &[]),
         r#"geo.toml:1: name: missing; expected a name such as "geo-download""#
     );
-    let deep = format!("{} = 1", vec!["a"; 200_000].join("."));
+    let keys = vec!["a"; 200_000].join(".");
+    let deep = format!("{keys} = 1");
+    let header = format!("[{keys}]");
     let nested = format!("a = {}", "[".repeat(200_000));
-    for text in [deep, nested] {
-        let said = "geo.toml:1: nested deeper than any scenario: tables or arrays in one another";
-        assert_eq!(refusal(&text, &[]), said);
+    for text in [deep, header, nested] {
+        for (before, line) in [("", 1), ("name = \"a.b\"\n", 2)] {
+            let said = format!(
+                "geo.toml:{line}: nested deeper than any scenario: tables or arrays in one another"
+            );
+            assert_eq!(refusal(&format!("{before}{text}\nb = 1\n"), &[]), said);
+        }
     }
     let long = "#".repeat((1 << 20) + 1);
     assert_eq!(
