@@ -12,9 +12,11 @@ import bentpipe
 PACKAGE = Path(bentpipe.__file__).parent
 
 # Who may import whom, the lowest first. What isn't named may not be imported.
-BASE = {"errors", "groups", "toml", "units"}
+BASE = {"endings", "errors", "files", "groups", "toml", "units"}
 MAY_IMPORT: dict[str, set[str]] = {
+    "endings": set(),
     "errors": set(),
+    "files": set(),
     "groups": set(),
     "toml": set(),
     "units": set(),

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import _native, cli, probe_file
+from bentpipe import _native, cli, endings, probe_file
 from bentpipe.cli.commands import COMMANDS
 
 from .networks import pair
@@ -565,6 +566,63 @@ def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
     assert done.stderr.startswith("bentpipe: satellite.pcapng: cannot be written: ")
     assert len(done.stderr.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+
+
+ENDED = {
+    signal.SIGINT: (130, "bentpipe: interrupted\n"),
+    signal.SIGTERM: (143, "bentpipe: ended by SIGTERM\n"),
+    signal.SIGHUP: (129, "bentpipe: ended by SIGHUP\n"),
+}
+
+
+@pytest.mark.parametrize("number", ENDED)
+@pytest.mark.parametrize("command", ["run", "advise"])
+def test_a_signal_ends_a_command_with_a_line_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, command: str
+) -> None:
+    # Hours, were it simulated to the end; on a disk that it can't fill.
+    long = pair("long", duration="70 h", rate="40 Mbit/s", delay="10 ms", size="400 GB", seed=1)
+    (tmp_path / "long.toml").write_text(long, encoding="utf-8")
+    writing = ["--out", "out", "--pcap", "satellite"] if command == "run" else []
+    process = subprocess.Popen(
+        [*COMMAND, command, "long.toml", *writing],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    parts = {".probes.parquet.part", ".satellite.pcapng.part"} if command == "run" else set()
+    while not all((tmp_path / "out" / part).exists() for part in parts) or not _at_work(process):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said, out) == (*ENDED[number], "")
+    assert not list(tmp_path.glob("out/*"))
+
+
+def _at_work(process: subprocess.Popen[str]) -> bool:
+    """Whether it has been at work for so long that it is simulating."""
+    if not Path("/proc/self/stat").exists():
+        time.sleep(2.0)
+        return True
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 1.5
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    # As `nohup` has it; and one that somebody else handles is theirs.
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with endings.interrupting():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is endings.interrupt
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_file_where_a_folder_is_to_be_is_called_one(

@@ -319,7 +319,17 @@ def test_kill_9_loses_nothing_and_repeats_nothing(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
-def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, "ended by SIGTERM"),
+        (signal.SIGHUP, 129, "ended by SIGHUP"),
+    ],
+)
+def test_ctrl_c_and_its_like_keep_what_is_done(
+    folder: Path, number: signal.Signals, status: int, told: str
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "bentpipe", "sweep", str(folder / "slow.toml"), "--out", "out"],
         cwd=folder,
@@ -330,11 +340,11 @@ def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
     deadline = time.monotonic() + 60
     while not list(folder.glob("out/part-*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, said = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (status, "")
     assert "of 24 cells are in out; --resume goes on" in said
-    assert said.splitlines()[-1] == "bentpipe: interrupted"
+    assert said.splitlines()[-1] == f"bentpipe: {told}"
     assert "Traceback" not in said
     assert bentpipe.load_sweep(folder / "out").finished >= 1
 

@@ -9,28 +9,33 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from bentpipe import endings
 from bentpipe.cli import plain
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.output import ClosedOutput
 from bentpipe.errors import RequestError, WorkError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
-# As a shell reports a process that Ctrl-C ended.
-INTERRUPTED = 130
+# As a shell reports a process that a signal ended: Ctrl-C, a closed terminal, `kill`.
+_BY_A_SIGNAL = 128
+INTERRUPTED, HUNG_UP, TERMINATED = (_BY_A_SIGNAL + number for number in (2, 1, 15))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     status = execute(sys.argv[1:] if arguments is None else arguments)
-    if status == INTERRUPTED:
+    if status in {INTERRUPTED, HUNG_UP, TERMINATED}:
         # A cell may be in a call that nothing ends; Python would wait for its thread.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
@@ -50,11 +55,16 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    with endings.interrupting():
+        return _execute(arguments)
+
+
+def _execute(arguments: Sequence[str]) -> int:
     try:
         status = _call(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _end(INTERRUPTED, "interrupted")
+        return _interrupted()
     except BrokenPipeError:
         # The reader left. Whatever is buffered has nowhere to go, and neither has a message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,7 +89,16 @@ def execute(arguments: Sequence[str]) -> int:
         )
         return _end(FAILED, message)
     # Typer says so itself when a command that it called was interrupted.
-    return _end(status or DONE, "interrupted" if status == INTERRUPTED else "")
+    return _interrupted() if status == INTERRUPTED else (status or DONE)
+
+
+def _interrupted() -> int:
+    number = endings.came()
+    said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    # The terminal may be gone.
+    with suppress(OSError):
+        _end(INTERRUPTED, said)
+    return _BY_A_SIGNAL + number
 
 
 def _call(arguments: Sequence[str]) -> int | None:

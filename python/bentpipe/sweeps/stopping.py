@@ -12,6 +12,8 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final, TypeVar
 
+from bentpipe import endings
+
 # How long a simulation may take to notice by itself, before what it runs is thrown out of.
 NOTICE_S: Final = 0.2
 _AGAIN_S: Final = 0.05
@@ -72,7 +74,7 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
     it between any two steps of the main thread: in a weak reference's callback, where it is lost,
     or between taking a lock and the `with` that gives it back, which then stops every thread that
     wants the lock. Whoever deals with threads therefore asks. A handler that isn't Python's own
-    stays.
+    stays. What is said of Ctrl-C goes for the signals that end a command as it does.
     """
     noted = threading.Event()
 
@@ -83,17 +85,20 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
     def note(number: int, frame: FrameType | None) -> None:
         del frame
         signal.signal(number, signal.SIG_DFL)
+        endings.note(number)
         noted.set()
 
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if threading.current_thread() is not threading.main_thread():
         yield look
         return
-    signal.signal(signal.SIGINT, note)
+    before = {number: signal.getsignal(number) for number in endings.ours()}
+    for number in before:
+        signal.signal(number, note)
     try:
         yield look
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     look()
 
 
@@ -126,8 +131,10 @@ def a_second_one_kills() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    numbers = {signal.SIGINT, *endings.ours()}
+    before = [(number, signal.signal(number, signal.SIG_DFL)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before:
+            signal.signal(number, handler)

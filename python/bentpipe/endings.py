@@ -1,0 +1,59 @@
+"""SIGTERM and SIGHUP, which end a command as Ctrl-C does: by KeyboardInterrupt.
+
+By themselves they end the process between any two steps, and what was being written stays there.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+_ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+# Those that came while a command was at work.
+_came: list[int] = []
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Python does for Ctrl-C."""
+    del frame
+    note(number)
+    raise KeyboardInterrupt
+
+
+def note(number: int) -> None:
+    """Remember which signal it was that ends the command."""
+    _came.append(number)
+
+
+def came() -> signal.Signals:
+    """Return the signal that ended the command: the first that came."""
+    return signal.Signals(_came[0]) if _came else signal.SIGINT
+
+
+def ours() -> tuple[int, ...]:
+    """Return the signals that raise KeyboardInterrupt and nothing else: Python's, and these."""
+    handled = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(_ENDING, interrupt)}
+    return tuple(number for number, by in handled.items() if signal.getsignal(number) is by)
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Have them interrupt the block. One that is ignored, as under nohup, stays so."""
+    _came.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
