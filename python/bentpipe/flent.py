@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bentpipe.errors import RequestError
+from bentpipe.files import as_a_whole
 from bentpipe.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -109,7 +110,11 @@ def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
     document = flent_document(result, scenario)
     text = json.dumps(document, indent=2, sort_keys=True)
     # No name and no time in the header: the same bytes for the same run.
-    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+    with (
+        as_a_whole(path) as part,
+        part.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+    ):
         packed.write(text.encode())
 
 

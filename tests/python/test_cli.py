@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bentpipe import _native, cli, endings, probe_file
+from bentpipe import _native, cli, endings, files, probe_file
 from bentpipe.cli.commands import COMMANDS
 
 from .networks import pair
@@ -623,6 +623,56 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert bentpipe("run", small, "--out", out).status == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with files.locked(out):
+        for command in (["run", small], ["reproduce", "gaid1998", "--quick"]):
+            said = bentpipe(*command, "--out", out)
+            assert_refused(said, f"--out {out}: another command is writing there")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    # It is free again when the other has ended.
+    assert bentpipe("run", small, "--out", out).status == 0
+
+
+def _with_room_for(size: int, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        cwd=cwd,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -> None:
+    done = _with_room_for(0, "new", "mine.toml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "bentpipe: mine.toml: file too large\n"
+    assert not (tmp_path / "mine.toml").exists()
+
+    words = ("run", small, "--out", "out")
+    assert _with_room_for(10 << 20, *words, cwd=tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    # Room for probes of nothing and for the summary, and for no plot.
+    size = 12 << 10
+    assert len(before["summary.json"]) < size < len(before["overview.svg"])
+    few = ("--set", 'probes.series=["satellite.forward.queue"]', "--set", "probes.interval=1 s")
+    done = _with_room_for(size, *words, *few, "--seed", "8", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"bentpipe: out/\w.*\.svg: file too large\n", done.stderr), done.stderr
+    after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert after.keys() == before.keys()
+    # What is there is whole.
+    assert json.loads(after["summary.json"])["seed"] == 8
+    assert {name for name in after if after[name] != before[name]} <= {
+        "summary.json",
+        "probes.parquet",
+    }
 
 
 def test_a_file_where_a_folder_is_to_be_is_called_one(

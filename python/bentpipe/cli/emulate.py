@@ -22,6 +22,7 @@ from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.emulation import Command, EmulateResult
 from bentpipe.emulation import emulate as run_in_real_time
 from bentpipe.errors import RequestError
+from bentpipe.files import as_a_whole
 from bentpipe.units import format_seconds
 
 if TYPE_CHECKING:
@@ -58,27 +59,28 @@ def emulate(
     if (ended := _native.emulation_leftovers()) > 0:
         _say(f"ended {ended} processes that a killed emulation had left behind")
     become_root()
-    folder = made_folder(out) if out is not None else None
-    captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
-    if commands:
-        _say_where(scenario, commands)
-    with _signals(ignored=bool(commands)), run_progress() as progress:
-        result = run_in_real_time(
-            scenario,
-            seed=seed,
-            pcap=captures,
-            commands=commands,
-            attach=attached,
-            progress=None if commands else progress,
-        )
-    for note in result.notes:
-        _say(note)
-    written = [path for _, path in captures]
-    if folder is not None:
-        with writing_to(folder):
-            result.write_parquet(folder / PROBES)
-            written = write_result(result, folder) + written
-            replace_earlier(folder, written)
+    with made_folder(out) as folder:
+        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
+        if commands:
+            _say_where(scenario, commands)
+        with _signals(ignored=bool(commands)), run_progress() as progress:
+            result = run_in_real_time(
+                scenario,
+                seed=seed,
+                pcap=captures,
+                commands=commands,
+                attach=attached,
+                progress=None if commands else progress,
+            )
+        for note in result.notes:
+            _say(note)
+        written = [path for _, path in captures]
+        if folder is not None:
+            with writing_to(folder):
+                with as_a_whole(folder / PROBES) as part:
+                    result.write_parquet(part)
+                written = write_result(result, folder) + written
+                replace_earlier(folder, written)
     if as_json:
         print_json(result.summary_json)
     elif not commands:

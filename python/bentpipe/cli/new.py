@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,17 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 def template_files() -> dict[str, Path]:
     """Return the templates, by name."""
     return {file.stem: file for file in sorted(_TEMPLATES.glob("*.toml"))}
+
+
+@contextmanager
+def _removed_if_it_fails(path: Path) -> Iterator[None]:
+    """Leave no empty file behind where the disk is full."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 def new(*, file: Path | None, template: str) -> None:
@@ -48,8 +61,9 @@ def new(*, file: Path | None, template: str) -> None:
     text = text.replace(f'name = "{template}"', f'name = "{path.stem}"', 1)
     text = text.replace("FILE.toml", str(path))
     try:
-        with path.open("x", encoding="utf-8") as written:
+        with path.open("x", encoding="utf-8") as written, _removed_if_it_fails(path):
             written.write(text)
+            written.flush()
     except FileExistsError:
         raise RequestError(f"{path} is there already; choose another name") from None
     except OSError as error:

@@ -7,11 +7,12 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from bentpipe.errors import RequestError
+from bentpipe.files import locked
 
 # What becomes of a write that has begun; the system says it of no file.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -42,14 +43,18 @@ def writing_to(place: Path | None) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
 
 
-def made_folder(path: Path) -> Path:
-    """Make a folder for output if there is none.
+@contextmanager
+def made_folder(path: Path | None) -> Iterator[Path | None]:
+    """Make a folder for output if there is none; nobody else writes there during the block.
 
     Raises
     ------
     RequestError
-        It can't be made, or can't be written to.
+        It can't be made, or can't be written to, or another command is writing there.
     """
+    if path is None:
+        yield None
+        return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -58,7 +63,12 @@ def made_folder(path: Path) -> Path:
         raise RequestError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise RequestError(f"--out {path}: can't be written to")
-    return path
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(path))
+        except BlockingIOError:
+            raise RequestError(f"--out {path}: another command is writing there") from None
+        yield path
 
 
 def check_plot(path: Path) -> None:

@@ -25,15 +25,14 @@ def reproduce(*, names: Sequence[str], quick: bool, out: Path, as_json: bool) ->
     A claim that doesn't hold is a result, not a failure: the exit status is 0.
     """
     chosen = [studies.get(name) for name in dict.fromkeys(names or studies.names())]
-    folder = made_folder(out)
-    with writing_to(out), _progress() as progress:
-        reproduced = run_studies(chosen, out=folder, quick=quick, progress=progress)
+    with made_folder(out), writing_to(out), _progress() as progress:
+        reproduced = run_studies(chosen, out=out, quick=quick, progress=progress)
     if as_json:
-        print_json(_as_data(reproduced, folder))
+        print_json(_as_data(reproduced, out))
         return
     for each in reproduced:
         _print_study(each)
-    print(f"wrote {folder / 'report.html'}")
+    print(f"wrote {out / 'report.html'}")
 
 
 def _as_data(reproduced: Sequence[Reproduced], folder: Path) -> dict[str, Any]:

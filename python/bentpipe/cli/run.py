@@ -12,6 +12,7 @@ from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.errors import RequestError
+from bentpipe.files import as_a_whole
 from bentpipe.results import run as simulate
 
 if TYPE_CHECKING:
@@ -41,30 +42,30 @@ def run(
         with told_apart(scenario, command="run"):
             scenario = rrul_on(scenario)
     # Before the run: nobody should wait for a result that has no place to go.
-    folder = made_folder(out) if out is not None else None
-    captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
-    with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
-        result = simulate(
-            scenario,
-            seed=seed,
-            pcap=captures,
-            default_probes=folder is not None or flent is not None,
-            probes_to=None if folder is None else folder / PROBES,
-            no_probes=folder is None and flent is None,
-            progress=progress,
-        )
+    with made_folder(out) as folder:
+        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
+        with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
+            result = simulate(
+                scenario,
+                seed=seed,
+                pcap=captures,
+                default_probes=folder is not None or flent is not None,
+                probes_to=None if folder is None else folder / PROBES,
+                no_probes=folder is None and flent is None,
+                progress=progress,
+            )
 
-    written = [path for _, path in captures]
-    if folder is not None:
-        with writing_to(folder):
-            written = write_result(result, folder) + written
-            replace_earlier(folder, written)
-    if flent is not None:
-        from bentpipe.flent import write_flent
+        written = [path for _, path in captures]
+        if folder is not None:
+            with writing_to(folder):
+                written = write_result(result, folder) + written
+                replace_earlier(folder, written)
+        if flent is not None:
+            from bentpipe.flent import write_flent
 
-        with writing_to(flent):
-            write_flent(result, scenario, flent)
-        written.append(flent)
+            with writing_to(flent):
+                write_flent(result, scenario, flent)
+            written.append(flent)
     if as_json:
         print_json(result.summary_json)
         return
@@ -93,7 +94,8 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     from bentpipe.plot.application_plots import write_application_plots
 
     summary = folder / "summary.json"
-    summary.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
+    with as_a_whole(summary) as part:
+        part.write_text(result.summary_json.rstrip() + "\n", encoding="utf-8")
     probes = folder / PROBES
     plots, left_out = write_run_plots(result, folder)
     if left_out:
@@ -126,4 +128,5 @@ def replace_earlier(folder: Path, written: Sequence[Path]) -> None:
         # Only a name right there: the file may have been edited.
         if Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-    notes.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    with as_a_whole(notes) as part:
+        part.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

@@ -15,6 +15,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from bentpipe.files import as_a_whole
+
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
@@ -78,7 +80,12 @@ def save_svg(figure: Figure, target: Path | IO[str]) -> None:
     with mpl.rc_context(_STYLE):
         # (`Figure.savefig` draws all of it twice: first to lay it out.)
         canvas: Any = FigureCanvasSVG(figure)
-        canvas.print_svg(target, metadata={"Date": None, "Creator": "bentpipe"})
+        metadata = {"Date": None, "Creator": "bentpipe"}
+        if isinstance(target, Path):
+            with as_a_whole(target) as part:
+                canvas.print_svg(part, metadata=metadata)
+        else:
+            canvas.print_svg(target, metadata=metadata)
 
 
 def new_axes(figure: Figure, *, rows: int = 1, columns: int = 1) -> list[Axes]:

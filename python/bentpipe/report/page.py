@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bentpipe import _native
+from bentpipe.files import as_a_whole
 
 if TYPE_CHECKING:
     from bentpipe.studies.runner import Reproduced
@@ -33,7 +34,8 @@ def write_report(reproduced: Sequence[Reproduced], path: Path, *, quick: bool = 
         version=_native.__version__,
         folder=path.parent,
     )
-    path.write_text(page, encoding="utf-8")
+    with as_a_whole(path) as part:
+        part.write_text(page, encoding="utf-8")
 
 
 def _data_uri(svg: Path) -> str:

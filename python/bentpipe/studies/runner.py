@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.errors import WorkError
+from bentpipe.files import as_a_whole
 from bentpipe.results import run
 from bentpipe.studies.study import Verdict
 from bentpipe.sweeps.local import cores
@@ -88,7 +89,8 @@ def reproduce(
     reproduced = [done[study.key] for study in studies]
     verdicts = [verdict.as_json() for each in reproduced for verdict in each.verdicts]
     claims = json.dumps(verdicts, indent=2, ensure_ascii=False)
-    (out / "claims.json").write_text(claims + "\n", encoding="utf-8")
+    with as_a_whole(out / "claims.json") as part:
+        part.write_text(claims + "\n", encoding="utf-8")
     write_report(reproduced, out / "report.html", quick=quick)
     return reproduced
 

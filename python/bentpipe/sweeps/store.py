@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from bentpipe import __version__
 from bentpipe.errors import RequestError, WorkError
+from bentpipe.files import locked
 from bentpipe.sweeps.definition import Sweep, identity
 from bentpipe.sweeps.records import RUN, WALL, merged, table_of
 
@@ -293,18 +294,10 @@ def _write(path: Path, write: Any) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep others from writing into the folder; the lock goes when the process does."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    """Keep others from writing into the folder."""
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(locked(folder))
         except BlockingIOError:
             raise RequestError(f"--out {folder}: another sweep is writing there") from None
         yield
-    finally:
-        os.close(descriptor)
