@@ -83,6 +83,9 @@ class Scenario:
         RequestError
             There is neither.
         """
+        if not str(file):
+            expected = "a scenario file or a ready-made scenario's name"
+            raise RequestError(f"expected {expected}, got nothing")
         path = Path(file)
         if path.is_file():
             return cls(path=path)

@@ -625,6 +625,47 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_a_request_for_what_is_not_there_is_2_and_refused_before_the_run(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    run = ("run", small)
+    assert_refused(bentpipe(*run, "--python", "nofile.py"), "--python nofile.py: no such file")
+    assert_refused(bentpipe(*run, "--flent", "no/x.gz"), "--flent no/x.gz: there is no folder no")
+    assert_refused(bentpipe(*run, "--flent", "folder"), "--flent folder: is a folder")
+    assert_refused(bentpipe("new", "no/x.toml"), "no/x.toml: there is no folder no")
+    for name in ("/", ".", "..", "folder/.."):
+        assert_refused(bentpipe("new", name), "is a folder; expected a file in it")
+    assert_refused(bentpipe("sweep", ""), "expected a sweep file, got nothing")
+    for command in ("run", "predict", "advise", "emulate", "compare"):
+        assert_refused(bentpipe(command, ""), "expected a scenario file", "got nothing")
+    assert [path.name for path in tmp_path.iterdir() if path != small] == ["folder"]
+
+
+def test_what_is_not_utf_8_is_refused_and_may_be_a_files_name(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    # As Python has a byte of an argument that is no UTF-8.
+    odd = "a\udcff"
+    for words in (
+        ("--set", f"name={odd}"),
+        ("--set", f"hosts.{odd}.tcp.nagle=true"),
+        ("--pcap", odd),
+        ("--out", tmp_path / odd),
+    ):
+        said = bentpipe("run", small, *words)
+        assert_refused(said, str(words[0]), "a\\udcff", "not UTF-8 text")
+    assert_refused(bentpipe("reproduce", "--out", tmp_path / odd), "--out", "not UTF-8 text")
+    file = tmp_path / f"{odd}.toml"
+    file.write_text(SMALL, encoding="utf-8")
+    assert bentpipe("run", file, "--flent", tmp_path / f"{odd}.gz").status == 0
+
+
 def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert bentpipe("run", small, "--out", out).status == 0

@@ -71,7 +71,7 @@ def test_new_overwrites_nothing(
     assert (tmp_path / "ship.toml").read_text(encoding="utf-8") == "precious"
     assert "there are: leo, modem, office, ship" in said_by(capsys, "new", "--template", "x")[2]
     assert "expected a name" in said_by(capsys, "new", "two words.toml")[2]
-    assert said_by(capsys, "new", "nowhere/x.toml")[0] == 1
+    assert said_by(capsys, "new", "nowhere/x.toml")[0] == 2
     # Without the ending it is added.
     assert "wrote other.toml" in said_by(capsys, "new", "other")[1]
 

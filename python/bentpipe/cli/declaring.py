@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bentpipe.errors import RequestError
+
 
 class Parameter(NamedTuple):
     """A parameter: an option by its name such as "--set"; without one, an argument by its place.
@@ -44,10 +46,34 @@ class Command(NamedTuple):
     parameters: Mapping[str, Parameter]
 
     def call(self, values: Mapping[str, Any]) -> int | None:
-        """Import the command and call it; it returns an exit status, or None for 0."""
+        """Import the command and call it; it returns an exit status, or None for 0.
+
+        Raises
+        ------
+        RequestError
+            A word that is no name of a file isn't UTF-8.
+        """
+        for name, each in self.parameters.items():
+            if each.option and each.kind is str and values[name]:
+                given = values[name] if each.many else [values[name]]
+                for word in given:
+                    check_text(word, each.option)
         module, _, function = self.place.partition(".")
         status: int | None = getattr(import_module(f"bentpipe.cli.{module}"), function)(**values)
         return status
+
+
+def check_text(word: object, option: str) -> None:
+    """Refuse what isn't UTF-8: Python has it as halves of characters, which nobody else takes.
+
+    Raises
+    ------
+    RequestError
+        It isn't.
+    """
+    text = str(word)
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise RequestError(f"{option} {ascii(text)[1:-1]}: not UTF-8 text")
 
 
 def argument(metavar: str, help: str, **more: Any) -> Parameter:  # noqa: A002

@@ -50,6 +50,10 @@ def new(*, file: Path | None, template: str) -> None:
             " (and the ready-made scenarios: bentpipe list scenarios)"
         )
     path = file if file is not None else Path(f"{template}.toml")
+    if path.name in ("", ".."):
+        raise RequestError(f"{path} is a folder; expected a file in it")
+    if not path.parent.is_dir():
+        raise RequestError(f"{path}: there is no folder {path.parent}")
     if path.suffix != ".toml":
         path = path.with_name(f"{path.name}.toml")
     if not _NAME.fullmatch(path.stem):

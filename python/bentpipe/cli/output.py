@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from bentpipe.cli.declaring import check_text
 from bentpipe.errors import RequestError
 from bentpipe.files import locked
 
@@ -55,6 +56,8 @@ def made_folder(path: Path | None) -> Iterator[Path | None]:
     if path is None:
         yield None
         return
+    # Parquet's library takes no other names.
+    check_text(path, "--out")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -81,8 +84,23 @@ def check_plot(path: Path) -> None:
     """
     if path.suffix != ".svg":
         raise RequestError(f"--plot {path}: expected a file that ends in .svg")
+    check_place(path, "--plot")
+
+
+def check_place(path: Path, option: str) -> None:
+    """Refuse a file that can't be written, before any work is done.
+
+    Raises
+    ------
+    RequestError
+        It is a folder, there is no such folder, or nothing can be written there.
+    """
     folder = path.parent
+    if path.is_dir():
+        raise RequestError(f"{option} {path}: is a folder; expected a file")
     if not folder.is_dir():
-        raise RequestError(f"--plot {path}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise RequestError(f"--plot {path}: the folder {folder} can't be written to")
+        raise RequestError(f"{option} {path}: there is no folder {folder}")
+    # A file is written beside its place first; a pipe or a device is not.
+    written = path if path.exists() and not path.is_file() else folder
+    if not os.access(written, os.W_OK):
+        raise RequestError(f"{option} {path}: {written} can't be written to")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import made_folder, print_json, writing_to
+from bentpipe.cli.output import check_place, made_folder, print_json, writing_to
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
@@ -33,6 +34,8 @@ def run(
     flent: Path | None = None,
 ) -> None:
     """Simulate, write what was asked for, print the summary."""
+    if flent is not None:
+        check_place(flent, "--flent")
     for path in python:
         execute_file(path)
     scenario = find_scenario(file, settings)
@@ -77,9 +80,19 @@ def run(
 
 
 def execute_file(path: Path) -> None:
-    """Run a Python file for what it registers."""
+    """Run a Python file for what it registers.
+
+    Raises
+    ------
+    RequestError
+        There is no such file, or it fails.
+    """
     import runpy
 
+    if not path.exists():
+        raise RequestError(f"--python {path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise RequestError(f"--python {path}: can't be read")
     try:
         runpy.run_path(str(path))
     except (OSError, RequestError):

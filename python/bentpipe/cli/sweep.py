@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe.cli.declaring import check_text
 from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import somebody_looks
 from bentpipe.cli.run import execute_file
@@ -50,6 +51,8 @@ def sweep(
         A cell failed.
     """
     began = perf_counter()
+    if out is not None:
+        check_text(out, "--out")
     for path in python:
         execute_file(path)
     definition = load_definition(file, series=series)

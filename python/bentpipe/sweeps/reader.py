@@ -45,6 +45,8 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     RequestError
         The file can't be read, or is wrong.
     """
+    if not str(path):
+        raise RequestError("expected a sweep file, got nothing")
     path = Path(path)
     if path.is_dir():
         raise RequestError(f"{path} is a folder; expected a sweep file")
