@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bentpipe import cli
 from bentpipe.cli import plain
 from bentpipe.cli.application import UsageError, application
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.declaring import Command
+from bentpipe.cli.source import find_scenario
 
 NUMBERS = (
     *("0", "1", "3", "007", "+3", "-1", "1_000", "٣", " 3", "x", "1000", "1001", ""),
@@ -42,6 +45,29 @@ def read_by_typer(name: str, words: list[str]) -> Call | None:
             return None
         raise
     return calls[0] if calls else None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_that_work_and_cuts_no_name_off(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.execute([name, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "\u2026" not in said
+    examples = COMMANDS[name].examples
+    assert examples
+    monkeypatch.chdir(tmp_path)
+    assert cli.execute(["new"]) == 0
+    for line in examples:
+        assert f"bentpipe {line}" in " ".join(said.split())
+        # A shell takes what is behind a > for itself.
+        first, *words = shlex.split(line.partition(" > ")[0])
+        assert first == name
+        read = read_by_typer(name, words)
+        assert read is not None, line
+        if name not in ("sweep", "new", "explain", "list") and read[1].get("file"):
+            find_scenario(read[1]["file"], read[1].get("settings", ())).resolved()
 
 
 def assert_same(name: str, words: list[str]) -> None:

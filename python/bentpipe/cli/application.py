@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,6 +13,9 @@ import typer
 from bentpipe.cli import completion
 from bentpipe.cli.commands import COMMANDS
 from bentpipe.cli.declaring import Command, Parameter
+
+# The range of larger numbers takes more room in help than what they mean.
+_LARGE: Final = 1 << 32
 
 Call = Callable[[Command, Mapping[str, Any]], int | None]
 
@@ -30,7 +34,11 @@ def application(names: Iterable[str] = COMMANDS, *, call: Call = Command.call) -
     )
     built.callback()(_common)
     for name in names:
-        built.command(name, help=COMMANDS[name].help)(_function(COMMANDS[name], call))
+        declared = COMMANDS[name]
+        lines = ["Examples:", *(f"  bentpipe {each}" for each in declared.examples)]
+        built.command(name, help=declared.help, epilog="\n\n".join(lines))(
+            _function(declared, call)
+        )
     return built
 
 
@@ -65,18 +73,36 @@ def _parameter(name: str, declared: Parameter) -> inspect.Parameter:
 
 
 def _typers(declared: Parameter) -> Any:
-    checked = declared.kind is Path and not declared.may_be_empty
+    parser: Callable[[str], Any] | None = None
+    if declared.kind is Path and not declared.may_be_empty:
+        parser = path
+    elif declared.most is not None and declared.most >= _LARGE:
+        parser = _whole_number(declared)
     options: dict[str, Any] = {
         "metavar": declared.metavar,
         "help": declared.help,
-        "min": declared.least,
-        "max": declared.most,
-        "parser": path if checked else None,
+        "min": None if parser else declared.least,
+        "max": None if parser else declared.most,
+        "parser": parser,
         "autocompletion": getattr(completion, declared.complete) if declared.complete else None,
     }
     if declared.option:
         return typer.Option(declared.option, **options)
     return typer.Argument(**options)
+
+
+def _whole_number(declared: Parameter) -> Callable[[str], int]:
+    """Return what reads a number that help does not tell the range of: it would fill the page."""
+    least, most = declared.least or 0, declared.most or 0
+
+    def number(text: str) -> int:
+        # More digits than Python converts are too many, too.
+        with suppress(ValueError):
+            if least <= (value := int(text)) <= most:
+                return value
+        raise typer.BadParameter(f"expected a whole number from {least} to {most}")
+
+    return number
 
 
 def path(text: str) -> Path:

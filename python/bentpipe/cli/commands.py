@@ -16,7 +16,7 @@ _FILE: Final = argument(
 _SETTINGS: Final = option(
     "--set",
     "KEY=VALUE",
-    "Change a key, such as hosts.server.tcp.congestion_control=reno. Repeatable.",
+    "Change a key, such as links.satellite.forward.rate=8Mbit/s. Repeatable.",
     many=True,
     complete="settings",
 )
@@ -60,6 +60,10 @@ COMMANDS: Final = {
             "everyone": flag("--all", "A row for every flow and link, however many."),
             "as_json": _JSON,
         },
+        (
+            "run ship.toml --out results --pcap satellite",
+            "run geo-rain --seed 2 --set hosts.server.tcp.congestion_control=bbr",
+        ),
     ),
     "emulate": Command(
         "Run a scenario in real time, with the kernel's TCP or your own programs at its ends.",
@@ -92,6 +96,10 @@ COMMANDS: Final = {
             "pcap": _PCAP,
             "as_json": _JSON,
         },
+        (
+            "emulate ship.toml",
+            "emulate ship.toml --shell ship -- ping -c 3 shore",
+        ),
     ),
     "gateway": Command(
         "Be a gateway of a scenario on a real Linux machine, between its own interfaces.",
@@ -131,6 +139,7 @@ COMMANDS: Final = {
             "pcap": _PCAP,
             "as_json": _JSON,
         },
+        ("gateway geo-split --gateway hub --interface backbone=eth0 --interface satellite=eth1",),
     ),
     "compare": Command(
         "Predict, simulate and emulate a scenario, side by side.",
@@ -142,11 +151,13 @@ COMMANDS: Final = {
             "plot": option("--plot", "FILE.svg", "Plot both TCPs over each other.", kind=Path),
             "as_json": _JSON,
         },
+        ("compare t1-satellite --plot both.svg",),
     ),
     "predict": Command(
         "Evaluate the closed-form models that apply to a scenario.",
         "predict.predict",
         {"file": _FILE, "settings": _SETTINGS, "as_json": _JSON},
+        ('predict ship.toml --set hosts.ship.tcp.receive_buffer="64 KiB"',),
     ),
     "advise": Command(
         "Say what limits a scenario, and which remedies would help: each simulated.",
@@ -174,6 +185,10 @@ COMMANDS: Final = {
             "everything": flag("--all", "Every flow, and what was tried in vain."),
             "as_json": _JSON,
         },
+        (
+            "advise ship.toml",
+            "advise geo-consumer --seeds 5 --plot remedies.svg",
+        ),
     ),
     "reproduce": Command(
         "Reproduce the papers' figures and check their claims.",
@@ -191,6 +206,10 @@ COMMANDS: Final = {
             ),
             "as_json": _JSON,
         },
+        (
+            "reproduce obata2000 --quick",
+            "reproduce --out reproduction",
+        ),
     ),
     "sweep": Command(
         "Simulate a scenario along axes, on all cores.",
@@ -215,6 +234,10 @@ COMMANDS: Final = {
             "python": _PYTHON,
             "as_json": _JSON,
         },
+        (
+            "sweep examples/geo-bit-errors.toml --plot errors.svg",
+            "sweep examples/geo-bit-errors.toml --resume",
+        ),
     ),
     "new": Command(
         "Write a scenario to begin with, every line of it explained.",
@@ -229,6 +252,10 @@ COMMANDS: Final = {
                 complete="templates",
             ),
         },
+        (
+            "new",
+            "new office.toml --template office",
+        ),
     ),
     "explain": Command(
         "Say what a key of the scenario file means, takes, and is without it.",
@@ -241,6 +268,10 @@ COMMANDS: Final = {
             ),
             "as_json": _JSON,
         },
+        (
+            "explain links.satellite.forward.rate",
+            "explain hybla",
+        ),
     ),
     "list": Command(
         "List what there is to choose from.",
@@ -253,13 +284,21 @@ COMMANDS: Final = {
             ),
             "as_json": _JSON,
         },
+        (
+            "list scenarios",
+            "list congestion-controls",
+        ),
     ),
     "schema": Command(
         "Print the JSON Schema of the scenario file, for editors, or of what `run --json` prints.",
         "listing.print_schema",
         {"of": argument("[WHAT]", "scenario (the default), or results.", default="scenario")},
+        ("schema > scenario.schema.json",),
     ),
     "doctor": Command(
-        "Say what this machine can do, and what is missing.", "doctor.doctor", {"as_json": _JSON}
+        "Say what this machine can do, and what is missing.",
+        "doctor.doctor",
+        {"as_json": _JSON},
+        ("doctor",),
     ),
 }

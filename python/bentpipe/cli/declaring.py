@@ -44,6 +44,8 @@ class Command(NamedTuple):
     help: str
     place: str
     parameters: Mapping[str, Parameter]
+    # Lines for a shell, without "bentpipe".
+    examples: tuple[str, ...] = ()
 
     def call(self, values: Mapping[str, Any]) -> int | None:
         """Import the command and call it; it returns an exit status, or None for 0.
