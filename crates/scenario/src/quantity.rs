@@ -6,6 +6,7 @@
 mod buffer;
 mod count;
 mod error;
+mod meant;
 mod measured;
 mod mtu;
 mod pacing;

@@ -123,7 +123,8 @@ impl de::Error for Fault {
     }
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        let message = if let Some(near) = suggest(field, known.iter().copied()) {
+        let near = hints::key_meant(field, known).or_else(|| suggest(field, known.iter().copied()));
+        let message = if let Some(near) = near {
             format!("unknown key; did you mean {}?", quoted(near))
         } else {
             format!("unknown key; known here: {}", known.join(", "))

@@ -95,6 +95,13 @@ impl Document {
         if known.iter().any(|each| each == name) {
             return Ok(());
         }
+        let nodes = NAMED
+            .iter()
+            .zip(written)
+            .filter(|_| named.needed.is_empty());
+        let elsewhere = nodes
+            .filter(|(other, _)| other.needed.is_empty())
+            .find(|(_, names)| names.iter().any(|each| each == name));
         let near = suggest(name, known.iter().map(String::as_str));
         let node = self
             .root
@@ -104,15 +111,12 @@ impl Document {
         let described = named.needed.iter().filter(has).count();
         // Several keys may describe another one, and then its reader knows best what is missing.
         let another = match named.needed.len() {
-            0 => self.is_linked(name),
+            0 => elsewhere.is_none() && self.is_linked(name),
             all => described == all || (described > 0 && near.is_none()),
         };
         if another {
             return Ok(());
         }
-        let elsewhere = NAMED.iter().zip(written).find(|(other, names)| {
-            other.needed.is_empty() && named.needed.is_empty() && names.iter().any(|n| n == name)
-        });
         let hint = match (elsewhere, near) {
             (Some((other, _)), _) => format!("it is a {}, {}.{name}", other.what, other.table),
             (None, Some(near)) => format!("did you mean {}?", quoted(near)),

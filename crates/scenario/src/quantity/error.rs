@@ -2,26 +2,46 @@
 
 use std::fmt;
 
+use super::meant::meant;
+use crate::error::quoted;
+
 /// A string that is no such quantity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     expected: String,
     got: String,
+    /// What was meant, as a file has it.
+    meant: Option<String>,
 }
 
 impl QuantityError {
     pub(super) fn new(expected: impl Into<String>, got: &str) -> Self {
+        let expected = expected.into();
+        let meant = meant(&expected, got).map(|meant| quoted(&meant));
+        Self {
+            expected,
+            got: got.to_owned(),
+            meant,
+        }
+    }
+
+    /// The same, where it is known what was meant.
+    pub(super) fn meaning(expected: impl Into<String>, got: &str, meant: String) -> Self {
         Self {
             expected: expected.into(),
             got: got.to_owned(),
+            meant: Some(meant),
         }
     }
 }
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let got = crate::error::quoted(&self.got);
-        write!(f, "expected {}, got {got}", self.expected)
+        write!(f, "expected {}, got {}", self.expected, quoted(&self.got))?;
+        match &self.meant {
+            Some(meant) => write!(f, "; did you mean {meant}?"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use super::QuantityError;
 use crate::scalar::{Scalar, scalar};
 
 /// A number from 0 to 1.
@@ -32,6 +33,26 @@ impl Scalar for Probability {
 
     fn from_number(value: f64) -> Option<Self> {
         Self::new(value)
+    }
+
+    /// None is a string; "5%" and "0.05" are refused with the number.
+    fn from_text(text: &str) -> Option<Result<Self, QuantityError>> {
+        let plain = text.trim();
+        let percent = plain.strip_suffix('%');
+        let number: f64 = percent.unwrap_or(plain).trim_end().parse().ok()?;
+        let worth = if percent.is_some() {
+            number / 100.0
+        } else {
+            number
+        };
+        Self::new(worth)?;
+        // As many digits as anybody writes, and not the error of a division by 100.
+        let digits = format!("{worth:.15}");
+        let meant = digits
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned();
+        Some(Err(QuantityError::meaning(Self::expected(), text, meant)))
     }
 
     fn schema(_: &mut SchemaGenerator) -> Schema {

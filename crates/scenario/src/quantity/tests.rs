@@ -25,7 +25,7 @@ fn rates() {
     assert_eq!(bits("0.4 Gbit/s"), 400_000_000);
     assert_eq!(
         refused::<Rate>("10 Mbps"),
-        r#"expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "10 Mbps""#
+        r#"expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "10 Mbps"; did you mean "10 Mbit/s"?"#
     );
     let range = |text| format!(r#"expected a rate from 1 bit/s to 1000 Gbit/s, got "{text}""#);
     assert_eq!(refused::<Rate>("0 bit/s"), range("0 bit/s"));

@@ -15,6 +15,8 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
         "from" => "the name of the host that sends",
         "to" => "the name of the host that receives",
         "app" => r#"an application such as { kind = "bulk" }"#,
+        "at" => r#"when it happens, such as "10 s""#,
+        "lasts" => r#"how long it lasts, such as "500 ms""#,
         _ => return None,
     })
 }
@@ -39,13 +41,95 @@ const SPLITTING: [&str; 6] = [
     "accelerator",
 ];
 
+/// What others call what a file has another key for; a key that is further in has its table before it.
+const KEYS: [(&str, &str); 37] = [
+    ("bandwidth", "rate"),
+    ("bitrate", "rate"),
+    ("bw", "rate"),
+    ("capacity", "rate"),
+    ("data_rate", "rate"),
+    ("speed", "rate"),
+    ("latency", "delay"),
+    ("propagation_delay", "delay"),
+    ("loss", "packet_loss_rate"),
+    ("loss", "errors.packet_loss_rate"),
+    ("loss_rate", "packet_loss_rate"),
+    ("loss_rate", "errors.packet_loss_rate"),
+    ("packet_loss", "packet_loss_rate"),
+    ("packet_loss", "errors.packet_loss_rate"),
+    ("packet_loss_rate", "errors.packet_loss_rate"),
+    ("plr", "packet_loss_rate"),
+    ("plr", "errors.packet_loss_rate"),
+    ("ber", "bit_error_rate"),
+    ("ber", "errors.bit_error_rate"),
+    ("bit_error_rate", "errors.bit_error_rate"),
+    ("buffer", "queue"),
+    ("queue_limit", "queue"),
+    ("queue_size", "queue"),
+    ("duplicate", "duplication"),
+    ("corrupt", "corruption"),
+    ("cc", "congestion_control"),
+    ("congestion", "congestion_control"),
+    ("cwnd", "initial_window"),
+    ("initcwnd", "initial_window"),
+    ("iw", "initial_window"),
+    ("ssthresh", "initial_slow_start_threshold"),
+    ("rwnd", "receive_buffer"),
+    ("rcvbuf", "receive_buffer"),
+    ("sndbuf", "send_buffer"),
+    ("source", "from"),
+    ("destination", "to"),
+    ("length", "duration"),
+];
+
+/// The key of `known`, or the path to one in a table of `known`, that is called `written` elsewhere.
+pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
+    let written = written.to_lowercase().replace('-', "_");
+    let of_this_table = |path: &str| {
+        let first = path.split('.').next().unwrap_or(path);
+        known.contains(&first)
+    };
+    let mut meant = KEYS.iter().filter(|(name, _)| *name == written);
+    meant
+        .find(|(_, path)| of_this_table(path))
+        .map(|(_, path)| *path)
+}
+
+/// What others call a word of a file's.
+const WORDS: [(&str, &str); 13] = [
+    ("ipv4", "v4"),
+    ("ipv6", "v6"),
+    ("fifo", "drop-tail"),
+    ("pfifo", "drop-tail"),
+    ("bfifo", "drop-tail"),
+    ("fq", "fair"),
+    ("drr", "fair"),
+    ("sfq", "fair"),
+    ("prio", "priority"),
+    ("wrr", "weighted"),
+    ("wfq", "weighted"),
+    ("iperf", "bulk"),
+    ("voip", "voice"),
+];
+
+/// Queues of others that are none of ours.
+const DELAY_QUEUES: [&str; 7] = [
+    "codel", "fq_codel", "fq-codel", "cake", "pie", "fq_pie", "fq-pie",
+];
+
 /// What is wrong with a word that is none of `known`.
 pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     if known.first() == Some(&"router") && SPLITTING.contains(&word) {
         let expected = one_of(known);
         let hint = "a gateway that ends connections is \"split\"";
         format!("expected {expected}, got {}; {hint}", quoted(word))
-    } else if let Some(near) = suggest(word, known.iter().copied()) {
+    } else if known.first() == Some(&"drop-tail") && DELAY_QUEUES.contains(&word) {
+        let expected = one_of(known);
+        let hint = "\"red\" drops before the queue is full, \"fair\" keeps flows apart";
+        format!("expected {expected}, got {}; {hint}", quoted(word))
+    } else if let Some(near) =
+        word_meant(word, known).or_else(|| suggest(word, known.iter().copied()))
+    {
         format!(
             "expected {}, got {}; did you mean {}?",
             one_of(known),
@@ -55,6 +139,13 @@ pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
     } else {
         format!("expected {}, got {}", one_of(known), quoted(word))
     }
+}
+
+fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (_, meant) = WORDS
+        .iter()
+        .find(|(written, _)| word.eq_ignore_ascii_case(written))?;
+    known.iter().copied().find(|known| known == meant)
 }
 
 /// `"a", "b"`

@@ -18,7 +18,27 @@ fn quantities() {
         (
             "100 Mbit/s",
             "100 Mbps",
-            r#"geo.toml:21: links.access.rate: expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "100 Mbps""#,
+            r#"geo.toml:21: links.access.rate: expected a rate such as "10 Mbit/s" (units: bit/s, kbit/s, Mbit/s, Gbit/s), got "100 Mbps"; did you mean "100 Mbit/s"?"#,
+        ),
+        (
+            r#""20 s""#,
+            r#""20 sec""#,
+            r#"geo.toml:2: duration: expected a length of time such as "250 ms" (units: ns, us, ms, s, min, h), got "20 sec"; did you mean "20 s"?"#,
+        ),
+        (
+            r#""500 packets""#,
+            r#""2 mb""#,
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got "2 mb"; did you mean "2 MB"?"#,
+        ),
+        (
+            "packet_loss_rate = 0.001",
+            r#"packet_loss_rate = "0.7%""#,
+            r#"geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got "0.7%"; did you mean 0.007?"#,
+        ),
+        (
+            "packet_loss_rate = 0.001",
+            r#"packet_loss_rate = "few""#,
+            r#"geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got "few""#,
         ),
         (
             "64 kbit/s",
@@ -94,7 +114,7 @@ fn quantities() {
         (
             "1448 B",
             "1448 bytes",
-            r#"geo.toml:8: hosts.server.tcp.mss: expected a size such as "64 KiB" (units: B, kB, KiB, MB, MiB, GB, GiB), got "1448 bytes""#,
+            r#"geo.toml:8: hosts.server.tcp.mss: expected a size such as "64 KiB" (units: B, kB, KiB, MB, MiB, GB, GiB), got "1448 bytes"; did you mean "1448 B"?"#,
         ),
         (
             "500 packets",
@@ -129,7 +149,7 @@ fn quantities() {
         (
             "0.001",
             r#""1 %""#,
-            r#"geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got "1 %""#,
+            r#"geo.toml:23: links.access.errors.packet_loss_rate: expected a probability from 0 to 1 such as 1e-6, got "1 %"; did you mean 0.01?"#,
         ),
         (
             "50 MB",
@@ -176,6 +196,62 @@ fn words() {
             r#""bulk""#,
             r#""voices""#,
             r#"geo.toml:29: flows.download.app.kind: expected one of "bulk", "request-response", "web", "packets", "carousel", "ftp", "mail", "voice", "video", "ping", got "voices"; did you mean "voice"?"#,
+        ),
+    ]);
+}
+
+#[test]
+fn what_other_tools_write_is_told_in_our_words() {
+    check(&[
+        (
+            "seed = 7",
+            "seed = 7\nip = \"ipv6\"",
+            r#"geo.toml:4: ip: expected one of "v4", "v6", got "ipv6"; did you mean "v6"?"#,
+        ),
+        (
+            r#"limit = "500 packets""#,
+            r#"kind = "codel""#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "codel"; "red" drops before the queue is full, "fair" keeps flows apart"#,
+        ),
+        (
+            r#"limit = "500 packets""#,
+            r#"kind = "pfifo""#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "pfifo"; did you mean "drop-tail"?"#,
+        ),
+        (
+            r#"rate = "100 Mbit/s""#,
+            r#"bandwidth = "100 Mbit/s""#,
+            r#"geo.toml:21: links.access.bandwidth: unknown key; did you mean "rate"?"#,
+        ),
+        (
+            r#"delay = "1 ms""#,
+            r#"latency = "1 ms""#,
+            r#"geo.toml:22: links.access.latency: unknown key; did you mean "delay"?"#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            "packet_loss_rate = 0.001",
+            r#"geo.toml:23: links.access.packet_loss_rate: unknown key; did you mean "errors.packet_loss_rate"?"#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            "loss = 0.001",
+            r#"geo.toml:23: links.access.loss: unknown key; did you mean "errors.packet_loss_rate"?"#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            "errors = { loss = 0.001 }",
+            r#"geo.toml:23: links.access.errors.loss: unknown key; did you mean "packet_loss_rate"?"#,
+        ),
+        (
+            r#"mss = "1448 B""#,
+            "cwnd = 10",
+            r#"geo.toml:8: hosts.server.tcp.cwnd: unknown key; did you mean "initial_window"?"#,
+        ),
+        (
+            "errors = { packet_loss_rate = 0.001 }",
+            r#"schedule = [{ rate = "1 Mbit/s" }]"#,
+            r#"geo.toml:23: links.access.schedule.at: missing; expected when it happens, such as "10 s""#,
         ),
     ]);
 }

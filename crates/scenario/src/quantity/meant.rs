@@ -1,0 +1,136 @@
+//! What was meant by a quantity in another tool's spelling.
+
+use super::{number_and_unit, split, units};
+
+/// The same number in a unit of what `expected` has as an example, where `got` has one that others write so.
+pub(super) fn meant(expected: &str, got: &str) -> Option<String> {
+    let (_, written) = split(got)?;
+    let number = got.trim().strip_suffix(written)?.trim_end();
+    let examples = expected.split('"').skip(1).step_by(2);
+    let unit = examples
+        .filter_map(number_and_unit)
+        .find_map(|(_, unit)| spelled(unit.base, written))?;
+    Some(format!("{number} {unit}"))
+}
+
+/// The unit of this base that is written otherwise; none where it is written as it is here.
+fn spelled(base: &str, written: &str) -> Option<&'static str> {
+    if units().any(|unit| unit.base == base && unit.name == written) {
+        return None;
+    }
+    let lower = written.to_lowercase();
+    match base {
+        "s" => second(&lower),
+        // To many, a capital B is bytes, and the number would be another.
+        "bps" if !written.contains('B') => prefixed(&lower, &BITS, &RATES),
+        "bytes" => prefixed(&lower, &BYTES, &SIZES),
+        "packets" if matches!(lower.as_str(), "p" | "pkt" | "pkts" | "packets") => Some("packets"),
+        "segments" if matches!(lower.as_str(), "mss" | "seg" | "segs" | "segments") => {
+            Some("segments")
+        }
+        _ => None,
+    }
+}
+
+fn second(lower: &str) -> Option<&'static str> {
+    Some(match lower {
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => "ns",
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsecond" | "microseconds" => "us",
+        "ms" | "msec" | "msecs" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "min",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        _ => return None,
+    })
+}
+
+const BITS: [&str; 12] = [
+    "bit/s",
+    "bits/s",
+    "bit/sec",
+    "bits/sec",
+    "bits/second",
+    "b/s",
+    "bps",
+    "bitps",
+    "bits",
+    "bit",
+    "b",
+    "",
+];
+const RATES: [(&str, &str); 4] = [
+    ("", "bit/s"),
+    ("k", "kbit/s"),
+    ("m", "Mbit/s"),
+    ("g", "Gbit/s"),
+];
+const BYTES: [&str; 4] = ["bytes", "byte", "b", ""];
+const SIZES: [(&str, &str); 7] = [
+    ("", "B"),
+    ("k", "kB"),
+    ("m", "MB"),
+    ("g", "GB"),
+    ("ki", "KiB"),
+    ("mi", "MiB"),
+    ("gi", "GiB"),
+];
+
+/// What a prefix before one of these endings is.
+fn prefixed(
+    lower: &str,
+    endings: &[&str],
+    prefixes: &[(&str, &'static str)],
+) -> Option<&'static str> {
+    if lower.is_empty() {
+        return None;
+    }
+    let before = endings
+        .iter()
+        .filter_map(|ending| lower.strip_suffix(ending));
+    before
+        .filter_map(|before| {
+            prefixes
+                .iter()
+                .find(|(prefix, _)| *prefix == before.trim_end())
+        })
+        .map(|(_, unit)| *unit)
+        .next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn a_unit_of_other_tools_is_understood_and_a_number_out_of_range_is_not_its_matter() {
+        let rate = r#"a rate such as "10 Mbit/s" (units: ...)"#;
+        let time = r#"a length of time such as "250 ms""#;
+        let size = r#"a size such as "64 KiB""#;
+        let limit = r#"a limit such as "100 packets" or "64 KiB""#;
+        for (expected, got, right) in [
+            (rate, "10 Mb", Some("10 Mbit/s")),
+            (rate, "10Mbps", Some("10 Mbit/s")),
+            (rate, "1.5 MBIT/S", None),
+            (rate, "1.5 mbit/s", Some("1.5 Mbit/s")),
+            (rate, "2e3 kb/s", Some("2e3 kbit/s")),
+            (rate, "512K", Some("512 kbit/s")),
+            (rate, "10 MB/s", None),
+            (rate, "10 Mbit/s", None),
+            (rate, "10", None),
+            (rate, "10 s", None),
+            (time, "20 sec", Some("20 s")),
+            (time, "5 \u{b5}s", Some("5 us")),
+            (time, "2 m", Some("2 min")),
+            (time, "100 h", None),
+            (size, "2 mb", Some("2 MB")),
+            (size, "1500 bytes", Some("1500 B")),
+            (size, "64 kib", Some("64 KiB")),
+            (limit, "50 pkts", Some("50 packets")),
+            (limit, "2 mb", Some("2 MB")),
+            (r#""1 ms" to "10 s""#, "0 s", None),
+            (r#""16/15" or a number"#, "2 s", None),
+        ] {
+            assert_eq!(meant(expected, got).as_deref(), right, "{got}");
+        }
+    }
+}
