@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -201,6 +202,53 @@ def test_of_many_links_the_losses_are_one_line_and_it_says_of_how_many() -> None
     (line,) = [each for each in overview(result)[-1].lines if each.get_label() == expected]
     assert np.asarray(line.get_ydata())[-1] == lost[0]
     assert "in order" in overview(result)[0].texts[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ({"outages": [{"at": "5 s", "lasts": "2 s"}]}, r"lost to outages \(\d+\)"),
+        (
+            {
+                "outages": [{"at": "5 s", "lasts": "2 s"}],
+                "errors": {"packet_loss_rate": 0.01},
+                "schedule": [
+                    {"at": "8 s", "packet_loss_rate": 0.9},
+                    {"at": "9 s", "packet_loss_rate": 0.0},
+                ],
+            },
+            None,
+        ),
+    ],
+)
+def test_the_losses_row_says_what_packets_were_lost_to(
+    path: dict[str, Any], said: str | None
+) -> None:
+    link = {"between": ["server", "client"], "rate": "2 Mbit/s", "delay": "50 ms", **path}
+    result = ran(
+        {
+            "name": "gone",
+            "duration": "20 s",
+            "hosts": {"server": {}, "client": {}},
+            "links": {"radio": link},
+            "flows": {"source": {"from": "server", "to": "client", "app": SOURCE}},
+        }
+    )
+    forward = result.summary.links[0]
+    (drawn,) = [line for line in labels(overview(result)[-1]) if line.startswith("radio.forward")]
+    if said is not None:
+        assert re.fullmatch(f"radio.forward: {said}", drawn)
+        return
+    to = {cause: forward.count(f"lost_to_{cause}") for cause in ("outages", "changes")}
+    errors = forward.packets_lost - sum(to.values())
+    assert min(*to.values(), errors) > 0
+    assert f"outages ({to['outages']})" in drawn
+    assert f"changes of the path ({to['changes']})" in drawn
+    assert f"errors ({errors})" in drawn
+    assert drawn.endswith(f" ({forward.packets_lost})")
+
+
+SOURCE = {"kind": "packets", "size": "500 B", "interval": "10 ms"}
 
 
 def test_few_flows_have_a_line_each() -> None:

@@ -136,7 +136,7 @@ quantities! {
         Utilization = "utilization" in "1",
         /// Packets that the full queue dropped so far.
         Dropped = "dropped" in "packets" => |direction| direction.dropped() as f64,
-        /// Packets lost to errors so far.
+        /// Packets lost on the way so far.
         Lost = "lost" in "packets" => |direction| direction.lost() as f64,
         /// Acknowledgments removed from the queue so far.
         AcksRemoved = "acks_removed" in "packets" => |direction| direction.counters().removed as f64,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bentpipe.results import Summary
+    from bentpipe.results import DirectionResult, Summary
     from bentpipe.series import Series
 
 Probes = Mapping[str, "Series"]
@@ -217,7 +217,8 @@ def _queue_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
 
 def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
     lines = {}
-    for quantity, said in (("lost", "lost to errors"), ("dropped", "dropped by the queue")):
+    by_name = {link.name: link for link in summary.links}
+    for quantity in ("lost", "dropped"):
         totals = {link.name: int(getattr(link, f"packets_{quantity}")) for link in summary.links}
         known = list(totals)
         for group, places in groups(known).items():
@@ -232,6 +233,11 @@ def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
                 count += f" of {sum(totals[name] for name in names):,}"
             elif len(names) > 1:
                 several = f", {len(names)} together"
+            said = (
+                _lost_to([by_name[name] for name in names])
+                if quantity == "lost"
+                else "dropped by the queue"
+            )
             lines[f"{group}{several}: {said} ({count})"] = together
     if not lines:
         return None
@@ -250,6 +256,20 @@ def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
         axes.set_ylim(bottom=0.0)
 
     return draw
+
+
+def _lost_to(links: Sequence[DirectionResult]) -> str:
+    """Say what packets were lost to, what took the most first."""
+    told = {
+        "outages": sum(link.count("lost_to_outages") for link in links),
+        "changes of the path": sum(link.count("lost_to_changes") for link in links),
+    }
+    told["errors"] = sum(link.packets_lost for link in links) - sum(told.values())
+    causes = sorted((cause for cause in told if told[cause] > 0), key=lambda cause: -told[cause])
+    if len(causes) > 1:
+        causes = [f"{cause} ({told[cause]:,})" for cause in causes]
+    *before, last = causes or ["errors"]
+    return f"lost to {', '.join(before)}{' and ' if before else ''}{last}"
 
 
 def _sum(counts: Sequence[Series]) -> tuple[Floats, Floats]:

@@ -149,7 +149,7 @@ pub struct LinkSummary {
     /// Copies beyond the first that were made for all who were to hear a packet: of a link with `broadcast`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_copied: Option<u64>,
-    /// Packets lost to errors.
+    /// Packets lost on the way: to errors, and to outages and what else of the path changes.
     pub packets_lost: u64,
     /// Packets that the queue dropped.
     pub packets_dropped: u64,
