@@ -268,6 +268,27 @@ def _has_device(process: subprocess.Popen[str]) -> bool:
     return False
 
 
+@live
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [(signal.SIGTERM, 143, "ended by SIGTERM"), (signal.SIGHUP, 129, "ended by SIGHUP")],
+)
+@pytest.mark.parametrize("command", [(), ("--", "sleep", "77")])
+def test_a_signal_ends_the_command_with_its_status(
+    number: signal.Signals, status: int, told: str, command: tuple[str, ...]
+) -> None:
+    words = [sys.executable, "-m", "bentpipe", "emulate", "t1-satellite", *command]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not _has_device(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=20)
+    assert (process.returncode, out) == (status, "")
+    assert said.splitlines()[-1] == f"bentpipe: {told}"
+
+
 LONG = {
     "download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "50 MB"}},
 }

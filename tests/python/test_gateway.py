@@ -288,6 +288,10 @@ def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> No
         assert other.stderr == "bentpipe: to-server: another bentpipe-gateway has it\n"
         assert running.end(signal.SIGINT)["scenario"] == "box"
     assert traces(hub) == []
+    with gateway(hub, file, *HUB) as running:
+        # The terminal it was started in is closed.
+        assert running.end(signal.SIGHUP)["scenario"] == "box"
+    assert traces(hub) == []
 
 
 def test_a_check_changes_nothing_and_says_what_is_missing(boxes: list[Box], tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from bentpipe.cli.output import made_folder, print_json, writing_to
@@ -174,21 +173,14 @@ def become_root() -> None:
 
 @contextlib.contextmanager
 def _signals(*, ignored: bool) -> Iterator[None]:
-    """Have SIGTERM end the emulation as Ctrl-C does; a shell keeps its Ctrl-C for itself."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        raise KeyboardInterrupt
-
-    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
-    signal.signal(signal.SIGTERM, end)
+    """Have a shell keep its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation."""
+    before = signal.getsignal(signal.SIGINT)
     if ignored:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _say(line: str) -> None:

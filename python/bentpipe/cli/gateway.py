@@ -158,14 +158,19 @@ _COUNTED = ("split", "tracked", "passed", "refused")
 
 @contextlib.contextmanager
 def _until_a_signal() -> Iterator[threading.Event]:
-    """Have SIGINT and SIGTERM end it in order, with what was counted."""
+    """Have SIGINT, SIGTERM and SIGHUP end it in order, with what was counted.
+
+    Under nohup, where SIGHUP is ignored, it stays so.
+    """
     stopped = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
         del number, frame
         stopped.set()
 
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     before = [(number, signal.signal(number, end)) for number in numbers]
     try:
         yield stopped
