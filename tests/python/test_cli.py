@@ -666,6 +666,17 @@ def test_what_is_not_utf_8_is_refused_and_may_be_a_files_name(
     assert bentpipe("run", file, "--flent", tmp_path / f"{odd}.gz").status == 0
 
 
+def test_a_link_that_is_named_twice_is_captured_once(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    for folder, links in (("once", ["satellite"]), ("twice", ["satellite", "satellite"])):
+        words = [word for link in links for word in ("--pcap", link)]
+        said = bentpipe("run", small, "--out", tmp_path / folder, *words)
+        assert (said.status, said.out.count("satellite.pcapng")) == (0, 1)
+    once, twice = (tmp_path / folder / "satellite.pcapng" for folder in ("once", "twice"))
+    assert once.read_bytes() == twice.read_bytes()
+
+
 def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert bentpipe("run", small, "--out", out).status == 0

@@ -59,7 +59,7 @@ def emulate(
         _say(f"ended {ended} processes that a killed emulation had left behind")
     become_root()
     with made_folder(out) as folder:
-        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
+        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(pcap)]
         if commands:
             _say_where(scenario, commands)
         with _signals(ignored=bool(commands)), run_progress() as progress:

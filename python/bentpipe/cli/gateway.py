@@ -35,6 +35,7 @@ def gateway(
     as_json: bool,
 ) -> int:
     """Forward until a signal comes, and print what was counted; return the exit status."""
+    pcap = list(dict.fromkeys(pcap))
     from bentpipe import _native
 
     if clean:

@@ -46,7 +46,7 @@ def run(
             scenario = rrul_on(scenario)
     # Before the run: nobody should wait for a result that has no place to go.
     with made_folder(out) as folder:
-        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in pcap]
+        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(pcap)]
         with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
             result = simulate(
                 scenario,
