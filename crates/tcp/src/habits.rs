@@ -62,6 +62,10 @@ pub struct Habits {
     /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`). And while one is under
     /// way the timer is set for another all the same, which is not sent (`tcp_schedule_loss_probe`).
     pub counts_no_probes: bool,
+    /// Whatever acknowledges an original after a timeout tells that it was spurious: the first acknowledgment, too, and one that covers
+    /// everything (`FLAG_ORIG_SACK_ACKED` of `tcp_process_loss`; RFC 5682 section 3.1 step 2 waits for the second, and
+    /// takes what covers everything for a recovery).
+    pub heeds_any_original: bool,
     /// What a D-SACK says has arrived twice, because it was sent again, is delivered like anything else.
     pub counts_spurious: bool,
     /// Without SACK, duplicate acknowledgments count as if they were SACKs: what is in flight, how far the window comes
@@ -111,8 +115,9 @@ pub struct Habits {
     /// A client whose SYN was answered with a wrong acknowledgment sends it again at once, if it has not before
     /// (`tcp_rcv_synsent_state_process`).
     pub hurries_syn: bool,
-    /// Where both open at once, the SYN+ACK offers what the SYN did, whatever the peer has offered, and is no reason to set
-    /// the timer anew (`tcp_send_synack`); a SYN that comes again is challenged, and the peer's SYN+ACK told of by a D-SACK.
+    /// Where both open at once, the SYN+ACK offers what the SYN did, whatever the peer has offered, is no reason to set
+    /// the timer anew, and is what the round trip is measured from (`tcp_send_synack`); a SYN that comes again is challenged, and the
+    /// peer's SYN+ACK told of by a D-SACK. The window that this tells of is scaled like any other (`tcp_rcv_state_process`).
     pub repeats_offer: bool,
     /// An end that was called answers what is not in the window before the connection is established, a SYN+ACK in place of
     /// an acknowledgment, too; and a SYN that comes again puts its SYN+ACK off (`tcp_check_req`).
@@ -151,6 +156,7 @@ impl Habits {
             widens_for_reordering: linux,
             times_in_ticks: linux,
             counts_no_probes: linux,
+            heeds_any_original: linux,
             counts_spurious: linux,
             counts_duplicates: linux,
             takes_whole_segments: linux,

@@ -137,15 +137,17 @@ impl Sender {
                 self.put_off_probe(now);
             }
             // RFC 5681 section 2: a duplicate. With a closed window it answers a probe.
-            let duplicate = !self.send.is_idle()
-                && packet.payload_length == 0
+            let idle = self.send.is_idle();
+            let repeats = packet.payload_length == 0
                 && !packet.flags.has(Flags::SYN.with(Flags::FIN))
-                && self.send.window == window
-                && window > 0;
+                && self.send.window == window;
+            let duplicate = repeats && !idle && window > 0;
             // Blocks may come with data, and a D-SACK when everything is acknowledged.
             if duplicate || sack.is_some() && self.recovery.hears_blocks() {
                 self.nothing_new(packet, duplicate, sack, now);
-            } else if self.ecn.is_on() && !self.send.is_idle() {
+            } else if repeats && idle {
+                self.recovery.hear_duplicate_at_rest();
+            } else if self.ecn.is_on() && !idle {
                 self.hear_echo(packet, now);
             }
         } else if let Some(sack) = sack {

@@ -176,6 +176,15 @@ impl Connection {
         let early = self.sends_early();
         let window = *self.sender.congestion.window();
         let _ = self.acknowledgment(packet, sack, cx.now);
+        // RFC 7323 section 2.2: the window of a SYN is not scaled. Where both have opened at once, it is in Linux, whoever tells
+        // of it (tcp_rcv_state_process).
+        if self.state == State::SynReceived
+            && packet.flags.has(Flags::SYN)
+            && self.sender.config.habits.repeats_offer
+        {
+            let shift = self.sender.negotiated.send_shift;
+            self.sender.set_window(packet, shift);
+        }
         if self.sender.send.syns_lost > 0 {
             // RFC 6298 section 5.7
             self.sender.rtt.syn_was_lost();
@@ -213,10 +222,14 @@ impl Connection {
     /// Did our SYN have to be sent again, so often that it counts for congestion control?
     fn has_lost_syns(&self) -> bool {
         let lost = self.sender.send.syns_lost;
-        match self.sender.config.habits.forgives_lost_syn {
-            true => lost > 1 || lost > 0 && self.syn_answered_again,
-            false => lost > 0,
+        if !self.sender.config.habits.forgives_lost_syn {
+            return lost > 0;
         }
+        // Where both have opened at once, nothing tells Linux of a SYN that went again once it is acknowledged
+        // (tcp_clean_rtx_queue forgets when): it was late, and with SACK the reduction is taken back (tcp_packet_delayed).
+        let both = !self.passive && self.state == State::SynReceived;
+        let taken_back = both && self.sender.negotiated.sack;
+        !taken_back && (lost > 1 || lost > 0 && self.syn_answered_again)
     }
 
     /// Does its timestamp echo something else than what our SYNs have carried?

@@ -501,6 +501,8 @@ impl Connection {
         cx.packets.set_syn_options(reference, self.offered);
         if self.sender.send.sequence.highest == 0 {
             self.sender.scoreboard.push(0, 1, cx.now);
+        } else if received && repeats && self.sender.send.syns_lost == 0 {
+            self.sender.scoreboard.renew_first(cx.now);
         } else {
             self.sender.send.ambiguous_below = 1;
         }

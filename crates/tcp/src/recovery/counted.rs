@@ -182,10 +182,11 @@ impl Counted {
             board.unmark_lost();
             return Reaction::Undo;
         }
-        let spurious = self.course.forward.on_ack(&Evidence {
+        let spurious = self.course.is_spurious(&Evidence {
             unacknowledged: una,
             advances,
             delivers: advances,
+            sacks: false,
             // With one that was sent again among them, nobody knows.
             delivers_original: board.delivered().has_only_originals_below(point),
             duplicate: ack.duplicate,
@@ -339,11 +340,7 @@ impl LossRecovery for Counted {
             self.course.may_be_undone(send, board);
         }
         board.mark_after_timeout(None, timeout.now);
-        // RFC 5682 section 3.1 step 1: not where recovery was under way, but by a timer that expires again
-        // for the same segment (section 3.2).
-        let again = matches!(self.course.state, State::AfterTimeout { .. }) && !timeout.reduces;
-        let doubts = self.course.is_open() || again;
-        self.course.begin_after_timeout(send, doubts);
+        self.course.begin_after_timeout(send, timeout.reduces);
         self.ahead = 0;
         Again::Marked
     }

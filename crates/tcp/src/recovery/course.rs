@@ -4,7 +4,7 @@
 use bentpipe_types::Time;
 use serde::{Deserialize, Serialize};
 
-use super::f_rto::ForwardRto;
+use super::f_rto::{Evidence, ForwardRto};
 use super::reduction::Reduction;
 use super::undo::Undo;
 use super::{Retransmission, Scoreboard, SendSequence};
@@ -28,6 +28,7 @@ pub(super) struct Course {
     regardless: bool,
     pub(super) reduction: Reduction,
     forward_rto: bool,
+    heeds_any_original: bool,
     pub(super) forward: ForwardRto,
     undoes: bool,
     pub(super) undo: Undo,
@@ -42,6 +43,7 @@ impl Course {
             regardless: false,
             reduction: Reduction::new(reduces),
             forward_rto: config.f_rto,
+            heeds_any_original: config.habits.heeds_any_original,
             forward: ForwardRto::Off,
             undoes: config.undo,
             undo: Undo::default(),
@@ -86,12 +88,25 @@ impl Course {
         };
     }
 
-    /// The same after a timeout; `doubts`: whether that was spurious is to be found out, where F-RTO is on.
-    pub(super) fn begin_after_timeout(&mut self, send: &SendSequence, doubts: bool) {
+    /// The same after a timeout, which `reduces` the window or not. Whether it was spurious is to be found out where F-RTO is
+    /// on and no recovery was under way (RFC 5682 section 3.1 step 1); in Linux after a timer that expires again for the same
+    /// segment, too (tcp_enter_loss).
+    pub(super) fn begin_after_timeout(&mut self, send: &SendSequence, reduces: bool) {
+        let again = matches!(self.state, State::AfterTimeout { .. }) && !reduces;
+        let doubts = self.is_open() || again && self.heeds_any_original;
         self.begin_again(send);
         self.regardless = true;
         if self.forward_rto && doubts {
             self.forward = ForwardRto::start(send.highest);
+        }
+    }
+
+    /// An acknowledgment after a timeout: was that spurious?
+    pub(super) fn is_spurious(&mut self, evidence: &Evidence) -> bool {
+        if self.heeds_any_original {
+            self.forward.on_ack_at_once(evidence)
+        } else {
+            self.forward.on_ack(evidence)
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Evidence {
     pub(super) advances: bool,
     /// It acknowledges something new, cumulatively or selectively.
     pub(super) delivers: bool,
+    /// It does selectively.
+    pub(super) sacks: bool,
     /// Of that, something sent only once, before the timeout.
     pub(super) delivers_original: bool,
     /// It is a duplicate.
@@ -78,6 +80,36 @@ impl ForwardRto {
                 evidence.delivers_original && evidence.forward <= point
             }
         }
+    }
+
+    /// The same as Linux has it (tcp_process_loss). Whatever acknowledges an original tells that the timeout was spurious, also
+    /// the first acknowledgment, and one that covers everything: only a loss of all of it would have had to be repaired. And
+    /// what tells of nothing that was sent since does not end the doubt, though what is lost goes again then.
+    pub(super) fn on_ack_at_once(&mut self, evidence: &Evidence) -> bool {
+        let (Self::First { point } | Self::Second { point }) = *self else {
+            return false;
+        };
+        if evidence.delivers_original {
+            *self = Self::Off;
+            return true;
+        }
+        let covered = evidence.unacknowledged >= point;
+        if evidence.next > point {
+            *self = if evidence.sacks || evidence.duplicate {
+                Self::Off
+            } else {
+                Self::First { point }
+            };
+        } else if evidence.advances && !covered {
+            *self = if evidence.can_send_new {
+                Self::Second {
+                    point: evidence.next,
+                }
+            } else {
+                Self::Off
+            };
+        }
+        false
     }
 
     /// Step 2b: new segments go out, rather than old ones again.

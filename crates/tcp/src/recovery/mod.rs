@@ -319,6 +319,9 @@ pub trait LossRecovery {
         false
     }
 
+    /// An acknowledgment has come that tells of nothing, while nothing is outstanding.
+    fn hear_duplicate_at_rest(&mut self) {}
+
     /// A probe was sent.
     fn on_probe(&mut self, _send: &SendSequence, _retransmission: bool) {}
 }
@@ -605,6 +608,10 @@ impl LossRecovery for Recovery {
 
     fn has_probed(&self) -> bool {
         dispatch!(self, r => r.has_probed())
+    }
+
+    fn hear_duplicate_at_rest(&mut self) {
+        dispatch!(self, r => r.hear_duplicate_at_rest());
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

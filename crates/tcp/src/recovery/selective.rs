@@ -198,10 +198,11 @@ impl LossRecovery for Selective {
                 }
             }
             State::AfterTimeout { point } => {
-                spurious |= self.course.forward.on_ack(&Evidence {
+                spurious |= self.course.is_spurious(&Evidence {
                     unacknowledged: una,
                     advances,
                     delivers: bytes > 0,
+                    sacks: board.delivered().sacked() > 0,
                     delivers_original: board.delivered().has_original_below(point),
                     duplicate: ack.duplicate,
                     forward: board.forward(),
@@ -419,6 +420,11 @@ impl LossRecovery for Selective {
 
     fn has_probed(&self) -> bool {
         self.probe.is_under_way()
+    }
+
+    fn hear_duplicate_at_rest(&mut self) {
+        // RFC 8985 section 7.4.2: the receiver got the last segment twice, and doesn't do D-SACK.
+        self.probe.forget();
     }
 
     fn on_probe(&mut self, send: &SendSequence, retransmission: bool) {

@@ -441,6 +441,17 @@ impl Scoreboard {
         length
     }
 
+    /// The first segment is sent now in the place of what was sent before, which nobody is to wait for.
+    pub(crate) fn renew_first(&mut self, now: Time) {
+        if self.ring.len() > 0 {
+            self.transmissions = self.transmissions.next();
+            let order = self.transmissions;
+            let first = self.ring.get_mut(self.ring.first);
+            first.sent_at = now;
+            first.order = order;
+        }
+    }
+
     /// Is this segment the first of a run of SACKed ones? It is SACKed.
     fn begins_run(&self, number: u64) -> bool {
         number == self.ring.first || !self.ring.get(number - 1).is(SACKED)

@@ -75,7 +75,6 @@ impl Selective {
             board.limit_reordering(USUAL_REORDERING * u64::from(send.segment));
         }
         self.probe.forget();
-        // RFC 5682 section 3.1 step 1: not where recovery was under way
-        self.course.begin_after_timeout(send, first_time);
+        self.course.begin_after_timeout(send, reduces);
     }
 }
