@@ -28,7 +28,7 @@ pub struct Habits {
     /// that waits (RFC 9293 section 3.8.6.1).
     pub sends_empty_probes: bool,
     /// Segments leave several at once: a few wait for more to leave with (`tcp_tso_should_defer`), and the
-    /// last of them has PSH.
+    /// last of them has PSH. What is too long for the path is cut anew buffer by buffer (`tcp_fragment`).
     pub sends_in_bursts: bool,
     /// Whether the application is what limits the sender is asked when it writes, not when acknowledgments
     /// arrive; and of one that waits for room in the buffer, not at all.
@@ -75,6 +75,9 @@ pub struct Habits {
     /// A segment that ends beyond the window is taken as it is if all that has come in order was read, and refused if not;
     /// what it acknowledges, too (`tcp_sequence` of Linux 6.17; RFC 9293 section 3.10.7.4 has it trimmed to the window).
     pub takes_whole_segments: bool,
+    /// SACK blocks take as much of a segment with text as they are, however short it is (`tcp_current_mss`; else there is room for
+    /// as many as there can be, or none).
+    pub fits_blocks: bool,
     /// A FIN ahead of a gap is told of by SACK blocks as text is, which it follows in sequence (`tcp_data_queue_ofo`).
     pub sacks_fin: bool,
     /// After a timeout a FIN without text waits until the congestion window lets a segment go, as dialogues with Linux 6.18
@@ -91,12 +94,14 @@ pub struct Habits {
     /// Where both ends scale windows, a window that ends less than a unit of ours before what was sent last is taken for
     /// one that was rounded, not taken back (`tcp_acceptable_seq`).
     pub overlooks_rounding: bool,
-    /// The window grows by whole segments, whatever they hold (`tcp_clean_rtx_queue`; RFC 3465 counts bytes).
+    /// The window counts whole segments, whatever they hold: it grows by them (`tcp_clean_rtx_queue`; RFC 3465 counts bytes), and a
+    /// short one in flight takes as much of it as a full one (`tcp_packets_in_flight`). What goes again is no short segment for
+    /// Nagle's algorithm to wait for (`tcp_minshall_update`).
     pub counts_short_segments: bool,
     /// Of a segment that goes again, what the window has room for goes, since it was taken back (`__tcp_retransmit_skb`).
     pub cuts_for_window: bool,
-    /// A FIN that left after the text goes again on its own, or with all of the text in one segment that is no full one
-    /// (`tcp_retrans_try_collapse`).
+    /// A FIN that left after the text goes again on its own; but a short segment that goes again takes in those that follow it, a
+    /// FIN, too, as many as a full one holds (`tcp_retrans_try_collapse`).
     pub keeps_fin_apart: bool,
     /// That a window was reduced is not heard from a segment whose acknowledgment is an old one (`tcp_ecn_accept_cwr`).
     pub overlooks_old_cwr: bool,
@@ -161,6 +166,7 @@ impl Habits {
             counts_duplicates: linux,
             takes_whole_segments: linux,
             sacks_fin: linux,
+            fits_blocks: linux,
             counts_fin: linux,
             keeps_window: linux,
             probes_with_segment: linux,

@@ -670,14 +670,15 @@ impl Sender {
             && !self.recovery.is_recovering()
     }
 
-    /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too.
+    /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too, and a short
+    /// segment as a full one.
     #[inline]
     pub(super) fn newly_delivered(&self) -> u64 {
-        let bytes = self.scoreboard.delivered().bytes();
-        if self.scoreboard.delivered().duplicate().is_none() {
-            return bytes;
+        let delivered = self.scoreboard.delivered();
+        if !delivered.counts_more() {
+            return delivered.bytes();
         }
-        bytes + self.delivered_twice()
+        self.scoreboard.delivered_with_short() + self.delivered_twice()
     }
 
     /// The same, by what it says.

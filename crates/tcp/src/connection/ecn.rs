@@ -226,6 +226,13 @@ impl Sender {
         !self.ecn.stays_reduced
     }
 
+    /// A timeout that is no new reason to reduce the window: Linux tells of a reduction all the same (tcp_enter_loss).
+    pub(super) fn note_repeated_timeout(&mut self) {
+        if self.ecn.on && self.config.habits.reduces_gradually_for_marks {
+            self.ecn.reduced = true;
+        }
+    }
+
     /// The window was reduced, for whatever reason.
     pub(super) fn note_reduction(&mut self) {
         if self.ecn.on {

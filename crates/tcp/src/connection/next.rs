@@ -110,12 +110,30 @@ impl Connection {
     /// The most that SACK blocks take of a segment with data: nothing, if that would be a good part
     /// of it.
     fn sack_room_in_data(&self) -> u8 {
+        if self.sender.config.habits.fits_blocks {
+            return self.room_of_blocks();
+        }
         let room = sack_length(self.maximum_sack_blocks());
         if self.sender.negotiated.sack && self.sender.negotiated.segment > 4 * u32::from(room) {
             room
         } else {
             0
         }
+    }
+
+    /// What the blocks take that there are now.
+    #[inline(never)]
+    fn room_of_blocks(&self) -> u8 {
+        let most = self.maximum_sack_blocks();
+        let blocks = match self.receive.duplicate {
+            _ if !self.sender.negotiated.sack => return 0,
+            None => self.receive.sack_blocks().unwrap_or_default(),
+            Some(duplicate) => self.receive.sack_blocks_after(duplicate, most),
+        };
+        let room = sack_length(blocks.as_slice().len().min(most));
+        // (Something is left of any segment.)
+        let spare = self.sender.negotiated.segment.saturating_sub(1);
+        room.min(u8::try_from(spare).unwrap_or(u8::MAX))
     }
 
     /// RFC 2018 section 3: 40 bytes of options hold four, or three beside timestamps.

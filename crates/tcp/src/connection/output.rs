@@ -3,6 +3,7 @@
 use bentpipe_types::{Ctx, Flags, Packet, PacketRef, Time};
 
 use super::next::Next;
+use super::prediction::Foresight;
 use super::room::Burst;
 use super::{Connection, Sender, State};
 use crate::config::IdleRestart;
@@ -98,8 +99,9 @@ impl Connection {
             sent = true;
         }
         let mut burst = Burst::default();
-        // (Nothing that is sent changes it.)
+        // (Nothing that is sent changes them.)
         let open = self.sender.send.open_until();
+        let least = self.sender.scoreboard.least();
         while self.sender.scoreboard.has_room() {
             match self.next_to_send::<PLAIN>(room, open) {
                 Next::Send(length) if allowance < u64::from(length) => {
@@ -116,7 +118,7 @@ impl Connection {
                     self.send_next::<PLAIN, PACED>(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.
-                    room = room.saturating_sub(u64::from(length));
+                    room = room.saturating_sub(u64::from(length).max(least));
                     allowance -= u64::from(length);
                     sent = true;
                 }
@@ -256,6 +258,7 @@ impl Connection {
         let mut end = data_end;
         let ends_record =
             !PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
+        let mut pushed = ends_record;
         if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
@@ -263,6 +266,7 @@ impl Connection {
             // RFC 9293 section 3.9.1.2: nothing more is queued
             if length > 0 && send.pushed == data_end {
                 flags = flags.with(Flags::PSH);
+                pushed = true;
             }
             if send.fin {
                 flags = flags.with(Flags::FIN);
@@ -273,12 +277,15 @@ impl Connection {
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender
             .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
+        if pushed {
+            self.sender.scoreboard.push_last(end);
+        }
         self.notice_answer(cx.now);
         let send = &mut self.sender.send;
         if AGAIN || length > 0 {
             send.last_sent_at = cx.now;
             if length < self.sender.negotiated.segment && data_end != self.fast_open.text_end {
-                send.small_end = data_end;
+                self.note_short(length, end, AGAIN || data_end <= highest);
             }
             self.sender.statistics.segments_sent += 1;
             if AGAIN || !PLAIN && data_end <= highest {
@@ -289,10 +296,26 @@ impl Connection {
             }
         } else {
             self.sender.statistics.control_segments_sent += 1;
+            self.sender.scoreboard.measure_last(end);
         }
         self.sender.ecn.fresh = PLAIN || !AGAIN && position >= highest;
         self.emit::<PLAIN>(position, length, flags, cx);
         self.sender.expect_acknowledgment(cx.now);
+    }
+
+    /// So many bytes of text, less than a full segment, are sent up to here, `again` or for the first time.
+    #[inline(never)]
+    fn note_short(&mut self, length: u32, end: u64, again: bool) {
+        let habits = &self.sender.config.habits;
+        // (In Linux what goes again is none that Nagle's algorithm waits for, nor what is full beside SACK blocks:
+        // tcp_minshall_update.)
+        let full = habits.fits_blocks && length >= self.payload_limit();
+        if !(full || again && habits.counts_short_segments) {
+            let fin = end > self.sender.send.end;
+            self.sender.send.small_end = end - u64::from(fin);
+        }
+        self.sender.scoreboard.measure_last(end);
+        self.foresight = Foresight::Unknown;
     }
 
     /// A segment is sent: is it an answer to what has come?
@@ -520,7 +543,11 @@ impl Sender {
     #[inline]
     pub(super) fn validate_window(&mut self, limited: bool) {
         let send = &mut self.send;
-        let outstanding = send.sequence.outstanding();
+        let outstanding = if self.scoreboard.has_short() {
+            self.scoreboard.segments() as u64 * u64::from(self.negotiated.segment)
+        } else {
+            send.sequence.outstanding()
+        };
         if limited
             || send.sequence.unacknowledged >= send.validation_mark
             || (!send.window_limited && outstanding > send.outstanding_maximum)

@@ -174,6 +174,7 @@ impl Sender {
             }
         }
         self.send.sequence.segment = self.negotiated.segment;
+        self.count_segments();
     }
 
     fn begin_search(&mut self, now: Time) {
@@ -267,6 +268,7 @@ impl Sender {
         self.negotiated.segment = segment;
         self.send.sequence.segment = segment;
         self.congestion.set_segment(segment);
+        self.count_segments();
     }
 
     /// What is outstanding and longer than a full segment is known not to have arrived: it goes again at

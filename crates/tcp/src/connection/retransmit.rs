@@ -16,6 +16,14 @@ pub(super) struct Left {
     pub(super) paced: bool,
 }
 
+/// Segments that go again at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Buffer {
+    /// Those of them that have not been sent.
+    left: u64,
+    several: bool,
+}
+
 impl Connection {
     /// Sends again what is lost, as far as the windows let it.
     #[inline(never)]
@@ -31,6 +39,12 @@ impl Connection {
             sent: false,
             paced: false,
         };
+        let mut buffer = Buffer::default();
+        let in_buffers = self.sender.config.habits.sends_in_bursts
+            && self
+                .sender
+                .path_mtu
+                .is_lowered(self.sender.negotiated.segment);
         while (self.sender.recovery).wants_retransmit(&self.sender.scoreboard)
             && let Some(again) = self
                 .sender
@@ -46,9 +60,10 @@ impl Connection {
             if self.sender.is_split(&again) {
                 continue;
             }
-            left.allowance -= self.retransmit(again, cx);
+            let ends = in_buffers && self.ends_buffer(&mut buffer, again.position, window);
+            left.allowance -= self.retransmit(again, ends, cx);
             left.sent = true;
-            if self.sender.scoreboard.has_lost_to_send() {
+            if !in_buffers && self.sender.scoreboard.has_lost_to_send() {
                 left.allowance -= self.retransmit_alike(window, left.allowance, cx);
             }
         }
@@ -69,24 +84,45 @@ impl Connection {
     /// The same as [`retransmit`](Self::retransmit), where there are few.
     #[inline(never)]
     fn retransmit_one(&mut self, again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
-        self.retransmit(again, cx)
+        self.retransmit(again, false, cx)
     }
 
-    /// Returns how many bytes were sent again.
+    /// After the path turned out to take less than was sent, what goes again leaves several segments at once, as it was cut out
+    /// of a buffer: does one end with what begins here? (tcp_xmit_retransmit_queue; with PSH, as any of several segments.
+    /// Otherwise nobody sees it: full segments that go again are full ones.)
+    fn ends_buffer(&mut self, buffer: &mut Buffer, position: u64, window: u64) -> bool {
+        if buffer.left == 0 {
+            let segment = u64::from(self.sender.negotiated.segment.max(1));
+            let room = window.saturating_sub(self.in_flight()) / segment;
+            let most = self.sender.segments_at_once(segment).min(room.max(1));
+            buffer.left = self.sender.scoreboard.begin_buffer(position, most);
+            buffer.several = buffer.left > 1;
+        }
+        buffer.left -= 1;
+        buffer.left == 0 && buffer.several
+    }
+
+    /// Returns how many bytes were sent again. `ends_buffer`: with it leaves the last of several segments that leave at once.
     #[inline(always)]
-    fn retransmit(&mut self, mut again: Retransmission, cx: &mut Ctx<'_>) -> u64 {
-        let cut = self.sender.cut_for_window(&mut again);
+    fn retransmit(
+        &mut self,
+        mut again: Retransmission,
+        ends_buffer: bool,
+        cx: &mut Ctx<'_>,
+    ) -> u64 {
+        if !self.sender.cut_for_window(&mut again) {
+            self.sender.collapse(&mut again);
+        }
         let send = &self.sender.send;
         let sent = send.sequence.highest.min(send.end);
         let limit = again.length.unwrap_or_else(|| self.payload_limit());
         let length = sent.saturating_sub(again.position).min(u64::from(limit));
-        // A short segment ended a write (tcp_mark_push), or had been cut for a small window (tcp_write_wakeup).
-        let segment = self.sender.negotiated.segment;
-        let short = length > 0 && length < u64::from(segment);
-        self.sender.send.ends_burst = short
-            && !cut
-            && self.sender.config.habits.sends_in_bursts
-            && !self.sender.path_mtu.is_lowered(segment);
+        // A short segment may have ended a write (tcp_mark_push), or was cut for a small window (tcp_write_wakeup).
+        let short = length > 0 && length < u64::from(self.sender.negotiated.segment);
+        self.sender.send.ends_burst = ends_buffer
+            || short
+                && self.sender.config.habits.sends_in_bursts
+                && self.sender.scoreboard.is_pushed(again.position);
         let send = &self.sender.send;
         if again.position + length < send.end {
             self.send_from::<false, true, true>(again.position, length as u32, cx);
@@ -112,18 +148,13 @@ impl Connection {
         length
     }
 
-    /// Does the FIN that follows what is sent again not go with it? It left later, or has not left; and the segment is a
-    /// full one.
+    /// Does the FIN that follows what is sent again not go with it? It left later, or has not left.
     #[inline(never)]
     fn goes_without_fin(&self, again: &Retransmission, length: u64) -> bool {
-        let send = &self.sender.send;
         let apart = again
             .length
             .is_some_and(|segment| u64::from(segment) <= length && length > 0);
-        apart
-            && self.sender.config.habits.keeps_fin_apart
-            && (send.sequence.highest <= send.end
-                || length >= u64::from(self.sender.negotiated.segment))
+        apart && self.sender.config.habits.keeps_fin_apart
     }
 
     /// There is room in the window and nothing new: RFC 6675 section 4, NextSeg, rules 3 and 4.
@@ -189,6 +220,38 @@ impl Connection {
 }
 
 impl Sender {
+    /// Of what goes again a short segment takes in those that follow it, as many as fill it and the peer's window takes.
+    #[inline(always)]
+    fn collapse(&mut self, again: &mut Retransmission) {
+        if self.config.habits.keeps_fin_apart
+            && (again.length).is_some_and(|length| length < self.negotiated.segment)
+        {
+            self.collapse_short(again);
+        }
+    }
+
+    #[inline(never)]
+    fn collapse_short(&mut self, again: &mut Retransmission) {
+        let send = &self.send;
+        let edge = send.sequence.unacknowledged + send.window;
+        let end = again.position + u64::from(again.length.unwrap_or(0));
+        if again.position >= send.end || end >= edge {
+            return;
+        }
+        let ends_record =
+            |end: u64| !send.records.is_empty() && send.records.binary_search(&end).is_ok();
+        let collapsed = self.scoreboard.collapse(
+            again.position,
+            self.negotiated.segment,
+            edge,
+            send.end,
+            ends_record,
+        );
+        if let Some(collapsed) = collapsed {
+            again.length = Some(collapsed.length);
+        }
+    }
+
     /// Does the peer's window have room for a part of this segment only? Then that is what goes, and the rest is a segment
     /// of its own. (If there is room for nothing of it, it is a probe, and goes as it is.)
     #[inline(always)]

@@ -205,6 +205,9 @@ impl Sender {
     fn form_burst(&mut self, burst: &mut Burst, room: u64) {
         if burst.left > 0 {
             burst.left -= 1;
+            if self.config.habits.sends_in_bursts {
+                self.scoreboard.go_on_with_next();
+            }
         } else {
             burst.begun += 1;
             self.send.left_in_parts = burst.begun > 1;
@@ -238,7 +241,7 @@ impl Sender {
     }
 
     /// tcp_tso_autosize, at the rate of tcp_update_pacing_rate or the window rule's.
-    fn segments_at_once(&self, segment: u64) -> u64 {
+    pub(super) fn segments_at_once(&self, segment: u64) -> u64 {
         let (rate, shortest) = match self.congestion.pacing_rate() {
             // bbr_min_tso_segs
             Some(rate) => (Some(rate), shortest_burst(rate)),

@@ -145,6 +145,15 @@ impl Sender {
         self.scoreboard.watch_retransmissions(watch);
         let ignore = self.config.habits.ignores_echo_of_sacked;
         self.scoreboard.ignore_echo_of_sacked(ignore);
+        self.count_segments();
+    }
+
+    /// Full segments are as long as they are now: a short one counts for that, where segments count.
+    pub(super) fn count_segments(&mut self) {
+        let counts = self.config.habits.counts_short_segments && self.recovery.knows_segments();
+        if counts {
+            self.scoreboard.count_segments(self.negotiated.segment);
+        }
     }
 
     /// An acknowledgment of the other end's has come, on a segment after its SYN, with these SACK

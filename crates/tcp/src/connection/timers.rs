@@ -328,8 +328,15 @@ impl Connection {
             }
             // (tcp_write_wakeup)
             self.sender.send.ends_burst = self.sender.config.habits.sends_in_bursts;
+            let small_end = self.sender.send.small_end;
             self.send_segment(position, unsent.min(self.sender.send.window) as u32, cx);
             self.sender.send.ends_burst = false;
+            if self.sender.config.habits.counts_short_segments {
+                // (tcp_write_xmit alone tells Nagle's algorithm of it: tcp_minshall_update.)
+                self.sender.send.small_end = small_end;
+            }
+            let end = self.sender.send.sequence.next;
+            self.sender.scoreboard.push_last(end);
             if self.sender.config.habits.times_in_ticks {
                 self.sender.timers.reviewed(); // no loss probe is scheduled for it
             }
@@ -511,6 +518,7 @@ impl Sender {
             // be a wrong measure: every duplicate has let a segment more go out, so that half of it
             // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
             self.congestion.on_repeated_timeout();
+            self.note_repeated_timeout();
         }
         self.everything_is_lost(reduces, now);
         self.send.window_limited = true;
@@ -569,10 +577,11 @@ impl Sender {
             self.timers.early = ticks::expiry(now, wait);
             self.timers.early_purpose = Early::Reordering;
         } else if self.may_probe(synchronized) {
-            let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
-            if !anew && purpose == Early::Probe && self.timers.early != Time::NEVER {
+            // What acknowledges nothing new sets no timer (tcp_ack, FLAG_SET_XMIT_TIMER), also where a probe has gone.
+            if !anew {
                 return;
             }
+            self.timers.early_purpose = Early::Probe;
             let one_segment = self.scoreboard.segments() == 1;
             let mut wait = tail_loss_timeout(self.rtt.smoothed(), one_segment);
             if !one_segment {
@@ -669,7 +678,9 @@ impl Sender {
     pub(super) fn put_off_probe(&mut self, now: Time) {
         let head = self.send.unsent().min(u64::from(self.negotiated.segment));
         if head <= self.send.usable() {
+            // What is held back by the application waits as long again (tcp_ack_probe, tcp_check_probe_timer).
             self.rtt.forget_probes();
+            self.probe_within(self.rtt.rto(), now);
         } else if self.send.window == 0 {
             // (The kernel puts off what would use a small window, too. Two ends that probe one another then may keep each
             // other from ever sending.)

@@ -221,7 +221,7 @@ impl LossRecovery for Counted {
             // One of them filled the hole; the others were counted before, as far as duplicates came
             // (tcp_remove_reno_sacks).
             let before = self.ahead.min(covered - 1);
-            let bytes = board.delivered().bytes();
+            let bytes = board.delivered_with_short();
             board.count_delivered(bytes.saturating_sub(before * segment).max(1));
             self.ahead -= before;
             self.limit(covered, send, board);

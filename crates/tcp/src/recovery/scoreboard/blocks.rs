@@ -212,7 +212,7 @@ impl Scoreboard {
             return None;
         }
         let segment = *self.ring.get(number);
-        let next = segment.flags == 0 && segment.end() == end && end > self.forward;
+        let next = segment.is_plain() && segment.end() == end && end > self.forward;
         next.then_some(Covered {
             number,
             segment,

@@ -82,6 +82,7 @@ const RETRANSMISSION: u16 = 1 << 5;
 const LAST_AGAIN: u16 = 1 << 6;
 const LATE_TWICE: u16 = 1 << 7;
 const SACKED_AGAIN: u16 = 1 << 8;
+const SHORT_ONES: u16 = 1 << 9;
 
 /// The round trips that one acknowledgment measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,23 @@ impl Delivered {
     #[must_use]
     pub const fn sacked(&self) -> u64 {
         self.sacked
+    }
+
+    /// Does more count than these bytes: what [is short](Self::has_short), or what has come twice?
+    #[inline]
+    pub(crate) const fn counts_more(&self) -> bool {
+        self.known & (DUPLICATE | SHORT_ONES) != 0
+    }
+
+    /// Is there a short segment that counts for a full one?
+    #[inline]
+    pub(super) const fn has_short(&self) -> bool {
+        self.known & SHORT_ONES != 0
+    }
+
+    /// There is, or there is none that counts.
+    pub(super) fn set_short(&mut self, short: bool) {
+        self.known = self.known & !SHORT_ONES | if short { SHORT_ONES } else { 0 };
     }
 
     /// So many, however they are known of.

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Span, Time};
 
-use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Segment};
+use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SHORT, Segment};
 use super::{LostSegment, Order, Scoreboard, Transmission, Trouble};
 
 /// What a search by time has found.
@@ -94,7 +94,7 @@ impl Scoreboard {
     pub fn may_be_overdue(&self, newest: Transmission) -> bool {
         let ahead = self.cursor < self.ring.next && {
             let segment = self.ring.get(self.cursor);
-            segment.flags != 0 || segment.order.is_before(newest.order)
+            !segment.is_plain() || segment.order.is_before(newest.order)
         };
         ahead
             || self
@@ -253,10 +253,11 @@ impl Scoreboard {
                 self.note_loss(position, length);
             }
             let segment = self.ring.get_mut(number);
-            segment.flags = segment.flags & EVER_RETRANSMITTED | LOST;
+            segment.flags = segment.flags & !RETRANSMITTED | LOST;
             self.lost += length;
             self.to_send += 1;
         }
+        self.sum_short();
         let trouble = Trouble::of(&mut self.trouble);
         if !any_under_way {
             trouble.under_way.clear();
@@ -290,6 +291,7 @@ impl Scoreboard {
         self.sort_under_way();
         self.lost = 0;
         self.to_send = 0;
+        self.sum_short();
         self.rewind();
     }
 
@@ -420,6 +422,7 @@ impl Scoreboard {
         segment.sent_at = now;
         segment.order = order;
         let length = segment.length;
+        let is_short = segment.is(SHORT);
         self.sent_again += u64::from(length);
         self.to_send -= u32::from(was_to_be_sent);
         if trouble.lost_again.first() == Some(number) {
@@ -437,6 +440,9 @@ impl Scoreboard {
                 under_way.pop_front();
             }
             under_way.push_back((number, order));
+        }
+        if is_short && !was_under_way {
+            self.add_short(number, 1);
         }
         length
     }
@@ -471,8 +477,12 @@ impl Scoreboard {
             return;
         }
         segment.flags |= LOST;
+        let is_short = segment.is(SHORT);
         let (position, length) = (segment.start, segment.length);
         let to_be_sent = segment.is_to_be_sent();
+        if is_short {
+            self.add_short(number, -1);
+        }
         self.lost += u64::from(length);
         self.note_loss(position, length);
         if self.to_send == 0 {
@@ -493,6 +503,9 @@ impl Scoreboard {
         let (position, length) = (segment.start, segment.length);
         let was_lost = segment.is(LOST);
         segment.flags = segment.flags & !RETRANSMITTED | LOST;
+        if segment.is(SHORT) {
+            self.add_short(number, if was_lost { -1 } else { -2 });
+        }
         self.retransmitted -= u64::from(length);
         self.retransmitted_segments -= 1;
         self.note_loss(position, length);

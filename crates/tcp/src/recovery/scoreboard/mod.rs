@@ -12,6 +12,7 @@
 //!   retransmission was lost as well.
 
 mod blocks;
+mod buffers;
 mod delivered;
 mod loss;
 mod losses;
@@ -26,7 +27,7 @@ use bentpipe_types::{Time, fetch, fetch_whole};
 use serde::{Deserialize, Serialize};
 
 use lowest_first::LowestFirst;
-use segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+use segment::{EVER_RETRANSMITTED, FATE, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
 
 pub(crate) use blocks::Covered;
 pub(crate) use delivered::Measured;
@@ -85,7 +86,9 @@ pub struct Scoreboard {
     delivered: Delivered,
     /// Bytes SACKed below the cursor.
     sacked_below: u64,
-    ignored_blocks: u64,
+    ignored_blocks: u32,
+    /// Short segments in flight, each as often as it is, where [they count for full ones](Self::count_segments).
+    short: u32,
     /// Segments lost once and not sent again are from here: by number.
     lost_cursor: u64,
     /// To here.
@@ -96,7 +99,9 @@ pub struct Scoreboard {
     suspect_cursor: u64,
     /// The most that was between a segment that came late and the highest before it.
     reordering: u64,
-    reorderings_seen: u64,
+    reorderings_seen: u32,
+    /// Payload of a full segment, where short ones count for that; 0 where bytes count.
+    full: u32,
     /// Bytes that D-SACKs have told of.
     arrived_twice: u64,
 }
@@ -115,6 +120,10 @@ struct Trouble {
     /// Between these positions lies what the last acknowledgment acknowledged, if any, of what was SACKed before and
     /// sent again.
     sacked_again: (u64, u64),
+    /// Bytes in short segments in flight.
+    short_bytes: u64,
+    /// So much more has arrived newly if short segments count for full ones, where there are any.
+    newly_short: u64,
     /// The lowest position that has come late, where the last acknowledgment told of one.
     late: u64,
     /// Segments of which a retransmission was lost, by number.
@@ -179,6 +188,8 @@ impl Scoreboard {
             newly_lost: 0,
             trouble: None,
             ignored_blocks: 0,
+            short: 0,
+            full: 0,
             reordering: 0,
             reorderings_seen: 0,
             sent_again: 0,
@@ -259,11 +270,13 @@ impl Scoreboard {
         self.to_send > 0
     }
 
-    /// Is nothing SACKed, nothing lost or sent again, and nothing said to have arrived twice?
+    /// Is nothing SACKed, nothing lost or sent again, nothing short that counts for more, and nothing said to have arrived
+    /// twice?
     #[inline]
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.sacked_segments | self.lost | self.retransmitted == 0 && self.delivered.is_plain()
+        self.sacked_segments | self.lost | self.retransmitted | u64::from(self.short) == 0
+            && self.delivered.is_plain()
     }
 
     /// After the highest position known to have arrived: snd.fack.
@@ -274,12 +287,16 @@ impl Scoreboard {
     }
 
     /// RFC 6675 section 4, SetPipe, of `outstanding` bytes: what is neither SACKed nor lost, and
-    /// once more what was sent again.
+    /// once more what was sent again; each segment for a full one, where [that counts](Self::count_segments).
     #[inline]
     #[must_use]
     pub fn pipe(&self, outstanding: u64) -> u64 {
         debug_assert!(outstanding + self.retransmitted >= self.sacked + self.lost);
-        (outstanding + self.retransmitted).saturating_sub(self.sacked + self.lost)
+        let pipe = (outstanding + self.retransmitted).saturating_sub(self.sacked + self.lost);
+        if self.short > 0 {
+            return pipe + self.deficit();
+        }
+        pipe
     }
 
     /// What the last acknowledgment said has arrived.
@@ -292,6 +309,7 @@ impl Scoreboard {
     /// The last acknowledgment tells of this many bytes that have newly arrived, as duplicates are counted.
     pub(super) fn count_delivered(&mut self, bytes: u64) {
         self.delivered.count(bytes);
+        self.delivered.set_short(false);
     }
 
     /// The ranges (first position, position after the last) that the last acknowledgment's blocks
@@ -313,7 +331,7 @@ impl Scoreboard {
     /// SACK blocks that made no sense: of what was never sent, or acknowledged long ago.
     #[must_use]
     pub fn ignored_blocks(&self) -> u64 {
-        self.ignored_blocks
+        u64::from(self.ignored_blocks)
     }
 
     /// The most by which segments were reordered, in bytes from the start of one that came late to
@@ -326,7 +344,7 @@ impl Scoreboard {
     /// Acknowledgments that told of reordering.
     #[must_use]
     pub fn reorderings_seen(&self) -> u64 {
-        self.reorderings_seen
+        u64::from(self.reorderings_seen)
     }
 
     /// Remember in which order retransmissions left, to find those that are lost.
@@ -399,7 +417,7 @@ impl Scoreboard {
                 }
                 break;
             }
-            if segment.flags == 0 {
+            if segment.is_plain() {
                 if end < self.forward {
                     self.reordered(segment.start, position);
                 }
@@ -487,7 +505,7 @@ impl Scoreboard {
         let (mut number, mut bytes, mut below) = (first, 0, 0);
         while number < self.ring.next {
             let segment = self.ring.get(number);
-            if segment.flags != flags || segment.end() > position {
+            if (segment.flags ^ flags) & FATE != 0 || segment.end() > position {
                 break;
             }
             bytes += u64::from(segment.length);
@@ -514,9 +532,13 @@ impl Scoreboard {
         }
     }
 
-    /// A segment is lost no longer, nor is a retransmission of it under way.
+    /// A segment is lost no longer, nor is a retransmission of it under way: it has arrived.
     fn forget_loss(&mut self, segment: &Segment) {
         let length = u64::from(segment.length);
+        if segment.is(SHORT) {
+            self.change_short(segment.length, -(segment.in_flight() as i32));
+            self.deliver_short(segment.length);
+        }
         if segment.is(LOST) {
             self.lost -= length;
         }
@@ -533,11 +555,13 @@ impl Scoreboard {
     fn acknowledge_part(&mut self, position: u64) {
         let first = self.ring.first;
         let below = first < self.cursor;
+        self.forget_short(first);
         let segment = self.ring.get_mut(first);
         let part = position - segment.start;
         segment.start = position;
         segment.length -= part as u32;
         let flags = segment.flags;
+        self.measure(first);
         if flags & SACKED == 0 {
             self.delivered.part_acknowledged(part);
         } else {

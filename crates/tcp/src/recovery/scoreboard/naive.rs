@@ -127,11 +127,11 @@ impl Naive {
         }
     }
 
-    /// RFC 6675 section 4, SetPipe
-    pub(super) fn pipe(&self) -> u64 {
+    /// RFC 6675 section 4, SetPipe, of segments that count for `full` bytes at least
+    pub(super) fn pipe(&self, full: u32) -> u64 {
         let mut pipe = 0;
         for record in self.records.iter().filter(|r| !r.sacked) {
-            let length = record.end - record.start;
+            let length = (record.end - record.start).max(u64::from(full));
             pipe += if record.lost { 0 } else { length };
             pipe += if record.retransmitted { length } else { 0 };
         }

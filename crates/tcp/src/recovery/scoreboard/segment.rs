@@ -13,6 +13,17 @@ pub(super) const LOST: u8 = 1 << 1;
 pub(super) const RETRANSMITTED: u8 = 1 << 2;
 /// Sent again at least once.
 pub(super) const EVER_RETRANSMITTED: u8 = 1 << 3;
+/// Shorter than a full one, for which it counts (`Scoreboard::count_segments`).
+pub(super) const SHORT: u8 = 1 << 4;
+/// Its buffer goes on with the segment after it.
+pub(super) const GOES_ON: u8 = 1 << 5;
+/// Its buffer has PSH, and ends with it.
+pub(super) const PUSHED: u8 = 1 << 6;
+
+/// What has become of a segment, and whatever else is to be asked when something does.
+pub(super) const FATE: u8 = SACKED | LOST | RETRANSMITTED | EVER_RETRANSMITTED | SHORT;
+/// What of that stays when it is SACKed.
+const KEPT: u8 = !(LOST | RETRANSMITTED);
 
 /// One segment: 32 bytes, two to a cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -77,6 +88,23 @@ impl Segment {
     /// Is any of these flags set?
     pub(super) const fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
+    }
+
+    /// Is nothing known of it but that it was sent, once?
+    #[inline(always)]
+    pub(super) const fn is_plain(&self) -> bool {
+        self.flags & FATE == 0
+    }
+
+    /// How often it is in flight, as far as is known: once more where it was sent again.
+    pub(super) const fn in_flight(&self) -> u32 {
+        (!self.is(SACKED | LOST)) as u32 + self.is(RETRANSMITTED) as u32
+    }
+
+    /// It is as long as it is: is it short, where one of `full` bytes is a full one? (The SYN is none at all.)
+    pub(super) fn measure(&mut self, full: u32) {
+        let short = self.length < full && self.start > 0;
+        self.flags = self.flags & !SHORT | if short { SHORT } else { 0 };
     }
 
     /// Taken for lost, and not sent again since.
@@ -204,7 +232,7 @@ impl Ring {
         let slot = |number: u64| number as usize & (slots.len() - 1);
         let (before, this, after) = (slot(number.wrapping_sub(1)), slot(number), slot(number + 1));
         let segment = &mut slots[this];
-        segment.flags = segment.flags & EVER_RETRANSMITTED | SACKED;
+        segment.flags = segment.flags & KEPT | SACKED;
         segment.skip = 1;
         let goes_on = number > first && slots[before].is(SACKED);
         let joins = !LAST && number + 1 < next && slots[after].is(SACKED);

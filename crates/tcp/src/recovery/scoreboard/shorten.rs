@@ -1,6 +1,8 @@
 //! Segments that turn out to be longer than the path takes are split.
 
-use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, Segment};
+use super::segment::{
+    EVER_RETRANSMITTED, GOES_ON, LOST, PUSHED, RETRANSMITTED, Ring, SACKED, Segment,
+};
 use super::{Scoreboard, Trouble};
 
 impl Scoreboard {
@@ -13,7 +15,7 @@ impl Scoreboard {
     }
 
     /// Splits segments with more than `payload` bytes, and takes the parts for lost: none of them can
-    /// have arrived. What is SACKED has, and stays.
+    /// have arrived. What is SACKED has, and stays. What left as one buffer is cut anew as a whole.
     ///
     /// Walks all that is outstanding.
     pub fn shorten(&mut self, payload: u32, stream_end: u64) {
@@ -21,9 +23,28 @@ impl Scoreboard {
         if !self.has_longer(payload, stream_end) {
             return;
         }
-        self.split(|whole, ring| {
-            if !is_longer(&whole, payload, stream_end) {
-                return ring.push(whole);
+        let empty = Ring::starting_at(self.ring.first);
+        let old = std::mem::replace(&mut self.ring, empty);
+        let mut number = old.first;
+        while number < old.next {
+            let first = *old.get(number);
+            number += 1;
+            let mut whole = first;
+            let mut longer = is_longer(&first, payload, stream_end);
+            let begins = number - 1;
+            while number < old.next && !first.is(SACKED) {
+                let next = old.get(number);
+                if !old.get(number - 1).is(GOES_ON) || next.is(SACKED) {
+                    break;
+                }
+                longer |= is_longer(next, payload, stream_end);
+                whole.length += next.length;
+                whole.flags |= next.flags & (EVER_RETRANSMITTED | PUSHED);
+                number += 1;
+            }
+            if !longer {
+                (begins..number).for_each(|number| self.ring.push(*old.get(number)));
+                continue;
             }
             let end = whole.end();
             let mut start = whole.start;
@@ -31,15 +52,45 @@ impl Scoreboard {
                 // A FIN goes with the last byte.
                 let cut = (start + u64::from(payload)).min(end);
                 let cut = if cut == stream_end { end } else { cut };
-                let part = Segment {
+                let mut part = Segment {
                     start,
                     length: (cut - start) as u32,
                     flags: whole.flags & EVER_RETRANSMITTED | LOST,
                     ..whole
                 };
-                ring.push(part);
+                if cut == end {
+                    part.flags |= whole.flags & PUSHED;
+                } else if self.full > 0 {
+                    part.flags |= GOES_ON;
+                }
+                part.measure(self.full);
+                self.ring.push(part);
                 start = cut;
             }
+        }
+        self.recount();
+    }
+
+    /// The segments from the first of these on to the one before the other are one, which is what the first was.
+    pub(super) fn join(&mut self, first: u64, after: u64) {
+        let mut number = self.ring.first;
+        let end = self.ring.get(after - 1).end();
+        let inside = (first..after).map(|number| self.ring.get(number).flags);
+        let flags = inside.fold(0, |all, flags| all | flags) & (EVER_RETRANSMITTED | PUSHED);
+        let full = self.full;
+        self.split(|segment, ring| {
+            if number == first {
+                let mut all = Segment {
+                    length: (end - segment.start) as u32,
+                    flags: segment.flags | flags,
+                    ..segment
+                };
+                all.measure(full);
+                ring.push(all);
+            } else if !(first..after).contains(&number) {
+                ring.push(segment);
+            }
+            number += 1;
         });
     }
 
@@ -47,24 +98,26 @@ impl Scoreboard {
     ///
     /// Walks all that is outstanding.
     pub(crate) fn cut(&mut self, position: u64, at: u64) {
+        let full = self.full;
         self.split(|whole, ring| {
             if whole.start != position || at <= position || at >= whole.end() {
                 return ring.push(whole);
             }
-            ring.push(Segment {
-                length: (at - position) as u32,
-                ..whole
-            });
-            ring.push(Segment {
-                start: at,
-                length: (whole.end() - at) as u32,
-                ..whole
-            });
+            let mut parts = [whole, whole];
+            let [before, rest] = &mut parts;
+            before.length = (at - position) as u32;
+            before.flags &= !(PUSHED | GOES_ON);
+            rest.start = at;
+            rest.length = (whole.end() - at) as u32;
+            for mut part in parts {
+                part.measure(full);
+                ring.push(part);
+            }
         });
     }
 
     /// Puts into a new ring what `parts` makes of each segment.
-    fn split(&mut self, parts: impl Fn(Segment, &mut Ring)) {
+    fn split(&mut self, mut parts: impl FnMut(Segment, &mut Ring)) {
         let mut ring = Ring::starting_at(self.ring.first);
         for number in self.ring.first..self.ring.next {
             parts(*self.ring.get(number), &mut ring);
@@ -101,6 +154,7 @@ impl Scoreboard {
             }
         }
         self.sort_under_way();
+        self.sum_short();
         self.rewind();
     }
 }

@@ -105,8 +105,9 @@ struct Both {
 }
 
 impl Both {
-    fn new(method: Method) -> Self {
+    fn new(method: Method, full: u32) -> Self {
         let mut board = Scoreboard::new();
+        board.count_segments(full);
         board.watch_retransmissions(method == Method::Time);
         Self {
             board,
@@ -123,6 +124,9 @@ impl Both {
     fn send(&mut self, length: u32) {
         let end = self.highest + u64::from(length);
         self.board.push(self.highest, end, at(self.now));
+        if u64::from(length) < self.board.least() {
+            self.board.measure_last(end);
+        }
         self.naive.transmissions += 1;
         self.naive.records.push(Record {
             start: self.highest,
@@ -278,7 +282,10 @@ impl Both {
 
     fn compare(&mut self) {
         let outstanding = self.highest - self.una;
-        assert_eq!(self.board.pipe(outstanding), self.naive.pipe());
+        assert_eq!(
+            self.board.pipe(outstanding),
+            self.naive.pipe(self.board.least() as u32)
+        );
         assert_eq!(self.board.sacked(), self.naive.sum(|r| r.sacked));
         assert_eq!(self.board.lost(), self.naive.sum(|r| r.lost));
         assert_eq!(
@@ -303,9 +310,10 @@ proptest! {
     #[test]
     fn as_if_everything_were_walked(
         method in prop_oneof![Just(Method::Sacked), Just(Method::Forward), Just(Method::Time)],
+        full in prop_oneof![Just(0_u32), Just(1000)],
         operations in proptest::collection::vec(operation(), 1..120),
     ) {
-        let mut both = Both::new(method);
+        let mut both = Both::new(method, full);
         for operation in &operations {
             both.apply(operation);
             if matches!(operation, Operation::Acknowledge(..)) {
@@ -523,4 +531,78 @@ fn the_echo_of_before_a_gap_says_nothing_of_what_is_sacked() {
         let newest = board.delivered().newest();
         assert_eq!(newest.map(|it| it.sent_at), ignore.then(|| at(100)));
     }
+}
+
+/// All that is lost, as it goes again.
+fn sent_again(board: &mut Scoreboard) -> Vec<(u64, u32)> {
+    let mut sent = Vec::new();
+    while let Some(lost) = board.next_lost() {
+        board.on_retransmitted(lost.position, at(20));
+        sent.push((lost.position, lost.length));
+    }
+    sent
+}
+
+#[test]
+fn what_left_as_one_buffer_is_cut_anew_as_a_whole() {
+    let cut = |full: u32| {
+        let mut board = Scoreboard::new();
+        board.count_segments(full);
+        board.push(1, 1001, at(1));
+        board.go_on_with_next();
+        board.push(1001, 2001, at(1));
+        board.push(2001, 3001, at(1));
+        board.push_last(3001);
+        if full > 0 {
+            board.count_segments(960);
+        }
+        board.shorten(960, 3001);
+        board
+    };
+    let mut board = cut(1000);
+    assert_eq!(board.begin_buffer(1, 2), 2);
+    assert_eq!(board.begin_buffer(1921, 2), 1, "the rest is on its own");
+    assert_eq!(board.begin_buffer(2001, 1), 1, "no more may leave");
+    assert!(!board.is_pushed(2001) && board.is_pushed(2961));
+    let parts = [(1, 960), (961, 960), (1921, 80), (2001, 960), (2961, 40)];
+    assert_eq!(sent_again(&mut board), parts);
+    assert_eq!(board.pipe(3000), 5 * 960, "each counts for a full one");
+}
+
+#[test]
+fn a_short_segment_that_goes_again_takes_in_those_behind_it() {
+    let four = || {
+        let mut board = Scoreboard::new();
+        board.count_segments(1000);
+        for (start, end) in [(1, 11), (11, 511), (511, 1011), (1011, 1501)] {
+            board.push(start, end, at(1));
+            board.measure_last(end);
+        }
+        board.push_last(1501);
+        board.mark_after_timeout(None, at(10));
+        board
+    };
+    let never = |_| false;
+    let mut board = four();
+    assert_eq!(board.collapse(1, 1000, 400, 1501, never), None, "no window");
+    assert_eq!(board.collapse(1, 1000, 9000, 1501, |end| end == 11), None);
+    let length = |segment: Option<LostSegment>| segment.map(|it| it.length);
+    let first = board.collapse(1, 1000, 9000, 1501, never);
+    assert_eq!(length(first), Some(510), "and no more than fits");
+    let second = board.collapse(511, 1000, 9000, 1501, never);
+    assert_eq!(length(second), Some(990));
+    assert!(board.is_pushed(511));
+    assert_eq!(sent_again(&mut board), [(1, 510), (511, 990)]);
+    assert_eq!(board.pipe(1500), 2000);
+
+    // What is SACKed, or left with more, stays as it is.
+    let mut board = four();
+    tell(&mut board, &[(11, 511)], 1, 1501);
+    assert_eq!(board.collapse(1, 1000, 9000, 1501, never), None);
+    let mut board = Scoreboard::new();
+    board.push(1, 11, at(1));
+    board.push(11, 21, at(1));
+    board.go_on_with_next();
+    board.push(21, 31, at(1));
+    assert_eq!(board.collapse(1, 1000, 9000, 31, never), None);
 }

@@ -3,6 +3,7 @@
 
 use bentpipe_types::Time;
 
+use super::segment::FATE;
 use super::{Measured, Scoreboard, Transmission};
 
 /// What it acknowledges. It is known before anything is changed, so that what follows from it need not be looked up
@@ -59,7 +60,7 @@ impl Scoreboard {
             flags |= segment.flags;
         }
         let last = segment.transmission();
-        let whole = last.end == position && flags == 0 && self.forward <= start;
+        let whole = last.end == position && flags & FATE == 0 && self.forward <= start;
         whole.then_some(Whole {
             after: number + 1,
             segments: number + 1 - self.ring.first,

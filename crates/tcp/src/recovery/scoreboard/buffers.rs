@@ -1,0 +1,217 @@
+//! What Linux keeps of what was sent, beside what has become of it: whole segments, which the congestion window counts, in
+//! buffers of several.
+
+use super::segment::{GOES_ON, PUSHED, SACKED, SHORT};
+use super::{LostSegment, Scoreboard, Trouble};
+
+impl Scoreboard {
+    /// From now on a segment of less than `full` bytes counts in the network for one of that length (Linux's packets_out,
+    /// tcp_packets_in_flight).
+    ///
+    /// Walks all that is outstanding.
+    pub(crate) fn count_segments(&mut self, full: u32) {
+        self.full = full;
+        for number in self.ring.first..self.ring.next {
+            self.ring.get_mut(number).measure(full);
+        }
+        self.sum_short();
+    }
+
+    /// A segment counts for so much at least.
+    #[inline]
+    pub(crate) fn least(&self) -> u64 {
+        u64::from(self.full)
+    }
+
+    /// Does more count as in flight than bytes are?
+    #[inline]
+    pub(crate) fn has_short(&self) -> bool {
+        self.short > 0
+    }
+
+    /// So much more counts as in flight than bytes are.
+    #[cold]
+    pub(super) fn deficit(&self) -> u64 {
+        let bytes = self.trouble.as_deref().map_or(0, |it| it.short_bytes);
+        (u64::from(self.short) * u64::from(self.full)).saturating_sub(bytes)
+    }
+
+    /// What is short, counted anew.
+    pub(super) fn sum_short(&mut self) {
+        if self.full == 0 {
+            return;
+        }
+        self.short = 0;
+        if let Some(trouble) = &mut self.trouble {
+            trouble.short_bytes = 0;
+        }
+        for number in self.ring.first..self.ring.next {
+            self.note_short(number);
+        }
+    }
+
+    /// A short segment of so many bytes is so many times more in flight than it was.
+    #[cold]
+    pub(super) fn change_short(&mut self, length: u32, times: i32) {
+        self.short = self.short.saturating_add_signed(times);
+        let bytes = &mut Trouble::of(&mut self.trouble).short_bytes;
+        *bytes = bytes.saturating_add_signed(i64::from(length) * i64::from(times));
+    }
+
+    /// A short segment of so many bytes has arrived.
+    #[cold]
+    pub(super) fn deliver_short(&mut self, length: u32) {
+        let newly = &mut Trouble::of(&mut self.trouble).newly_short;
+        let before = if self.delivered.has_short() {
+            *newly
+        } else {
+            0
+        };
+        *newly = before + u64::from(self.full.saturating_sub(length));
+        self.delivered.set_short(true);
+    }
+
+    /// Bytes newly known to have arrived, a short segment for a full one.
+    #[inline(never)]
+    pub(crate) fn delivered_with_short(&self) -> u64 {
+        let bytes = self.delivered.bytes();
+        if !self.delivered.has_short() {
+            return bytes;
+        }
+        bytes + self.trouble.as_deref().map_or(0, |it| it.newly_short)
+    }
+
+    /// The same as [`change_short`](Self::change_short), of the one with this number.
+    #[cold]
+    pub(super) fn add_short(&mut self, number: u64, times: i32) {
+        let length = self.ring.get(number).length;
+        self.change_short(length, times);
+    }
+
+    /// If this segment is short, it counts, as often as it is in flight.
+    fn note_short(&mut self, number: u64) {
+        let segment = self.ring.get(number);
+        if segment.is(SHORT) {
+            self.add_short(number, segment.in_flight() as i32);
+        }
+    }
+
+    /// If it is short, it counts no longer.
+    pub(super) fn forget_short(&mut self, number: u64) {
+        let segment = self.ring.get(number);
+        if segment.is(SHORT) {
+            self.add_short(number, -(segment.in_flight() as i32));
+        }
+    }
+
+    /// It has another length than before, and did not count: it does, if it is short.
+    pub(super) fn measure(&mut self, number: u64) {
+        let full = self.full;
+        self.ring.get_mut(number).measure(full);
+        self.note_short(number);
+    }
+
+    /// What has left just now is less than a full segment, and ends here. (If it is not the last in the record, it was sent
+    /// before.)
+    #[inline(never)]
+    pub(crate) fn measure_last(&mut self, end: u64) {
+        let number = self.ring.next.wrapping_sub(1);
+        if self.full == 0 || !self.ring.holds(number) || self.ring.get(number).end() != end {
+            return;
+        }
+        self.forget_short(number);
+        self.measure(number);
+    }
+
+    /// What is sent next leaves in one buffer with what was sent last.
+    pub(crate) fn go_on_with_next(&mut self) {
+        if self.ring.len() > 0 {
+            self.ring.get_mut(self.ring.next - 1).flags |= GOES_ON;
+        }
+    }
+
+    /// The buffer of what has left just now, and ends here, has PSH, and ends with it.
+    #[inline(never)]
+    pub(crate) fn push_last(&mut self, end: u64) {
+        let number = self.ring.next.wrapping_sub(1);
+        if self.ring.holds(number) && self.ring.get(number).end() == end {
+            self.ring.get_mut(number).flags |= PUSHED;
+        }
+    }
+
+    /// The number of the segment that begins here.
+    fn number_at(&self, position: u64) -> Option<u64> {
+        let starts = self.ring.len() > 0 && position >= self.ring.get(self.ring.first).start;
+        let number = starts.then(|| self.ring.find(position))?;
+        (self.ring.get(number).start == position).then_some(number)
+    }
+
+    /// Has the buffer PSH that ends with the segment that begins here?
+    pub(crate) fn is_pushed(&self, position: u64) -> bool {
+        (self.number_at(position)).is_some_and(|number| self.ring.get(number).is(PUSHED))
+    }
+
+    /// So many segments from this position on, `most` at most, are in one buffer and to be sent again: they leave at once, and
+    /// what follows them is a buffer of its own.
+    pub(crate) fn begin_buffer(&mut self, position: u64, most: u64) -> u64 {
+        let Some(first) = self.number_at(position) else {
+            return 1;
+        };
+        let mut last = first;
+        while self.goes_on(last)
+            && last + 1 - first < most
+            && self.ring.get(last + 1).is_to_be_sent()
+        {
+            last += 1;
+        }
+        self.ring.get_mut(last).flags &= !GOES_ON;
+        last + 1 - first
+    }
+
+    /// Is this segment in one buffer with the one after it?
+    fn goes_on(&self, number: u64) -> bool {
+        number + 1 < self.ring.next && self.ring.get(number).is(GOES_ON)
+    }
+
+    /// The segment that begins at `position` takes those in that follow it, as long as they hold no more than `payload` bytes
+    /// together, end no later than `edge`, and each is all of its buffer (tcp_retrans_try_collapse). Of the stream that
+    /// ends at `stream_end` a FIN may follow, which takes no room; `ends_record`: no other goes on after a position.
+    ///
+    /// Walks all that is outstanding, if there is one to take in.
+    pub(crate) fn collapse(
+        &mut self,
+        position: u64,
+        payload: u32,
+        edge: u64,
+        stream_end: u64,
+        ends_record: impl Fn(u64) -> bool,
+    ) -> Option<LostSegment> {
+        let first = self.number_at(position)?;
+        if self.goes_on(first) {
+            return None;
+        }
+        let mut after = first + 1;
+        let mut end = self.ring.get(first).end();
+        while after < self.ring.next && !ends_record(end) {
+            let next = self.ring.get(after);
+            let text_end = next.end().min(stream_end);
+            if next.is(SACKED)
+                || self.goes_on(after)
+                || text_end > position + u64::from(payload)
+                || text_end > edge
+            {
+                break;
+            }
+            end = next.end();
+            after += 1;
+        }
+        if after == first + 1 {
+            return None;
+        }
+        self.join(first, after);
+        Some(LostSegment {
+            position,
+            length: (end - position) as u32,
+        })
+    }
+}
