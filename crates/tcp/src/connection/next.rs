@@ -45,7 +45,12 @@ impl Connection {
 
     /// The same, where it need not be a full segment, or nothing is left.
     #[inline(never)]
-    fn short_next(&self, full: u32, room: u64) -> Next {
+    fn short_next(&self, full: u32, mut room: u64) -> Next {
+        if self.sender.scoreboard.has_short() {
+            // What has just left may have been short, and takes the room of a full one.
+            let in_flight = self.sender.in_flight();
+            room = room.min(self.sender.sending_window().saturating_sub(in_flight));
+        }
         let send = &self.sender.send;
         let sequence = &send.sequence;
         let Some(length) = self.next_length(full) else {

@@ -99,9 +99,8 @@ impl Connection {
             sent = true;
         }
         let mut burst = Burst::default();
-        // (Nothing that is sent changes them.)
+        // (Nothing that is sent changes it.)
         let open = self.sender.send.open_until();
-        let least = self.sender.scoreboard.least();
         while self.sender.scoreboard.has_room() {
             match self.next_to_send::<PLAIN>(room, open) {
                 Next::Send(length) if allowance < u64::from(length) => {
@@ -118,7 +117,7 @@ impl Connection {
                     self.send_next::<PLAIN, PACED>(length, cx);
                     self.sender.after_next(&mut burst);
                     // What is sent is in flight.
-                    room = room.saturating_sub(u64::from(length).max(least));
+                    room = room.saturating_sub(u64::from(length));
                     allowance -= u64::from(length);
                     sent = true;
                 }
@@ -258,7 +257,6 @@ impl Connection {
         let mut end = data_end;
         let ends_record =
             !PLAIN && !send.records.is_empty() && send.records.binary_search(&data_end).is_ok();
-        let mut pushed = ends_record;
         if ends_record || send.ends_burst {
             flags = flags.with(Flags::PSH);
         }
@@ -266,7 +264,7 @@ impl Connection {
             // RFC 9293 section 3.9.1.2: nothing more is queued
             if length > 0 && send.pushed == data_end {
                 flags = flags.with(Flags::PSH);
-                pushed = true;
+                self.sender.scoreboard.note_pushed(data_end);
             }
             if send.fin {
                 flags = flags.with(Flags::FIN);
@@ -277,9 +275,6 @@ impl Connection {
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender
             .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
-        if pushed {
-            self.sender.scoreboard.push_last(end);
-        }
         self.notice_answer(cx.now);
         let send = &mut self.sender.send;
         if AGAIN || length > 0 {

@@ -122,7 +122,7 @@ impl Connection {
         self.sender.send.ends_burst = ends_buffer
             || short
                 && self.sender.config.habits.sends_in_bursts
-                && self.sender.scoreboard.is_pushed(again.position);
+                && self.sender.scoreboard.is_pushed(again.position + length);
         let send = &self.sender.send;
         if again.position + length < send.end {
             self.send_from::<false, true, true>(again.position, length as u32, cx);

@@ -336,7 +336,7 @@ impl Connection {
                 self.sender.send.small_end = small_end;
             }
             let end = self.sender.send.sequence.next;
-            self.sender.scoreboard.push_last(end);
+            self.sender.scoreboard.note_pushed(end);
             if self.sender.config.habits.times_in_ticks {
                 self.sender.timers.reviewed(); // no loss probe is scheduled for it
             }

@@ -1,7 +1,7 @@
 //! What Linux keeps of what was sent, beside what has become of it: whole segments, which the congestion window counts, in
 //! buffers of several.
 
-use super::segment::{GOES_ON, PUSHED, SACKED, SHORT};
+use super::segment::{GOES_ON, SACKED, SHORT};
 use super::{LostSegment, Scoreboard, Trouble};
 
 impl Scoreboard {
@@ -15,12 +15,6 @@ impl Scoreboard {
             self.ring.get_mut(number).measure(full);
         }
         self.sum_short();
-    }
-
-    /// A segment counts for so much at least.
-    #[inline]
-    pub(crate) fn least(&self) -> u64 {
-        u64::from(self.full)
     }
 
     /// Does more count as in flight than bytes are?
@@ -130,13 +124,30 @@ impl Scoreboard {
         }
     }
 
-    /// The buffer of what has left just now, and ends here, has PSH, and ends with it.
+    /// The buffer of what leaves now, and ends here, has PSH, and ends with it.
     #[inline(never)]
-    pub(crate) fn push_last(&mut self, end: u64) {
-        let number = self.ring.next.wrapping_sub(1);
-        if self.ring.holds(number) && self.ring.get(number).end() == end {
-            self.ring.get_mut(number).flags |= PUSHED;
+    pub(crate) fn note_pushed(&mut self, end: u64) {
+        if self.full == 0 {
+            return;
         }
+        let first = self.first_outstanding().unwrap_or(end);
+        let pushed = &mut Trouble::of(&mut self.trouble).pushed;
+        while pushed.front().is_some_and(|&end| end <= first) {
+            pushed.pop_front();
+        }
+        if pushed.back().is_none_or(|&last| last < end) {
+            pushed.push_back(end);
+        }
+    }
+
+    /// Has a buffer PSH that ends here?
+    pub(crate) fn is_pushed(&self, end: u64) -> bool {
+        let pushed = self.trouble.as_deref().map(|trouble| &trouble.pushed);
+        pushed.is_some_and(|ends| ends.binary_search(&end).is_ok())
+    }
+
+    fn first_outstanding(&self) -> Option<u64> {
+        (self.ring.len() > 0).then(|| self.ring.get(self.ring.first).start)
     }
 
     /// The number of the segment that begins here.
@@ -144,11 +155,6 @@ impl Scoreboard {
         let starts = self.ring.len() > 0 && position >= self.ring.get(self.ring.first).start;
         let number = starts.then(|| self.ring.find(position))?;
         (self.ring.get(number).start == position).then_some(number)
-    }
-
-    /// Has the buffer PSH that ends with the segment that begins here?
-    pub(crate) fn is_pushed(&self, position: u64) -> bool {
-        (self.number_at(position)).is_some_and(|number| self.ring.get(number).is(PUSHED))
     }
 
     /// So many segments from this position on, `most` at most, are in one buffer and to be sent again: they leave at once, and

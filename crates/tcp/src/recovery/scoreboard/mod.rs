@@ -122,6 +122,8 @@ struct Trouble {
     sacked_again: (u64, u64),
     /// Bytes in short segments in flight.
     short_bytes: u64,
+    /// Where buffers end that have PSH, as far as they are outstanding, where buffers are known.
+    pushed: VecDeque<u64>,
     /// So much more has arrived newly if short segments count for full ones, where there are any.
     newly_short: u64,
     /// The lowest position that has come late, where the last acknowledgment told of one.
@@ -599,6 +601,7 @@ impl Trouble {
         size_of::<Self>()
             + self.under_way.capacity() * size_of::<(u64, Order)>()
             + self.lost_again.allocated()
+            + self.pushed.capacity() * size_of::<u64>()
             + self.newly_sacked.capacity() * size_of::<(u64, u64)>()
             + self.newly_lost.capacity() * size_of::<LostSegment>()
     }

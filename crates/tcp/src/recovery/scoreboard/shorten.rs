@@ -1,8 +1,6 @@
 //! Segments that turn out to be longer than the path takes are split.
 
-use super::segment::{
-    EVER_RETRANSMITTED, GOES_ON, LOST, PUSHED, RETRANSMITTED, Ring, SACKED, Segment,
-};
+use super::segment::{EVER_RETRANSMITTED, GOES_ON, LOST, RETRANSMITTED, Ring, SACKED, Segment};
 use super::{Scoreboard, Trouble};
 
 impl Scoreboard {
@@ -39,7 +37,7 @@ impl Scoreboard {
                 }
                 longer |= is_longer(next, payload, stream_end);
                 whole.length += next.length;
-                whole.flags |= next.flags & (EVER_RETRANSMITTED | PUSHED);
+                whole.flags |= next.flags & EVER_RETRANSMITTED;
                 number += 1;
             }
             if !longer {
@@ -58,9 +56,7 @@ impl Scoreboard {
                     flags: whole.flags & EVER_RETRANSMITTED | LOST,
                     ..whole
                 };
-                if cut == end {
-                    part.flags |= whole.flags & PUSHED;
-                } else if self.full > 0 {
+                if cut < end && self.full > 0 {
                     part.flags |= GOES_ON;
                 }
                 part.measure(self.full);
@@ -76,7 +72,7 @@ impl Scoreboard {
         let mut number = self.ring.first;
         let end = self.ring.get(after - 1).end();
         let inside = (first..after).map(|number| self.ring.get(number).flags);
-        let flags = inside.fold(0, |all, flags| all | flags) & (EVER_RETRANSMITTED | PUSHED);
+        let flags = inside.fold(0, |all, flags| all | flags) & EVER_RETRANSMITTED;
         let full = self.full;
         self.split(|segment, ring| {
             if number == first {
@@ -106,7 +102,7 @@ impl Scoreboard {
             let mut parts = [whole, whole];
             let [before, rest] = &mut parts;
             before.length = (at - position) as u32;
-            before.flags &= !(PUSHED | GOES_ON);
+            before.flags &= !GOES_ON;
             rest.start = at;
             rest.length = (whole.end() - at) as u32;
             for mut part in parts {

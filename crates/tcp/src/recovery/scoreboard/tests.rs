@@ -124,7 +124,7 @@ impl Both {
     fn send(&mut self, length: u32) {
         let end = self.highest + u64::from(length);
         self.board.push(self.highest, end, at(self.now));
-        if u64::from(length) < self.board.least() {
+        if length < self.board.full {
             self.board.measure_last(end);
         }
         self.naive.transmissions += 1;
@@ -284,7 +284,7 @@ impl Both {
         let outstanding = self.highest - self.una;
         assert_eq!(
             self.board.pipe(outstanding),
-            self.naive.pipe(self.board.least() as u32)
+            self.naive.pipe(self.board.full)
         );
         assert_eq!(self.board.sacked(), self.naive.sum(|r| r.sacked));
         assert_eq!(self.board.lost(), self.naive.sum(|r| r.lost));
@@ -552,7 +552,7 @@ fn what_left_as_one_buffer_is_cut_anew_as_a_whole() {
         board.go_on_with_next();
         board.push(1001, 2001, at(1));
         board.push(2001, 3001, at(1));
-        board.push_last(3001);
+        board.note_pushed(3001);
         if full > 0 {
             board.count_segments(960);
         }
@@ -563,7 +563,7 @@ fn what_left_as_one_buffer_is_cut_anew_as_a_whole() {
     assert_eq!(board.begin_buffer(1, 2), 2);
     assert_eq!(board.begin_buffer(1921, 2), 1, "the rest is on its own");
     assert_eq!(board.begin_buffer(2001, 1), 1, "no more may leave");
-    assert!(!board.is_pushed(2001) && board.is_pushed(2961));
+    assert!(!board.is_pushed(2961) && board.is_pushed(3001));
     let parts = [(1, 960), (961, 960), (1921, 80), (2001, 960), (2961, 40)];
     assert_eq!(sent_again(&mut board), parts);
     assert_eq!(board.pipe(3000), 5 * 960, "each counts for a full one");
@@ -578,7 +578,7 @@ fn a_short_segment_that_goes_again_takes_in_those_behind_it() {
             board.push(start, end, at(1));
             board.measure_last(end);
         }
-        board.push_last(1501);
+        board.note_pushed(1501);
         board.mark_after_timeout(None, at(10));
         board
     };
@@ -591,7 +591,7 @@ fn a_short_segment_that_goes_again_takes_in_those_behind_it() {
     assert_eq!(length(first), Some(510), "and no more than fits");
     let second = board.collapse(511, 1000, 9000, 1501, never);
     assert_eq!(length(second), Some(990));
-    assert!(board.is_pushed(511));
+    assert!(board.is_pushed(1501));
     assert_eq!(sent_again(&mut board), [(1, 510), (511, 990)]);
     assert_eq!(board.pipe(1500), 2000);
 
