@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from math import inf, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +17,9 @@ import pytest
 from bentpipe import report, studies
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.plot import new_axes
+from bentpipe.results import RunResult, run
 from bentpipe.scenario import Scenario
+from bentpipe.studies import runner
 from bentpipe.studies.judging import Expectation, holds, steps
 from bentpipe.studies.runner import Progress, judge, reproduce, simulate
 from bentpipe.studies.study import (
@@ -77,14 +81,14 @@ def analyse(outcomes: Outcomes[Tiny]) -> Analysis:
     )
     return Analysis(
         figures=[figure],
-        measurements={
+        measurements=lambda: {
             id_: Measurement(
                 measured=f"{rates[1] / rates[0]:.1f}",
                 values={"fast_over_slow": [rates[1] / rates[0]]},
             )
             for id_ in ("holds", "fails")
         },
-        remarks=["A remark."],
+        remarks=lambda: ["A remark."],
     )
 
 
@@ -159,9 +163,36 @@ def test_a_cell_that_fails_says_how_to_see_it() -> None:
 
 
 def test_claims_and_measurements_must_match() -> None:
-    analysis = Analysis(figures=[], measurements={"other": Measurement(measured="", values={})})
     with pytest.raises(ValueError, match="fails, holds, other"):
-        judge(TINY, analysis)
+        judge(TINY, {"other": Measurement(measured="", values={})})
+
+
+def test_a_figure_is_drawn_as_soon_as_its_runs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = tmp_path / "tiny" / "figure-1.svg"
+
+    def run_after_the_first_figure(scenario: Scenario, **options: Any) -> RunResult:
+        deadline = time.monotonic() + 60.0
+        while scenario == FAST.scenario() and not first.is_file():
+            assert time.monotonic() < deadline, "the figure waits for runs that it does not need"
+            time.sleep(0.01)
+        return run(scenario, **options)
+
+    def figures(outcomes: Outcomes[Tiny]) -> Iterator[Figure]:
+        for number, cell in enumerate((SLOW, FAST), start=1):
+            columns = {"rate_bps": [outcomes[cell].flow().goodput_bps]}
+            yield Figure(id=str(number), title="", caption="", columns=columns, draw=lambda _: None)
+
+    def analyse_one_by_one(outcomes: Outcomes[Tiny]) -> Analysis:
+        return Analysis(
+            figures=figures(outcomes), measurements=lambda: analyse(outcomes).measurements()
+        )
+
+    monkeypatch.setattr(runner, "run", run_after_the_first_figure)
+    study = replace(TINY, analyse=analyse_one_by_one)
+    (done,) = reproduce([study], out=tmp_path)
+    assert [each.figure.id for each in done.figures] == ["1", "2"]
 
 
 def test_claims_are_read_from_toml(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from bentpipe.sweeps.stopping import finished, interrupts_noted
 if TYPE_CHECKING:
     from bentpipe.results import RunResult
     from bentpipe.scenario import Scenario
-    from bentpipe.studies.study import Analysis, Cell, Figure, Study
+    from bentpipe.studies.study import Cell, Figure, Measurement, Study
 
 _CellT = TypeVar("_CellT", bound="Cell")
 
@@ -41,9 +41,9 @@ class Reproduced:
     """A study that was run."""
 
     study: Study[Any]
-    analysis: Analysis
     figures: tuple[DrawnFigure, ...]
     verdicts: tuple[Verdict, ...]
+    remarks: tuple[str, ...]
     cells: int
 
 
@@ -74,8 +74,8 @@ def reproduce(
     progress = progress or Progress()
     with _Simulations() as simulations:
         # All of them at once: while one study's figures are drawn, the next one's cells are
-        # simulated. The study with the most goes last: its figures are the only ones beside whose
-        # drawing, which takes one core, nothing is left to simulate.
+        # simulated. The study with the most goes last: of its figures alone are there some beside
+        # whose drawing, which takes one core, nothing is left to simulate.
         cells = {study.key: _cells(study, quick) for study in studies}
         fewest_first = sorted(studies, key=lambda study: len(cells[study.key]))
         begun = {study.key: simulations.begin(cells[study.key]) for study in fewest_first}
@@ -103,16 +103,21 @@ def _reproduce(
     study: Study[Any], futures: Mapping[Any, Future[RunResult]], *, out: Path, progress: Progress
 ) -> Reproduced:
     progress.begin(f"{study.key}: simulating", len(futures))
-    outcomes = _results(futures, on_done=progress.step)
-    progress.begin(f"{study.key}: drawing", 1)
-    analysis = study.analyse(outcomes)
-    verdicts = judge(study, analysis)
+    outcomes = _Awaited(
+        futures,
+        on_done=progress.step,
+        on_all=lambda: progress.begin(f"{study.key}: drawing", 1),
+    )
     folder = out / study.key
     folder.mkdir(parents=True, exist_ok=True)
+    analysis = study.analyse(outcomes)
     figures = tuple(_write(figure, folder) for figure in analysis.figures)
+    outcomes.wait()
+    verdicts = judge(study, analysis.measurements())
+    remarks = tuple(analysis.remarks())
     progress.step()
     return Reproduced(
-        study=study, analysis=analysis, figures=figures, verdicts=verdicts, cells=len(futures)
+        study=study, figures=figures, verdicts=verdicts, remarks=remarks, cells=len(futures)
     )
 
 
@@ -127,7 +132,9 @@ def simulate(
         A simulation failed; the first one that did, and how to run it alone.
     """
     with _Simulations() as simulations:
-        return _results(simulations.begin(cells), on_done=on_done)
+        outcomes = _Awaited(simulations.begin(cells), on_done=on_done)
+        outcomes.wait()
+        return dict(outcomes)
 
 
 class _Simulations:
@@ -169,27 +176,59 @@ class _Simulations:
             raise KeyboardInterrupt
 
 
-def _results(
-    futures: Mapping[_CellT, Future[RunResult]], *, on_done: Callable[[], None]
-) -> dict[_CellT, RunResult]:
-    """Wait for cells; the first one that fails ends it."""
-    sharing = Counter(futures.values())
-    completed: SimpleQueue[Future[RunResult]] = SimpleQueue()
-    with interrupts_noted() as look:
-        for future in sharing:
-            future.add_done_callback(completed.put)
-        running = len(sharing)
-        while running:
-            look()
-            for future in finished(completed):
-                future.result()
-                running -= 1
-                for _ in range(sharing[future]):
-                    on_done()
-    return {cell: future.result() for cell, future in futures.items()}
+class _Awaited(Mapping[_CellT, "RunResult"]):
+    """What becomes of cells: one whose simulation has not ended is waited for."""
+
+    def __init__(
+        self,
+        futures: Mapping[_CellT, Future[RunResult]],
+        *,
+        on_done: Callable[[], None],
+        on_all: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._futures = futures
+        self._on_done = on_done
+        self._on_all = on_all
+        self._sharing = Counter(futures.values())
+        self._completed: SimpleQueue[Future[RunResult]] = SimpleQueue()
+        self._running = len(self._sharing)
+        for future in self._sharing:
+            future.add_done_callback(self._completed.put)
+
+    def __getitem__(self, cell: _CellT) -> RunResult:
+        future = self._futures[cell]
+        self._wait_until(future.done)
+        return future.result()
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self._futures
+
+    def __iter__(self) -> Iterator[_CellT]:
+        return iter(self._futures)
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def wait(self) -> None:
+        """Wait for all; the first one that fails ends it."""
+        self._wait_until(lambda: self._running == 0)
+
+    def _wait_until(self, enough: Callable[[], bool]) -> None:
+        if enough():
+            return
+        with interrupts_noted() as look:
+            while not enough():
+                look()
+                for future in finished(self._completed):
+                    future.result()
+                    self._running -= 1
+                    for _ in range(self._sharing[future]):
+                        self._on_done()
+                    if self._running == 0:
+                        self._on_all()
 
 
-def judge(study: Study[Any], analysis: Analysis) -> tuple[Verdict, ...]:
+def judge(study: Study[Any], measurements: Mapping[str, Measurement]) -> tuple[Verdict, ...]:
     """Put claims and measurements together.
 
     Raises
@@ -197,7 +236,6 @@ def judge(study: Study[Any], analysis: Analysis) -> tuple[Verdict, ...]:
     ValueError
         A claim was not measured, or something was that nobody claimed.
     """
-    measurements: Mapping[str, Any] = analysis.measurements
     claimed = {claim.id for claim in study.claims}
     if claimed != measurements.keys():
         odd = ", ".join(sorted(claimed ^ measurements.keys()))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -124,14 +124,23 @@ class Figure:
     height: float = 4.4
 
 
+def _no_remarks() -> Sequence[str]:
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What became of the cells: the figures, and a measurement for every claim."""
+    """What becomes of the cells: the figures, and a measurement for every claim.
 
-    figures: Sequence[Figure]
-    measurements: Mapping[str, Measurement]
+    An outcome that is looked at before it is there is waited for. So figures that are made one
+    after the other are drawn while the runs that later ones need are simulated, and what is about
+    all runs is a function.
+    """
+
+    figures: Iterable[Figure]
+    measurements: Callable[[], Mapping[str, Measurement]]
     # Paragraphs of what else a reader should know, with the numbers of this run in them.
-    remarks: Sequence[str] = field(default_factory=tuple)
+    remarks: Callable[[], Sequence[str]] = _no_remarks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.gaid1998.centre import centre_figure
@@ -29,6 +30,6 @@ def analyse(outcomes: Outcomes[Cell]) -> Analysis:
             *future_figures(evidence),
             *probe_figures(evidence),
         ],
-        measurements=measure(evidence),
-        remarks=remarks(evidence),
+        measurements=partial(measure, evidence),
+        remarks=partial(remarks, evidence),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.karir1999.evidence import Evidence
@@ -18,5 +19,7 @@ def analyse(outcomes: Outcomes[Cell]) -> Analysis:
     """Draw the figures and measure the claims."""
     evidence = Evidence(outcomes)
     return Analysis(
-        figures=figures(evidence), measurements=measure(evidence), remarks=remarks(evidence)
+        figures=figures(evidence),
+        measurements=partial(measure, evidence),
+        remarks=partial(remarks, evidence),
     )

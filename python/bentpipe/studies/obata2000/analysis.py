@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +21,16 @@ def analyse(outcomes: Outcomes[Transfer]) -> Analysis:
     evidence = Evidence(outcomes)
     return Analysis(
         figures=figures(evidence),
-        measurements=measure(evidence),
-        remarks=(
-            _where_the_formula_is_off(evidence.figures_5_and_6),
-            _readings(),
-            _ties(evidence),
-        ),
+        measurements=partial(measure, evidence),
+        remarks=partial(_remarks, evidence),
+    )
+
+
+def _remarks(evidence: Evidence) -> tuple[str, ...]:
+    return (
+        _where_the_formula_is_off(evidence.figures_5_and_6),
+        _readings(),
+        _ties(evidence),
     )
 
 

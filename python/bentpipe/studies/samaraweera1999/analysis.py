@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.samaraweera1999.comparison import comparison_figures
@@ -20,6 +21,6 @@ def analyse(outcomes: Outcomes[Download]) -> Analysis:
     evidence = Evidence(outcomes)
     return Analysis(
         figures=[*figures(evidence), *comparison_figures(evidence)],
-        measurements=measure(evidence),
-        remarks=remarks(evidence),
+        measurements=partial(measure, evidence),
+        remarks=partial(remarks, evidence),
     )

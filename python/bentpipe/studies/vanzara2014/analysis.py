@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from bentpipe.studies.study import Analysis, Outcomes
@@ -21,7 +23,7 @@ def analyse(outcomes: Outcomes[StudyCell]) -> Analysis:
     evidence = Evidence(outcomes)
     sweep = Sweep(evidence)
     return Analysis(
-        figures=[*figures(evidence), *judgement_figures(evidence, sweep)],
-        measurements=measure(evidence),
-        remarks=remarks(evidence, sweep),
+        figures=chain(figures(evidence), judgement_figures(evidence, sweep)),
+        measurements=partial(measure, evidence),
+        remarks=partial(remarks, evidence, sweep),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Rectangle
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
     from bentpipe.studies.vanzara2014.evidence import Evidence, Sharing, Spread
 
 
-def judgement_figures(evidence: Evidence, sweep: Sweep) -> list[Figure]:
-    """Return the figures that are not in the paper."""
-    return [
-        _settings(sweep),
-        _beside_others(evidence),
-        _wrong_capacities(evidence),
-        _sharing(evidence),
-    ]
+def judgement_figures(evidence: Evidence, sweep: Sweep) -> Iterator[Figure]:
+    """Make the figures that are not in the paper; this is the order of `every_cell`, too."""
+    yield _settings(sweep)
+    yield _beside_others(evidence)
+    yield _wrong_capacities(evidence)
+    yield _sharing(evidence)
 
 
 def _settings(sweep: Sweep) -> Figure:
