@@ -5,7 +5,7 @@ use bentpipe_types::{Bytes, PacketRef, Span, Time, fetch};
 use crate::most::Most;
 use crate::ring::{InTransit, Ring};
 use crate::transmitter::{Recent, Transmitter};
-use crate::{Counters, DropTail, ErrorModel, Verdict};
+use crate::{Counters, DropTail, ErrorModel, Limit, Verdict};
 
 /// A packet that has come to the end of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,7 +113,7 @@ impl Fifo {
     pub fn enqueue(&mut self, now: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let verdict = self.offer(now, packet, length);
         if verdict == Verdict::Dropped {
-            self.count_dropped();
+            self.count_dropped(1);
         }
         verdict
     }
@@ -157,9 +157,42 @@ impl Fifo {
         Verdict::Queued
     }
 
-    /// Counts a packet that the queue has dropped.
-    pub fn count_dropped(&mut self) {
-        self.seldom.dropped += 1;
+    /// Counts packets that the queue has dropped.
+    pub fn count_dropped(&mut self, packets: u64) {
+        self.seldom.dropped += packets;
+    }
+
+    /// Of packets that are offered at the same time, whenever that is, those after the first so many are dropped, whatever
+    /// they are, and so is one of the first.
+    #[inline]
+    #[must_use]
+    pub fn most_at_once(&self) -> u64 {
+        match self.seldom.queue.limit {
+            // What waits, what begins to be transmitted, and the one that is dropped. (Where the rate is such that a
+            // packet may be transmitted in no time, none need be.)
+            Limit::Packets(limit) if self.seldom.transmitter.takes_time() => {
+                limit.saturating_add(2)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// The same of packets that are offered `at` this time, before which all that come sooner have been.
+    #[inline(never)]
+    pub fn most_at(&mut self, at: Time) -> u64 {
+        let most = self.most_at_once();
+        if self.idle_from <= at || most == u64::MAX {
+            return most;
+        }
+        self.advance(at, |_, _, _| {});
+        (most - 1).saturating_sub(self.waiting_packets()).max(1)
+    }
+
+    /// Has it dropped something, and does so much wait that it may soon again?
+    #[inline]
+    #[must_use]
+    pub fn is_cramped(&self) -> bool {
+        self.seldom.dropped > 0 && self.waiting_packets() >= self.most_at_once() / 2
     }
 
     /// When the transmission of the packet last enqueued begins (or began).

@@ -34,6 +34,12 @@ impl Transmitter {
         Self { rate, redundancy }
     }
 
+    /// Does every packet take some time, a nanosecond at least? At 8 Gbit/s each byte does.
+    #[inline]
+    pub(crate) fn takes_time(&self) -> bool {
+        self.rate.bits_per_second() <= 8_000_000_000 && self.redundancy >= 1.0
+    }
+
     /// How long a packet of `length` bytes takes, worked out.
     #[inline(never)]
     pub(crate) fn exact(&self, length: u32) -> Span {

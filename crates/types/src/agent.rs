@@ -90,6 +90,32 @@ pub struct Ctx<'a> {
     pub outbox: &'a mut Outbox,
     /// What the agent discards.
     pub discards: &'a mut Discards,
+    /// What the way out has room for.
+    pub room: Room,
+}
+
+/// What is known of the queue on an agent's only way out while the agent runs.
+///
+/// A window that overflows a queue is hundreds of thousands of packets, which are dropped as soon as they are made. So
+/// whoever makes many alike makes those that may have a place, and counts the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Of the packets that one call emits, those after the first so many are dropped, whatever they are.
+    pub packets: u64,
+    /// So many of those were not made.
+    pub unmade: u64,
+}
+
+impl Room {
+    /// Nothing is known of it: every packet is made.
+    pub const UNKNOWN: Self = Self::of(u64::MAX);
+
+    /// For so many.
+    #[inline]
+    #[must_use]
+    pub const fn of(packets: u64) -> Self {
+        Self { packets, unmade: 0 }
+    }
 }
 
 impl Ctx<'_> {
@@ -143,6 +169,7 @@ impl World {
             random: &mut self.random,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
+            room: Room::UNKNOWN,
         }
     }
 

@@ -41,7 +41,7 @@ pub mod words;
 
 pub use agenda::{Agenda, Entry};
 pub use agent::{
-    Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, StreamCheck, World,
+    Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, Room, StreamCheck, World,
 };
 pub use beside::{FlowKey, HostAddress, Party};
 pub use by_address::ByAddress;

@@ -203,3 +203,41 @@ proptest! {
         prop_assert_eq!(&arrived[..], &queued[..arrived.len()]);
     }
 }
+
+#[test]
+fn what_is_offered_at_once_beyond_what_has_room_is_dropped() {
+    let packet = packets(12);
+    let length = Bytes::new(100);
+    let mut link = direction(Limit::Packets(4), vec![]);
+    assert!(!link.is_cramped());
+    // Five have room: one is transmitted, four wait. The sixth is the first that is dropped.
+    assert_eq!(link.most_at(millis(0)), 6);
+    for (reference, number) in packet.iter().zip(0..) {
+        let verdict = link.enqueue(millis(0), *reference, length);
+        assert_eq!(verdict == Verdict::Dropped, number >= 5);
+    }
+    assert!(link.is_cramped());
+    assert_eq!(link.most_at(millis(99)), 1);
+    // Two have left the queue, each after a tenth of a second.
+    assert_eq!(link.most_at(millis(250)), 3);
+    assert_eq!(
+        link.enqueue(millis(250), packet[0], length),
+        Verdict::Queued
+    );
+    assert_eq!(
+        link.enqueue(millis(250), packet[1], length),
+        Verdict::Queued
+    );
+    assert_eq!(
+        link.enqueue(millis(250), packet[2], length),
+        Verdict::Dropped
+    );
+    assert_eq!(link.most_at(millis(10_000)), 6);
+    // Where bytes count, a shorter one may find room yet.
+    let mut link = direction(Limit::Bytes(Bytes::new(250)), vec![]);
+    for reference in &packet[..5] {
+        link.enqueue(millis(0), *reference, length);
+    }
+    assert!(link.dropped() > 0 && !link.is_cramped());
+    assert_eq!(link.most_at(millis(0)), u64::MAX);
+}

@@ -15,7 +15,7 @@
 //! where a tap looks.
 
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
-use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Span, Time};
+use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
 use super::fetch::{NextConnections, NextEnds};
 use super::{ANYWHERE, Network, NodeSlot};
@@ -122,6 +122,7 @@ impl Lookahead {
             }
         }
         cx.outbox.clear();
+        debug_assert_eq!(cx.room.unmade, 0, "one was made that has no place");
     }
 
     /// The horizon has moved: who is to be told something up to there is told it in the order of memory.
@@ -151,9 +152,11 @@ impl Lookahead {
 }
 
 /// The queue has just dropped a packet that is so long: it drops those that a host has said after it, from this position on,
-/// up to the first that is shorter. Returns the position of that.
+/// up to the first that is shorter, and those that it knew to be dropped and did not make. Returns the position of the shorter
+/// one.
 #[inline(never)]
 fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>) -> usize {
+    said.count_dropped(std::mem::take(&mut cx.room.unmade));
     let rest = cx.outbox.get(from..).unwrap_or_default();
     for (number, (_, packet)) in rest.iter().enumerate() {
         // Of a window that overflows the queue, so many that the first have left the cache.
@@ -163,7 +166,7 @@ fn drop_no_shorter(said: &mut Fifo, length: Bytes, from: usize, cx: &mut Ctx<'_>
         if cx.packets.get(*packet).length() < length {
             return from + number;
         }
-        said.count_dropped();
+        said.count_dropped(1);
         cx.packets.release(*packet);
     }
     cx.outbox.len()
@@ -253,17 +256,29 @@ impl Network {
         let to = self.directions[usize::from(index)].to;
         let quiet = self.nothing_arrives_before(index);
         let way = self.nodes[usize::from(to)].ways.first;
-        let leads_on =
-            (self.directions.get(usize::from(way))).is_some_and(|slot| slot.onward.is_some());
+        let onto = self.directions.get(usize::from(way));
+        let leads_on = onto.is_some_and(|slot| slot.onward.is_some());
+        let said = onto.and_then(|slot| slot.plain());
+        let cramped = said.is_some_and(Fifo::is_cramped);
+        let most = said.map_or(u64::MAX, Fifo::most_at_once);
         let mut connections = self.next_connections(index);
         let mut left = budget;
         let next = loop {
             let before = left;
             let next = match (leads_on, &mut connections) {
-                (false, None) => self.tell_packets::<false>(index, to, None, &mut left),
-                (true, None) => self.tell_packets::<true>(index, to, None, &mut left),
-                (false, many) => self.tell_packets::<false>(index, to, many.as_mut(), &mut left),
-                (true, many) => self.tell_packets::<true>(index, to, many.as_mut(), &mut left),
+                (false, None) if cramped => {
+                    self.tell_packets::<false, true>(index, to, most, None, &mut left)
+                }
+                (false, None) => {
+                    self.tell_packets::<false, false>(index, to, most, None, &mut left)
+                }
+                (true, None) => self.tell_packets::<true, false>(index, to, most, None, &mut left),
+                (false, many) => {
+                    self.tell_packets::<false, false>(index, to, most, many.as_mut(), &mut left)
+                }
+                (true, many) => {
+                    self.tell_packets::<true, false>(index, to, most, many.as_mut(), &mut left)
+                }
             };
             if left < before {
                 self.note_activity_at(to);
@@ -272,7 +287,7 @@ impl Network {
             let met = if goes_on || left == 0 {
                 None
             } else {
-                self.meet_deadline_ahead(to, next.unwrap_or(quiet), leads_on)
+                self.meet_deadline_ahead(to, next.unwrap_or(quiet), leads_on, most)
             };
             if let Some(sends) = met {
                 left -= 1;
@@ -326,12 +341,14 @@ impl Network {
     ///
     /// What [`arrive`](Self::arrive), [`deliver`](Self::deliver), [`call`](Self::call) and
     /// [`transmit`](Self::transmit) do where nobody looks, but that nobody else need know of the host's next deadline
-    /// before it has been told all.
+    /// before it has been told all. Of what the host says at once, `most` may have [`Room`]; `CRAMPED`: that is worked out
+    /// anew whenever it may say something.
     #[inline(always)]
-    fn tell_packets<const LEADS_ON: bool>(
+    fn tell_packets<const LEADS_ON: bool, const CRAMPED: bool>(
         &mut self,
         index: u16,
         to: u16,
+        most: u64,
         mut connections: Option<&mut NextConnections>,
         left: &mut u64,
     ) -> Option<Time> {
@@ -354,6 +371,7 @@ impl Network {
             random: &mut node.random,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
+            room: Room::of(most),
         };
         let mut next = heard.first();
         while let Some(head) = next {
@@ -368,6 +386,9 @@ impl Network {
             }
             *left -= 1;
             (cx.now, node.clock) = (at, at);
+            if CRAMPED {
+                cx.room.packets = said.most_at(at);
+            }
             if let Some(connections) = &mut connections {
                 connections.fetch_further(heard, host, cx.packets);
             }
@@ -398,7 +419,13 @@ impl Network {
     /// A host that is told ahead meets its next deadline, if that is before `until` and not beyond the horizon. If so: has
     /// it sent anything?
     #[inline(never)]
-    fn meet_deadline_ahead(&mut self, to: u16, until: Time, leads_on: bool) -> Option<bool> {
+    fn meet_deadline_ahead(
+        &mut self,
+        to: u16,
+        until: Time,
+        leads_on: bool,
+        most: u64,
+    ) -> Option<bool> {
         let node = &mut self.nodes[usize::from(to)];
         let is_due = |at: &Time| *at < until && *at <= self.lookahead.horizon;
         let at = node.deadline().filter(is_due)?;
@@ -416,6 +443,7 @@ impl Network {
             random: &mut node.random,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
+            room: Room::of(most),
         };
         host.on_deadline(&mut cx);
         let sends = !cx.outbox.is_empty();

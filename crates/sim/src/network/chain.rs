@@ -278,7 +278,7 @@ impl Network {
             Way::Refused(refusal) => self.refuse(router, exit.packet, refusal),
             Way::Dropped(next) => {
                 if let Direction::Fifo(fifo) = &mut self.directions[usize::from(next)].direction {
-                    fifo.count_dropped();
+                    fifo.count_dropped(1);
                 }
                 self.packets.release(exit.packet);
             }

@@ -1,7 +1,7 @@
 //! A hop: a packet arrives from a direction, comes to a node, and what the node emits is offered to the next.
 
 use bentpipe_link::{Arrival, Direction, Fifo, Head, Verdict};
-use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Time};
+use bentpipe_types::{Agent, Ctx, PacketRef, PacketStore, Port, Room, Time};
 
 use super::{ANYWHERE, MANY, Network, RECEIVING, SENDING};
 use crate::node::Node;
@@ -187,6 +187,7 @@ impl Network {
             random: &mut slot.random,
             outbox: &mut self.outbox,
             discards: &mut self.discards,
+            room: Room::UNKNOWN,
         };
         run(&mut slot.node, &mut cx);
         let watched = slot.watched;

@@ -2,7 +2,8 @@
 //!
 //! Of a window that overflows a queue, hundreds of thousands of segments are lost, and go again at once. What the first of
 //! them takes and is over when it has left (timers, what is said of the window, whether it is an answer) is not
-//! done again; what is counted is counted all the same.
+//! done again; what is counted is counted all the same. Nor are those made that the queue has no
+//! [room](bentpipe_types::Room) for: they are sent, and dropped, as far as anybody can tell.
 
 use bentpipe_types::{Ctx, Flags, Packet, Port};
 
@@ -65,17 +66,20 @@ impl Sender {
             .min(send.sequence.next)
             .min(send.end.saturating_sub(1));
         let full = self.negotiated.segment;
-        let mut count = 0;
-        while count < most
-            && window >= u64::from(full) + recovery.in_flight(&send.sequence, board)
-            && let Some(position) = recovery.send_again(full, edge, cx.now, board)
-        {
+        let most = most.min(recovery.fit_again(window, full, &send.sequence, board));
+        // (Those that were emitted in this call stand before them.)
+        let mut room = cx.room.packets.saturating_sub(cx.outbox.len() as u64);
+        let count = recovery.send_again(full, edge, most, cx.now, board, |position| {
+            if room == 0 {
+                cx.room.unmade += 1;
+                return;
+            }
+            room -= 1;
             let (reference, packet) = cx.packets.insert_copy(model);
             packet.sequence = send.wire(position);
             packet.payload_offset = position - 1;
-            cx.emit(egress, reference);
-            count += 1;
-        }
+            cx.outbox.push((egress, reference));
+        });
         recovery.on_sent(count * u64::from(full));
         self.statistics.segments_sent += count;
         self.statistics.segments_retransmitted += count;

@@ -134,7 +134,7 @@ impl Course {
     pub(super) fn on_retransmitted(&mut self, position: u64, now: Time, board: &mut Scoreboard) {
         board.on_retransmitted(position, now);
         self.regardless = false;
-        self.undo.on_retransmitted(now);
+        self.undo.on_retransmitted(now, 1);
     }
 
     /// Is nothing being repaired? (Not by `==`, which compares the points, too.)

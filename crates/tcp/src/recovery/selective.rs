@@ -48,22 +48,52 @@ impl Selective {
     }
 
     /// What [`next_retransmit`](LossRecovery::next_retransmit) and
-    /// [`on_retransmitted`](LossRecovery::on_retransmitted) do, if it is a segment that is so long and ends no later than
-    /// `edge`, and not the first after a timeout. Returns where it begins.
+    /// [`on_retransmitted`](LossRecovery::on_retransmitted) do, of `most` segments at most that are so long and end no later
+    /// than `edge`, and are not the first after a timeout. Where each begins goes to `each`. Returns how many.
     #[inline(always)]
     pub(crate) fn send_again(
         &mut self,
         length: u32,
         edge: u64,
+        most: u64,
         now: Time,
         board: &mut Scoreboard,
-    ) -> Option<u64> {
-        if !self.course.wants_retransmit(board) {
-            return None;
+        each: impl FnMut(u64),
+    ) -> u64 {
+        if most == 0 || !self.course.wants_retransmit(board) {
+            return 0;
         }
-        let position = board.send_again(length, edge, now)?;
-        self.course.undo.on_retransmitted(now);
-        Some(position)
+        let count = board.send_again(length, edge, most, now, each);
+        self.course.undo.on_retransmitted(now, count);
+        count
+    }
+
+    /// So many segments of this length may be sent again before the window is full.
+    pub(crate) fn fit_again(
+        &self,
+        window: u64,
+        length: u32,
+        send: &SendSequence,
+        board: &Scoreboard,
+    ) -> u64 {
+        let room = window.saturating_sub(self.in_flight(send, board));
+        match self.course.state {
+            // What is sent again is not in flight.
+            State::Open if !self.counts_again() => {
+                if room < u64::from(length) {
+                    0
+                } else {
+                    u64::MAX
+                }
+            }
+            _ => room / u64::from(length.max(1)),
+        }
+    }
+
+    /// Where nothing is repaired, is in flight what is sent again? Not without limited transmit, where everything that is
+    /// outstanding is.
+    fn counts_again(&self) -> bool {
+        self.limited_transmit || matches!(self.detection, Detection::Forward(_))
     }
 
     /// RFC 6675, with RACK and whatever else `config` wants.

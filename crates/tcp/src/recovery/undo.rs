@@ -41,11 +41,14 @@ impl Undo {
         self.marker
     }
 
-    /// A segment is sent again.
-    pub(super) fn on_retransmitted(&mut self, now: Time) {
+    /// So many segments are sent again.
+    pub(super) fn on_retransmitted(&mut self, now: Time, segments: u64) {
+        if segments == 0 {
+            return;
+        }
         self.retransmitted_at.get_or_insert(timestamp(now));
         if self.marker.is_some() {
-            self.unexplained = Some(self.unexplained.unwrap_or(0) + 1);
+            self.unexplained = Some(self.unexplained.unwrap_or(0) + segments);
         }
     }
 
@@ -99,11 +102,11 @@ mod tests {
     fn a_probe_is_not_counted_but_its_duplicate_is() {
         let mut undo = Undo::default();
         undo.start(1, 0);
-        undo.on_retransmitted(at(100));
+        undo.on_retransmitted(at(100), 1);
         undo.uncount_probe();
         assert!(!undo.all_explained(), "nothing was sent again but a probe");
-        undo.on_retransmitted(at(200));
-        undo.on_retransmitted(at(300));
+        undo.on_retransmitted(at(200), 1);
+        undo.on_retransmitted(at(300), 1);
         undo.uncount_probe();
         assert!(!undo.all_explained());
         undo.on_duplicate((3001, 4001), 1000);
@@ -116,15 +119,15 @@ mod tests {
     fn a_retransmission_of_before_is_no_original() {
         let mut undo = Undo::default();
         undo.start(1, 0);
-        undo.on_retransmitted(at(100));
+        undo.on_retransmitted(at(100), 1);
         undo.stop();
         undo.start(5000, 1);
-        undo.on_retransmitted(at(300));
+        undo.on_retransmitted(at(300), 1);
         assert!(!undo.answers_original(Some(timestamp(at(100)))));
         assert!(undo.answers_original(Some(timestamp(at(50)))));
         // None under way: what is older than the next retransmission is an original.
         undo.start(9000, 0);
-        undo.on_retransmitted(at(500));
+        undo.on_retransmitted(at(500), 1);
         assert!(undo.answers_original(Some(timestamp(at(300)))));
     }
 }

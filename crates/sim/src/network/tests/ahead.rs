@@ -1,6 +1,7 @@
 //! Which hosts are told ahead, and how far. That it changes nothing is a property of random networks, with the
 //! chains.
 
+use bentpipe_tcp::{CongestionControlKind, SlowStartKind};
 use bentpipe_types::{PacketRef, PacketStore};
 
 use super::*;
@@ -136,4 +137,41 @@ fn a_queue_takes_what_is_shorter_than_what_it_has_dropped() {
     let told = outcome(true);
     assert!(told.contains("dropped: 2"), "{told}");
     assert_eq!(told, outcome(false));
+}
+
+/// A window that overflows the queue, whose losses go again at once, whatever the queue has room for: what it has none for
+/// is not made, and nothing is different.
+#[test]
+fn what_a_full_queue_would_drop_is_not_made() {
+    let outcome = |ahead: bool| {
+        let mut builder = NetworkBuilder::new(1);
+        let [server, client] = ["server", "client"].map(|name| builder.host(name));
+        let way = |limit| direction(10_000_000, Span::from_millis(300), limit, vec![]);
+        let few = way(Limit::Packets(500));
+        builder.link(server, client, duplex("link", few, way(PLENTY)));
+        let ample = Config {
+            congestion_control: CongestionControlKind::Hybla,
+            slow_start: SlowStartKind::Standard,
+            proportional_rate_reduction: false,
+            send_buffer: 20_000_000,
+            receive_buffer: 20_000_000,
+            ..Config::default()
+        };
+        builder.flow(FlowSettings {
+            sender: ample.clone().into(),
+            receiver: ample.into(),
+            ..bulk("flow", server, client, None)
+        });
+        let mut network = builder.build().expect("it fits together");
+        if !ahead {
+            network.without_lookahead();
+        }
+        network.run_until(at(60_000));
+        assert_eq!(network.violations(), []);
+        let made = network.packets.inserted();
+        (made, format!("{:?}", network.outcome()))
+    };
+    let ((made, told), (all, in_turn)) = (outcome(true), outcome(false));
+    assert_eq!(told, in_turn);
+    assert!(made + 10_000 < all, "{made} of {all} packets were made");
 }

@@ -1,8 +1,10 @@
 //! What is taken for lost, and what is sent again.
 
+use std::ops::Range;
+
 use bentpipe_types::{Span, Time};
 
-use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SHORT, Segment};
+use super::segment::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, Ring, SACKED, SHORT, Segment};
 use super::{LostSegment, Order, Scoreboard, Transmission, Trouble};
 
 /// What a search by time has found.
@@ -130,6 +132,8 @@ impl Scoreboard {
             let begins = is_sacked && self.begins_run(self.cursor);
             self.pass(own, begins);
         }
+        // Those that go again once more, as far as they follow one another.
+        let mut run = 0..0;
         // (What stands in the queue after one that left later has left later, too.)
         while let Some(&(number, order)) = self.oldest_under_way()
             && order.is_before(newest.order)
@@ -143,13 +147,19 @@ impl Scoreboard {
                 overdue.found = true;
                 overdue.retransmission = true;
                 if segment.is(RETRANSMITTED) {
-                    self.mark_retransmission_lost(number);
+                    self.note_retransmission_lost(number);
+                    if number != run.end {
+                        self.wait_again(run);
+                        run = number..number;
+                    }
+                    run.end += 1;
                 } else {
                     self.mark_lost(number);
                 }
             }
             Trouble::of(&mut self.trouble).under_way.pop_front();
         }
+        self.wait_again(run);
         overdue
     }
 
@@ -320,27 +330,8 @@ impl Scoreboard {
 
     #[inline(always)]
     fn next_lost_number(&mut self) -> Option<u64> {
-        let first = self.ring.first;
-        let trouble = Trouble::of(&mut self.trouble);
-        let again = loop {
-            match trouble.lost_again.first() {
-                Some(number) if number < first || !self.ring.get(number).is_to_be_sent() => {
-                    trouble.lost_again.remove_first();
-                }
-                again => break again,
-            }
-        };
-        self.lost_cursor = self.lost_cursor.max(first);
-        while self.lost_cursor < self.lost_end && !self.ring.get(self.lost_cursor).is_to_be_sent() {
-            self.lost_cursor += 1;
-        }
-        let once = (self.lost_cursor < self.lost_end).then_some(self.lost_cursor);
-        let lowest = match (once, again) {
-            (Some(once), Some(again)) => once.min(again),
-            (once, again) => once.or(again)?,
-        };
-        trouble.named = lowest;
-        Some(lowest)
+        self.lost_cursor = self.lost_cursor.max(self.ring.first);
+        Trouble::of(&mut self.trouble).next_lost(&self.ring, &mut self.lost_cursor, self.lost_end)
     }
 
     /// The lowest segment below what has arrived that is not SACKed, not lost and not sent again:
@@ -392,21 +383,52 @@ impl Scoreboard {
         self.note_sent_again(number, now)
     }
 
-    /// Of what is lost and waits to be sent again, the lowest is sent again now, if it is so long and ends no later than
-    /// `edge`. Returns where it begins.
+    /// Of what is lost and waits to be sent again, the lowest, `most` at the most, are sent again now, as far as they are so
+    /// long and end no later than `edge`. Where each begins goes to `each`. Returns how many.
     #[inline(always)]
-    pub fn send_again(&mut self, length: u32, edge: u64, now: Time) -> Option<u64> {
-        if self.to_send == 0 {
-            return None;
+    pub fn send_again(
+        &mut self,
+        length: u32,
+        edge: u64,
+        most: u64,
+        now: Time,
+        mut each: impl FnMut(u64),
+    ) -> u64 {
+        let most = most.min(u64::from(self.to_send));
+        let first = self.ring.first;
+        let trouble = Trouble::of(&mut self.trouble);
+        trouble.forget_below(first);
+        let mut order = self.transmissions;
+        let mut cursor = self.lost_cursor.max(first);
+        let mut count = 0;
+        while count < most {
+            let Some(number) = trouble.next_lost(&self.ring, &mut cursor, self.lost_end) else {
+                break;
+            };
+            let segment = self.ring.get_mut(number);
+            if segment.length != length || segment.end() > edge || segment.is(SHORT) {
+                break;
+            }
+            order = order.next();
+            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+            segment.sent_at = now;
+            segment.order = order;
+            each(segment.start);
+            if trouble.lost_again.first() == Some(number) {
+                trouble.lost_again.remove_first();
+            }
+            if self.watch_retransmissions {
+                trouble.under_way.push_back((number, order));
+            }
+            count += 1;
         }
-        let number = self.next_lost_number()?;
-        let segment = self.ring.get(number);
-        let position = segment.start;
-        if segment.length != length || segment.end() > edge {
-            return None;
-        }
-        self.note_sent_again(number, now);
-        Some(position)
+        self.lost_cursor = cursor;
+        self.transmissions = order;
+        self.to_send -= count as u32;
+        self.retransmitted_segments += count as u32;
+        self.retransmitted += count * u64::from(length);
+        self.sent_again += count * u64::from(length);
+        count
     }
 
     /// This segment is sent again now. Returns its length.
@@ -433,13 +455,8 @@ impl Scoreboard {
             self.retransmitted_segments += 1;
         }
         if self.watch_retransmissions {
-            let under_way = &mut trouble.under_way;
-            while let Some(&(oldest, _)) = under_way.front()
-                && oldest < self.ring.first
-            {
-                under_way.pop_front();
-            }
-            under_way.push_back((number, order));
+            trouble.forget_below(self.ring.first);
+            trouble.under_way.push_back((number, order));
         }
         if is_short && !was_under_way {
             self.add_short(number, 1);
@@ -497,8 +514,23 @@ impl Scoreboard {
         self.lost_end = self.lost_end.max(number + 1);
     }
 
-    #[inline(always)]
     fn mark_retransmission_lost(&mut self, number: u64) {
+        self.note_retransmission_lost(number);
+        self.wait_again(number..number + 1);
+    }
+
+    /// Retransmissions of these segments were lost: they wait to go again.
+    #[inline]
+    fn wait_again(&mut self, numbers: Range<u64>) {
+        if !numbers.is_empty() {
+            let again = &mut Trouble::of(&mut self.trouble).lost_again;
+            again.push_all(numbers.start, numbers.end, self.ring.first);
+        }
+    }
+
+    /// A retransmission of this segment is lost; it is to [wait](Self::wait_again) to go again.
+    #[inline(always)]
+    fn note_retransmission_lost(&mut self, number: u64) {
         let segment = self.ring.get_mut(number);
         let (position, length) = (segment.start, segment.length);
         let was_lost = segment.is(LOST);
@@ -513,8 +545,6 @@ impl Scoreboard {
         if !was_lost {
             self.lost += u64::from(length);
         }
-        let trouble = Trouble::of(&mut self.trouble);
-        trouble.lost_again.push(number, self.ring.first);
     }
 
     /// Everything is to be judged, and looked at for sending again, from the first segment on.
@@ -525,5 +555,41 @@ impl Scoreboard {
         self.lost_cursor = self.ring.first;
         self.lost_end = self.ring.next;
         self.suspect_cursor = self.ring.first;
+    }
+}
+
+impl Trouble {
+    /// The lowest that is lost and waits to be sent again: of those lost once, none is below `cursor`, which moves up to the
+    /// lowest, or beyond `end`.
+    #[inline(always)]
+    fn next_lost(&mut self, ring: &Ring, cursor: &mut u64, end: u64) -> Option<u64> {
+        let again = loop {
+            match self.lost_again.first() {
+                Some(number) if number < ring.first || !ring.get(number).is_to_be_sent() => {
+                    self.lost_again.remove_first();
+                }
+                again => break again,
+            }
+        };
+        while *cursor < end && !ring.get(*cursor).is_to_be_sent() {
+            *cursor += 1;
+        }
+        let once = (*cursor < end).then_some(*cursor);
+        let lowest = match (once, again) {
+            (Some(once), Some(again)) => once.min(again),
+            (once, again) => once.or(again)?,
+        };
+        self.named = lowest;
+        Some(lowest)
+    }
+
+    /// Retransmissions of segments below `first` are over.
+    #[inline]
+    fn forget_below(&mut self, first: u64) {
+        while let Some(&(oldest, _)) = self.under_way.front()
+            && oldest < first
+        {
+            self.under_way.pop_front();
+        }
     }
 }

@@ -59,6 +59,24 @@ impl LowestFirst {
         }
     }
 
+    /// Puts in all from `start` to the one before `end`, a word at a time.
+    pub(super) fn push_all(&mut self, start: u64, end: u64, needed: u64) {
+        // With the first and the last, there is room for all between them.
+        self.push(start, needed);
+        if end - start == 1 {
+            return;
+        }
+        self.push(end - 1, needed);
+        let mut number = start;
+        while number < end {
+            let at = self.word(number);
+            let after = (number / WORD * WORD + WORD).min(end);
+            self.words[at] |= (u64::MAX >> (WORD - (after - number))) << (number % WORD);
+            self.filled[at / WORD as usize] |= 1 << (at as u64 % WORD);
+            number = after;
+        }
+    }
+
     /// The lowest.
     #[inline]
     pub(super) fn first(&self) -> Option<u64> {
@@ -165,6 +183,8 @@ mod tests {
     enum Step {
         /// So far from where the numbers begin.
         Push(u64),
+        /// The same, and so many after it.
+        PushAll(u64, u64),
         Remove,
         /// The numbers begin so much further on.
         MoveOn(u64),
@@ -176,6 +196,8 @@ mod tests {
             8 => (0_u64..70).prop_map(Step::Push),
             4 => (0_u64..6000).prop_map(Step::Push),
             1 => (0_u64..100_000).prop_map(Step::Push),
+            2 => (0_u64..6000, 1_u64..70).prop_map(|(above, count)| Step::PushAll(above, count)),
+            1 => (0_u64..6000, 1_u64..6000).prop_map(|(above, count)| Step::PushAll(above, count)),
             8 => Just(Step::Remove),
             2 => (0_u64..10_000).prop_map(Step::MoveOn),
             1 => Just(Step::Clear),
@@ -193,6 +215,11 @@ mod tests {
                     Step::Push(above) => {
                         numbers.push(needed + above, needed);
                         naive.insert(needed + above);
+                    }
+                    Step::PushAll(above, count) => {
+                        let (start, end) = (needed + above, needed + above + count);
+                        numbers.push_all(start, end, needed);
+                        naive.extend(start..end);
                     }
                     Step::Remove => {
                         numbers.remove_first();

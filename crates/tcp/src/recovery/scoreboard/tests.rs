@@ -68,6 +68,8 @@ enum Operation {
     Next(usize),
     /// The next lost segments are sent again, this many.
     Retransmit(usize),
+    /// The same, together, as far as they are so long and lie in this share of what is outstanding.
+    RetransmitAlike(u64, u32, f64),
     Suspect,
     Timeout,
     Wait(u64),
@@ -85,6 +87,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         8 => (0.0..1.0).prop_map(Operation::Grow),
         8 => prop_oneof![2 => Just(0_usize), 1 => 1_usize..4].prop_map(Operation::Next),
         4 => (0_usize..5).prop_map(Operation::Retransmit),
+        4 => (0_u64..20, prop_oneof![8 => Just(1000_u32), 1 => 1_u32..1500], prop_oneof![Just(1.0), 0.0..1.0])
+            .prop_map(|(most, length, share)| Operation::RetransmitAlike(most, length, share)),
         1 => Just(Operation::Suspect),
         1 => Just(Operation::Timeout),
         2 => (0_u64..300).prop_map(Operation::Wait),
@@ -248,6 +252,25 @@ impl Both {
                     let Some(lost) = lost else { break };
                     self.retransmit(lost);
                 }
+            }
+            Operation::RetransmitAlike(most, length, share) => {
+                let edge = self.una + ((self.highest - self.una) as f64 * share) as u64;
+                let mut sent = Vec::new();
+                self.now += 1;
+                let now = at(self.now);
+                let count =
+                    (self.board).send_again(*length, edge, *most, now, |start| sent.push(start));
+                assert_eq!(count, sent.len() as u64);
+                let mut expected = Vec::new();
+                while (expected.len() as u64) < *most
+                    && let Some(lost) = self.naive.next_lost()
+                    && lost.length == *length
+                    && lost.position + u64::from(lost.length) <= edge
+                {
+                    self.naive.retransmit(lost.position, now);
+                    expected.push(lost.position);
+                }
+                assert_eq!(sent, expected);
             }
             // RFC 6675's, which RACK has no need of
             Operation::Suspect if self.method == Method::Time => {}
