@@ -160,6 +160,15 @@ def load(
 ) -> str:
     """Return the scenario, defaults filled in, as JSON. Raises ScenarioError."""
 
+def may_meet_errors(
+    path: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    overrides: list[tuple[str, str]] = ...,
+    controls: list[tuple[str, type]] = ...,
+) -> bool:
+    """Return whether a packet may be lost to errors. Raises ScenarioError."""
+
 def json_schema() -> str:
     """Return the JSON Schema of the scenario file."""
 

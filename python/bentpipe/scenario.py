@@ -130,6 +130,27 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(text)
         return resolved
 
+    def may_meet_errors(self) -> bool:
+        """Return whether a packet may be lost to errors.
+
+        Not on links without any, nor where the first wrong bit, as it is drawn with the scenario's
+        seed, comes after all that the link can send before the run ends: then the run is that of a
+        link without errors.
+
+        Raises
+        ------
+        ScenarioError
+            The scenario is wrong.
+        """
+        from bentpipe import _native, congestion
+
+        return _native.may_meet_errors(
+            self.path,
+            text=self.text,
+            overrides=list(self.settings),
+            controls=congestion.registered(),
+        )
+
     def command(self) -> str:
         """Return the command line that runs this scenario."""
         import shlex

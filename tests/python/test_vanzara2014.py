@@ -149,3 +149,62 @@ def test_constants_are_the_papers() -> None:
     assert pytest.approx(96.5e6, rel=1e-3) == CAPACITY_BPS
     assert replace(MAIN, recovery="newreno") in SETTINGS.values()
     assert {each.rule for each in PUBLISHED} == set(RULES)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Ten minutes with errors as they are asked for, whether a bit goes wrong or not."""
+
+    cell: Transfer
+
+    def scenario(self) -> Scenario:
+        cell = self.cell
+        errors = {"links.satellite.forward.errors.bit_error_rate": cell.bit_error_rate}
+        unspoilt = replace(cell, bit_error_rate=0.0, seed=SEEDS[0])
+        return unspoilt.scenario().with_settings({**errors, "seed": cell.seed})
+
+
+def test_where_no_bit_goes_wrong_the_run_is_the_one_without_errors() -> None:
+    transfers = [each for each in every_cell(False) if isinstance(each, Transfer)]
+    plain = {each: replace(each, bit_error_rate=0.0, seed=SEEDS[0]) for each in transfers}
+    spared = [
+        each
+        for each in transfers
+        if each.bit_error_rate > 0.0 and each.scenario() == plain[each].scenario()
+    ]
+    assert {each.bit_error_rate for each in spared} == {1e-11}
+    # The same seeds for every rule: the same bits go wrong.
+    assert len(spared) == len(RULES) * len({each.seed for each in spared})
+    chosen = [each for each in spared if each.rule == "westwood"]
+    outcomes = simulate([Asked(each) for each in chosen])
+    (expected,) = simulate([plain[chosen[0]]]).values()
+    for cell in chosen:
+        outcome = outcomes[Asked(cell)]
+        assert outcome.summary.links[0].packets_lost == 0
+        assert outcome.flow() == expected.flow(), cell
+        series = f"{FLOW}.delivered"
+        assert list(outcome.series[series].values) == list(expected.series[series].values)
+
+
+def test_whether_errors_come_to_anything_is_known_beforehand() -> None:
+    link = {"between": ["a", "b"], "rate": "1 Mbit/s", "delay": "1 ms"}
+    flow = {"from": "a", "to": "b", "app": {"kind": "bulk"}}
+
+    def scenario(**errors: object) -> Scenario:
+        return Scenario.of(
+            {
+                "name": "errors",
+                "duration": "10 s",
+                "hosts": {"a": {}, "b": {}},
+                "links": {"l": {**link, "forward": {"errors": errors}}},
+                "flows": {"f": flow},
+            }
+        )
+
+    assert not scenario().may_meet_errors()
+    assert not scenario(bit_error_rate=0.0).may_meet_errors()
+    # Ten million bits at the most, 1e-3 of an error; and ten errors.
+    assert not scenario(bit_error_rate=1e-10).may_meet_errors()
+    assert scenario(bit_error_rate=1e-6).may_meet_errors()
+    assert scenario(packet_loss_rate=1e-9).may_meet_errors()
+    assert scenario(lost_packets=[1_000_000]).may_meet_errors()

@@ -167,6 +167,11 @@ pub(crate) fn load(source: &Source, controls: &CustomControls) -> Result<String,
     serde_json::to_string(&scenario).map_err(|error| error.to_string())
 }
 
+/// May a packet of this scenario's run be lost to errors?
+pub(crate) fn may_meet_errors(source: &Source, controls: &CustomControls) -> Result<bool, String> {
+    Ok(resolve(source, controls)?.may_meet_errors())
+}
+
 /// The JSON Schema of the scenario file.
 pub(crate) fn json_schema() -> String {
     format!("{:#}", bentpipe_scenario::json_schema())

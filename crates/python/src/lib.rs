@@ -270,6 +270,27 @@ fn load<'py>(
         .map_err(scenario_error)
 }
 
+/// Return whether a packet may be lost to errors: not where the first wrong bit, as it is drawn with the
+/// scenario's seed, comes after all that the links can carry.
+#[pyfunction]
+#[pyo3(signature = (path, *, text = None, overrides = Vec::new(), controls = Vec::new()))]
+fn may_meet_errors<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    text: Option<String>,
+    overrides: Vec<(String, String)>,
+    controls: Vec<(String, Bound<'py, PyType>)>,
+) -> PyResult<bool> {
+    let controls = congestion::controls(controls, &Failure::default())?;
+    let source = Source {
+        path,
+        text,
+        overrides,
+    };
+    py.detach(|| engine::may_meet_errors(&source, &controls))
+        .map_err(scenario_error)
+}
+
 /// Return the JSON Schema of the scenario file.
 #[pyfunction]
 fn json_schema() -> String {
@@ -346,6 +367,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulation_obstacle, module)?)?;
     module.add_function(wrap_pyfunction!(emulation_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(may_meet_errors, module)?)?;
     module.add_function(wrap_pyfunction!(json_schema, module)?)?;
     module.add_function(wrap_pyfunction!(results_schema, module)?)?;
     module.add_function(wrap_pyfunction!(lists, module)?)?;

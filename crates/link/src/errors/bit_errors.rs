@@ -36,6 +36,11 @@ impl BitErrors {
         self.trials.ever_succeed()
     }
 
+    /// So many good bits come next.
+    pub(super) fn sure_bits(&self) -> u64 {
+        self.good_bits
+    }
+
     /// Lends good bits, for packets that are not asked about.
     pub(super) fn lend(&mut self) -> u32 {
         let bits = u32::try_from(self.good_bits).unwrap_or(u32::MAX);

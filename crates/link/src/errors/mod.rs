@@ -58,6 +58,15 @@ impl ErrorModel {
             .fold(false, |lost, model| lost | model.loses(length))
     }
 
+    /// So many of the next bits arrive, whatever packets they are in; 0 where that is not known.
+    #[must_use]
+    pub fn sure_bits(&self) -> u64 {
+        match self {
+            Self::BitErrors(model) => model.sure_bits(),
+            Self::PacketLoss(_) | Self::Bursts(_) | Self::Listed(_) => 0,
+        }
+    }
+
     /// How many of the next bits arrive, whatever packets they are in: packets within them need not be shown to the
     /// models. Those that were not needed are [given back](Self::give_back) before another packet is.
     pub(crate) fn lend(models: &mut [Self]) -> u32 {

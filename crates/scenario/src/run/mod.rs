@@ -10,6 +10,7 @@ mod error;
 mod gateway;
 mod groups;
 mod outside;
+mod reach;
 mod summary;
 mod tcp;
 
