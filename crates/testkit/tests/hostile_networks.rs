@@ -1,6 +1,6 @@
 //! Thousands of hostile networks and peers, each made from a number.
 //!
-//! `BENTPIPE_HOSTILE_CASES` is how many (2,000 if it is not set). A case that fails is printed with
+//! `BENTPIPE_HOSTILE_CASES` is how many (10,000 if it is not set, 2,000 through gateways). A case that fails is printed with
 //! the command that runs it alone, which also writes what went over the wire.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,9 @@ use bentpipe_testkit::hostile::{
     Capture, Counts, Ending, Failure, Kind, multiplexed, network, operations, split,
 };
 
-const DEFAULT_CASES: u64 = 2_000;
+const DEFAULT_CASES: u64 = 10_000;
+/// The same where there are gateways, which take longer.
+const DEFAULT_CASES_THROUGH_GATEWAYS: u64 = 2_000;
 
 type Run = fn(u64, Option<&mut Capture>) -> Result<Counts, Failure>;
 
@@ -53,12 +55,12 @@ fn replay(test: &str, run: Run, seed: u64) {
 }
 
 /// Runs all seeds on all processors. Returns what became of them.
-fn run_all(test: &str, run: Run) -> Vec<Counts> {
+fn run_all(test: &str, run: Run, by_default: u64) -> Vec<Counts> {
     if let Some(seed) = number("BENTPIPE_HOSTILE_SEED") {
         replay(test, run, seed);
         return Vec::new();
     }
-    let cases = number("BENTPIPE_HOSTILE_CASES").unwrap_or(DEFAULT_CASES);
+    let cases = number("BENTPIPE_HOSTILE_CASES").unwrap_or(by_default);
     let next = AtomicU64::new(0);
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let mut all = Vec::new();
@@ -108,7 +110,11 @@ fn run_all(test: &str, run: Run) -> Vec<Counts> {
 /// connection ends, at the gateways too.
 #[test]
 fn any_network_through_gateways() {
-    let all = run_all("any_network_through_gateways", split);
+    let all = run_all(
+        "any_network_through_gateways",
+        split,
+        DEFAULT_CASES_THROUGH_GATEWAYS,
+    );
     let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
     for counts in &all {
         if let Some(ending) = counts.ending {
@@ -127,6 +133,7 @@ fn any_network_through_persistent_connections() {
     report(&run_all(
         "any_network_through_persistent_connections",
         multiplexed,
+        DEFAULT_CASES_THROUGH_GATEWAYS,
     ));
 }
 
@@ -134,7 +141,7 @@ fn any_network_through_persistent_connections() {
 /// ever or remembers without bound.
 #[test]
 fn any_network_and_any_peer() {
-    let all = run_all("any_network_and_any_peer", network);
+    let all = run_all("any_network_and_any_peer", network, DEFAULT_CASES);
     let mut endings: BTreeMap<(Kind, Ending), u64> = BTreeMap::new();
     for counts in &all {
         if let Some(ending) = counts.ending {
@@ -153,7 +160,7 @@ fn any_network_and_any_peer() {
 /// send always names a time at which it wants to run.
 #[test]
 fn any_operations() {
-    report(&run_all("any_operations", operations));
+    report(&run_all("any_operations", operations, DEFAULT_CASES));
 }
 
 /// A case that failed once: a record that was written behind a full segment, while a short way was open that
