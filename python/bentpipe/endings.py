@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 _ENDING: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -43,17 +43,28 @@ def ours() -> tuple[int, ...]:
 
 
 @contextmanager
-def interrupting() -> Iterator[None]:
-    """Have them interrupt the block. One that is ignored, as under nohup, stays so."""
-    _came.clear()
+def handling(
+    numbers: Iterable[int], by: Callable[[int, FrameType | None], Any] | signal.Handlers
+) -> Iterator[None]:
+    """Have signals handled so during the block, and then as before.
+
+    In a thread other than the main one, which gets none, they stay as they are.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, interrupt)
+    before = [(number, signal.signal(number, by)) for number in numbers]
     try:
         yield
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Have them interrupt the block. One that is ignored, as under nohup, stays so."""
+    _came.clear()
+    taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    with handling(taken, interrupt):
+        yield

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import made_folder, print_json, writing_to
+from bentpipe import endings
+from bentpipe.cli.output import captures, made_folder, print_json, writing_to
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run import PROBES, replace_earlier, write_result
 from bentpipe.cli.run_tables import print_summary
@@ -59,21 +59,23 @@ def emulate(
         _say(f"ended {ended} processes that a killed emulation had left behind")
     become_root()
     with made_folder(out) as folder:
-        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(pcap)]
+        captured = captures(pcap, folder)
         if commands:
             _say_where(scenario, commands)
-        with _signals(ignored=bool(commands)), run_progress() as progress:
+        # A shell keeps its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation.
+        ignored = [signal.SIGINT] if commands else []
+        with endings.handling(ignored, signal.SIG_IGN), run_progress() as progress:
             result = run_in_real_time(
                 scenario,
                 seed=seed,
-                pcap=captures,
+                pcap=captured,
                 commands=commands,
                 attach=attached,
                 progress=None if commands else progress,
             )
         for note in result.notes:
             _say(note)
-        written = [path for _, path in captures]
+        written = [path for _, path in captured]
         if folder is not None:
             with writing_to(folder):
                 with as_a_whole(folder / PROBES) as part:
@@ -169,18 +171,6 @@ def become_root() -> None:
     sys.stderr.flush()
     os.environ[_WITHIN] = "1"
     os.execvp(unshare[0], [*unshare, sys.executable, "-m", "bentpipe", *sys.argv[1:]])
-
-
-@contextlib.contextmanager
-def _signals(*, ignored: bool) -> Iterator[None]:
-    """Have a shell keep its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation."""
-    before = signal.getsignal(signal.SIGINT)
-    if ignored:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _say(line: str) -> None:

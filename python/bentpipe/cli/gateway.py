@@ -8,11 +8,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bentpipe.cli.output import print_json
+from bentpipe import endings
+from bentpipe.cli.output import captures, print_json
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.errors import RequestError, WorkError
@@ -35,7 +35,6 @@ def gateway(
     as_json: bool,
 ) -> int:
     """Forward until a signal comes, and print what was counted; return the exit status."""
-    pcap = list(dict.fromkeys(pcap))
     from bentpipe import _native
 
     if clean:
@@ -51,6 +50,7 @@ def gateway(
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="gateway"):
         scenario.resolved()
+    captured = captures(pcap)
     with _until_a_signal() as stopped:
 
         def tell(lines: list[str]) -> bool:
@@ -63,7 +63,7 @@ def gateway(
             text=scenario.text,
             seed=seed,
             overrides=list(scenario.settings),
-            pcap=[(each, f"{each}.pcapng") for each in pcap],
+            pcap=[(each, str(path)) for each, path in captured],
             name=gateway,
             link=link,
             shaped=list(shape),
@@ -79,8 +79,8 @@ def gateway(
         print_json(text)
     else:
         _print_result(result)
-        for each in pcap:
-            print(f"wrote {Path(f'{each}.pcapng')}")
+        for _, path in captured:
+            print(f"wrote {path}")
     return 0
 
 
@@ -172,12 +172,8 @@ def _until_a_signal() -> Iterator[threading.Event]:
     numbers = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
-    before = [(number, signal.signal(number, end)) for number in numbers]
-    try:
+    with endings.handling(numbers, end):
         yield stopped
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def _say(line: str) -> None:

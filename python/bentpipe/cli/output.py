@@ -6,7 +6,7 @@ import errno
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -72,6 +72,11 @@ def made_folder(path: Path | None) -> Iterator[Path | None]:
         except BlockingIOError:
             raise RequestError(f"--out {path}: another command is writing there") from None
         yield path
+
+
+def captures(links: Sequence[str], folder: Path | None = None) -> list[tuple[str, Path]]:
+    """Name the captures of links, each once, in a folder, or in the one that we are in."""
+    return [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(links)]
 
 
 def check_plot(path: Path) -> None:

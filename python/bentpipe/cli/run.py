@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bentpipe.cli.output import check_place, made_folder, print_json, writing_to
+from bentpipe.cli.output import captures, check_place, made_folder, print_json, writing_to
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
@@ -46,19 +46,19 @@ def run(
             scenario = rrul_on(scenario)
     # Before the run: nobody should wait for a result that has no place to go.
     with made_folder(out) as folder:
-        captures = [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(pcap)]
+        captured = captures(pcap, folder)
         with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
             result = simulate(
                 scenario,
                 seed=seed,
-                pcap=captures,
+                pcap=captured,
                 default_probes=folder is not None or flent is not None,
                 probes_to=None if folder is None else folder / PROBES,
                 no_probes=folder is None and flent is None,
                 progress=progress,
             )
 
-        written = [path for _, path in captures]
+        written = [path for _, path in captured]
         if folder is not None:
             with writing_to(folder):
                 written = write_result(result, folder) + written

@@ -88,17 +88,8 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
         endings.note(number)
         noted.set()
 
-    if threading.current_thread() is not threading.main_thread():
+    with endings.handling(endings.ours(), note):
         yield look
-        return
-    before = {number: signal.getsignal(number) for number in endings.ours()}
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield look
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     look()
 
 
@@ -128,13 +119,5 @@ def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
 @contextmanager
 def a_second_one_kills() -> Iterator[None]:
     """Let Ctrl-C end the process at once, whatever it is doing."""
-    if threading.current_thread() is not threading.main_thread():
+    with endings.handling({signal.SIGINT, *endings.ours()}, signal.SIG_DFL):
         yield
-        return
-    numbers = {signal.SIGINT, *endings.ours()}
-    before = [(number, signal.signal(number, signal.SIG_DFL)) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
