@@ -8,7 +8,7 @@ use crate::error::quoted;
 use crate::suggest::suggest;
 
 /// No scenario nests deeper; a longer key is a mistake.
-pub(super) const MAX_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// A table of names that the file has chosen.
 struct Named {

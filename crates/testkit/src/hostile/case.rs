@@ -79,6 +79,15 @@ pub(super) struct Network {
     pub(super) until: Time,
 }
 
+impl Network {
+    /// For who sends other segments than SYNs before the handshake is over: what is made of one can pass for a SYN or a SYN+ACK,
+    /// and an error about one for one about the handshake, which it then ends (Linux's tcp_v4_err). So neither is done.
+    pub(super) fn leave_handshakes_alone(&mut self) {
+        self.unseen_corruption = 0.0;
+        self.false_icmp = 0.0;
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) kind: Kind,
@@ -209,10 +218,8 @@ impl Case {
         }
         let mut fast_open = dice.one_in(4).then(|| fast_open(dice));
         if fast_open.is_some_and(|(_, answer)| answer == PassiveFastOpen::Take) {
-            // Data goes before the handshake is over: what is made of it can pass for a SYN+ACK, and an
-            // error about it for one about the handshake, which it then ends.
-            network.unseen_corruption = 0.0;
-            network.false_icmp = 0.0;
+            // Data goes before the handshake is over.
+            network.leave_handshakes_alone();
             fast_open = fast_open.filter(|_| kind != Kind::Fraud);
         }
         for side in [0, 1] {
@@ -237,10 +244,8 @@ impl Case {
         let liar = dice.below(2) as usize;
         let both = dice.one_in(8);
         if both && kind != Kind::Fraud {
-            // An end that has called and been called answers what opens nothing, before its handshake is over: what is
-            // made of it can pass for a SYN, and an error about it ends that handshake (Linux's tcp_v4_err).
-            network.unseen_corruption = 0.0;
-            network.false_icmp = 0.0;
+            // An end that has called and been called answers what opens nothing.
+            network.leave_handshakes_alone();
         }
         Self {
             kind,

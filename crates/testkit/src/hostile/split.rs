@@ -135,16 +135,9 @@ impl<'a> Chain<'a> {
                 // The same version of IP on all of them.
                 let least = least_mtu(case.configs[0].ip_version);
                 part.network.mtu = part.network.mtu.max(least);
-                if case.both && case.kind != Kind::Fraud {
-                    part.network.unseen_corruption = 0.0;
-                    part.network.false_icmp = 0.0;
-                }
-                if case.fast_open.is_some() {
-                    // Whoever takes what comes on a SYN, B or a gateway, sends data before the
-                    // handshake is over: what is made of it can pass for a SYN+ACK, and an error about
-                    // it for one about the handshake, which it then ends.
-                    part.network.unseen_corruption = 0.0;
-                    part.network.false_icmp = 0.0;
+                // Whoever takes what comes on a SYN, B or a gateway, sends data before the handshake is over.
+                if case.fast_open.is_some() || case.both && case.kind != Kind::Fraud {
+                    part.network.leave_handshakes_alone();
                 }
                 // On a narrow path each end has a way to learn of it; what may be done to them depends on
                 // how they probe.
