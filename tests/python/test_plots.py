@@ -246,6 +246,12 @@ def test_the_losses_row_says_what_packets_were_lost_to(
     assert f"changes of the path ({to['changes']})" in drawn
     assert f"errors ({errors})" in drawn
     assert drawn.endswith(f" ({forward.packets_lost})")
+    # All of it is beside the axes, in lines that leave them some width.
+    legend = overview(result)[-1].get_legend()
+    assert legend is not None
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert drawn in [text.replace("\n", " ") for text in shown]
+    assert max(len(line) for text in shown for line in text.split("\n")) <= 48
 
 
 SOURCE = {"kind": "packets", "size": "500 B", "interval": "10 ms"}

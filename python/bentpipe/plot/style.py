@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import matplotlib as mpl
@@ -32,6 +33,9 @@ COLOURS: Final = (
     "#56B4E9",  # sky blue
     "#000000",
 )
+# So many signs of a label have room beside the axes.
+_BESIDE: Final = 48
+
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
 _STYLE: Final[dict[Any, Any]] = {
@@ -116,13 +120,16 @@ def draw_steps(
 
 
 def legend_beside(axes: Axes) -> None:
-    """Put the legend to the right of the axes, where no line is; none for a single nameless one."""
+    """Put the legend to the right of the axes, where no line is; none for a single nameless one.
+
+    A long label takes several lines: it would leave the axes no width.
+    """
     handles, labels = axes.get_legend_handles_labels()
     if not handles:
         return
     axes.legend(
         handles,
-        labels,
+        [fill(label, _BESIDE, break_on_hyphens=False) for label in labels],
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
