@@ -26,7 +26,6 @@ import ns2
 import bentpipe
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
-SEGMENT_BYTES = 1448
 RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
 KINDS = ("loss-free", "listed losses", "short queue")
 # A queue that drops nothing.
@@ -112,34 +111,17 @@ def in_ns2(of: Cell) -> float:
 
 def here(of: Cell) -> float:
     """Return the same of bentpipe."""
-    sack = of.variant == "Sack1"
-    tcp = {
-        "congestion_control": "reno",
-        "recovery": RECOVERIES[of.variant],
-        "sack": sack,
-        "slow_start": "standard",
-        "congestion_avoidance": "per-acknowledgment",
-        "window_validation": False,
-        "idle_restart": "off",
-        "initial_window": f"{of.initial_window} segments",
-        "initial_slow_start_threshold": f"{of.window_segments} segments",
-        "mss": f"{SEGMENT_BYTES} B",
-        "nagle": False,
-        "send_buffer": "64 MiB",
-        "rto_rule": "rfc6298",
-        "initial_rto": "3 s",
-        "minimum_rto": f"{of.minimum_rto_s} s",
-    }
-    if sack:
-        later = ("rack", "proportional_rate_reduction", "tail_loss_probe", "f_rto", "undo")
-        tcp |= dict.fromkeys(later, False)
-    delayed_ack = f"{of.delayed_ack_s * 1e3:.0f} ms" if of.delayed_ack_s > 0 else "off"
-    client = {
-        "mss": f"{SEGMENT_BYTES} B",
-        "sack": sack,
-        "receive_buffer": f"{of.window_segments * SEGMENT_BYTES} B",
-        "delayed_ack": delayed_ack,
-    }
+    tcp = ns2.sender(
+        recovery=RECOVERIES[of.variant],
+        initial_window=of.initial_window,
+        threshold_segments=of.window_segments,
+        minimum_rto_s=of.minimum_rto_s,
+    )
+    client = ns2.receiver(
+        sack=of.variant == "Sack1",
+        delayed_ack_s=of.delayed_ack_s,
+        window_segments=of.window_segments,
+    )
     forward: dict[str, Any] = {
         "rate": f"{of.rate_bps} bit/s",
         "delay": f"{of.delay_s} s",
@@ -159,7 +141,7 @@ def here(of: Cell) -> float:
         "delay": "1 ms",
         "queue": {"limit": f"{LONG_QUEUE_PACKETS} packets"},
     }
-    size = f"{of.segments * SEGMENT_BYTES} B"
+    size = f"{of.segments * ns2.SEGMENT_BYTES} B"
     scenario = {
         "name": "cell",
         "duration": "3000 s",

@@ -1,4 +1,5 @@
-"""ns-2, for the witnesses that have scripts of their own: whether it is here, and how it is run."""
+"""ns-2, for the witnesses that have scripts of their own: whether it is here, how it is run, and
+what bentpipe is set to beside it."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+SEGMENT_BYTES = 1448
 
 
 def available() -> bool:
@@ -41,3 +45,46 @@ def run(script: Path, options: Mapping[str, object]) -> str:
     if finished.returncode != 0:
         raise RuntimeError(f"ns-2 failed: {finished.stderr.strip()}")
     return finished.stdout
+
+
+def sender(
+    *,
+    recovery: str,
+    initial_window: int,
+    threshold_segments: int,
+    minimum_rto_s: float,
+    congestion_control: str = "reno",
+) -> dict[str, Any]:
+    """Return the TCP settings that are nearest to an ns-2 agent's."""
+    sack = recovery == "sack"
+    tcp: dict[str, Any] = {
+        "congestion_control": congestion_control,
+        "recovery": recovery,
+        "sack": sack,
+        "slow_start": "standard",
+        "congestion_avoidance": "per-acknowledgment",
+        "window_validation": False,
+        "idle_restart": "off",
+        "initial_window": f"{initial_window} segments",
+        "initial_slow_start_threshold": f"{threshold_segments} segments",
+        "mss": f"{SEGMENT_BYTES} B",
+        "nagle": False,
+        "send_buffer": "64 MiB",
+        "rto_rule": "rfc6298",
+        "initial_rto": "3 s",
+        "minimum_rto": f"{minimum_rto_s} s",
+    }
+    if sack:
+        later = ("rack", "proportional_rate_reduction", "tail_loss_probe", "f_rto", "undo")
+        tcp |= dict.fromkeys(later, False)
+    return tcp
+
+
+def receiver(*, sack: bool, delayed_ack_s: float, window_segments: int) -> dict[str, Any]:
+    """Return the TCP settings that are nearest to an ns-2 sink's."""
+    return {
+        "mss": f"{SEGMENT_BYTES} B",
+        "sack": sack,
+        "receive_buffer": f"{window_segments * SEGMENT_BYTES} B",
+        "delayed_ack": f"{delayed_ack_s * 1e3:.0f} ms" if delayed_ack_s > 0 else "off",
+    }

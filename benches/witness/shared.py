@@ -1,0 +1,478 @@
+"""Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
+
+`cells.py` prints its table and `docs/tcp.md` says what is behind it. Every cell is run several
+times in both programs, with starts moved by no more than a 52-byte packet takes at the bottleneck:
+that much is different anyway, since ns-2's handshakes have no third segment. What differs between
+the programs by no more than what ns-2 differs from itself is chaos; what stays, over all cells, in
+the mean is bias.
+
+`--trace KIND NUMBER` prints the first packets at the bottleneck that differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ns2
+
+import bentpipe
+
+SCRIPT = Path(__file__).with_suffix(".tcl")
+PACKET_BYTES = 1500
+RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
+KINDS = ("shared", "shared RED", "modem return", "hybla", "westwood")
+# A queue that drops nothing.
+LONG_QUEUE_PACKETS = 100_000
+# Of each cell, in each program.
+RUNS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Flows from as many servers to as many clients. Units as in `cells.py`.
+
+    Queues count the packet being sent. `variant` is ns-2's agent, or "hybla" or "westwood", which
+    its TCP-Linux has. `lost` are data packets by their order on the bottleneck, from 0.
+    """
+
+    variant: str
+    rate_bps: int
+    delay_s: float
+    back_bps: int
+    back_delay_s: float
+    delayed_ack_s: float
+    window_segments: int
+    initial_window: int
+    starts_s: tuple[float, ...]
+    access_delays_s: tuple[float, ...]
+    queue_packets: int
+    duration_s: float
+    back_queue_packets: int = LONG_QUEUE_PACKETS
+    red: tuple[int, int] | None = None
+    threshold_segments: int = 100_000
+    lost: tuple[int, ...] = ()
+    limited_transmit: bool = True
+    timestamps: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a run: segments in order, of each flow, and drops at both queues."""
+
+    segments: tuple[int, ...]
+    drops: int
+    back_drops: int
+    timeouts: int
+
+    @property
+    def total(self) -> int:
+        """Segments of all flows."""
+        return sum(self.segments)
+
+    @property
+    def fairness(self) -> float:
+        """Jain's index of the flows' shares."""
+        squares = sum(each * each for each in self.segments)
+        return self.total**2 / (len(self.segments) * squares) if squares else 1.0
+
+
+def cell(kind: str, number: int) -> Cell:
+    """Return a random cell of this kind: always the same for a number."""
+    draw = random.Random(f"{kind} {number}")
+    choose = draw.choice
+    flows = draw.randint(2, 10) if kind.startswith("shared") else 1
+    rate = choose([64_000, 256_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000])
+    delay = choose([0.005, 0.05, 0.1, 0.27, 0.4])
+    # Forty round trips, and a thousand segments at the least.
+    long_enough = max(80 * (delay + 0.01), 1000 * 8 * PACKET_BYTES / rate)
+    spread = min(2.0, long_enough / 10)
+    drawn = Cell(
+        variant=choose(list(RECOVERIES)),
+        rate_bps=rate,
+        delay_s=delay,
+        back_bps=max(rate, 64_000),
+        back_delay_s=delay,
+        delayed_ack_s=choose([0, 0.1, 0.2]),
+        window_segments=1000,
+        initial_window=choose([1, 2, 4, 10]),
+        starts_s=tuple(round(draw.uniform(0, spread), 6) for _ in range(flows)),
+        access_delays_s=tuple(round(draw.uniform(0.001, 0.02), 6) for _ in range(flows)),
+        queue_packets=choose([10, 30, 60, 120]),
+        duration_s=round(long_enough, 3),
+    )
+    if kind == "shared RED":
+        # The paper's thresholds, one to three; the queue is as good as never full.
+        least = choose([5, 10, 20])
+        return replace(drawn, red=(least, 3 * least), queue_packets=400)
+    if kind == "modem return":
+        # Segments at their best: a data packet in the time of two acknowledgments or fewer.
+        return replace(
+            drawn,
+            rate_bps=max(rate, 256_000),
+            back_bps=choose([9_600, 14_400, 28_800, 33_600, 64_000]),
+            back_queue_packets=choose([5, 10, 20]),
+            queue_packets=choose([30, 60, 120]),
+            window_segments=choose([20, 60, 200]),
+            duration_s=max(drawn.duration_s, 100.0),
+        )
+    if kind in {"hybla", "westwood"}:
+        rate = max(rate, 2_000_000)
+        share = choose([0.0003, 0.001, 0.003])
+        duration = round(max(60.0, 80 * (delay + 0.01)), 3)
+        most = int(duration * rate / 8 / PACKET_BYTES)
+        lost = tuple(n for n in range(20, most) if draw.random() < share)
+        return replace(
+            drawn,
+            variant=kind,
+            rate_bps=rate,
+            back_bps=rate,
+            lost=lost,
+            duration_s=duration,
+            queue_packets=LONG_QUEUE_PACKETS,
+            window_segments=choose([60, 200]),
+            threshold_segments=60,
+        )
+    return drawn
+
+
+def moved(of: Cell, run: int) -> Cell:
+    """Return the cell with its starts moved, otherwise for each run; as it is for run 0."""
+    if run == 0:
+        return of
+    draw = random.Random(run)
+    most = 8 * 52 / of.rate_bps
+    return replace(of, starts_s=tuple(each + draw.uniform(0, most) for each in of.starts_s))
+
+
+def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
+    def listed(values: Iterable[float]) -> str:
+        return " ".join(f"{each:.9f}" for each in values)
+
+    linux = of.variant not in RECOVERIES
+    options: dict[str, object] = {
+        name: getattr(of, name)
+        for name in (
+            "rate_bps",
+            "delay_s",
+            "back_bps",
+            "back_delay_s",
+            "queue_packets",
+            "back_queue_packets",
+            "delayed_ack_s",
+            "window_segments",
+            "initial_window",
+            "duration_s",
+        )
+    }
+    options |= {
+        "variant": "Linux" if linux else of.variant,
+        "threshold_segments": min(of.threshold_segments, of.window_segments),
+        "starts_s": listed(of.starts_s),
+        "access_delays_s": listed(of.access_delays_s),
+        # The SYN, which TCP-Linux has not, is the first.
+        "lost": " ".join(str(number + (not linux)) for number in of.lost),
+        "seed": seed,
+        "limited_transmit": int(of.limited_transmit),
+        "timestamps": int(of.timestamps),
+        "trace": int(trace),
+    }
+    if linux:
+        # TCP-Linux has no handshake: it begins when here it is over.
+        handshake = 8 * (60 / of.rate_bps + 60 / of.back_bps + 2 * 120 / 100e6)
+        trip = 2 * 0.001 + of.delay_s + of.back_delay_s + handshake
+        options |= {
+            "congestion_control": of.variant,
+            "starts_s": listed(
+                start + 2 * access + trip
+                for start, access in zip(of.starts_s, of.access_delays_s, strict=True)
+            ),
+        }
+    if of.red is not None:
+        options |= {"red_minimum": of.red[0], "red_maximum": of.red[1]}
+    return options
+
+
+def in_ns2(of: Cell, *, seed: int = 1) -> Outcome:
+    """Return what comes of a cell in ns-2."""
+    segments, timeouts, drops = [], 0, (0, 0)
+    for line in ns2.run(SCRIPT, _options(of, trace=False, seed=seed)).splitlines():
+        word, *fields = line.split()
+        if word == "flow":
+            segments.append(int(fields[0]))
+            timeouts += int(fields[2])
+        elif word == "drops":
+            drops = (int(fields[0]), int(fields[1]))
+    return Outcome(
+        segments=tuple(segments), drops=drops[0], back_drops=drops[1], timeouts=timeouts
+    )
+
+
+def scenario(of: Cell) -> dict[str, Any]:
+    """Return the cell as a scenario."""
+    linux = of.variant not in RECOVERIES
+    sack = linux or of.variant == "Sack1"
+    sender = ns2.sender(
+        recovery="sack" if linux else RECOVERIES[of.variant],
+        congestion_control=of.variant if linux else "reno",
+        initial_window=of.initial_window,
+        threshold_segments=min(of.threshold_segments, of.window_segments),
+        minimum_rto_s=1.0,
+    )
+    sender["limited_transmit"] = of.limited_transmit
+    client = ns2.receiver(
+        sack=sack, delayed_ack_s=of.delayed_ack_s, window_segments=of.window_segments
+    )
+    queue: dict[str, Any] = {"limit": f"{of.queue_packets - 1} packets"}
+    if of.red is not None:
+        queue |= {
+            "kind": "red",
+            "minimum_threshold": f"{of.red[0]} packets",
+            "maximum_threshold": f"{of.red[1]} packets",
+            "maximum_probability": 0.1,
+            "weight": 0.002,
+            "mean_packet": f"{PACKET_BYTES} B",
+        }
+    forward: dict[str, Any] = {
+        "rate": f"{of.rate_bps} bit/s",
+        "delay": f"{of.delay_s} s",
+        "queue": queue,
+    }
+    if of.lost:
+        # From 1, after the SYN and the handshake's last acknowledgment.
+        forward["errors"] = {"lost_packets": [number + 3 for number in of.lost]}
+    back = {
+        "rate": f"{of.back_bps} bit/s",
+        "delay": f"{of.back_delay_s} s",
+        "queue": {"limit": f"{of.back_queue_packets - 1} packets"},
+    }
+    long = {"queue": {"limit": f"{LONG_QUEUE_PACKETS} packets"}}
+    hosts, flows = {}, {}
+    links: dict[str, Any] = {
+        "bottleneck": {"between": ["near", "far"], "forward": forward, "return": back}
+    }
+    for number, (start, access) in enumerate(zip(of.starts_s, of.access_delays_s, strict=True)):
+        from_, to = f"server-{number}", f"client-{number}"
+        hosts |= {from_: {"tcp": sender}, to: {"tcp": client}}
+        links[f"access-{number}"] = {
+            "between": [from_, "near"], "rate": "100 Mbit/s", "delay": f"{access:.9f} s", **long
+        }
+        links[f"home-{number}"] = {
+            "between": ["far", to], "rate": "100 Mbit/s", "delay": "1 ms", **long
+        }
+        flows[f"flow-{number}"] = {
+            "from": from_, "to": to, "start": f"{start:.9f} s", "app": {"kind": "bulk"}
+        }
+    return {
+        "name": "cell",
+        "duration": f"{of.duration_s} s",
+        "hosts": hosts,
+        "gateways": {"near": {}, "far": {}},
+        "links": links,
+        "flows": flows,
+    }
+
+
+def here(of: Cell, *, seed: int = 1) -> Outcome:
+    """Return what comes of a cell in bentpipe."""
+    summary = bentpipe.run(scenario(of), seed=seed, no_probes=True).summary
+    links = {each.name: each for each in summary.links}
+    return Outcome(
+        segments=tuple(each.bytes_delivered // ns2.SEGMENT_BYTES for each in summary.flows),
+        drops=links["bottleneck.forward"].packets_dropped,
+        back_drops=links["bottleneck.return"].packets_dropped,
+        timeouts=sum(each.timeouts for each in summary.flows),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A cell's runs in ns-2 and in bentpipe, in the same order."""
+
+    cell: Cell
+    number: int
+    ns2: tuple[Outcome, ...]
+    here: tuple[Outcome, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cell as it was drawn has the same outcome in both."""
+        return self.ns2[0] == self.here[0]
+
+    @property
+    def first(self) -> float:
+        """How much more arrives here in the cell as it was drawn, relative to ns-2."""
+        return self.here[0].total / self.ns2[0].total - 1
+
+    @property
+    def mean(self) -> float:
+        """The same of the mean over all runs."""
+        return sum(each.total for each in self.here) / sum(each.total for each in self.ns2) - 1
+
+    def spread(self, of: tuple[Outcome, ...]) -> float:
+        """Return the standard deviation of a program's runs, relative to their mean."""
+        totals = [each.total for each in of]
+        return statistics.stdev(totals) / statistics.mean(totals)
+
+
+def compare(kind: str, numbers: Iterable[int], runs: int = RUNS) -> Iterator[Comparison]:
+    """Run cells in both programs."""
+
+    def both(number: int) -> Comparison:
+        of = cell(kind, number)
+        # RED draws: there, it is a seed that is moved.
+        cells = [(moved(of, run), run + 1) for run in range(runs)]
+        return Comparison(
+            cell=of,
+            number=number,
+            ns2=tuple(in_ns2(each, seed=seed) for each, seed in cells),
+            here=tuple(here(each, seed=seed) for each, seed in cells),
+        )
+
+    with ThreadPoolExecutor() as pool:
+        yield from pool.map(both, numbers)
+
+
+def bias(values: list[float]) -> tuple[float, float]:
+    """Return the mean over cells, and its standard error."""
+    return statistics.mean(values), statistics.stdev(values) / len(values) ** 0.5
+
+
+def table(kind: str, count: int) -> Iterator[str]:
+    """Compare cells of a kind: a line for each recovery or window rule."""
+    found = list(compare(kind, range(count)))
+    for variant in dict.fromkeys(each.cell.variant for each in found):
+        of = [each for each in found if each.cell.variant == variant]
+        near = sum(abs(each.first) <= 0.02 for each in of)
+        exact = sum(each.exact for each in of)
+        within = sum(
+            abs(each.first) <= max(0.02, 2 * (each.spread(each.ns2) ** 2 + each.spread(each.here) ** 2) ** 0.5)
+            for each in of
+        )
+        total = bias([each.mean for each in of])
+        fairness = bias(
+            [
+                statistics.mean(run.fairness for run in each.here)
+                - statistics.mean(run.fairness for run in each.ns2)
+                for each in of
+            ]
+        )
+        runs_here = [run for each in of for run in each.here]
+        runs_ns2 = [run for each in of for run in each.ns2]
+        drops, back_drops, timeouts = (
+            (sum(getattr(run, name) for run in runs_here), sum(getattr(run, name) for run in runs_ns2))
+            for name in ("drops", "back_drops", "timeouts")
+        )
+        yield (
+            f"{kind:12} {variant:8} {len(of):4} cells, {exact:3} exact, {near:3} within 2%,"
+            f" {within:3} within 2% or two deviations,"
+            f" spread {statistics.median(each.spread(each.ns2) for each in of):.2%} in ns-2"
+            f" {statistics.median(each.spread(each.here) for each in of):.2%} here,"
+            f" total {total[0]:+.2%} ± {total[1]:.2%}, Jain {fairness[0]:+.4f} ± {fairness[1]:.4f},"
+            f" drops {drops[0]}/{drops[1]}, on the return {back_drops[0]}/{back_drops[1]},"
+            f" timeouts {timeouts[0]}/{timeouts[1]},"
+            f" farthest {max(of, key=lambda each: abs(each.mean)).mean:+.1%}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A packet at the bottleneck's near end: of a flow, data that leave, or what acknowledges them.
+
+    Segments count from 1; an acknowledgment's is the last that it covers.
+    """
+
+    time_s: float
+    flow: int
+    data: bool
+    segment: int
+
+
+def events_in_ns2(of: Cell) -> list[Event]:
+    """Return what crosses the bottleneck in ns-2, both ways."""
+    found = []
+    for line in ns2.run(SCRIPT, _options(of, trace=True, seed=1)).splitlines():
+        event, *fields = line.split()
+        if (event, *fields[1:3]) in {("-", "0", "1"), ("r", "1", "0")}:
+            segment = int(fields[9]) + (of.variant not in RECOVERIES)
+            # What is left out is SYNs, and what acknowledges them.
+            if segment > 0:
+                data = event == "-"
+                time_s, flow = float(fields[0]), int(fields[6])
+                found.append(Event(time_s=time_s, flow=flow, data=data, segment=segment))
+    return found
+
+
+def events_here(of: Cell) -> list[Event]:
+    """Return the same of bentpipe, from a capture."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bottleneck.pcapng"
+        bentpipe.run(scenario(of), no_probes=True, pcap=[("bottleneck", file)])
+        capture = file.read_bytes()
+    found: list[Event] = []
+    # What connections began with, by their senders' addresses, which come as they start.
+    order = sorted(range(len(of.starts_s)), key=lambda n: of.starts_s[n] + of.access_delays_s[n])
+    begun: dict[int, tuple[int, int]] = {}
+    place = 0
+    while place < len(capture):
+        kind, length = struct.unpack_from("<II", capture, place)
+        # An enhanced packet block; its packet begins with an IPv4 header of 20 bytes.
+        if kind == 6:
+            high, low = struct.unpack_from("<II", capture, place + 12)
+            packet = place + 28
+            (size,) = struct.unpack_from(">H", capture, packet + 2)
+            addresses = struct.unpack_from(">II", capture, packet + 12)
+            numbers = struct.unpack_from(">II", capture, packet + 24)
+            header = 20 + (capture[packet + 32] >> 4) * 4
+            syn = bool(capture[packet + 33] & 2)
+            # The server opened the connection, from one of the highest ports.
+            (port,) = struct.unpack_from(">H", capture, packet + 20)
+            data = port >= 0xC000
+            if data and syn and addresses[0] not in begun:
+                begun[addresses[0]] = (order[len(begun)], numbers[0])
+            flow, first = begun[addresses[0 if data else 1]]
+            # Neither SYNs nor the handshake's last acknowledgment, which ns-2 has not.
+            number = (numbers[0 if data else 1] - first - 1) % 2**32 // ns2.SEGMENT_BYTES
+            segment = number + data
+            if not syn and segment > 0 and (not data or size > header):
+                time_s = (high << 32 | low) / 1e9
+                found.append(Event(time_s=time_s, flow=flow, data=data, segment=segment))
+        place += length
+    return found
+
+
+def first_difference(of: Cell, *, context: int = 12) -> list[str]:
+    """Return where both traces of a flow first differ: of all flows, the one that does first."""
+    theirs, ours = events_in_ns2(of), events_here(of)
+    places = []
+    for flow in range(len(of.starts_s)):
+        for data in (True, False):
+            left, right = (
+                [each for each in events if (each.flow, each.data) == (flow, data)]
+                for events in (theirs, ours)
+            )
+            for a, b in zip(left, right, strict=False):
+                late = abs(a.time_s - b.time_s) > 0.1 * (of.delay_s + of.back_delay_s) + 16 * PACKET_BYTES / of.rate_bps
+                if a.segment != b.segment or late:
+                    places.append((min(a.time_s, b.time_s), flow, a, b))
+                    break
+    if not places:
+        return ["no difference"]
+    time, flow, a, b = min(places, key=lambda each: each[0])
+    lines = [f"at {time:.4f} s, flow {flow}: in ns-2 {a}, here {b}"]
+    for name, events in (("ns-2", theirs), ("here", ours)):
+        of_flow = [each for each in events if each.flow == flow]
+        at = next((n for n, each in enumerate(of_flow) if each.time_s >= time - 1e-9), len(of_flow))
+        lines.append(f"{name}: " + " ".join(
+            f"{each.time_s:.3f}{'+' if each.data else '-'}{each.segment}"
+            for each in of_flow[max(0, at - context) : at + context]
+        ))
+    return lines
