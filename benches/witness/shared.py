@@ -1,8 +1,8 @@
 """Flows that share a bottleneck, and modem returns, in ns-2 and in bentpipe: bias or chaos.
 
 `cells.py` prints its table and `docs/tcp.md` says what is behind it. Every cell is run several
-times in both programs, with starts moved by no more than a 52-byte packet takes at the bottleneck:
-that much is different anyway, since ns-2's handshakes have no third segment. What differs between
+times in both programs, with starts moved by no more than a segment takes at the bottleneck. (By a
+third of that they are apart anyway, since ns-2's handshakes have no third segment.) What differs between
 the programs by no more than what ns-2 differs from itself is chaos; what stays, over all cells, in
 the mean is bias.
 
@@ -32,6 +32,15 @@ RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
 KINDS = ("shared", "shared RED", "modem return", "hybla", "westwood")
 # A queue that drops nothing.
 LONG_QUEUE_PACKETS = 100_000
+# As TCP-Linux recovers, and as the modules of Linux 2.6.22 answer a loss.
+TCP_LINUX: dict[str, Any] = {
+    "recovery": "fack",
+    "congestion_avoidance": "byte-counting",
+    "window_validation": True,
+    "limited_transmit": False,
+    "hybla": {"after_loss": "quarter"},
+    "westwood": {"after_loss": "at-least-half"},
+}
 # Of each cell, in each program.
 RUNS = 6
 
@@ -138,7 +147,7 @@ def cell(kind: str, number: int) -> Cell:
             lost=lost,
             duration_s=duration,
             queue_packets=LONG_QUEUE_PACKETS,
-            window_segments=choose([60, 200]),
+            window_segments=65_535,
             threshold_segments=60,
         )
     return drawn
@@ -149,7 +158,7 @@ def moved(of: Cell, run: int) -> Cell:
     if run == 0:
         return of
     draw = random.Random(run)
-    most = 8 * 52 / of.rate_bps
+    most = 8 * PACKET_BYTES / of.rate_bps
     return replace(of, starts_s=tuple(each + draw.uniform(0, most) for each in of.starts_s))
 
 
@@ -228,9 +237,11 @@ def scenario(of: Cell) -> dict[str, Any]:
         minimum_rto_s=1.0,
     )
     sender["limited_transmit"] = of.limited_transmit
-    client = ns2.receiver(
-        sack=sack, delayed_ack_s=of.delayed_ack_s, window_segments=of.window_segments
-    )
+    # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
+    if linux:
+        sender |= TCP_LINUX
+    window = LONG_QUEUE_PACKETS if linux else of.window_segments
+    client = ns2.receiver(sack=sack, delayed_ack_s=of.delayed_ack_s, window_segments=window)
     queue: dict[str, Any] = {"limit": f"{of.queue_packets - 1} packets"}
     if of.red is not None:
         queue |= {

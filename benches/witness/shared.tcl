@@ -34,6 +34,7 @@ array set options {
     seed                1
     limited_transmit    1
     timestamps          1
+    bug_fix             0
     trace               0
 }
 source [file join [file dirname [info script]] options.tcl]
@@ -58,7 +59,7 @@ Agent/TCP set rtxcur_init_ 3.0
 Agent/TCP set timestamps_ $options(timestamps)
 Agent/TCPSink set ts_echo_rfc1323_ true
 Agent/TCP set singledup_ $options(limited_transmit)
-Agent/TCP/Reno set bugFix_ false
+Agent/TCP/Reno set bugFix_ $options(bug_fix)
 
 $defaultRNG seed $options(seed)
 set ns [new Simulator]
