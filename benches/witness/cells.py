@@ -4,6 +4,8 @@ As a script, `python3 benches/witness/cells.py [--cells N]`, for each loss recov
 cells, how many are within 2%, the median difference, the mean, and the farthest. `docs/tcp.md`
 says what is behind the farthest.
 
+`--shared` prints those of `shared.py` instead: several flows, modem returns, Hybla and Westwood.
+
 As a module, it is what `tests/python/test_witness_cells.py` asserts of the same cells.
 
 Lost packets are listed by number, so that both lose the same ones; where the queue is short, each
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import ns2
+import shared
 
 import bentpipe
 
@@ -179,7 +182,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--cells", type=int, default=200, help="of each kind")
-    count = parser.parse_args().cells
+    parser.add_argument("--shared", action="store_true", help="cells of shared.py")
+    asked = parser.parse_args()
+    count = asked.cells
+    if asked.shared:
+        for kind in shared.KINDS:
+            for line in shared.table(kind, count):
+                print(line, flush=True)
+        return
     for kind in KINDS:
         found = differences(kind, range(count))
         for variant in RECOVERIES:

@@ -1,5 +1,7 @@
-"""ns-2, for the witnesses that have scripts of their own: whether it is here, how it is run, and
-what bentpipe is set to beside it."""
+"""ns-2, for the witnesses that have scripts of their own.
+
+Whether it is here, how it is run, and what bentpipe is set to beside it.
+"""
 
 from __future__ import annotations
 

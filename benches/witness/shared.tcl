@@ -35,6 +35,7 @@ array set options {
     limited_transmit    1
     timestamps          1
     bug_fix             0
+    exit_recovery_fix   1
     trace               0
 }
 source [file join [file dirname [info script]] options.tcl]
@@ -60,6 +61,8 @@ Agent/TCP set timestamps_ $options(timestamps)
 Agent/TCPSink set ts_echo_rfc1323_ true
 Agent/TCP set singledup_ $options(limited_transmit)
 Agent/TCP/Reno set bugFix_ $options(bug_fix)
+# RFC 6582 section 3.2 step 3 has two windows to leave recovery with: this is the first, as here.
+Agent/TCP/Newreno set exit_recovery_fix_ $options(exit_recovery_fix)
 
 $defaultRNG seed $options(seed)
 set ns [new Simulator]
