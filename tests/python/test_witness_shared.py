@@ -36,7 +36,7 @@ def test_the_same_segments_arrive_and_are_dropped_as_in_ns2(kind: str, number: i
 
 def test_flows_that_overshoot_nothing_share_a_queue_as_in_ns2() -> None:
     # Which packet finds the queue full is chaos, cell by cell; what arrives on average is not.
-    # Of 100 cells it is 0.5% more here, with a standard error of 0.3% (docs/tcp.md).
+    # Of 200 cells it is 0.6 to 0.9% more here (docs/tcp.md).
     found = list(witness.compare("shared, gently", range(8), runs=2))
     mean, _ = witness.bias([each.mean for each in found])
     assert abs(mean) < witness.TOLERANCE
