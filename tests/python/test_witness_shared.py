@@ -1,7 +1,7 @@
-"""bentpipe against ns-2: shared bottlenecks, modem returns, Hybla and Westwood over listed losses.
+"""bentpipe against ns-2: several flows over one bottleneck, and modem returns.
 
-These cells have the same segments of each flow and the same drops in both, and some hundreds or
-thousands of acknowledgments dropped, or dozens of segments lost, on the way to it.
+These cells have the same segments in the same order on the bottleneck in both, and hundreds or
+thousands of acknowledgments dropped, or dozens of segments, on the way.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ pytestmark = pytest.mark.skipif(
 
 EXACT = [
     ("shared", 152),
-    *(("modem return", number) for number in (21, 30, 54, 124, 151, 181)),
-    *(("hybla", number) for number in (65, 113, 129, 180)),
-    *(("westwood", number) for number in (92, 94, 136, 138)),
+    *(("modem return", number) for number in (21, 30, 54, 124, 151)),
 ]
 
 
 @pytest.mark.parametrize(("kind", "number"), EXACT)
-def test_the_same_segments_arrive_and_are_dropped_as_in_ns2(kind: str, number: int) -> None:
+def test_the_same_segments_are_sent_and_dropped_as_in_ns2(kind: str, number: int) -> None:
     of = witness.cell(kind, number)
     outcome = witness.here(of)
     assert outcome == witness.in_ns2(of)
-    assert of.lost or outcome.drops or outcome.back_drops
+    assert outcome.drops + outcome.back_drops > 30
+    ours, theirs = (
+        [(each.flow, each.segment) for each in events if each.data]
+        for events in (witness.events_here(of), witness.events_in_ns2(of))
+    )
+    assert ours == theirs
 
 
 def test_flows_that_overshoot_nothing_share_a_queue_as_in_ns2() -> None:
