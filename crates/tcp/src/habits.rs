@@ -103,6 +103,8 @@ pub struct Habits {
     /// A FIN that left after the text goes again on its own; but a short segment that goes again takes in those that follow it, a
     /// FIN, too, as many as a full one holds (`tcp_retrans_try_collapse`).
     pub keeps_fin_apart: bool,
+    /// A timeout in fast recovery leaves the threshold as the loss has made it, however little is outstanding (`tcp_enter_loss`).
+    pub keeps_threshold_in_recovery: bool,
     /// That a window was reduced is not heard from a segment whose acknowledgment is an old one (`tcp_ecn_accept_cwr`).
     pub overlooks_old_cwr: bool,
     /// A mark makes the window come down as a loss does, proportionally, and holds it there until more than what was sent before
@@ -175,6 +177,7 @@ impl Habits {
             keeps_fin_apart: linux,
             counts_short_segments: linux,
             cuts_for_window: linux,
+            keeps_threshold_in_recovery: linux,
             overlooks_old_cwr: linux,
             reduces_gradually_for_marks: linux,
             keeps_alive_by_timer: linux,

@@ -169,6 +169,9 @@ pub trait CongestionControl: std::fmt::Debug + Send {
     /// window is [`loss_window`](Self::loss_window).
     fn on_repeated_timeout(&mut self) {}
 
+    /// Such a timeout is the first for its segment, and so much was outstanding.
+    fn on_timeout_in_recovery(&mut self, _window: &mut Window, _flight_size: u64) {}
+
     /// The window after a timeout that follows another, or that ends a loss recovery: such a
     /// timeout is no new congestion (RFC 5681 section 3.1: LW).
     fn loss_window(&self, window: &Window) -> u64 {

@@ -63,6 +63,12 @@ impl CongestionControl for Reno {
         };
         self.credit = 0;
     }
+
+    fn on_timeout_in_recovery(&mut self, window: &mut Window, flight_size: u64) {
+        // RFC 5681 equation 4: the threshold "MUST be set to no more than" this
+        let most = (flight_size / 2).max(2 * u64::from(window.segment));
+        window.slow_start_threshold = window.slow_start_threshold.min(most);
+    }
 }
 
 #[cfg(test)]

@@ -516,8 +516,12 @@ impl Sender {
         } else {
             // Fast recovery has halved the window for this loss already. Its outstanding data would
             // be a wrong measure: every duplicate has let a segment more go out, so that half of it
-            // may be many times the window. Linux's tcp_enter_loss keeps the threshold, too.
-            self.congestion.on_repeated_timeout();
+            // may be many times the window. So the threshold stays, but that it is no more than that half
+            // (RFC 5681 section 3.1, of a segment that the timer has not sent before). Linux's tcp_enter_loss keeps it.
+            let is_first =
+                self.send.attempts == 1 && !self.config.habits.keeps_threshold_in_recovery;
+            let flight_size = is_first.then(|| self.send.sequence.outstanding());
+            self.congestion.on_repeated_timeout(flight_size);
             self.note_repeated_timeout();
         }
         self.everything_is_lost(reduces, now);

@@ -280,7 +280,7 @@ pub(super) fn drive(
             Operation::Congestion(event, flight_size) => {
                 controller.on_congestion(*event, *flight_size, now);
             }
-            Operation::RepeatedTimeout => controller.on_repeated_timeout(),
+            Operation::RepeatedTimeout => controller.on_repeated_timeout(None),
             Operation::Exit => controller.on_recovery_exit(Some(SEGMENT), now),
             Operation::Spurious => controller.on_spurious(),
             Operation::TransmitStart(limited) => controller.on_transmit_start(*limited, now),

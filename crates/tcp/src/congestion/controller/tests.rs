@@ -161,7 +161,7 @@ proptest! {
                     controller.on_congestion(event, flight_size, sample.now);
                     prop_assert!(controller.window().slow_start_threshold >= 2000);
                 }
-                Operation::RepeatedTimeout => controller.on_repeated_timeout(),
+                Operation::RepeatedTimeout => controller.on_repeated_timeout(None),
                 Operation::RecoveryExit(limit) => controller.on_recovery_exit(limit, sample.now),
                 Operation::Spurious => controller.on_spurious(),
                 Operation::Restart(window, threshold) => controller.restart(window, threshold),

@@ -334,14 +334,19 @@ fn limited_transmit_sends_one_for_each_of_two_duplicates() {
 }
 
 fn recovering(recovery: RecoveryKind) -> Single {
-    let mut tcp = sender(
-        10,
-        Config {
-            limited_transmit: false,
-            recovery,
-            ..newreno()
-        },
-    );
+    recovering_with(Config {
+        recovery,
+        ..newreno()
+    })
+}
+
+fn recovering_with(config: Config) -> Single {
+    let limited_transmit = false;
+    let config = Config {
+        limited_transmit,
+        ..config
+    };
+    let mut tcp = sender(10, config);
     tcp.sent();
     duplicate(&mut tcp, 0, 3);
     assert_eq!(tcp.sent_ranges(), segments(0..1), "fast retransmit");
@@ -398,6 +403,26 @@ fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
     duplicate(&mut tcp, 11, 3);
     assert_eq!(tcp.sent_ranges()[0], at(11));
     assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+}
+
+#[test]
+fn rfc5681_a_timeout_in_recovery_leaves_no_more_than_half_of_what_is_outstanding() {
+    // Half of the thirteen that are outstanding would be more than fast recovery has left.
+    let mut tcp = recovering(RecoveryKind::NewReno);
+    tcp.wait(Span::from_secs(1));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    // Late in a recovery it is less; in Linux, the threshold stays.
+    for (linux, expected) in [(false, 2500), (true, 5000)] {
+        let mut config = newreno();
+        config.habits.keeps_threshold_in_recovery = linux;
+        let mut tcp = recovering_with(config);
+        acknowledge(&mut tcp, 9);
+        assert_eq!(tcp.sent_ranges(), [at(9), at(13)]);
+        assert!(tcp.tcp.is_recovering());
+        tcp.wait(Span::from_secs(1));
+        assert!(tcp.tcp.statistics().timeouts > 0);
+        assert_eq!(tcp.tcp.slow_start_threshold(), expected);
+    }
 }
 
 /// What has just gone again is given a whole timeout to be acknowledged, as in ns-2, BSD and Linux.
