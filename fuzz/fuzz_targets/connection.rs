@@ -389,7 +389,12 @@ fn run(input: &Input) {
             Operation::Segment(ref segment) => {
                 let reference = packet(&mut peer, segment);
                 let record = peer.world.packets.get_mut(reference);
-                record.payload_offset = connection.offset_of(record.sequence);
+                // (Text on a SYN begins behind the SYN, whose number is the first.)
+                record.payload_offset = if record.flags.has(Flags::SYN) {
+                    0
+                } else {
+                    connection.offset_of(record.sequence)
+                };
                 let before = connection.delivered_offset();
                 let accepted = connection.on_packet_accepting(reference, &mut peer.world.cx());
                 if let Some(accepted) = accepted {
