@@ -29,10 +29,7 @@ import shared
 import bentpipe
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
-RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
 KINDS = ("loss-free", "listed losses", "short queue")
-# A queue that drops nothing.
-LONG_QUEUE_PACKETS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +49,7 @@ class Cell:
     window_segments: int
     segments: int
     initial_window: int
-    queue_packets: int = LONG_QUEUE_PACKETS
+    queue_packets: int = ns2.LONG_QUEUE_PACKETS
     lost: tuple[int, ...] = ()
     minimum_rto_s: float = 1.0
 
@@ -61,7 +58,7 @@ def cell(kind: str, number: int) -> Cell:
     """Return a random cell of this kind: always the same for a number."""
     choose = random.Random(f"{kind} {number}").choice
     drawn = Cell(
-        variant=choose(list(RECOVERIES)),
+        variant=choose(list(ns2.RECOVERIES)),
         rate_bps=choose([64_000, 256_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000]),
         delay_s=choose([0.005, 0.05, 0.27, 0.4]),
         back_bps=choose([9_600, 64_000, 256_000, 2_000_000]),
@@ -115,7 +112,7 @@ def in_ns2(of: Cell) -> float:
 def here(of: Cell) -> float:
     """Return the same of bentpipe."""
     tcp = ns2.sender(
-        recovery=RECOVERIES[of.variant],
+        recovery=ns2.RECOVERIES[of.variant],
         initial_window=of.initial_window,
         threshold_segments=of.window_segments,
         minimum_rto_s=of.minimum_rto_s,
@@ -137,12 +134,12 @@ def here(of: Cell) -> float:
     back = {
         "rate": f"{of.back_bps} bit/s",
         "delay": f"{of.back_delay_s} s",
-        "queue": {"limit": f"{LONG_QUEUE_PACKETS} packets"},
+        "queue": {"limit": f"{ns2.LONG_QUEUE_PACKETS} packets"},
     }
     access = {
         "rate": "100 Mbit/s",
         "delay": "1 ms",
-        "queue": {"limit": f"{LONG_QUEUE_PACKETS} packets"},
+        "queue": {"limit": f"{ns2.LONG_QUEUE_PACKETS} packets"},
     }
     size = f"{of.segments * ns2.SEGMENT_BYTES} B"
     scenario = {
@@ -192,7 +189,7 @@ def main() -> None:
         return
     for kind in KINDS:
         found = differences(kind, range(count))
-        for variant in RECOVERIES:
+        for variant in ns2.RECOVERIES:
             of = [each for drawn, each in found if drawn.variant == variant]
             sizes = [abs(each) for each in of]
             near = sum(each <= 0.02 for each in sizes)

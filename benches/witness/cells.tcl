@@ -22,27 +22,7 @@ array set options {
     minimum_rto_s       1.0
 }
 source [file join [file dirname [info script]] options.tcl]
-
-# A handshake, whose round trip is the first sample, and whose acknowledgment does not open the window.
-Agent/TCP set syn_ true
-Agent/TCP set delay_growth_ true
-Agent/TCPSink set SYN_immediate_ack_ true
-Agent/TCP set useHeaders_ false
-Agent/TCP set packetSize_ 1500
-Agent/TCPSink set packetSize_ 52
-Agent/TCP set overhead_ 0
-Agent/TCP set window_ $options(window_segments)
-Agent/TCP set windowInitOption_ 1
-Agent/TCP set windowInit_ $options(initial_window)
-Agent/TCP set tcpTick_ 0.001
-Agent/TCP set minrto_ $options(minimum_rto_s)
-Agent/TCP set rtxcur_init_ 3.0
-Agent/TCP set timestamps_ true
-Agent/TCPSink set ts_echo_rfc1323_ true
-# RFC 3042
-Agent/TCP set singledup_ 1
-# With it, Reno has one fast retransmit in a window, which is RFC 6582's rule and not RFC 5681's.
-Agent/TCP/Reno set bugFix_ false
+source [file join [file dirname [info script]] agents.tcl]
 
 set ns [new Simulator]
 foreach node {server near far client} { set $node [$ns node] }

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 SEGMENT_BYTES = 1448
+# By ns-2's agent.
+RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
+# A queue that drops nothing.
+LONG_QUEUE_PACKETS = 100_000
 
 
 def available() -> bool:

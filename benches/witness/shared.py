@@ -28,10 +28,7 @@ import bentpipe
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
 PACKET_BYTES = 1500
-RECOVERIES = {"Reno": "reno", "Newreno": "newreno", "Sack1": "sack"}
 KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood")
-# A queue that drops nothing.
-LONG_QUEUE_PACKETS = 100_000
 # As TCP-Linux recovers, and as the modules of Linux 2.6.22 answer a loss.
 TCP_LINUX: dict[str, Any] = {
     "recovery": "fack",
@@ -66,12 +63,11 @@ class Cell:
     access_delays_s: tuple[float, ...]
     queue_packets: int
     duration_s: float
-    back_queue_packets: int = LONG_QUEUE_PACKETS
+    back_queue_packets: int = ns2.LONG_QUEUE_PACKETS
     red: tuple[int, int] | None = None
     threshold_segments: int = 100_000
     lost: tuple[int, ...] = ()
     limited_transmit: bool = True
-    timestamps: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +102,7 @@ def cell(kind: str, number: int) -> Cell:
     long_enough = max(80 * (delay + 0.01), 1000 * 8 * PACKET_BYTES / rate)
     spread = min(2.0, long_enough / 10)
     drawn = Cell(
-        variant=choose(list(RECOVERIES)),
+        variant=choose(list(ns2.RECOVERIES)),
         rate_bps=rate,
         delay_s=delay,
         back_bps=max(rate, 64_000),
@@ -151,7 +147,7 @@ def cell(kind: str, number: int) -> Cell:
             back_bps=rate,
             lost=lost,
             duration_s=duration,
-            queue_packets=LONG_QUEUE_PACKETS,
+            queue_packets=ns2.LONG_QUEUE_PACKETS,
             window_segments=65_535,
             threshold_segments=60,
         )
@@ -171,7 +167,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
     def listed(values: Iterable[float]) -> str:
         return " ".join(f"{each:.9f}" for each in values)
 
-    linux = of.variant not in RECOVERIES
+    linux = of.variant not in ns2.RECOVERIES
     options: dict[str, object] = {
         name: getattr(of, name)
         for name in (
@@ -196,7 +192,6 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
         "lost": " ".join(str(number + (not linux)) for number in of.lost),
         "seed": seed,
         "limited_transmit": int(of.limited_transmit),
-        "timestamps": int(of.timestamps),
         "trace": int(trace),
     }
     if linux:
@@ -230,10 +225,10 @@ def in_ns2(of: Cell, *, seed: int = 1) -> Outcome:
 
 def scenario(of: Cell) -> dict[str, Any]:
     """Return the cell as a scenario."""
-    linux = of.variant not in RECOVERIES
+    linux = of.variant not in ns2.RECOVERIES
     sack = linux or of.variant == "Sack1"
     sender = ns2.sender(
-        recovery="sack" if linux else RECOVERIES[of.variant],
+        recovery="sack" if linux else ns2.RECOVERIES[of.variant],
         congestion_control=of.variant if linux else "reno",
         initial_window=of.initial_window,
         threshold_segments=min(of.threshold_segments, of.window_segments),
@@ -243,7 +238,7 @@ def scenario(of: Cell) -> dict[str, Any]:
     # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
     if linux:
         sender |= TCP_LINUX
-    window = LONG_QUEUE_PACKETS if linux else of.window_segments
+    window = ns2.LONG_QUEUE_PACKETS if linux else of.window_segments
     client = ns2.receiver(sack=sack, delayed_ack_s=of.delayed_ack_s, window_segments=window)
     queue: dict[str, Any] = {"limit": f"{of.queue_packets - 1} packets"}
     if of.red is not None:
@@ -268,7 +263,7 @@ def scenario(of: Cell) -> dict[str, Any]:
         "delay": f"{of.back_delay_s} s",
         "queue": {"limit": f"{of.back_queue_packets - 1} packets"},
     }
-    long = {"queue": {"limit": f"{LONG_QUEUE_PACKETS} packets"}}
+    long = {"queue": {"limit": f"{ns2.LONG_QUEUE_PACKETS} packets"}}
     hosts, flows = {}, {}
     links: dict[str, Any] = {
         "bottleneck": {"between": ["near", "far"], "forward": forward, "return": back}
@@ -316,6 +311,12 @@ def here(of: Cell, *, seed: int = 1) -> Outcome:
     )
 
 
+def spread(runs: tuple[Outcome, ...]) -> float:
+    """Return the standard deviation of a program's runs, relative to their mean."""
+    totals = [each.total for each in runs]
+    return statistics.stdev(totals) / statistics.mean(totals)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A cell's runs in ns-2 and in bentpipe, in the same order."""
@@ -348,15 +349,10 @@ class Comparison:
         )
         return ours - theirs
 
-    def spread(self, runs: tuple[Outcome, ...]) -> float:
-        """Return the standard deviation of a program's runs, relative to their mean."""
-        totals = [each.total for each in runs]
-        return statistics.stdev(totals) / statistics.mean(totals)
-
     @property
     def chaotic(self) -> bool:
         """Whether it is beyond 2%, but not beyond what runs of either differ among themselves."""
-        deviation = (self.spread(self.ns2) ** 2 + self.spread(self.here) ** 2) ** 0.5
+        deviation = (spread(self.ns2) ** 2 + spread(self.here) ** 2) ** 0.5
         return TOLERANCE < abs(self.first) <= 2 * deviation
 
 
@@ -394,10 +390,8 @@ def table(kind: str, count: int) -> Iterator[str]:
         chaos = sum(each.chaotic for each in of)
         mean, error = bias([each.mean for each in of])
         fairness, fairness_error = bias([each.fairness for each in of])
-        spreads = [
-            statistics.median(each.spread(runs) for each in of for runs in [getattr(each, name)])
-            for name in ("ns2", "here")
-        ]
+        theirs = statistics.median(spread(each.ns2) for each in of)
+        ours = statistics.median(spread(each.here) for each in of)
         counts = {
             name: tuple(
                 sum(getattr(run, name) for each in of for run in getattr(each, program))
@@ -411,8 +405,8 @@ def table(kind: str, count: int) -> Iterator[str]:
             f" Jain {fairness:+.4f} ± {fairness_error:.4f}"
         )
         yield (
-            f"{'':14} spread {spreads[0]:.2%} in ns-2, {spreads[1]:.2%} here;"
-            + ",".join(f" {name} {ours} ({theirs})" for name, (ours, theirs) in counts.items())
+            f"{'':14} spread {theirs:.2%} in ns-2, {ours:.2%} here;"
+            + ",".join(f" {name} {here} ({in_ns2})" for name, (here, in_ns2) in counts.items())
         )
 
 
@@ -435,7 +429,7 @@ def events_in_ns2(of: Cell) -> list[Event]:
     for line in ns2.run(SCRIPT, _options(of, trace=True, seed=1)).splitlines():
         event, *fields = line.split()
         if (event, *fields[1:3]) in {("-", "0", "1"), ("r", "1", "0")}:
-            segment = int(fields[9]) + (of.variant not in RECOVERIES)
+            segment = int(fields[9]) + (of.variant not in ns2.RECOVERIES)
             # What is left out is SYNs, and what acknowledges them.
             if segment > 0:
                 data = event == "-"

@@ -33,32 +33,20 @@ array set options {
     duration_s          100
     seed                1
     limited_transmit    1
-    timestamps          1
     bug_fix             0
     exit_recovery_fix   1
     trace               0
 }
 source [file join [file dirname [info script]] options.tcl]
+source [file join [file dirname [info script]] agents.tcl]
 
-# As in cells.tcl, which says why.
-# TCP-Linux sends data with its SYN: it has none here.
-set handshake [expr {$options(variant) ne "Linux"}]
-Agent/TCP set syn_ $handshake
-Agent/TCP set delay_growth_ $handshake
-Agent/TCPSink set SYN_immediate_ack_ $handshake
-Agent/TCP set useHeaders_ false
-Agent/TCP set packetSize_ 1500
-Agent/TCPSink set packetSize_ 52
-Agent/TCP set overhead_ 0
-Agent/TCP set window_ $options(window_segments)
-Agent/TCP set windowInitOption_ 1
-Agent/TCP set windowInit_ $options(initial_window)
-Agent/TCP set tcpTick_ 0.001
-Agent/TCP set minrto_ $options(minimum_rto_s)
-Agent/TCP/Linux set minrto_ $options(minimum_rto_s)
-Agent/TCP set rtxcur_init_ 3.0
-Agent/TCP set timestamps_ $options(timestamps)
-Agent/TCPSink set ts_echo_rfc1323_ true
+if {$options(variant) eq "Linux"} {
+    # TCP-Linux sends data with its SYN: it has none here.
+    Agent/TCP set syn_ false
+    Agent/TCP set delay_growth_ false
+    Agent/TCPSink set SYN_immediate_ack_ false
+    Agent/TCP/Linux set minrto_ $options(minimum_rto_s)
+}
 Agent/TCP set singledup_ $options(limited_transmit)
 Agent/TCP/Reno set bugFix_ $options(bug_fix)
 # RFC 6582 section 3.2 step 3 has two windows to leave recovery with: this is the first, as here.
