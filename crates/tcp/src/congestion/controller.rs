@@ -221,14 +221,12 @@ impl Controller {
         dispatch!(&self.rule, r => r.send_buffer_windows())
     }
 
-    /// The timer expired again for a segment that it had retransmitted already, or in recovery, with so much outstanding.
+    /// The timer expired again for a segment that it had retransmitted already, or in recovery; `flight_size` is what
+    /// bounds the threshold then.
     pub(crate) fn on_repeated_timeout(&mut self, flight_size: Option<u64>) {
         // RFC 5681 section 3.1: ssthresh is held constant, and cwnd is the loss window.
         self.slow_start.on_congestion(Congestion::Timeout);
-        dispatch!(&mut self.rule, r => r.on_repeated_timeout());
-        if let Some(flight_size) = flight_size {
-            dispatch!(&mut self.rule, r => r.on_timeout_in_recovery(&mut self.window, flight_size));
-        }
+        dispatch!(&mut self.rule, r => r.on_repeated_timeout(&mut self.window, flight_size));
         self.window.congestion_window = dispatch!(&self.rule, r => r.loss_window(&self.window));
         self.keep_sane();
     }

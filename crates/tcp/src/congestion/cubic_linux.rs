@@ -270,7 +270,7 @@ impl CongestionControl for LinuxCubic {
     }
 
     /// TCP_CA_Loss is entered anew.
-    fn on_repeated_timeout(&mut self) {
+    fn on_repeated_timeout(&mut self, _window: &mut Window, _flight_size: Option<u64>) {
         self.counted = 0;
         self.forget();
     }

@@ -166,11 +166,9 @@ pub trait CongestionControl: std::fmt::Debug + Send {
     fn on_idle_end(&mut self, _last_sent: Time, _now: Time) {}
 
     /// A timeout that is no new congestion: it follows another, or ends a loss recovery. After it the
-    /// window is [`loss_window`](Self::loss_window).
-    fn on_repeated_timeout(&mut self) {}
-
-    /// Such a timeout is the first for its segment, and so much was outstanding.
-    fn on_timeout_in_recovery(&mut self, _window: &mut Window, _flight_size: u64) {}
+    /// window is [`loss_window`](Self::loss_window). `flight_size` bytes were outstanding, where that bounds the
+    /// threshold: at the first timeout for its segment.
+    fn on_repeated_timeout(&mut self, _window: &mut Window, _flight_size: Option<u64>) {}
 
     /// The window after a timeout that follows another, or that ends a loss recovery: such a
     /// timeout is no new congestion (RFC 5681 section 3.1: LW).

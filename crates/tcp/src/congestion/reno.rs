@@ -51,24 +51,29 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, window: &mut Window, sample: &CongestionSample) {
-        let segment = u64::from(window.segment);
-        // RFC 5681 equation 4
-        window.slow_start_threshold = (sample.flight_size / 2).max(2 * segment);
+        window.slow_start_threshold = half(sample.flight_size, window);
         window.congestion_window = match sample.event {
             // RFC 5681 section 3.2 step 3, without its three segments: they are what recovery
             // takes off the flight.
             Congestion::Loss | Congestion::Ecn => window.slow_start_threshold,
             // RFC 5681 section 3.1: the loss window
-            Congestion::Timeout => segment,
+            Congestion::Timeout => u64::from(window.segment),
         };
         self.credit = 0;
     }
 
-    fn on_timeout_in_recovery(&mut self, window: &mut Window, flight_size: u64) {
-        // RFC 5681 equation 4: the threshold "MUST be set to no more than" this
-        let most = (flight_size / 2).max(2 * u64::from(window.segment));
-        window.slow_start_threshold = window.slow_start_threshold.min(most);
+    fn on_repeated_timeout(&mut self, window: &mut Window, flight_size: Option<u64>) {
+        if let Some(flight_size) = flight_size {
+            // The threshold "MUST be set to no more than" this.
+            let most = half(flight_size, window);
+            window.slow_start_threshold = window.slow_start_threshold.min(most);
+        }
     }
+}
+
+/// Half of what was in flight, but two segments at the least: RFC 5681 equation 4.
+fn half(flight_size: u64, window: &Window) -> u64 {
+    (flight_size / 2).max(2 * u64::from(window.segment))
 }
 
 #[cfg(test)]

@@ -518,9 +518,8 @@ impl Sender {
             // be a wrong measure: every duplicate has let a segment more go out, so that half of it
             // may be many times the window. So the threshold stays, but that it is no more than that half
             // (RFC 5681 section 3.1, of a segment that the timer has not sent before). Linux's tcp_enter_loss keeps it.
-            let is_first =
-                self.send.attempts == 1 && !self.config.habits.keeps_threshold_in_recovery;
-            let flight_size = is_first.then(|| self.send.sequence.outstanding());
+            let keeps = self.config.habits.keeps_threshold_in_recovery || self.send.attempts != 1;
+            let flight_size = (!keeps).then(|| self.send.sequence.outstanding());
             self.congestion.on_repeated_timeout(flight_size);
             self.note_repeated_timeout();
         }

@@ -41,7 +41,7 @@ enum Operation {
     ApplicationLimited,
     IdleEnd(u64),
     Congestion(Congestion, u64),
-    RepeatedTimeout,
+    RepeatedTimeout(Option<u64>),
     RecoveryExit(Option<u64>),
     Spurious,
     Restart(u64, u64),
@@ -63,7 +63,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (0..1_000_000_000_000u64).prop_map(Operation::IdleEnd),
         2 => (event, prop_oneof![0..100_000u64, any::<u64>()])
             .prop_map(|(event, flight)| Operation::Congestion(event, flight)),
-        1 => Just(Operation::RepeatedTimeout),
+        1 => proptest::option::of(any::<u64>()).prop_map(Operation::RepeatedTimeout),
         1 => proptest::option::of(any::<u64>()).prop_map(Operation::RecoveryExit),
         1 => Just(Operation::Spurious),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(w, t)| Operation::Restart(w, t)),
@@ -161,7 +161,7 @@ proptest! {
                     controller.on_congestion(event, flight_size, sample.now);
                     prop_assert!(controller.window().slow_start_threshold >= 2000);
                 }
-                Operation::RepeatedTimeout => controller.on_repeated_timeout(None),
+                Operation::RepeatedTimeout(flight_size) => controller.on_repeated_timeout(flight_size),
                 Operation::RecoveryExit(limit) => controller.on_recovery_exit(limit, sample.now),
                 Operation::Spurious => controller.on_spurious(),
                 Operation::Restart(window, threshold) => controller.restart(window, threshold),

@@ -341,12 +341,13 @@ fn recovering(recovery: RecoveryKind) -> Single {
 }
 
 fn recovering_with(config: Config) -> Single {
-    let limited_transmit = false;
-    let config = Config {
-        limited_transmit,
-        ..config
-    };
-    let mut tcp = sender(10, config);
+    let mut tcp = sender(
+        10,
+        Config {
+            limited_transmit: false,
+            ..config
+        },
+    );
     tcp.sent();
     duplicate(&mut tcp, 0, 3);
     assert_eq!(tcp.sent_ranges(), segments(0..1), "fast retransmit");
