@@ -33,10 +33,10 @@ COLOURS: Final = (
     "#56B4E9",  # sky blue
     "#000000",
 )
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+
 # So many signs of a label have room beside the axes.
 _BESIDE: Final = 48
-
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 
 _STYLE: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,

@@ -135,7 +135,8 @@ impl<'a> Chain<'a> {
                 // The same version of IP on all of them.
                 let least = least_mtu(case.configs[0].ip_version);
                 part.network.mtu = part.network.mtu.max(least);
-                // Whoever takes what comes on a SYN, B or a gateway, sends data before the handshake is over.
+                // Whoever takes what comes on a SYN, B or a gateway, sends data before the handshake is over; an
+                // end that has called and been called answers.
                 if case.fast_open.is_some() || case.both && case.kind != Kind::Fraud {
                     part.network.leave_handshakes_alone();
                 }
