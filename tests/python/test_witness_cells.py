@@ -29,7 +29,7 @@ def test_every_loss_free_cell_is_within_2_percent_of_ns2() -> None:
     assert not beyond, "\n".join(f"{each:+.2%} {cell}" for cell, each in beyond)
 
 
-@pytest.mark.parametrize("variant", witness.RECOVERIES)
+@pytest.mark.parametrize("variant", witness.ns2.RECOVERIES)
 @pytest.mark.parametrize("kind", ["listed losses", "short queue"])
 def test_half_of_the_cells_with_losses_are_within_2_percent(kind: str, variant: str) -> None:
     # Of the others, docs/tcp.md has the rules that differ.
