@@ -55,6 +55,8 @@ pub(crate) struct Segment {
     pub(crate) flags: Flags,
     /// The timestamp it echoes, in milliseconds ago.
     pub(crate) echo: Option<(u32, u32)>,
+    /// It is in order, and its mark a reason to acknowledge sooner (tcp_data_ecn_check).
+    pub(crate) hurries: bool,
 }
 
 /// Where the stream stands, in positions.
@@ -348,6 +350,9 @@ impl RightSizing {
             // The first, or the first after the sender was silent for long: it may be in slow start.
             _ => self.quicken(),
         }
+        if segment.hurries {
+            self.should_hurry();
+        }
         if segment.length >= TOO_SHORT {
             self.grow_window(segment, self.room(stream));
         }
@@ -403,6 +408,7 @@ impl RightSizing {
             stamped: false,
             flags: Flags::FIN,
             echo: None,
+            hurries: false,
         };
         self.out_of_order(&fin, position, true, stream, sack);
     }

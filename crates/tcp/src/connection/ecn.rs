@@ -4,10 +4,10 @@ use bentpipe_types::{Ecn, Flags, Packet, PacketRef, PacketStore, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Connection, Sender};
+use crate::EcnMode;
 use crate::congestion::Congestion;
 use crate::rate_sample::RecoveryPhase;
 use crate::recovery::LossRecovery;
-use crate::{EcnMode, QuickAcks};
 
 /// Both flags: "ECN-setup SYN" (RFC 3168 section 6.1.1).
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
@@ -73,8 +73,9 @@ impl Connection {
     }
 
     /// What an acceptable segment says of congestion: its own mark is to be echoed, an echo reduces
-    /// the window, once per window of data (RFC 3168 section 6.1.2).
-    pub(super) fn notified(&mut self, packet: &Packet, now: Time) {
+    /// the window, once per window of data (RFC 3168 section 6.1.2). `start`: its text begins so far after
+    /// RCV.NXT.
+    pub(super) fn notified(&mut self, packet: &Packet, start: i64, now: Time) {
         if !self.sender.ecn.on {
             return;
         }
@@ -84,11 +85,17 @@ impl Connection {
         if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
             self.sender.ecn.echoes = false;
             // tcp_ecn_accept_cwr: at once, since its window may be of one segment.
-            let linux = self.sender.config.quick_acks == QuickAcks::Linux;
+            let linux = self.receive.quick_as_linux;
             self.receive.acknowledge_now |= linux && packet.payload_length > 0;
         }
-        if packet.payload_length > 0 {
-            self.mark_has_come(packet.ecn());
+        // RFC 3168 section 6.1.5: what is outside of the window may say what it likes. (Where acknowledgments are as
+        // Linux has them, that is looked at with the text: `mark_of_text`.)
+        let window = self.receive.window() as i64;
+        let end = start + i64::from(packet.payload_length);
+        let in_window = packet.payload_length > 0 && start < window && end > 0;
+        if in_window && !self.receive.quick_as_linux && self.mark_has_come(packet.ecn()) {
+            // As in Linux, at once: the sooner the sender knows, the shorter the queue.
+            self.receive.acknowledge_now |= packet.ecn() == Ecn::Congestion;
         }
         let reduces = packet.flags.has(Flags::ECE)
             && !self.sender.reduces_gradually()
@@ -106,8 +113,25 @@ impl Connection {
         }
     }
 
+    /// The mark of the next text, which there is room for, where acknowledgments are as Linux has them: is it a reason to
+    /// acknowledge sooner (tcp_event_data_recv)? What is old altogether, or beyond the window, is not asked for its mark.
+    #[inline]
+    pub(super) fn mark_of_text(&mut self, packet: &Packet) -> bool {
+        self.sender.ecn.on && self.receive.quick_as_linux && self.mark_has_come(packet.ecn())
+    }
+
+    /// The same of text ahead of a gap, whether there is room for it or not (tcp_data_queue_ofo).
+    pub(super) fn mark_ahead(&mut self, packet: &Packet) {
+        if self.mark_of_text(packet)
+            && let Some(sizing) = &mut self.receive.sizing
+        {
+            sizing.should_hurry();
+        }
+    }
+
     /// tcp_data_ecn_check, of text.
-    fn mark_has_come(&mut self, mark: Ecn) {
+    #[inline(never)]
+    fn mark_has_come(&mut self, mark: Ecn) -> bool {
         let ecn = &mut self.sender.ecn;
         let quicker = match mark {
             Ecn::Congestion => !std::mem::replace(&mut ecn.echoes, true),
@@ -116,15 +140,7 @@ impl Connection {
             _ => false,
         };
         ecn.seen |= mark != Ecn::NotCapable;
-        if quicker {
-            match &mut self.receive.sizing {
-                Some(sizing) if self.sender.config.quick_acks == QuickAcks::Linux => {
-                    sizing.should_hurry();
-                }
-                // As in Linux, at once: the sooner the sender knows, the shorter the queue.
-                _ => self.receive.acknowledge_now |= mark == Ecn::Congestion,
-            }
-        }
+        quicker
     }
 
     /// Marks a segment that is no SYN: new data are ECN-capable, retransmissions and bare

@@ -221,7 +221,7 @@ impl Connection {
         } else if !self.acknowledgment(&packet, sack, cx.now) {
             return None;
         }
-        self.notified(&packet, cx.now);
+        self.notified(&packet, start, cx.now);
         // Only now: a segment that is dropped has nothing to say, not even the time.
         self.update_timestamp(&packet, start, cx.now);
         if self.sender.send.fin_acknowledged() {

@@ -512,6 +512,9 @@ impl Connection {
             }
             return None; // RFC 9293 section 3.4: with no window, nothing is taken
         }
+        if from > 0 {
+            self.mark_ahead(packet);
+        }
         if self.receive.is_overfull() {
             self.receive.acknowledge_now = due;
             let room = match from {
@@ -588,7 +591,8 @@ impl Connection {
     /// acknowledgments make of it.
     fn sized_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
         let length = u32::from(packet.payload_length);
-        let segment = self.sized(packet, length, now);
+        let mut segment = self.sized(packet, length, now);
+        segment.hurries = self.mark_of_text(packet);
         let rto = self.sender.rtt.rto();
         let receive = &mut self.receive;
         let stream = receive.stream();
@@ -670,6 +674,7 @@ impl Connection {
             stamped: self.sender.negotiated.timestamps,
             flags: packet.flags,
             echo,
+            hurries: false,
         }
     }
 

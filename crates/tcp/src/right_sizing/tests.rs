@@ -6,6 +6,7 @@ const SEGMENT: Segment = Segment {
     stamped: true,
     flags: Flags::ACK,
     echo: None,
+    hurries: false,
 };
 
 const RTO: Span = Span::from_secs(1);

@@ -1,10 +1,11 @@
 //! What a mark does to the window, as Linux has it: `tcp_enter_cwr`, `tcp_cwnd_reduction`, `tcp_end_cwnd_reduction`.
 
-use bentpipe_types::{Flags, SackBlock, SackBlocks, Span, SynOptions};
+use bentpipe_types::{Ecn, Flags, SackBlock, SackBlocks, Span, SynOptions};
 
 use crate::testing::Single;
 use crate::{
-    Config, CongestionControlKind, CongestionState, EcnMode, Habits, IdleRestart, SlowStartKind,
+    Config, CongestionControlKind, CongestionState, EcnMode, Habits, IdleRestart, QuickAcks,
+    SlowStartKind,
 };
 
 /// Of a segment.
@@ -153,5 +154,55 @@ fn what_was_reduced_for_a_mark_is_not_taken_back() {
         hear(&mut tcp, 9, Some((1, 2)), false);
         assert_eq!(tcp.tcp.statistics().spurious, 1);
         assert_eq!(window(&tcp), expected, "marked: {marked}");
+    }
+}
+
+/// RFC 3168 section 6.1.5: what is outside of the window is not asked for its mark, whichever way acknowledgments go: what is old
+/// altogether (which Linux takes for acceptable up to what was acknowledged last), and what a closed window keeps out.
+#[test]
+fn a_mark_outside_of_the_window_is_not_echoed() {
+    for (quick_acks, whole) in [(QuickAcks::First(0), false), (QuickAcks::Linux, true)] {
+        let config = Config {
+            ecn: EcnMode::Request,
+            receive_buffer: 3000,
+            quick_acks,
+            habits: Habits {
+                takes_whole_segments: whole,
+                ..Habits::RFC
+            },
+            timestamps: false,
+            window_scaling: false,
+            ..Config::default()
+        };
+        let mut tcp = Single::connect(&config);
+        tcp.sent();
+        let answer = tcp.segment(0, 1, 0, Flags::SYN.with(Flags::ACK).with(Flags::ECE));
+        let options = SynOptions {
+            maximum_segment_size: Some(1000),
+            ..SynOptions::default()
+        };
+        tcp.arrives_with(answer, options);
+        tcp.sent();
+        let hears = |tcp: &mut Single, start: u32, mark: Ecn| {
+            let mut packet = tcp.segment(start, 1, 1000, Flags::ACK);
+            packet.set_ecn(mark);
+            tcp.arrives(packet);
+            tcp.wait(Span::from_millis(300));
+            let sent = tcp.sent();
+            let last = sent.last().expect("it is acknowledged");
+            last.packet.flags.has(Flags::ECE)
+        };
+        assert!(!hears(&mut tcp, 1, Ecn::Capable0));
+        assert!(!hears(&mut tcp, 1, Ecn::Congestion), "{quick_acks:?}: old");
+        for start in [1001, 2001] {
+            assert!(!hears(&mut tcp, start, Ecn::Capable0));
+        }
+        assert!(
+            !hears(&mut tcp, 3001, Ecn::Congestion),
+            "{quick_acks:?}: the window is closed"
+        );
+        tcp.read(3000);
+        tcp.sent();
+        assert!(hears(&mut tcp, 3001, Ecn::Congestion), "{quick_acks:?}");
     }
 }
