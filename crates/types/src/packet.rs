@@ -85,6 +85,12 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
+    /// These flags but `other`'s.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Is any of `other`'s flags set?
     #[must_use]
     pub const fn has(self, other: Self) -> bool {

@@ -79,9 +79,15 @@ impl Connection {
         if !self.sender.ecn.on {
             return;
         }
-        let expected = (self.sender.send).wire(self.sender.send.sequence.unacknowledged);
-        let old = packet.acknowledgment.distance_from(expected) < 0;
-        // (What acknowledges what was acknowledged before says nothing more to Linux: tcp_ack.)
+        // (What acknowledges what was acknowledged before says nothing more to Linux: tcp_ack. What only an old segment did,
+        // was not: tcp_validate_incoming.)
+        let old = packet
+            .acknowledgment
+            .distance_from(self.acknowledged_in_window)
+            < 0;
+        if !old {
+            self.acknowledged_in_window = packet.acknowledgment;
+        }
         if packet.flags.has(Flags::CWR) && !(old && self.sender.config.habits.overlooks_old_cwr) {
             self.sender.ecn.echoes = false;
             // tcp_ecn_accept_cwr: at once, since its window may be of one segment.

@@ -424,7 +424,8 @@ impl Connection {
     /// drops it; two ends that both send again what the other has would then never hear of it, so that, as
     /// in BSD, what it newly acknowledges counts. Not as in BSD, only where the peer may have to send the
     /// segment again: what is further back it knows to have arrived, and whoever forges an acknowledgment
-    /// must find a sequence number too (RFC 5961 section 5), not any of half of them.
+    /// must find a sequence number too (RFC 5961 section 5), not any of half of them. And nothing else of it counts: that it
+    /// echoes a mark is not heard.
     fn acknowledgment_of_old(
         &mut self,
         packet: &Packet,
@@ -442,7 +443,9 @@ impl Connection {
             && start >= -(self.receive.outstanding_maximum() as i64)
             && (1..=sequence.outstanding_ever() as i64).contains(&distance)
         {
-            self.acknowledgment(packet, sack, cx.now);
+            let mut packet = *packet;
+            packet.flags = packet.flags.without(Flags::ECE);
+            self.acknowledgment(&packet, sack, cx.now);
             if self.sender.send.fin_acknowledged() {
                 self.fin_acknowledged(cx);
             }

@@ -130,6 +130,8 @@ pub struct Connection {
     fast_open: FastOpening,
     // Of the peer's SYN.
     peer_fast_open: Option<FastOpen>,
+    // Where both ends have agreed on ECN: so far an acceptable segment has acknowledged what was sent.
+    acknowledged_in_window: Seq,
 }
 
 impl Connection {

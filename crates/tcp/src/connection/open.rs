@@ -126,6 +126,7 @@ impl Connection {
             template: Packet::new(local, remote, config.ip_version),
             fast_open: FastOpening::default(),
             peer_fast_open: None,
+            acknowledged_in_window: initial_sequence,
             peer_mss: None,
             path_error: None,
             unanswered_probes: 0,
