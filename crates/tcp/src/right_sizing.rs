@@ -87,7 +87,7 @@ pub(crate) struct Room {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct RightSizing {
-    // lrcvtime
+    // lrcvtime, the time of a tick where `ticks`
     data_at: Option<Time>,
     // sk_rcvbuf
     buffer: u64,
@@ -111,6 +111,8 @@ pub(crate) struct RightSizing {
     space_at: Time,
     // SOCK_RCVBUF_LOCK: the buffer stays as it is.
     fixed: bool,
+    // How long an acknowledgment waits is counted in ticks of the kernel's clock.
+    ticks: bool,
     // scaling_ratio, in 256ths
     ratio: u8,
     // icsk_ack: quick, pingpong, pending: 1 with ICSK_ACK_PUSHED, 2 with ICSK_ACK_PUSHED2
@@ -154,6 +156,7 @@ impl RightSizing {
         Self {
             most: sizes.most.max(sizes.initial),
             fixed: sizes.locked,
+            ticks: false,
             buffer: sizes.initial,
             ratio: FIRST_RATIO,
             clamp: u64::MAX,
@@ -193,12 +196,13 @@ impl RightSizing {
         }
     }
 
-    /// An acknowledgment waits for so long before anything is known of the peer.
-    pub(crate) fn waiting_for(self, patience: Option<Span>) -> Self {
+    /// An acknowledgment waits for so long before anything is known of the peer, and for whole ticks if `ticks`.
+    pub(crate) fn waiting_for(self, patience: Option<Span>, ticks: bool) -> Self {
         let patience = patience.unwrap_or(FIRST_PATIENCE);
         Self {
             patience,
             first_patience: patience,
+            ticks,
             ..self
         }
     }
@@ -339,17 +343,7 @@ impl RightSizing {
         self.measure_echo(segment, stream);
         self.measure_segment(segment);
         self.measure_window(stream, now);
-        let least = self.first_patience / 2;
-        match self.data_at.replace(now).map(|before| now.since(before)) {
-            // It waits for about twice as long as one segment follows the other.
-            Some(waited) if waited <= least => self.patience = self.patience / 2 + least,
-            Some(waited) if waited < self.patience => {
-                self.patience = (self.patience / 2 + waited).min(rto);
-            }
-            Some(waited) if waited <= rto => {}
-            // The first, or the first after the sender was silent for long: it may be in slow start.
-            _ => self.quicken(),
-        }
+        self.follows(rto, now);
         if segment.hurries {
             self.should_hurry();
         }

@@ -43,6 +43,12 @@ fn expires_with(due: u64, ticks: u64) -> Time {
     Time::from_nanos(at.saturating_mul(TICK))
 }
 
+/// The time of the tick that has come by then (jiffies).
+#[inline]
+pub(crate) fn last_before(at: Time) -> Time {
+    Time::from_nanos(at.as_nanos() / TICK * TICK)
+}
+
 /// The number of the tick that has come by then, without its upper bits: after 198 days they are the same again.
 pub(crate) fn number(at: Time) -> u32 {
     (at.as_nanos() / TICK) as u32

@@ -113,7 +113,9 @@ impl Receive {
             buffer,
             limit: config.first_window.map_or(NOWHERE, |first| 1 + first),
             holds_fin: false,
-            sizing: sizing.map(|sizing| Box::new(sizing.waiting_for(config.delayed_ack))),
+            sizing: sizing.map(|sizing| {
+                Box::new(sizing.waiting_for(config.delayed_ack, config.habits.times_in_ticks))
+            }),
             grows: config.receive_sizes.is_some(),
             said: None,
             says_again: config.header_prediction,
@@ -290,10 +292,9 @@ impl Receive {
 
     /// Is what is sent now an answer to the last text that has come?
     pub(super) fn is_answer(&self, now: Time) -> bool {
-        let after = now.since(self.data_at);
         match &self.sizing {
-            Some(sizing) => sizing.is_answered_within(after),
-            None => after < FIRST_PATIENCE,
+            Some(sizing) => sizing.is_answered(self.data_at, now),
+            None => now.since(self.data_at) < FIRST_PATIENCE,
         }
     }
 
@@ -651,12 +652,10 @@ impl Connection {
             When::Delayed => match self.sender.config.delayed_ack {
                 None => self.receive.acknowledge_now = true,
                 Some(_) => {
-                    let delay = sizing.delay(smoothed);
-                    // Not, where one that waits would go so soon that it is worth no timer.
-                    if self.sender.timers.acknowledges_by(now + delay / 4) {
-                        self.receive.acknowledge_now = true;
-                    } else {
-                        self.sender.timers.delay_acknowledgment(now + delay);
+                    let (timers, delay) = (&mut self.sender.timers, sizing.delay(smoothed));
+                    match sizing.waits_until(now, delay, timers.acknowledges_at()) {
+                        Some(at) => timers.delay_acknowledgment(at),
+                        None => self.receive.acknowledge_now = true,
                     }
                 }
             },

@@ -155,9 +155,9 @@ impl Timers {
         self.delayed_acknowledgment = self.delayed_acknowledgment.min(deadline);
     }
 
-    /// Does an acknowledgment wait, until then or before?
-    pub(super) fn acknowledges_by(&self, at: Time) -> bool {
-        self.delayed_acknowledgment <= at
+    /// When an acknowledgment goes that waits, if nothing else carries it before.
+    pub(super) fn acknowledges_at(&self) -> Time {
+        self.delayed_acknowledgment
     }
 
     /// A segment waits for the pacer until `at`, or none does.

@@ -1,8 +1,9 @@
 //! When what has come is acknowledged: `tcp_input.c`'s __tcp_ack_snd_check, and what it goes by.
 
-use bentpipe_types::Span;
+use bentpipe_types::{Span, Time};
 
 use super::{RightSizing, Stream};
+use crate::ticks;
 
 /// TCP_MAX_QUICKACKS
 const QUICK_ACKS: u8 = 16;
@@ -21,6 +22,9 @@ pub(crate) const FIRST_PATIENCE: Span = Span::from_millis(40);
 /// An acknowledgment waits for this long at most: tcp_delack_max, a tick less than TCP_RTO_MIN.
 const LONGEST_DELAY: Span = Span::from_millis(196);
 
+/// TCP_DELACK_MAX: no longer does the time grow for which one waits.
+const LONGEST_PATIENCE: Span = Span::from_millis(200);
+
 /// When to acknowledge what has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
@@ -32,6 +36,69 @@ pub(crate) enum When {
 }
 
 impl RightSizing {
+    /// tcp_event_data_recv: a segment in order has come. `rto` is the timeout of this end.
+    #[inline]
+    pub(super) fn follows(&mut self, rto: Span, now: Time) {
+        let now = self.as_clock(now);
+        let least = self.part(self.first_patience, 2);
+        match self.data_at.replace(now).map(|before| now.since(before)) {
+            // It waits for about twice as long as one segment follows the other.
+            Some(waited) if waited <= least => {
+                self.patience = self.part(self.patience, 2) + least;
+            }
+            Some(waited) if waited < self.patience => {
+                let longer = self.part(self.patience, 2) + waited;
+                self.patience = self.within_limits(longer, rto);
+            }
+            Some(waited) if waited <= rto => {}
+            // The first, or the first after the sender was silent for long: it may be in slow start.
+            _ => self.quicken(),
+        }
+    }
+
+    /// What the kernel's clock says then.
+    #[inline]
+    fn as_clock(&self, now: Time) -> Time {
+        if self.ticks {
+            ticks::last_before(now)
+        } else {
+            now
+        }
+    }
+
+    /// One of so many parts of a time, in whole ticks.
+    #[inline]
+    fn part(&self, whole: Span, parts: u64) -> Span {
+        let part = whole / parts;
+        if self.ticks {
+            ticks::last_before(Time::ZERO + part).since(Time::ZERO)
+        } else {
+            part
+        }
+    }
+
+    fn within_limits(&self, patience: Span, rto: Span) -> Span {
+        patience
+            .min(rto)
+            .min(LONGEST_PATIENCE.max(self.first_patience))
+    }
+
+    /// The timer of an acknowledgment that waits for so long from now on.
+    pub(crate) fn expiry(&self, now: Time, delay: Span) -> Time {
+        if self.ticks {
+            ticks::expiry(now, delay)
+        } else {
+            now + delay
+        }
+    }
+
+    /// tcp_send_delayed_ack: one that waits for so long, but where the timer for another one would expire so soon (a
+    /// quarter of that) that it is worth none, None.
+    pub(crate) fn waits_until(&self, now: Time, delay: Span, before: Time) -> Option<Time> {
+        let soon = self.expiry(now, self.part(delay, 4));
+        (before > soon).then(|| self.expiry(now, delay))
+    }
+
     /// tcp_enter_quickack_mode: something is odd about the segments that come.
     pub(crate) fn is_odd(&mut self) {
         self.quicken();
@@ -58,14 +125,19 @@ impl RightSizing {
         if delay > self.first_patience
             && let Some(srtt) = srtt
         {
+            let srtt = if self.ticks {
+                Span::from_nanos(ticks::whole(srtt.as_nanos()))
+            } else {
+                srtt
+            };
             delay = delay.min(srtt.max(self.first_patience));
         }
         delay.min(LONGEST_DELAY.max(self.first_patience))
     }
 
-    /// Is what is sent so long after a segment an answer (tcp_event_data_sent)?
-    pub(crate) fn is_answered_within(&self, after: Span) -> bool {
-        after < self.patience
+    /// Is what is sent now an answer to a segment that has come then (tcp_event_data_sent)?
+    pub(crate) fn is_answered(&self, at: Time, now: Time) -> bool {
+        self.as_clock(now).since(self.as_clock(at)) < self.patience
     }
 
     /// __tcp_ack_snd_check: `unacknowledged` bytes have come since the last acknowledgment.
@@ -139,7 +211,7 @@ impl RightSizing {
         self.patience = if self.interactive {
             self.first_patience
         } else {
-            (self.patience * 2).min(rto)
+            self.within_limits(self.patience * 2, rto)
         };
         self.interactive = false;
     }

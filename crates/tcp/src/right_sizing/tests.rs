@@ -231,3 +231,28 @@ fn what_a_slow_reader_has_left_of_a_window_of_one_segment_opens_again() {
     assert!(sizing.owes_update(&stream, 1, 0));
     assert_eq!(sizing.select_window(&stream, 0), 1448);
 }
+
+/// How long an acknowledgment waits, and whether another one is worth it, counts in ticks of 4 ms, and so does how far apart
+/// segments are (tcp_event_data_recv, tcp_send_delayed_ack: all in jiffies).
+#[test]
+fn acknowledgments_wait_in_ticks() {
+    let microseconds = |microseconds| Time::ZERO + Span::from_micros(microseconds);
+    let (first, second) = (microseconds(3_900), microseconds(32_100));
+    for (in_ticks, waits, until) in [(false, 48_200, 80_300), (true, 52_000, 88_000)] {
+        let mut sizing = linux().waiting_for(Some(FIRST_PATIENCE), in_ticks);
+        sizing.in_order(&SEGMENT, &at(1449), RTO, first);
+        sizing.in_order(&SEGMENT, &at(2897), RTO, second);
+        let delay = sizing.delay(None);
+        assert_eq!(delay, Span::from_micros(waits), "eight ticks, or 28.2 ms");
+        let until = microseconds(until);
+        assert_eq!(sizing.waits_until(second, delay, Time::NEVER), Some(until));
+        // A quarter of that is three ticks, after the one that comes.
+        let soon = microseconds(48_000);
+        assert_eq!(
+            sizing.waits_until(second, delay, soon).is_none(),
+            in_ticks,
+            "44.15 ms, or 48 ms"
+        );
+        assert!(sizing.is_answered(second, second + Span::from_micros(waits - 300)));
+    }
+}
