@@ -90,6 +90,7 @@ impl Connection {
         cx: &mut Ctx<'_>,
     ) -> Option<Accepted> {
         let mut accepted = None;
+        let asks = self.asks_again(packet);
         if self.acknowledgment(packet, sack, cx.now) {
             self.update_timestamp(packet, start, cx.now);
             if self.sender.send.fin_acknowledged() {
@@ -99,6 +100,9 @@ impl Connection {
                 self.refuse(packet, cx);
             } else if packet.payload_length > 0 {
                 accepted = self.text(packet, start, cx.now);
+            }
+            if asks {
+                self.ask_again(cx.now);
             }
         }
         self.output(cx);
@@ -205,6 +209,7 @@ impl Connection {
         if !packet.flags.has(Flags::ACK) {
             return None;
         }
+        let asks = self.asks_again(&packet);
         if self.state == State::SynReceived {
             // SND.UNA < SEG.ACK =< SND.NXT
             let Some(position) = self.syn_acknowledged(&packet) else {
@@ -227,7 +232,11 @@ impl Connection {
         if self.sender.send.fin_acknowledged() {
             self.fin_acknowledged(cx);
         }
-        self.text_and_fin(&packet, start, cx)
+        let accepted = self.text_and_fin(&packet, start, cx);
+        if asks {
+            self.ask_again(cx.now);
+        }
+        accepted
     }
 
     /// Steps six to eight, of a segment whose text begins `start` after RCV.NXT.

@@ -191,7 +191,8 @@ impl Connection {
             && packet.sequence == self.receive.wire()
             && (1..send.sequence.outstanding() as i64).contains(&acknowledged)
             && send.sequence.next < send.end
-            && !self.sender.path_mtu.is_looked_after(now);
+            && !self.sender.path_mtu.is_looked_after(now)
+            && !self.asks_again(packet);
         only.then_some(acknowledged as u64)
     }
 
@@ -311,6 +312,7 @@ impl Connection {
             && !send.is_idle()
             && send.sequence.next < send.end
             && !self.sender.path_mtu.is_looked_after(now)
+            && !self.asks_again(packet)
     }
 
     /// What [`ordinary_segment`](Self::ordinary_segment) does with a duplicate that is all a segment brings.
