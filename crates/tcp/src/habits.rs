@@ -58,8 +58,8 @@ pub struct Habits {
     /// The timers of what may be lost go in ticks of a clock of 250 Hz, and coarser ones the longer they are
     /// (`TCP_TIMEOUT_MIN_US`, `calc_wheel_index`), and are one timer, for one purpose at a time (`icsk_pending`).
     pub times_in_ticks: bool,
-    /// A tail loss probe that sends something again is no retransmission that a D-SACK has to explain before a reduction
-    /// is taken back (`tcp_send_loss_probe`), but a D-SACK of it explains one (`tcp_sacktag_one`). And while one is under
+    /// A tail loss probe that sends something again is no retransmission: it does not count in flight once more, and is none that
+    /// a D-SACK has to explain before a reduction is taken back (`tcp_send_loss_probe`, which calls `__tcp_retransmit_skb`), but a D-SACK of it explains one (`tcp_sacktag_one`). And while one is under
     /// way the timer is set for another all the same, which is not sent (`tcp_schedule_loss_probe`).
     pub counts_no_probes: bool,
     /// Whatever acknowledges an original after a timeout tells that it was spurious: the first acknowledgment, too, and one that covers

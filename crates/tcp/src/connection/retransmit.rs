@@ -209,7 +209,14 @@ impl Connection {
             if self.sender.is_split(&again) {
                 return true; // what is sent instead is `output`'s
             }
+            let before = self.sender.scoreboard.retransmitted_segments();
             self.retransmit_one(again, cx);
+            // (Unless it was sent again before, and that is under way still.)
+            let board = &mut self.sender.scoreboard;
+            if self.sender.config.habits.counts_no_probes && board.retransmitted_segments() > before
+            {
+                board.count_once(again.position);
+            }
         } else {
             return true;
         }

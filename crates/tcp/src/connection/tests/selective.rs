@@ -3,7 +3,7 @@
 use bentpipe_types::{Flags, SackBlock, SackBlocks, Span, SynOptions};
 
 use crate::testing::Single;
-use crate::{Config, CongestionControlKind, RecoveryKind, SlowStartKind};
+use crate::{Config, CongestionControlKind, Habits, RecoveryKind, SlowStartKind};
 
 /// RFC 6675 and nothing more.
 fn rfc6675() -> Config {
@@ -322,6 +322,40 @@ fn rfc8985_a_probe_turns_a_lost_tail_into_fast_recovery() {
     sack(&mut tcp, 10, &[]);
     let counted = tcp.tcp.statistics();
     assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
+}
+
+/// To Linux a segment that a probe sends again is the same transmission, which left later (`__tcp_retransmit_skb`): three are in
+/// flight after it as before, and fourteen may follow where seventeen may be.
+#[test]
+fn a_probe_of_linux_is_not_in_flight_twice() {
+    for (counts_no_probes, more) in [(false, 13), (true, 14)] {
+        let config = Config {
+            tail_loss_probe: true,
+            habits: Habits {
+                counts_no_probes,
+                ..Habits::RFC
+            },
+            ..rack()
+        };
+        let mut tcp = sender(10, 10, config);
+        tcp.sent();
+        tcp.wait(Span::from_millis(100));
+        sack(&mut tcp, 7, &[]);
+        tcp.wait(Span::from_millis(200));
+        assert_eq!(tcp.sent_ranges(), [at(9)]);
+        let retransmitted = tcp.tcp.info(tcp.world.now).retransmitted;
+        assert_eq!(retransmitted, u64::from(!counts_no_probes));
+        tcp.write(20_000);
+        assert_eq!(tcp.sent_ranges(), segments(10..10 + more));
+        // It was lost, as the two before it, and they go again: it is no retransmission that was lost.
+        tcp.wait(Span::from_millis(100));
+        sack(&mut tcp, 7, &[(10, 10 + more)]);
+        tcp.wait(Span::from_millis(25));
+        let again = tcp.sent_ranges();
+        assert_eq!(again[..3], segments(7..10));
+        let counted = tcp.tcp.statistics();
+        assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
+    }
 }
 
 #[test]

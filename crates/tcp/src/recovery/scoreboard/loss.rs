@@ -145,8 +145,9 @@ impl Scoreboard {
                     break;
                 }
                 overdue.found = true;
-                overdue.retransmission = true;
+                // (What counts as no retransmission is lost for the first time: FLAG_LOST_RETRANS.)
                 if segment.is(RETRANSMITTED) {
+                    overdue.retransmission = true;
                     self.note_retransmission_lost(number);
                     if number != run.end {
                         self.wait_again(run);
@@ -381,6 +382,27 @@ impl Scoreboard {
             self.ring.find(position)
         };
         self.note_sent_again(number, now)
+    }
+
+    /// What was sent again at `position` just now counts as the same transmission, which left later: as no retransmission under way,
+    /// nor as one more in flight.
+    #[cold]
+    pub(crate) fn count_once(&mut self, position: u64) {
+        if self.ring.len() == 0 {
+            return;
+        }
+        let number = self.ring.find(position);
+        let segment = self.ring.get_mut(number);
+        if segment.flags & (RETRANSMITTED | LOST | SACKED) != RETRANSMITTED {
+            return;
+        }
+        segment.flags &= !RETRANSMITTED;
+        let (length, is_short) = (segment.length, segment.is(SHORT));
+        self.retransmitted -= u64::from(length);
+        self.retransmitted_segments -= 1;
+        if is_short {
+            self.add_short(number, -1);
+        }
     }
 
     /// Of what is lost and waits to be sent again, the lowest, `most` at the most, are sent again now, as far as they are so

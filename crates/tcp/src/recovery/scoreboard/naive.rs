@@ -127,6 +127,15 @@ impl Naive {
         }
     }
 
+    /// What was sent again just now is the same transmission still, unless it was taken for lost.
+    pub(super) fn count_once(&mut self, position: u64) {
+        for record in &mut self.records {
+            if record.start == position && !record.lost {
+                record.retransmitted = false;
+            }
+        }
+    }
+
     /// RFC 6675 section 4, SetPipe, of segments that count for `full` bytes at least
     pub(super) fn pipe(&self, full: u32) -> u64 {
         let mut pipe = 0;

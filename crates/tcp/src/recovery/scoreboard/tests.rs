@@ -74,6 +74,7 @@ enum Operation {
     Timeout,
     Wait(u64),
     Undo,
+    Probe,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -93,6 +94,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Timeout),
         2 => (0_u64..300).prop_map(Operation::Wait),
         1 => Just(Operation::Undo),
+        1 => Just(Operation::Probe),
     ]
 }
 
@@ -279,6 +281,20 @@ impl Both {
                 assert_eq!(suspect, self.naive.next_suspect());
                 if let Some(suspect) = suspect {
                     self.retransmit(suspect);
+                }
+            }
+            // A tail loss probe, which only RACK has, in Linux's way
+            Operation::Probe if self.method != Method::Time => {}
+            Operation::Probe => {
+                let last = self.board.highest_not_sacked();
+                assert_eq!(last, self.naive.highest_not_sacked());
+                if let Some(last) = last {
+                    let before = self.board.retransmitted_segments();
+                    self.retransmit(last);
+                    if self.board.retransmitted_segments() > before {
+                        self.board.count_once(last.position);
+                        self.naive.count_once(last.position);
+                    }
                 }
             }
             Operation::Timeout => {
