@@ -574,6 +574,15 @@ impl Sender {
     /// The same as Linux has it, where the early timer is the main one for as long as it runs.
     #[inline(never)]
     fn set_early_timer_in_ticks(&mut self, synchronized: bool, anew: bool, now: Time) {
+        if anew
+            && self.has_just_sent(now)
+            && self.recovery.is_reducing_for_mark()
+            && self.may_probe(synchronized)
+        {
+            // What leaves while the window comes down for a mark has the probe's time in the place of any other (tcp_write_xmit;
+            // else none is set where something may be reordered).
+            self.recovery.forget_reordering_deadline();
+        }
         if let Some(at) = self.recovery.reordering_deadline() {
             // (tcp_rack_mark_lost)
             let wait = (at.since(now) + ticks::LEAST).min(self.rtt.rto());
@@ -606,8 +615,7 @@ impl Sender {
     #[inline]
     fn at_timeout(&self, wait: Span, now: Time) -> Span {
         let mut timeout = self.rtt.rto();
-        let fin_left = self.send.fin && self.scoreboard.latest_sent_at() == Some(now);
-        if (self.send.last_sent_at == now || fin_left)
+        if self.has_just_sent(now)
             && let Some(first) = self.scoreboard.first_sent_at()
         {
             timeout = (first + timeout).since(now);
@@ -618,6 +626,13 @@ impl Sender {
         } else {
             wait.min(timeout)
         }
+    }
+
+    /// Was something new sent just now?
+    #[inline]
+    fn has_just_sent(&self, now: Time) -> bool {
+        let fin_left = || self.send.fin && self.scoreboard.latest_sent_at() == Some(now);
+        self.send.last_sent_at == now || fin_left()
     }
 
     /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.

@@ -91,6 +91,13 @@ impl Detection {
         }
     }
 
+    /// Nobody waits until then.
+    pub(super) fn forget_deadline(&mut self) {
+        if let Self::Rack(rack) = self {
+            rack.forget_deadline();
+        }
+    }
+
     /// The shortest round trip that RACK knows of.
     pub(super) fn minimum_rtt(&self) -> Span {
         match self {

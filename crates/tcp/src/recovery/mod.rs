@@ -309,6 +309,9 @@ pub trait LossRecovery {
         Reaction::Hold
     }
 
+    /// Nobody waits until [then](Self::reordering_deadline).
+    fn forget_reordering_deadline(&mut self) {}
+
     /// Is a probe due when acknowledgments stop coming, [soon](tail_loss_timeout)?
     fn probes_tail(&self, _board: &Scoreboard) -> bool {
         false
@@ -599,6 +602,10 @@ impl LossRecovery for Recovery {
         now: Time,
     ) -> Reaction {
         dispatch!(self, r => r.on_reordering_timer(send, board, smoothed_rtt, now))
+    }
+
+    fn forget_reordering_deadline(&mut self) {
+        dispatch!(self, r => r.forget_reordering_deadline());
     }
 
     #[inline]

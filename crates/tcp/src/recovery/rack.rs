@@ -197,6 +197,11 @@ impl Rack {
         self.deadline
     }
 
+    /// Nobody waits until then.
+    pub(super) fn forget_deadline(&mut self) {
+        self.deadline = None;
+    }
+
     /// A timeout: how long ago a transmission left that is still given time (section 6.3).
     pub(super) fn on_timeout(&mut self, board: &Scoreboard, around: Surroundings) -> Span {
         self.deadline = None;

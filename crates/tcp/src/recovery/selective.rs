@@ -440,11 +440,16 @@ impl LossRecovery for Selective {
         self.detection.deadline()
     }
 
+    fn forget_reordering_deadline(&mut self) {
+        self.detection.forget_deadline();
+    }
+
     #[inline]
     fn probes_tail(&self, board: &Scoreboard) -> bool {
+        // (While the window comes down for a mark, Linux asks no more: TCP_CA_CWR.)
         self.probes
             && self.course.is_open()
-            && board.sacked() == 0
+            && (board.sacked() == 0 || self.course.is_marked())
             && (!self.probe.is_under_way() || self.counts_no_probes)
     }
 
