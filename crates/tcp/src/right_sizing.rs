@@ -139,8 +139,7 @@ pub(crate) struct RightSizing {
     announced: u64,
     // compressed_ack_rcv_nxt
     duplicates_at: u64,
-    // Where the buffer stays as it is, what of it is taken. One that grows is not filled: what takes it is worked out
-    // of the payload.
+    // What of the buffer is taken, where that is asked; else it is worked out of the payload.
     memory: Option<Box<Memory>>,
 }
 
@@ -183,7 +182,7 @@ impl RightSizing {
             unasked: false,
             patience: FIRST_PATIENCE,
             first_patience: FIRST_PATIENCE,
-            memory: sizes.locked.then(Box::default),
+            memory: Some(Box::default()),
         }
     }
 
@@ -207,23 +206,12 @@ impl RightSizing {
         }
     }
 
-    /// What is taken of a buffer that stays as it is. (Asked first whether it does, which lies where the rest is looked at.)
-    #[inline]
     fn memory(&self) -> Option<&Memory> {
-        if self.fixed {
-            self.memory.as_deref()
-        } else {
-            None
-        }
+        self.memory.as_deref()
     }
 
-    #[inline]
     fn memory_mut(&mut self) -> Option<&mut Memory> {
-        if self.fixed {
-            self.memory.as_deref_mut()
-        } else {
-            None
-        }
+        self.memory.as_deref_mut()
     }
 
     /// Bytes of a full segment of the peer's, as far as is known.
@@ -352,12 +340,12 @@ impl RightSizing {
         }
     }
 
-    /// tcp_data_queue_ofo: a segment has arrived out of order, whose text begins at `start`, and SACK will say so if
-    /// `sack`. `new`: no part of it was there.
+    /// tcp_data_queue_ofo: a segment has arrived out of order, whose text was taken from `start` up to `end`, and SACK will say
+    /// so if `sack`. `new`: no part of it was there.
     pub(crate) fn out_of_order(
         &mut self,
         segment: &Segment,
-        start: u64,
+        (start, end): (u64, u64),
         new: bool,
         stream: &Stream,
         sack: bool,
@@ -365,8 +353,9 @@ impl RightSizing {
         self.measure_segment(segment);
         // What its own buffer takes does not count yet.
         let before = self.memory().map(Memory::taken);
-        let placed = (self.memory_mut())
-            .map(|memory| memory.put_ahead(Buffer::of(start, segment.length, segment.packet)));
+        let placed = (self.memory_mut()).map(|memory| {
+            memory.put_ahead(Buffer::of(start, (end - start) as u32, segment.packet))
+        });
         let grows = placed.map_or(new, |placed| placed != Placed::Nowhere);
         // Without SACK a window that grows would be no duplicate acknowledgment.
         if sack && grows {
@@ -379,10 +368,12 @@ impl RightSizing {
         self.grow_buffer(self.space, stream);
     }
 
-    /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not.
-    pub(crate) fn queue(&mut self, segment: &Segment, start: u64) {
+    /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not. Up to `end` it was taken.
+    /// (Linux takes all of it. What is trimmed to the window is not read, and a buffer is given back when its text was.)
+    pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64) {
         if let Some(memory) = self.memory_mut() {
-            memory.queue(Buffer::of(start, segment.length, segment.packet));
+            let length = end.saturating_sub(start).min(u64::from(segment.length));
+            memory.queue(Buffer::of(start, length as u32, segment.packet));
         }
     }
 
@@ -404,7 +395,7 @@ impl RightSizing {
             echo: None,
             hurries: false,
         };
-        self.out_of_order(&fin, position, true, stream, sack);
+        self.out_of_order(&fin, (position, position), true, stream, sack);
     }
 
     /// Is there memory for this packet without asking for more pages (sk_forward_alloc)?
@@ -445,12 +436,16 @@ impl RightSizing {
     /// tcp_prune_queue, for a segment that begins at `incoming`.
     #[cold]
     pub(crate) fn prune(&mut self, incoming: u64, stream: &Stream) -> Room {
-        // tcp_clamp_window
-        self.quick = 0;
-        self.threshold = self.clamp.min(2 * self.announced);
-        let (allowed, ratio) = (self.buffer, self.ratio);
-        let Some(memory) = self.memory_mut() else {
+        let Some(taken) = self.memory().map(Memory::taken) else {
             return Room::default();
+        };
+        self.clamp_window(taken);
+        let (allowed, ratio) = (self.buffer, self.ratio);
+        let Some(memory) = self.memory_mut().filter(|_| taken > allowed) else {
+            return Room {
+                found: true,
+                ..Room::default()
+            };
         };
         let pressure = Pressure {
             allowed,
@@ -467,10 +462,23 @@ impl RightSizing {
         }
     }
 
-    /// Has a buffer that stays as it is, with unread text in it, no window to tell of that is as wide as the last? Then a
-    /// second segment is no reason to acknowledge (__tcp_ack_snd_check).
+    /// tcp_clamp_window: so much is taken, more than the buffer may hold, which grows if it can.
+    fn clamp_window(&mut self, taken: u64) {
+        self.quick = 0;
+        if !self.fixed && self.buffer < self.most {
+            self.buffer = taken.min(self.most);
+        }
+        if taken > self.buffer {
+            self.threshold = self.clamp.min(2 * self.announced);
+        }
+    }
+
+    /// Has a buffer with unread text in it no window to tell of that is as wide as the last? Then a second segment is no
+    /// reason to acknowledge (__tcp_ack_snd_check).
     pub(crate) fn has_no_news(&mut self, stream: &Stream, shift: u8) -> bool {
-        self.fixed && stream.next > stream.read && self.select_window(stream, shift) < self.window
+        self.memory.is_some()
+            && stream.next > stream.read
+            && self.select_window(stream, shift) < self.window
     }
 
     /// tcp_rcv_space_adjust, after the application has read: `first` bytes up to `stream.read` are of

@@ -127,6 +127,11 @@ const KNOWN: &[(&str, Cause, &str)] = &[
         "it waits 40 ms for a quarter of 100 ms: the ticks of a clock of 100 or 250 Hz",
     ),
     (
+        "ioctl/ioctl-siocinq-fin",
+        Cause::Script,
+        "Linux 6.18 delays it: without a scale its window is narrower than what it offered in a field of any width",
+    ),
+    (
         "/tcp_info/",
         Cause::NotApplicable,
         "the kernel's account of what has limited a sender for how long",

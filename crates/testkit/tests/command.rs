@@ -40,7 +40,7 @@ fn one_when_something_failed_and_it_says_where() {
         "failed      wrong/window.pkt:",
         "expected ",
         "got      ",
-        "win 65435",
+        "win 65535",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

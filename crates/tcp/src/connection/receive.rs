@@ -444,7 +444,7 @@ impl Connection {
             Inserted::Refused => return false,
         };
         if self.receive.sizing.is_some() {
-            self.sized_out_of_order(packet, range.start, new, due, now);
+            self.sized_out_of_order(packet, range, new, due, now);
         }
         true
     }
@@ -600,10 +600,11 @@ impl Connection {
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
-        sizing.queue(&segment, start);
+        let end = (start + u64::from(length)).min(stream.next);
+        sizing.queue(&segment, start, end);
         sizing.in_order(&segment, &stream, rto, now);
+        sizing.advance(end);
         if receive.quick_as_linux {
-            sizing.advance(start + u64::from(length));
             // RFC 5681 section 4.2, as Linux has it: the last gap is filled
             let due = receive.acknowledge_now || gap && stream.highest.is_none();
             self.acknowledge_as_linux(due, now);
@@ -616,14 +617,22 @@ impl Connection {
 
     /// A segment has arrived out of order; `due`: an acknowledgment was due before.
     #[inline(never)]
-    fn sized_out_of_order(&mut self, packet: &Packet, start: u64, new: bool, due: bool, now: Time) {
+    fn sized_out_of_order(
+        &mut self,
+        packet: &Packet,
+        range: Range,
+        new: bool,
+        due: bool,
+        now: Time,
+    ) {
         let segment = self.sized(packet, u32::from(packet.payload_length), now);
         let receive = &mut self.receive;
         let stream = receive.stream();
         let Some(sizing) = &mut receive.sizing else {
             return;
         };
-        sizing.out_of_order(&segment, start, new, &stream, self.sender.negotiated.sack);
+        let sack = self.sender.negotiated.sack;
+        sizing.out_of_order(&segment, (range.start, range.end), new, &stream, sack);
         if receive.quick_as_linux {
             receive.acknowledge_now = false;
             self.acknowledge_as_linux(due, now);

@@ -40,6 +40,8 @@ fn the_first_windows_are_those_that_linux_advertised() {
         let mut stream = at(1 + 1448 * (index as u64 + 1));
         // The application has not read it when the acknowledgment leaves.
         stream.read -= 1448;
+        sizing.eat(stream.read);
+        sizing.queue(&SEGMENT, stream.read, stream.next);
         sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
         let window = sizing.select_window(&stream, 10);
         sizing.advertised(window);
@@ -255,4 +257,33 @@ fn acknowledgments_wait_in_ticks() {
         );
         assert!(sizing.is_answered(second, second + Span::from_micros(waits - 300)));
     }
+}
+
+/// A buffer that may grow does so when the kernel's buffers take more than it has, and takes what comes (tcp_clamp_window); as far
+/// as it may.
+#[test]
+fn a_buffer_that_is_overfull_grows_to_what_is_taken() {
+    let segments = |most: u64| {
+        let mut sizing = RightSizing::new(BufferSizes {
+            least: 4096,
+            initial: 20_000,
+            most,
+            locked: false,
+        });
+        sizing.initial_window(1448);
+        sizing.established(1448, 65_535 << 10, 1, Time::ZERO);
+        for number in 0..20 {
+            let start = 1 + number * 1448;
+            let mut stream = at(start);
+            stream.read = 1;
+            if sizing.is_overfull() && !sizing.prune(start, &stream).found {
+                return number;
+            }
+            sizing.queue(&SEGMENT, start, start + 1448);
+        }
+        20
+    };
+    assert_eq!(segments(1 << 20), 20);
+    // Nine of 2304 bytes each are one more than fits, and more than half of each is text, so that none is worth copying.
+    assert_eq!(segments(20_000), 9);
 }

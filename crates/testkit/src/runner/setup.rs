@@ -2,19 +2,24 @@
 //! Linux's knobs.
 
 use bentpipe_tcp::{
-    Config, CongestionControlKind, EcnMode, IdleRestart, KeepAlive, PacingKind, PathMtuDiscovery,
-    SlowStartKind,
+    BufferSizes, Config, CongestionControlKind, EcnMode, IdleRestart, KeepAlive, PacingKind,
+    PathMtuDiscovery, SlowStartKind,
 };
 use bentpipe_types::{IpVersion, Span};
 
 use super::sockets::Options;
 use super::{Problem, fast_open};
 
-/// What Linux advertises of its receive buffer at first. It grows as data comes; no public script has
-/// that much come.
+/// The receive buffer by the RFCs, and the window scale that goes with it.
 const RECEIVE_BUFFER: u64 = 1 << 16;
-/// The window scale that goes with the largest buffer in the public scripts, 15 MiB (tcp_rmem).
 const WINDOW_SHIFT: u8 = 8;
+/// The receive buffer of the public scripts' defaults.sh (tcp_rmem), and of benches/witness/dialogue.py.
+const RECEIVE_SIZES: BufferSizes = BufferSizes {
+    least: 4096,
+    initial: 540_000,
+    most: 15 << 20,
+    locked: false,
+};
 /// The send buffer, likewise (tcp_wmem).
 const SEND_BUFFER: u64 = 256 << 10;
 
@@ -51,7 +56,7 @@ impl Default for Setup {
         let mut config = Config::linux();
         // Scripts say which windows they expect of buffers that the machine's settings fix.
         config.send_sizes = None;
-        config.receive_sizes = None;
+        config.receive_sizes = Some(RECEIVE_SIZES);
         config.receive_buffer = RECEIVE_BUFFER;
         config.window_shift = WINDOW_SHIFT;
         config.send_buffer = SEND_BUFFER;

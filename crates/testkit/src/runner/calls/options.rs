@@ -163,7 +163,8 @@ impl Runner {
             }
             "SO_SNDBUF" => options.send_buffer.unwrap_or(self.setup.config.send_buffer) as i64,
             "SO_RCVBUF" => {
-                let default = self.setup.config.receive_buffer;
+                let default = &self.setup.config;
+                let default = (default.receive_sizes).map_or(default.receive_buffer, |s| s.initial);
                 options.receive_buffer.unwrap_or(default) as i64
             }
             "TCP_MAXSEG" => {
