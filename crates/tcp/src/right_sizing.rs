@@ -113,6 +113,7 @@ pub(crate) struct RightSizing {
     fixed: bool,
     // How long an acknowledgment waits is counted in ticks of the kernel's clock.
     ticks: bool,
+    counted: bool,
     // scaling_ratio, in 256ths
     ratio: u8,
     // icsk_ack: quick, pingpong, pending: 1 with ICSK_ACK_PUSHED, 2 with ICSK_ACK_PUSHED2
@@ -139,7 +140,8 @@ pub(crate) struct RightSizing {
     announced: u64,
     // compressed_ack_rcv_nxt
     duplicates_at: u64,
-    // What of the buffer is taken, where that is asked; else it is worked out of the payload.
+    // What of the buffer is taken, where that is `counted`, from the first time on that something is to be remembered; else
+    // it is worked out of the payload.
     memory: Option<Box<Memory>>,
 }
 
@@ -156,6 +158,7 @@ impl RightSizing {
             most: sizes.most.max(sizes.initial),
             fixed: sizes.locked,
             ticks: false,
+            counted: true,
             buffer: sizes.initial,
             ratio: FIRST_RATIO,
             clamp: u64::MAX,
@@ -182,7 +185,7 @@ impl RightSizing {
             unasked: false,
             patience: FIRST_PATIENCE,
             first_patience: FIRST_PATIENCE,
-            memory: Some(Box::default()),
+            memory: None,
         }
     }
 
@@ -190,7 +193,7 @@ impl RightSizing {
     /// segments in packets of `packet` bytes. What is advertised is not asked of it.
     pub(crate) fn fixed(window: u64, segment: u32, packet: u32) -> Self {
         Self {
-            memory: None,
+            counted: false,
             ..Self::new(BufferSizes::locked(memory_for(window, segment, packet)))
         }
     }
@@ -212,6 +215,12 @@ impl RightSizing {
 
     fn memory_mut(&mut self) -> Option<&mut Memory> {
         self.memory.as_deref_mut()
+    }
+
+    /// The same, made if there was none.
+    fn counted(&mut self) -> Option<&mut Memory> {
+        self.counted
+            .then(|| &mut **self.memory.get_or_insert_with(Box::default))
     }
 
     /// Bytes of a full segment of the peer's, as far as is known.
@@ -352,8 +361,8 @@ impl RightSizing {
     ) {
         self.measure_segment(segment);
         // What its own buffer takes does not count yet.
-        let before = self.memory().map(Memory::taken);
-        let placed = (self.memory_mut()).map(|memory| {
+        let before = self.counted().map(|memory| memory.taken());
+        let placed = (self.counted()).map(|memory| {
             memory.put_ahead(Buffer::of(start, (end - start) as u32, segment.packet))
         });
         let grows = placed.map_or(new, |placed| placed != Placed::Nowhere);
@@ -370,8 +379,15 @@ impl RightSizing {
 
     /// tcp_queue_rcv: the next segment's text begins at `start`, and has come before in part or not. Up to `end` it was taken.
     /// (Linux takes all of it. What is trimmed to the window is not read, and a buffer is given back when its text was.)
-    pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64) {
-        if let Some(memory) = self.memory_mut() {
+    /// `at_once`: it is read before anything else comes; as long as nothing was ever out of order, nothing is to be remembered
+    /// then.
+    pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64, at_once: bool) {
+        let memory = if at_once {
+            self.memory_mut()
+        } else {
+            self.counted()
+        };
+        if let Some(memory) = memory {
             let length = end.saturating_sub(start).min(u64::from(segment.length));
             memory.queue(Buffer::of(start, length as u32, segment.packet));
         }
@@ -476,9 +492,7 @@ impl RightSizing {
     /// Has a buffer with unread text in it no window to tell of that is as wide as the last? Then a second segment is no
     /// reason to acknowledge (__tcp_ack_snd_check).
     pub(crate) fn has_no_news(&mut self, stream: &Stream, shift: u8) -> bool {
-        self.memory.is_some()
-            && stream.next > stream.read
-            && self.select_window(stream, shift) < self.window
+        self.counted && stream.next > stream.read && self.select_window(stream, shift) < self.window
     }
 
     /// tcp_rcv_space_adjust, after the application has read: `first` bytes up to `stream.read` are of

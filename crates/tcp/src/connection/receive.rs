@@ -601,7 +601,7 @@ impl Connection {
             return;
         };
         let end = (start + u64::from(length)).min(stream.next);
-        sizing.queue(&segment, start, end);
+        sizing.queue(&segment, start, end, receive.sink);
         sizing.in_order(&segment, &stream, rto, now);
         sizing.advance(end);
         if receive.quick_as_linux {

@@ -41,7 +41,7 @@ fn the_first_windows_are_those_that_linux_advertised() {
         // The application has not read it when the acknowledgment leaves.
         stream.read -= 1448;
         sizing.eat(stream.read);
-        sizing.queue(&SEGMENT, stream.read, stream.next);
+        sizing.queue(&SEGMENT, stream.read, stream.next, false);
         sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
         let window = sizing.select_window(&stream, 10);
         sizing.advertised(window);
@@ -279,7 +279,7 @@ fn a_buffer_that_is_overfull_grows_to_what_is_taken() {
             if sizing.is_overfull() && !sizing.prune(start, &stream).found {
                 return number;
             }
-            sizing.queue(&SEGMENT, start, start + 1448);
+            sizing.queue(&SEGMENT, start, start + 1448, false);
         }
         20
     };
