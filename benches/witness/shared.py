@@ -29,15 +29,27 @@ import bentpipe
 SCRIPT = Path(__file__).with_suffix(".tcl")
 PACKET_BYTES = 1500
 KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood")
-# As TCP-Linux recovers, and as the modules of Linux 2.6.22 answer a loss.
-TCP_LINUX: dict[str, Any] = {
-    "recovery": "fack",
-    "congestion_avoidance": "byte-counting",
-    "window_validation": True,
-    "limited_transmit": False,
-    "hybla": {"after_loss": "quarter"},
-    "westwood": {"after_loss": "at-least-half"},
+# As TCP-Linux recovers (lost retransmissions are found, too), and as the modules of Linux 2.6.22
+# count acknowledgments and answer a loss: linux_tcp.md. Of Hybla's window half is left after a
+# recovery, whatever the module asks for.
+TCP_LINUX: dict[str, dict[str, Any]] = {
+    rule: {"recovery": "sack", "rack": True, "window_validation": True, "limited_transmit": False}
+    | own
+    for rule, own in {
+        "hybla": {
+            "congestion_avoidance": "per-acknowledgment",
+            "hybla": {"after_loss": "half"},
+        },
+        "westwood": {
+            "congestion_avoidance": "byte-counting",
+            "westwood": {"after_loss": "at-least-half"},
+        },
+    }.items()
 }
+# What rho is relative to; and over longer ways, where the module's 2^rho, in 128ths, would not fit
+# into 32 bits.
+RTT0_MS = 25
+LONG_RTT0_MS = 40
 # Of each cell, in each program.
 RUNS = 6
 TOLERANCE = 0.02
@@ -68,6 +80,7 @@ class Cell:
     threshold_segments: int = 100_000
     lost: tuple[int, ...] = ()
     limited_transmit: bool = True
+    rtt0_ms: int = RTT0_MS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +163,7 @@ def cell(kind: str, number: int) -> Cell:
             queue_packets=ns2.LONG_QUEUE_PACKETS,
             window_segments=65_535,
             threshold_segments=60,
+            rtt0_ms=RTT0_MS if delay < 0.3 else LONG_RTT0_MS,
         )
     return drawn
 
@@ -200,6 +214,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
         trip = 2 * 0.001 + of.delay_s + of.back_delay_s + handshake
         options |= {
             "congestion_control": of.variant,
+            "rtt0_ms": of.rtt0_ms,
             "starts_s": listed(
                 start + 2 * access + trip
                 for start, access in zip(of.starts_s, of.access_delays_s, strict=True)
@@ -237,7 +252,9 @@ def scenario(of: Cell) -> dict[str, Any]:
     sender["limited_transmit"] = of.limited_transmit
     # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
     if linux:
-        sender |= TCP_LINUX
+        sender |= TCP_LINUX[of.variant]
+    if of.variant == "hybla":
+        sender["hybla"] = {"reference_rtt": f"{of.rtt0_ms} ms", **sender["hybla"]}
     window = ns2.LONG_QUEUE_PACKETS if linux else of.window_segments
     client = ns2.receiver(sack=sack, delayed_ack_s=of.delayed_ack_s, window_segments=window)
     queue: dict[str, Any] = {"limit": f"{of.queue_packets - 1} packets"}
