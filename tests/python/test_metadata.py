@@ -51,7 +51,7 @@ def test_what_there_is_to_choose_from_is_documented() -> None:
 
 
 def test_the_fuzz_targets_lock_file_has_what_the_crates_depend_on() -> None:
-    # `make test-slow` checks the targets with --locked, which refuses where it has not; that is late.
+    # `make test-slow` checks with --locked, which refuses where it has not; that is late.
     locked = {
         package["name"]: {name.partition(" ")[0] for name in package.get("dependencies", ())}
         for package in tomllib.loads((ROOT / "fuzz/Cargo.lock").read_text("utf-8"))["package"]
