@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, folders that one at a time writes to."""
+"""Files that are there as a whole or not at all, files and folders that one at a time writes to."""
 
 from __future__ import annotations
 
@@ -41,24 +41,64 @@ def locked(folder: Path) -> Iterator[None]:
     BlockingIOError
         Another process has it, or another part of this one.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
     descriptor = None
     try:
-        # A folder that can be written to and not read, a file system without locks: there is none.
+        # A folder that can be written to and not read has no lock.
         with suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY)
         if descriptor is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise
-            except OSError:
-                pass
+            _lock(descriptor)
         yield
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+@contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Keep others who ask from writing the file, whatever becomes of it meanwhile.
+
+    The lock is a file's beside it, since the file itself may be replaced. It goes when the process
+    does, and the file with the block.
+
+    Raises
+    ------
+    BlockingIOError
+        Another process has it, or another part of this one.
+    OSError
+        Nothing can be written there.
+    """
+    whole = path.resolve()
+    beside = whole.with_name(f".{whole.name}.lock")
+    while True:
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(descriptor)
+            # Whoever had it before may have removed it between the two calls.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), beside.stat()):
+                    break
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        # A file system without locks.
+        pass

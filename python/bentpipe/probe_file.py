@@ -46,7 +46,13 @@ class ProbeWriter:
         self._part = (
             target.with_name(f".{target.name}.part") if isinstance(target, Path) else target
         )
-        self._writer = pq.ParquetWriter(self._part, SCHEMA)
+        try:
+            self._writer = pq.ParquetWriter(self._part, SCHEMA)
+        except BaseException:
+            # Where the disk is full, not even the file's first bytes are.
+            if isinstance(self._part, Path):
+                self._part.unlink(missing_ok=True)
+            raise
         self._units: dict[str, str] = {}
 
     def take(self, columns: Mapping[str, Columns]) -> None:

@@ -21,6 +21,8 @@ _PACKAGE = Path(__file__).resolve().parent
 _FOLDERS = (_PACKAGE.parents[1] / "scenarios", _PACKAGE / "scenarios")
 # The simulator says that it is too long: it reads files of 1 MiB at most.
 _LONGEST_STREAM = (1 << 20) + 1
+# What a message repeats of a path that is none.
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +89,14 @@ class Scenario:
             expected = "a scenario file or a ready-made scenario's name"
             raise RequestError(f"expected {expected}, got nothing")
         path = Path(file)
-        if path.is_file():
+        try:
+            is_file, is_stream = path.is_file(), path.exists() and not path.is_dir()
+        except OSError as error:
+            # A folder on the way that may not be entered, a name that is too long to be one.
+            raise RequestError(f"{short(file)}: {(error.strerror or '').lower()}") from None
+        if is_file:
             return cls(path=path)
-        if str(file) == "-" or (path.exists() and not path.is_dir()):
+        if str(file) == "-" or is_stream:
             return cls(path=path, text=read_stream(file))
         ready = ready_made()
         name = str(file)
@@ -169,8 +176,10 @@ def ready_made() -> dict[str, Path]:
     return {}
 
 
-def read_stream(file: str | Path) -> str:
-    """Read what can be read only once: standard input ("-"), a pipe, a shell's `<(...)`.
+def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
+    """Read what may be read only once: standard input ("-"), a pipe, a shell's `<(...)`.
+
+    No more than `most` bytes: what has no end, like /dev/zero, would take all memory.
 
     Raises
     ------
@@ -181,15 +190,16 @@ def read_stream(file: str | Path) -> str:
 
     try:
         if str(file) == "-":
-            content = sys.stdin.buffer.read(_LONGEST_STREAM)
+            content = sys.stdin.buffer.read(most)
         else:
             with Path(file).open("rb") as stream:
-                content = stream.read(_LONGEST_STREAM)
+                content = stream.read(most)
         return content.decode()
     except OSError as error:
         raise RequestError(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise RequestError(f"{file}: not UTF-8 text") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise RequestError(f"{file}:{line}: not UTF-8 text") from None
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
@@ -207,6 +217,12 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
             raise RequestError(f"--set {word!r}: expected KEY=VALUE")
         parsed[key.strip()] = value.strip()
     return parsed
+
+
+def short(file: str | Path) -> str:
+    """Return a path as a message repeats it, cut off where it is too long to be one."""
+    name = str(file)
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _literal(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -291,6 +292,31 @@ def test_a_stream_without_end_is_no_scenario(bentpipe: Any) -> None:
     assert_refused(bentpipe("sweep", "/dev/zero"), "/dev/zero")
 
 
+def test_of_a_long_file_no_more_is_read_than_of_a_scenario(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As long as a disk, and nothing on it; whether it is a sweep is asked of its beginning.
+    read: list[str] = []
+
+    def kept(text: str) -> dict[str, Any]:
+        read.append(text)
+        return {}
+
+    monkeypatch.setattr("bentpipe.toml.read", kept)
+    with small.open("ab") as file:
+        file.truncate(1 << 30)
+    assert_refused(bentpipe("run", small), "small.toml: longer than 1 MiB: not a scenario file")
+    assert len(read) == 1
+    assert len(read[0]) <= (1 << 20) + 1
+
+
+def test_a_name_that_cannot_be_a_files_is_a_wrong_request(bentpipe: Any) -> None:
+    for command in ("run", "predict", "sweep"):
+        said = bentpipe(command, "x" * 5000)
+        assert_refused(said, "xxx...: file name too long")
+        assert len(said.err) < 300
+
+
 def test_nothing_of_an_earlier_run_stays(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     other = tmp_path / "other.toml"
@@ -436,7 +462,7 @@ def test_stdout_that_fails_is_reported(
 
     monkeypatch.setattr(sys, "stdout", Full())
     assert cli.execute(["run", str(small), "--json"]) == 1
-    assert capsys.readouterr().err == "bentpipe: no space left on device\n"
+    assert capsys.readouterr().err == "bentpipe: standard output: no space left on device\n"
 
 
 def test_a_seed_beyond_the_largest_is_refused(bentpipe: Any, small: Path) -> None:
@@ -491,16 +517,13 @@ def test_the_documented_results_are_those_of_the_schema(bentpipe: Any) -> None:
     assert_refused(bentpipe("schema", "result"), "scenario or results")
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [("run", "nested deeper"), ("predict", "nested deeper"), ("sweep", "not TOML")],
-)
+@pytest.mark.parametrize("command", ["run", "predict", "sweep"])
 def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
-    bentpipe: Any, tmp_path: Path, command: str, message: str
+    bentpipe: Any, tmp_path: Path, command: str
 ) -> None:
     deep = tmp_path / "deep.toml"
     deep.write_text("x = " + "[" * 50_000 + "]" * 50_000, encoding="utf-8")
-    assert_refused(bentpipe(command, deep), "deep.toml", message)
+    assert_refused(bentpipe(command, deep), "deep.toml:1: nested deeper")
 
 
 @pytest.mark.parametrize("command", ["run", "predict", "sweep"])
@@ -593,8 +616,13 @@ def test_a_signal_ends_a_command_with_a_line_and_leaves_nothing(
         text=True,
     )
     deadline = time.monotonic() + 60
-    parts = {".probes.parquet.part", ".satellite.pcapng.part"} if command == "run" else set()
-    while not all((tmp_path / "out" / part).exists() for part in parts) or not _at_work(process):
+    # A simulation is at work when it writes: it may have filled that disk in another second.
+    parts = [tmp_path / "out" / f".{name}.part" for name in ("probes.parquet", "satellite.pcapng")]
+    while (
+        not (parts[0].exists() and parts[1].exists() and parts[1].stat().st_size > 1 << 20)
+        if command == "run"
+        else not _at_work(process)
+    ):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -677,6 +705,42 @@ def test_a_link_that_is_named_twice_is_captured_once(
     assert once.read_bytes() == twice.read_bytes()
 
 
+def test_a_capture_is_one_commands_at_a_time(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = ("run", small, "--pcap", "satellite")
+    assert bentpipe(*run).status == 0
+    capture = tmp_path / "satellite.pcapng"
+    before = capture.read_bytes()
+    with files.reserved(capture):
+        said = bentpipe(*run, "--seed", 2)
+        assert_refused(said, "--pcap satellite: another command is writing satellite.pcapng")
+        assert capture.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["satellite.pcapng", "small.toml"]
+    # It is free again when the other has ended, or was killed and could not remove its lock.
+    (tmp_path / ".satellite.pcapng.lock").touch()
+    assert bentpipe(*run, "--seed", 2).status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["satellite.pcapng", "small.toml"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_place_where_a_capture_cannot_be_is_refused_before_the_run(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.setattr("bentpipe.cli.output.reserved", read_only)
+    folder = ("--out", small.parent) if there else ()
+    said = bentpipe("run", small, "--pcap", "satellite", *folder)
+    assert_refused(said, "--pcap satellite: ", "satellite.pcapng: read-only file system")
+
+
 def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert bentpipe("run", small, "--out", out).status == 0
@@ -699,6 +763,20 @@ def _with_room_for(size: int, *words: object, cwd: Path) -> subprocess.Completed
         text=True,
         check=False,
     )
+
+
+def test_probes_that_cannot_even_begin_leave_no_file(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(part: Path, *_: object) -> None:
+        # As on a full disk: the file can be made, and nothing can be written to it.
+        part.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pq, "ParquetWriter", full)
+    out = tmp_path / "out"
+    assert_refused(bentpipe("run", small, "--out", out), "no space left on device", status=1)
+    assert not list(out.iterdir())
 
 
 def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -> None:

@@ -48,3 +48,26 @@ def test_what_there_is_to_choose_from_is_documented() -> None:
     ]
     assert not missing
     assert set(_native.window_rules()) == set(lists["congestion-controls"])
+
+
+def test_the_fuzz_targets_lock_file_has_what_the_crates_depend_on() -> None:
+    # `make test-slow` checks with --locked, which refuses where it has not; that is late.
+    locked = {
+        package["name"]: {name.partition(" ")[0] for name in package.get("dependencies", ())}
+        for package in tomllib.loads((ROOT / "fuzz/Cargo.lock").read_text("utf-8"))["package"]
+    }
+    different = {}
+    for file in (ROOT / "fuzz/Cargo.toml", *ROOT.glob("crates/*/Cargo.toml")):
+        manifest = tomllib.loads(file.read_text("utf-8"))
+        name = manifest["package"]["name"]
+        if name in locked:
+            tables = [manifest, *manifest.get("target", {}).values()]
+            named = {
+                each.get("package", key) if isinstance(each, dict) else key
+                for table in tables
+                for kind in ("dependencies", "build-dependencies")
+                for key, each in table.get(kind, {}).items()
+            }
+            if named != locked[name]:
+                different[name] = named ^ locked[name]
+    assert not different

@@ -19,7 +19,7 @@ from typing import NoReturn
 from bentpipe import endings
 from bentpipe.cli import plain
 from bentpipe.cli.commands import COMMANDS
-from bentpipe.cli.output import ClosedOutput
+from bentpipe.cli.output import ClosedOutput, writing_to
 from bentpipe.errors import RequestError, WorkError
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
@@ -61,8 +61,10 @@ def execute(arguments: Sequence[str]) -> int:
 
 def _execute(arguments: Sequence[str]) -> int:
     try:
-        status = _call(arguments)
-        sys.stdout.flush()
+        # Every file says itself that there is no room for it.
+        with writing_to(Path("standard output")):
+            status = _call(arguments)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return _interrupted()
     except BrokenPipeError:

@@ -34,7 +34,8 @@ def doctor(*, as_json: bool) -> None:
     table = Table(headings=("", "", "", ""), left=frozenset({1, 2}), prose=True)
     for finding in findings:
         mark = "found" if finding.found else "missing"
-        table.add(mark, finding.name, finding.detail, f"for {finding.needed_for}")
+        # The first column stands beside each piece of the table in a narrow terminal.
+        table.add(finding.name, mark, finding.detail, f"for {finding.needed_for}")
     table.print()
 
 

@@ -58,8 +58,7 @@ def emulate(
     if (ended := _native.emulation_leftovers()) > 0:
         _say(f"ended {ended} processes that a killed emulation had left behind")
     become_root()
-    with made_folder(out) as folder:
-        captured = captures(pcap, folder)
+    with made_folder(out) as folder, captures(pcap, folder) as captured:
         if commands:
             _say_where(scenario, commands)
         # A shell keeps its Ctrl-C for itself; SIGTERM and SIGHUP end any emulation.

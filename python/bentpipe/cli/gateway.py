@@ -50,8 +50,7 @@ def gateway(
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="gateway"):
         scenario.resolved()
-    captured = captures(pcap)
-    with _until_a_signal() as stopped:
+    with captures([] if check else pcap) as captured, _until_a_signal() as stopped:
 
         def tell(lines: list[str]) -> bool:
             for line in lines:

@@ -13,10 +13,12 @@ from typing import Final
 
 from bentpipe.cli.declaring import check_text
 from bentpipe.errors import RequestError
-from bentpipe.files import locked
+from bentpipe.files import locked, reserved
 
 # What becomes of a write that has begun; the system says it of no file.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+# Why no file can be made in a folder.
+_NO_WRITING: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class ClosedOutput(io.TextIOBase):
@@ -74,9 +76,30 @@ def made_folder(path: Path | None) -> Iterator[Path | None]:
         yield path
 
 
-def captures(links: Sequence[str], folder: Path | None = None) -> list[tuple[str, Path]]:
-    """Name the captures of links, each once, in a folder, or in the one that we are in."""
-    return [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(links)]
+@contextmanager
+def captures(links: Sequence[str], folder: Path | None = None) -> Iterator[list[tuple[str, Path]]]:
+    """Name the captures of links, each once, in a folder, or in the one that we are in.
+
+    Nobody else writes them during the block: packets of two networks make no file.
+
+    Raises
+    ------
+    RequestError
+        One can't be written there, or another command is writing it.
+    """
+    named = [(link, (folder or Path()) / f"{link}.pcapng") for link in dict.fromkeys(links)]
+    with ExitStack() as held:
+        for link, path in named:
+            try:
+                held.enter_context(reserved(path))
+            except BlockingIOError:
+                raise RequestError(f"--pcap {link}: another command is writing {path}") from None
+            except OSError as error:
+                # Of what is no name of a link, whoever knows the links says so.
+                if error.errno in _NO_WRITING:
+                    said = (error.strerror or "").lower()
+                    raise RequestError(f"--pcap {link}: {path}: {said}") from None
+        yield named
 
 
 def check_plot(path: Path) -> None:

@@ -45,8 +45,7 @@ def run(
         with told_apart(scenario, command="run"):
             scenario = rrul_on(scenario)
     # Before the run: nobody should wait for a result that has no place to go.
-    with made_folder(out) as folder:
-        captured = captures(pcap, folder)
+    with made_folder(out) as folder, captures(pcap, folder) as captured:
         with told_apart(scenario, command="run"), writing_to(out), run_progress() as progress:
             result = simulate(
                 scenario,

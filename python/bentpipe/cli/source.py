@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bentpipe.errors import RequestError
-from bentpipe.scenario import Scenario, parse_settings
+from bentpipe.scenario import Scenario, parse_settings, read_stream
 
 
 def find_scenario(file: str, settings: Sequence[str]) -> Scenario:
@@ -40,7 +40,8 @@ def _is_sweep(scenario: Scenario) -> bool:
     from bentpipe import toml
 
     try:
-        text = scenario.text if scenario.text is not None else scenario.path.read_text("utf-8")
+        # No more of it than of any scenario: what is longer was refused for that.
+        text = scenario.text if scenario.text is not None else read_stream(scenario.path)
         keys = toml.read(text).keys()
     except (OSError, ValueError):
         return False

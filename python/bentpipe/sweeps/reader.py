@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from bentpipe import _native, toml
 from bentpipe.errors import RequestError
-from bentpipe.scenario import Scenario, read_stream, ready_made
+from bentpipe.scenario import Scenario, read_stream, ready_made, short
 from bentpipe.sweeps import ranges
 from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
 from bentpipe.sweeps.naming import RESERVED, axis_columns
@@ -28,6 +28,8 @@ _LIST_OR_RANGE: Final = f"a list of values, or a range such as {ranges.EXAMPLE}"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _COLUMN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_CELLS: Final = 10_000_000
+# Bytes: lists of a hundred thousand values on several axes fit; what has no end does not.
+_LONGEST: Final = 16 << 20
 
 Key = tuple[str | int, ...]
 Refuse = Callable[[Key, str], RequestError]
@@ -48,22 +50,22 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     if not str(path):
         raise RequestError("expected a sweep file, got nothing")
     path = Path(path)
-    if path.is_dir():
-        raise RequestError(f"{path} is a folder; expected a sweep file")
-    folder = path.parent
     try:
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-        elif str(path) == "-" or path.exists():
-            text, folder = read_stream(path), Path()
-        else:
+        if path.is_dir():
+            raise RequestError(f"{path} is a folder; expected a sweep file")
+        is_file = path.is_file()
+        if not is_file and str(path) != "-" and not path.exists():
             raise RequestError(_not_there(str(path)))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{path}: can't be read: {error}") from None
+    except OSError as error:
+        raise RequestError(f"{short(path)}: {(error.strerror or '').lower()}") from None
+    folder = path.parent if is_file else Path()
+    text = read_stream(path, most=_LONGEST + 1).removeprefix("\N{BYTE ORDER MARK}")
+    if len(text.encode()) > _LONGEST:
+        raise RequestError(f"{path}: longer than {_LONGEST >> 20} MiB: not a sweep file")
     try:
         data = toml.read(text)
     except tomllib.TOMLDecodeError as error:
-        raise RequestError(_not_toml(str(path), str(error), text)) from None
+        raise RequestError(_not_toml(path, str(error), text)) from None
     lines = _native.key_lines(text) or {}
     refuse = _refusals(str(path), lines)
     return _Reader(data, refuse, folder=folder, order=lines).sweep(path.stem), refuse
@@ -93,7 +95,14 @@ def _not_there(name: str) -> str:
     )
 
 
-def _not_toml(place: str, said: str, text: str) -> str:
+def _not_toml(path: Path, said: str, text: str) -> str:
+    """Say it as the scenario reader does, which names the key; it may follow another TOML."""
+    if _native.key_lines(text) is None:
+        try:
+            _native.load(path, text=text)
+        except _native.ScenarioError as error:
+            return str(error)
+    place = str(path)
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", said)
     if match is not None:
         line = match[1] or text.count("\n") + 1
@@ -314,7 +323,7 @@ class _Reader:
             raise self._refuse(
                 path,
                 "expected a list of seeds, or how many: { count = 5 }, or from which one: "
-                "{ from = 100, count = 5 }",
+                f"{{ from = 100, count = 5 }}; count is 1 to {ranges.MOST_VALUES:,}",
             )
         return tuple(range(first, first + count))
 
