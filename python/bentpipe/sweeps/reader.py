@@ -59,9 +59,10 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
     except OSError as error:
         raise RequestError(f"{short(path)}: {(error.strerror or '').lower()}") from None
     folder = path.parent if is_file else Path()
-    text = read_stream(path, most=_LONGEST + 1).removeprefix("\N{BYTE ORDER MARK}")
+    text = read_stream(path, most=_LONGEST + 1)
     if len(text.encode()) > _LONGEST:
         raise RequestError(f"{path}: longer than {_LONGEST >> 20} MiB: not a sweep file")
+    text = text.removeprefix("\N{BYTE ORDER MARK}")
     try:
         data = toml.read(text)
     except tomllib.TOMLDecodeError as error:
