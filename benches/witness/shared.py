@@ -29,22 +29,24 @@ import bentpipe
 SCRIPT = Path(__file__).with_suffix(".tcl")
 PACKET_BYTES = 1500
 KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood")
-# As TCP-Linux recovers (lost retransmissions are found, too), and as the modules of Linux 2.6.22
-# count acknowledgments and answer a loss: linux_tcp.md. Of Hybla's window half is left after a
-# recovery, whatever the module asks for.
-TCP_LINUX: dict[str, dict[str, Any]] = {
-    rule: {"recovery": "sack", "rack": True, "window_validation": True, "limited_transmit": False}
-    | own
-    for rule, own in {
-        "hybla": {
-            "congestion_avoidance": "per-acknowledgment",
-            "hybla": {"after_loss": "half"},
-        },
-        "westwood": {
-            "congestion_avoidance": "byte-counting",
-            "westwood": {"after_loss": "at-least-half"},
-        },
-    }.items()
+# As TCP-Linux recovers; it finds lost retransmissions, too: linux_tcp.md.
+TCP_LINUX: dict[str, Any] = {
+    "recovery": "sack",
+    "rack": True,
+    "window_validation": True,
+    "limited_transmit": False,
+}
+# As the modules of Linux 2.6.22 count acknowledgments and answer a loss. (Of Hybla's window half is
+# left after a recovery, whatever the module asks for.)
+MODULES: dict[str, dict[str, Any]] = {
+    "hybla": {
+        "congestion_avoidance": "per-acknowledgment",
+        "hybla": {"after_loss": "half"},
+    },
+    "westwood": {
+        "congestion_avoidance": "byte-counting",
+        "westwood": {"after_loss": "at-least-half"},
+    },
 }
 # What rho is relative to; and over longer ways, where the module's 2^rho, in 128ths, would not fit
 # into 32 bits.
@@ -252,7 +254,7 @@ def scenario(of: Cell) -> dict[str, Any]:
     sender["limited_transmit"] = of.limited_transmit
     # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
     if linux:
-        sender |= TCP_LINUX[of.variant]
+        sender |= TCP_LINUX | MODULES[of.variant]
     if of.variant == "hybla":
         sender["hybla"] = {"reference_rtt": f"{of.rtt0_ms} ms", **sender["hybla"]}
     window = ns2.LONG_QUEUE_PACKETS if linux else of.window_segments
