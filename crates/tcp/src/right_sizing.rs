@@ -113,6 +113,7 @@ pub(crate) struct RightSizing {
     fixed: bool,
     // How long an acknowledgment waits is counted in ticks of the kernel's clock.
     ticks: bool,
+    // What of the buffer is taken counts by the kernel's buffers, not by the payload.
     counted: bool,
     // scaling_ratio, in 256ths
     ratio: u8,
@@ -209,16 +210,8 @@ impl RightSizing {
         }
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        self.memory.as_deref()
-    }
-
-    fn memory_mut(&mut self) -> Option<&mut Memory> {
-        self.memory.as_deref_mut()
-    }
-
-    /// The same, made if there was none.
-    fn counted(&mut self) -> Option<&mut Memory> {
+    /// What of the buffer is taken, to be remembered from now on, if it is [counted](Self::counted).
+    fn remembered(&mut self) -> Option<&mut Memory> {
         self.counted
             .then(|| &mut **self.memory.get_or_insert_with(Box::default))
     }
@@ -240,7 +233,7 @@ impl RightSizing {
 
     /// tcp_space: the payload that the buffer has room for.
     fn room(&self, stream: &Stream) -> u64 {
-        let taken = match self.memory() {
+        let taken = match self.memory.as_deref() {
             Some(memory) => memory.taken(),
             None => {
                 let queued = stream.next.saturating_sub(stream.read) + stream.ahead;
@@ -361,15 +354,16 @@ impl RightSizing {
     ) {
         self.measure_segment(segment);
         // What its own buffer takes does not count yet.
-        let before = self.counted().map(|memory| memory.taken());
-        let placed = (self.counted()).map(|memory| {
-            memory.put_ahead(Buffer::of(start, (end - start) as u32, segment.packet))
+        let remembered = self.remembered().map(|memory| {
+            let before = memory.taken();
+            let buffer = Buffer::of(start, (end - start) as u32, segment.packet);
+            (before, memory.put_ahead(buffer))
         });
-        let grows = placed.map_or(new, |placed| placed != Placed::Nowhere);
+        let grows = remembered.map_or(new, |(_, placed)| placed != Placed::Nowhere);
         // Without SACK a window that grows would be no duplicate acknowledgment.
         if sack && grows {
-            let room = match before {
-                Some(taken) => self.payload_in(self.buffer.saturating_sub(taken)),
+            let room = match remembered {
+                Some((before, _)) => self.payload_in(self.buffer.saturating_sub(before)),
                 None => self.room(stream),
             };
             self.grow_window(segment, room);
@@ -383,9 +377,9 @@ impl RightSizing {
     /// then.
     pub(crate) fn queue(&mut self, segment: &Segment, start: u64, end: u64, at_once: bool) {
         let memory = if at_once {
-            self.memory_mut()
+            self.memory.as_deref_mut()
         } else {
-            self.counted()
+            self.remembered()
         };
         if let Some(memory) = memory {
             let length = end.saturating_sub(start).min(u64::from(segment.length));
@@ -396,7 +390,7 @@ impl RightSizing {
     /// The peer's FIN follows all that has come. (One that comes with text lies in its buffer, and one without in that of
     /// the text before it.)
     pub(crate) fn fin_is_next(&mut self, position: u64) {
-        if let Some(memory) = self.memory_mut() {
+        if let Some(memory) = self.memory.as_deref_mut() {
             memory.queue(Buffer::of(position, 0, BARE_SEGMENT));
         }
     }
@@ -417,27 +411,28 @@ impl RightSizing {
     /// Is there memory for this packet without asking for more pages (sk_forward_alloc)?
     pub(crate) fn has_pages_for(&self, packet: &Packet) -> bool {
         let size = true_size(packet.length().get() as u32);
-        self.memory()
+        self.memory
+            .as_deref()
             .is_some_and(|memory| memory.has_pages_for(size))
     }
 
     /// The application is gone, and with it what it has not read.
     pub(crate) fn forget(&mut self) {
-        if let Some(memory) = self.memory_mut() {
+        if let Some(memory) = self.memory.as_deref_mut() {
             *memory = Memory::default();
         }
     }
 
     /// tcp_ofo_queue: the next segment ends at `next`, and what was ahead may follow it.
     pub(crate) fn advance(&mut self, next: u64) {
-        if let Some(memory) = self.memory_mut() {
+        if let Some(memory) = self.memory.as_deref_mut() {
             memory.advance(next);
         }
     }
 
     /// tcp_eat_recv_skb: the application has read up to here.
     pub(crate) fn eat(&mut self, read: u64) {
-        if let Some(memory) = self.memory_mut() {
+        if let Some(memory) = self.memory.as_deref_mut() {
             memory.read(read);
         }
     }
@@ -445,19 +440,20 @@ impl RightSizing {
     /// tcp_can_ingest: is more of the buffer taken than there is?
     #[inline]
     pub(crate) fn is_overfull(&self) -> bool {
-        self.memory()
+        self.memory
+            .as_deref()
             .is_some_and(|memory| memory.taken() > self.buffer)
     }
 
     /// tcp_prune_queue, for a segment that begins at `incoming`.
     #[cold]
     pub(crate) fn prune(&mut self, incoming: u64, stream: &Stream) -> Room {
-        let Some(taken) = self.memory().map(Memory::taken) else {
+        let Some(taken) = self.memory.as_deref().map(Memory::taken) else {
             return Room::default();
         };
         self.clamp_window(taken);
         let (allowed, ratio) = (self.buffer, self.ratio);
-        let Some(memory) = self.memory_mut().filter(|_| taken > allowed) else {
+        let Some(memory) = self.memory.as_deref_mut().filter(|_| taken > allowed) else {
             return Room {
                 found: true,
                 ..Room::default()

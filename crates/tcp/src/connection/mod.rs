@@ -53,6 +53,7 @@ mod room;
 mod round_trip;
 mod send;
 mod sender;
+mod sized;
 mod state;
 mod timers;
 

@@ -54,7 +54,7 @@ pub(super) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let mut config = Config::linux();
-        // Scripts say which windows they expect of buffers that the machine's settings fix.
+        // Scripts say what they expect of a send buffer that the machine's settings fix, and of a receive buffer that grows.
         config.send_sizes = None;
         config.receive_sizes = Some(RECEIVE_SIZES);
         config.receive_buffer = RECEIVE_BUFFER;

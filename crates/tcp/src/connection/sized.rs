@@ -1,0 +1,186 @@
+//! The receiving half where the window is sized, or acknowledgments go, as in Linux: what `right_sizing` is told of
+//! each segment, and what becomes of the acknowledgment.
+
+use bentpipe_types::{Flags, Packet, Span, Time};
+
+use super::{Connection, State};
+use crate::reassembly::Range;
+use crate::right_sizing::{Segment, When};
+use crate::{ticks, timestamp};
+
+impl Connection {
+    /// A segment has arrived in order, and its end perhaps where a gap was: what Linux's window and
+    /// acknowledgments make of it.
+    pub(super) fn sized_in_order(&mut self, packet: &Packet, start: u64, gap: bool, now: Time) {
+        let length = u32::from(packet.payload_length);
+        let mut segment = self.sized(packet, length, now);
+        segment.hurries = self.mark_of_text(packet);
+        let rto = self.sender.rtt.rto();
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        let end = (start + u64::from(length)).min(stream.next);
+        sizing.queue(&segment, start, end, receive.sink);
+        sizing.in_order(&segment, &stream, rto, now);
+        sizing.advance(end);
+        if receive.quick_as_linux {
+            // RFC 5681 section 4.2, as Linux has it: the last gap is filled
+            let due = receive.acknowledge_now || gap && stream.highest.is_none();
+            self.acknowledge_as_linux(due, now);
+        } else if gap {
+            receive.acknowledge_now = true;
+        } else {
+            self.delay_acknowledgment(length, now);
+        }
+    }
+
+    /// A segment has arrived out of order; `due`: an acknowledgment was due before.
+    #[inline(never)]
+    pub(super) fn sized_out_of_order(
+        &mut self,
+        packet: &Packet,
+        range: Range,
+        new: bool,
+        due: bool,
+        now: Time,
+    ) {
+        let segment = self.sized(packet, u32::from(packet.payload_length), now);
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        let sack = self.sender.negotiated.sack;
+        sizing.out_of_order(&segment, (range.start, range.end), new, &stream, sack);
+        if receive.quick_as_linux {
+            receive.acknowledge_now = false;
+            self.acknowledge_as_linux(due, now);
+        }
+    }
+
+    /// Acknowledges what has come when Linux would; `due`: something asks for it now.
+    pub(super) fn acknowledge_as_linux(&mut self, due: bool, now: Time) {
+        let smoothed = self.sender.rtt.smoothed();
+        let receive = &mut self.receive;
+        let stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        let mut unacknowledged = receive.next - receive.last_acknowledged;
+        if receive.grows
+            && unacknowledged > sizing.segment()
+            && sizing.has_no_news(&stream, receive.shift)
+        {
+            unacknowledged = 0;
+        }
+        let sack = self.sender.negotiated.sack;
+        match sizing.when(unacknowledged, &stream, due, sack, smoothed) {
+            When::Now => self.receive.acknowledge_now = true,
+            When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
+            When::Delayed => match self.sender.config.delayed_ack {
+                None => self.receive.acknowledge_now = true,
+                Some(_) => {
+                    let (timers, delay) = (&mut self.sender.timers, sizing.delay(smoothed));
+                    match sizing.waits_until(now, delay, timers.acknowledges_at()) {
+                        Some(at) => timers.delay_acknowledgment(at),
+                        None => self.receive.acknowledge_now = true,
+                    }
+                }
+            },
+        }
+    }
+
+    /// Does a segment without text ask once more whether an acknowledgment that waits is to wait on? In Linux all do but what its
+    /// header prediction expects, and takes a shorter way (tcp_rcv_established, tcp_ack_snd_check).
+    #[inline]
+    pub(super) fn asks_again(&self, packet: &Packet) -> bool {
+        self.receive.quick_as_linux
+            && packet.payload_length == 0
+            && self.sender.timers.acknowledges_at() != Time::NEVER
+            && self.is_unexpected(packet)
+    }
+
+    /// Would it not be what Linux's pred_flags expect?
+    #[inline(never)]
+    fn is_unexpected(&self, packet: &Packet) -> bool {
+        let (receive, send) = (&self.receive, &self.sender.send);
+        let expected = self.state == State::Established
+            && packet.flags.without(Flags::PSH) == Flags::ACK
+            && !packet.has_sack_blocks()
+            && packet.timestamps().is_some() == self.sender.negotiated.timestamps
+            && u64::from(packet.window) << self.sender.negotiated.send_shift == send.window
+            && packet.sequence == receive.wire()
+            && (packet.acknowledgment).distance_from(send.wire(send.sequence.unacknowledged)) >= 0
+            && receive.reassembly.is_empty()
+            && receive.window() > 0;
+        // (A FIN has its own way.)
+        !expected && !packet.flags.has(Flags::FIN)
+    }
+
+    /// It [asks again](Self::asks_again), unless what it has brought was acknowledged meanwhile.
+    #[cold]
+    pub(super) fn ask_again(&mut self, now: Time) {
+        if self.sender.timers.acknowledges_at() != Time::NEVER {
+            self.acknowledge_as_linux(self.receive.acknowledge_now, now);
+        }
+    }
+
+    fn sized(&self, packet: &Packet, length: u32, now: Time) -> Segment {
+        let echo = packet
+            .timestamps()
+            .filter(|_| self.sender.negotiated.timestamps)
+            .map(|(_, echo)| (echo, timestamp(now).wrapping_sub(echo)));
+        Segment {
+            length,
+            packet: packet.length().get() as u32,
+            stamped: self.sender.negotiated.timestamps,
+            flags: packet.flags,
+            echo,
+            hurries: false,
+        }
+    }
+
+    /// The application has read on from `before`.
+    pub(super) fn has_read(&mut self, before: u64, now: Time) {
+        let receive = &mut self.receive;
+        let mut stream = receive.stream();
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        sizing.eat(receive.read);
+        // Linux looks after each segment that the application reads; nothing changes after the first of
+        // those that it reads at once.
+        stream.read = stream.read.min(before + sizing.segment());
+        let pushed = sizing.has_read(&stream, now);
+        let second = receive.next - receive.last_acknowledged > sizing.segment();
+        let all = receive.read == receive.in_order_end() && receive.reassembly.is_empty();
+        if receive.quick_as_linux && (second || pushed && all) {
+            receive.acknowledge_now = true;
+        }
+    }
+
+    /// A FIN is acknowledged at once, but by Linux where we have not closed (tcp_fin): it is our turn to send now, and
+    /// the acknowledgment may wait for our FIN. `due`: something asked for it before, or a gap is filled. That the
+    /// text before it came twice is not said, either.
+    pub(super) fn delay_fin_acknowledgment(&mut self, due: bool, now: Time) {
+        let receive = &mut self.receive;
+        if !receive.quick_as_linux || self.state != State::Established {
+            return;
+        }
+        let Some(sizing) = &mut receive.sizing else {
+            return;
+        };
+        sizing.answers();
+        receive.duplicate = None;
+        receive.acknowledge_now = false;
+        if !due && !sizing.has_received() {
+            // Before any text, there is no time yet for which acknowledgments are delayed: with the next tick.
+            let at = ticks::expiry(now, Span::ZERO);
+            self.sender.timers.delay_acknowledgment(at);
+            return;
+        }
+        self.acknowledge_as_linux(due, now);
+    }
+}
