@@ -35,6 +35,10 @@ const TOGETHER: u32 = 1024;
 /// link holds, they have left the cache meanwhile, and one packet is told in less time than they take to come.
 pub(super) const EARLY: u64 = 6;
 
+/// So few packets, in all the network, are in the cache still: asking for each of them costs more than it saves, 1% of a
+/// run whose window losses keep small.
+const FEW: usize = 256;
+
 /// As soon as a host has said so much into a chain, it goes on.
 const MOST_GO_ON: usize = 256;
 
@@ -373,6 +377,7 @@ impl Network {
             discards: &mut self.discards,
             room: Room::of(most),
         };
+        let many_come = cx.packets.held() > FEW;
         let mut next = heard.first();
         while let Some(head) = next {
             let at = head.arrival;
@@ -393,7 +398,7 @@ impl Network {
                 connections.fetch_further(heard, host, cx.packets);
             }
             let arrival = heard.take(head);
-            if let Some(packet) = heard.behind_first(EARLY - 1) {
+            if many_come && let Some(packet) = heard.behind_first(EARLY - 1) {
                 cx.packets.prefetch(packet);
             }
             next = heard.first();
