@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What the engine asks for, and nobody else.
     "parquet_table": set(),
     "arrow_columns": set(),
-    "probe_file": {"arrow_columns", "series"},
+    "row_groups": set(),
+    "probe_file": {"arrow_columns", "row_groups", "series"},
     "results": {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
         *BASE,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 from matplotlib.patches import StepPatch
 
 import bentpipe
@@ -25,7 +26,14 @@ from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
 from bentpipe.plot.run_plots import write_run_plots
-from bentpipe.plot.style import log_x_in_seconds, new_axes, new_figure, save_svg
+from bentpipe.plot.style import (
+    _STYLE,
+    legend_below,
+    log_x_in_seconds,
+    new_axes,
+    new_figure,
+    save_svg,
+)
 from bentpipe.plot.sweep_plot import _draw as draw_sweep
 from bentpipe.probe_file import FiledSeries
 from bentpipe.results import RunResult
@@ -401,3 +409,50 @@ def test_a_figure_is_laid_out_as_matplotlib_does_and_drawn_once(tmp_path: Path) 
         figure.savefig(tmp_path / "twice.svg", metadata=metadata)
     assert Drawn.times == 3
     assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()
+
+
+def placed(draw: Any, *, engine: LayoutEngine | None = None) -> tuple[tuple[float, ...], int]:
+    """Return where the axes are, and how often they were measured for it."""
+    figure = new_figure(draw)
+    with mpl.rc_context(_STYLE):
+        if engine is not None:
+            figure.set_layout_engine(engine)
+        (axes,) = figure.axes
+        measure, times = axes.get_tightbbox, 0
+
+        def counting(*arguments: Any, **named: Any) -> Any:
+            nonlocal times
+            times += 1
+            return measure(*arguments, **named)
+
+        axes.get_tightbbox = counting  # type: ignore[method-assign]
+        laid_out = figure.get_layout_engine()
+        assert laid_out is not None
+        laid_out.execute(figure)
+    return axes.get_position().bounds, times
+
+
+@pytest.mark.parametrize(
+    ("most", "label", "right", "measured"),
+    [
+        # As nearly all are; a number at the end stands out; a shorter axis has other numbers.
+        (3.7, "time (s)", None, 1),
+        (3.7, "time (s)", 10.0, 2),
+        (3.7, "\n".join(8 * ["a label of many lines"]), None, 2),
+    ],
+)
+def test_axes_are_where_constrained_layout_has_them_and_measured_once(
+    most: float, label: str, right: float | None, measured: int
+) -> None:
+    def draw(canvas: Figure) -> None:
+        (axes,) = new_axes(canvas)
+        for name in ("one", "two"):
+            axes.plot([0.0, 9.0], [0.0, most], label=name)
+        axes.set(xlabel=label, ylabel="goodput (Mbit/s)", title="A title")
+        axes.set_xlim(0.0, right)
+        legend_below(canvas, axes)
+
+    place, times = placed(draw)
+    expected, twice = placed(draw, engine=ConstrainedLayoutEngine())
+    assert place == pytest.approx(expected, abs=1e-9)
+    assert (times, twice) == (measured, 2)

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from bentpipe.files import as_a_whole
+from bentpipe.plot.layout import MeasuredOnce
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,6 @@ _STYLE: Final[dict[Any, Any]] = {
     "axes.spines.top": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
-    "figure.constrained_layout.use": True,
     "font.size": 10,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
@@ -74,7 +74,7 @@ def new_figure(
 ) -> Figure:
     """Return a figure drawn in our style; width and height are in inches."""
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height))
+        figure = Figure(figsize=(width, height), layout=MeasuredOnce())
         draw(figure)
     return figure
 
