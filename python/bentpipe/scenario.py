@@ -158,6 +158,15 @@ class Scenario:
             controls=congestion.registered(),
         )
 
+    def is_sweep(self) -> bool:
+        """Return whether it is a sweep file: its keys are none of a scenario's."""
+        try:
+            # No more of it than of any scenario: what is longer was refused for that.
+            keys = toml.read(self.text if self.text is not None else read_stream(self.path)).keys()
+        except (OSError, ValueError):
+            return False
+        return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}
+
     def command(self) -> str:
         """Return the command line that runs this scenario."""
         import shlex

@@ -73,7 +73,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         ),
         *("studies", "sweeps", "told", *BASE),
     },
-    "__main__": {"cli"},
+    "start": {"cli"},
+    "__main__": {"start"},
 }
 # Two modules of a pair may name each other if one of them does so for types only.
 FOR_TYPES_ONLY = {

@@ -155,6 +155,40 @@ def _at_work(process: subprocess.Popen[str]) -> bool:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 1.5
 
 
+@pytest.mark.parametrize("module", ["bentpipe.cli", "bentpipe.endings", "bentpipe.cli.commands"])
+def test_ctrl_c_ends_a_command_quietly_while_it_is_being_imported(module: str) -> None:
+    """Half of a short command's time is that, and Python itself answers with a traceback."""
+    script = f"""
+import signal, sys
+
+class Pressed:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["bentpipe", "list", "scenarios"]
+from bentpipe.start import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "bentpipe: interrupted\n")
+
+
+def test_what_a_command_is_started_by_imports_nothing_that_takes_time() -> None:
+    """Until it runs, Ctrl-C is Python's to answer."""
+    script = (
+        "import re, sys; before = set(sys.modules); import bentpipe.start; "
+        "print(*sys.modules.keys() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) <= {"__future__", "bentpipe", "bentpipe.start", "signal"}
+
+
 def test_a_signal_that_is_ignored_stays_so() -> None:
     # As `nohup` has it; and one that somebody else handles is theirs.
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

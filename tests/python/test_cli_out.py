@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
@@ -230,3 +231,42 @@ def test_a_file_where_a_folder_is_to_be_is_called_one(
     (tmp_path / "results").touch()
     said = bentpipe("run", small, "--out", tmp_path / "results")
     assert_refused(said, "--out", "is a file; expected a folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="optional: needs POSIX permissions")
+def test_where_there_is_no_home_plots_are_written_without_a_word(
+    small: Path, tmp_path: Path
+) -> None:
+    """matplotlib keeps what it knows of fonts at home; without one it says so in two lines."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    # What is below a file can't be made, whoever asks.
+    nowhere = {"HOME": str(small), "TMPDIR": str(temporary)}
+    hidden = {"MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    for _ in range(2):
+        done = subprocess.run(
+            [*COMMAND, "run", str(small), "--out", "out"],
+            cwd=tmp_path,
+            env=kept | nowhere,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        # It is there for the next time, and nobody else's.
+        (cache,) = temporary.iterdir()
+        assert cache.stat().st_mode & 0o777 == 0o700
+        assert list(cache.glob("fontlist*"))
+    # A folder that others may write to is none to read from.
+    cache.chmod(0o777)
+    script = "import os, bentpipe.plot; print(os.environ['MPLCONFIGDIR'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=kept | nowhere,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip()
+    assert str(cache) not in done.stdout

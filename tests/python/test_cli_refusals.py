@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .commands import SMALL, assert_refused
+from .commands import COMMAND, SMALL, assert_refused
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,10 @@ from .commands import SMALL, assert_refused
         (["run", "SWEEP"], ["is a sweep file", "bentpipe sweep"]),
         (["predict", "SWEEP"], ["is a sweep file", "bentpipe sweep"]),
         (["sweep", "SMALL"], ["small.toml:", "is a scenario", "bentpipe run"]),
+        (
+            ["sweep", "SWEEP OF IT"],
+            ["sweeps.toml:1: scenario: ", "many.toml is a sweep file, too; expected a scenario"],
+        ),
         (["sweep", "geo-consumer"], ["ready-made scenario", "bentpipe run geo-consumer"]),
         (["predict", "SMALL", "--set", "flows.download.to=nobody"], ["nobody"]),
         (["reproduce", "obata200"], ["obata200", "did you mean 'obata2000'"]),
@@ -50,7 +57,9 @@ def test_a_wrong_request_is_one_line_and_2(
     monkeypatch.chdir(small.parent)
     sweep = small.with_name("many.toml")
     sweep.write_text('scenario = "small.toml"\naxes.seed = { count = 2 }\n', encoding="utf-8")
-    files = {"SMALL": str(small), "SWEEP": str(sweep)}
+    sweeps = small.with_name("sweeps.toml")
+    sweeps.write_text('scenario = "many.toml"\naxes.seed = { count = 2 }\n', encoding="utf-8")
+    files = {"SMALL": str(small), "SWEEP": str(sweep), "SWEEP OF IT": str(sweeps)}
     words = [files.get(word, word) for word in arguments]
     assert_refused(bentpipe(*words), *fragments)
 
@@ -181,3 +190,59 @@ def test_what_is_not_utf_8_is_refused_and_may_be_a_files_name(
     file = tmp_path / f"{odd}.toml"
     file.write_text(SMALL, encoding="utf-8")
     assert bentpipe("run", file, "--flent", tmp_path / f"{odd}.gz").status == 0
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Path:
+    """Return a folder with files that can't be read, and in which nothing can be made."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "small.toml").write_text(SMALL, encoding="utf-8")
+    (folder / "rule.py").touch()
+    (folder / "made").mkdir()
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555 if path.is_dir() else 0)
+    return folder
+
+
+def _without_rights(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Call the command line without root's right to read and write what it may not."""
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"]
+    return subprocess.run(
+        [*(drop if os.geteuid() == 0 else []), *COMMAND, *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or (os.geteuid() == 0 and shutil.which("setpriv") is None),
+    reason="optional: root may read everything, and there is no setpriv to do without",
+)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "locked/small.toml"], "locked/small.toml: cannot be read"),
+        (["advise", "locked/small.toml"], "locked/small.toml: cannot be read"),
+        (["sweep", "locked/small.toml"], "locked/small.toml: permission denied"),
+        (["sweep", "many.toml"], "locked/small.toml: permission denied"),
+        (["sweep", "one.toml", "--out", "locked/made"], "--out locked/made: can't be written to"),
+        (["run", "small.toml", "--out", "locked/made"], "--out locked/made: can't be written to"),
+        (["run", "small.toml", "--python", "locked/rule.py"], "--python locked/rule.py: can't"),
+        (["run", "small.toml", "--python", "wrong.py"], "--python wrong.py: FileNotFoundError"),
+        (["new", "locked/mine.toml"], "locked/mine.toml: permission denied"),
+    ],
+)
+def test_what_may_not_be_read_or_written_is_a_wrong_request(
+    small: Path, locked: Path, arguments: list[str], said: str
+) -> None:
+    for name, scenario in (("many", "locked/small.toml"), ("one", "small.toml")):
+        text = f'scenario = "{scenario}"\naxes.seed = {{ count = 2 }}\n'
+        (locked.parent / f"{name}.toml").write_text(text, encoding="utf-8")
+    (locked.parent / "wrong.py").write_text('open("nowhere")\n', encoding="utf-8")
+    done = _without_rights(*arguments, cwd=small.parent)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"bentpipe: {said}"), done.stderr
+    assert done.stderr.count("\n") == 1

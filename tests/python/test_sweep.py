@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bentpipe
-from bentpipe import cli, congestion
+from bentpipe import cli, congestion, endings
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
@@ -429,10 +429,32 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
         look()
         del dying
         assert watcher() is None
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL, "a second one ends the process"
+        assert signal.getsignal(signal.SIGINT) is endings.at_once, "a second one ends the process"
         with pytest.raises(KeyboardInterrupt):
             look()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended by SIGTERM")],
+)
+def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told: str) -> None:
+    script = (
+        "import signal, sys; from bentpipe import endings; "
+        "from bentpipe.sweeps.stopping import interrupts_noted\n"
+        "with endings.interrupting(), interrupts_noted():\n"
+        f"    signal.raise_signal(signal.{number}); print('goes on', flush=True)\n"
+        f"    signal.raise_signal(signal.{number}); print('and on', flush=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        *(status, "goes on\n"),
+        f"bentpipe: {told}\n",
+    )
 
 
 def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:

@@ -37,7 +37,16 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
     """
     from bentpipe import _native
 
-    sweep.scenario.resolved()
+    try:
+        sweep.scenario.resolved()
+    except _native.ScenarioError:
+        if sweep.scenario.is_sweep():
+            raise refuse(
+                ("scenario",),
+                f"{sweep.scenario.path} is a sweep file, too; expected a scenario: "
+                "what varies in a sweep is all in one file",
+            ) from None
+        raise
     _check_names(sweep, refuse)
     with_settings = sweep.scenario.settings + tuple((k, literal(v)) for k, v in sweep.settings)
     try:
