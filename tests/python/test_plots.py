@@ -23,8 +23,9 @@ import bentpipe
 from bentpipe import cli
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
-from bentpipe.plot.overview import draw_overview
+from bentpipe.plot.overview import draw_overview, overview_figure
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
+from bentpipe.plot.run_plots import _draw_queue as draw_queue
 from bentpipe.plot.run_plots import write_run_plots
 from bentpipe.plot.style import (
     _STYLE,
@@ -53,7 +54,7 @@ CROWD: dict[str, Any] = {
     "links.access": {"between": ["hub", "client"], "rate": "5 Mbit/s", "delay": "2 ms"},
     "flows.download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "300 kB"}},
 }
-WINDOW = {
+WINDOW: dict[str, Any] = {
     "name": "window",
     "duration": "60 s",
     "hosts": {"server": {}, "client": {"tcp.receive_buffer": "32 KiB"}},
@@ -456,3 +457,70 @@ def test_axes_are_where_constrained_layout_has_them_and_measured_once(
     expected, twice = placed(draw, engine=ConstrainedLayoutEngine())
     assert place == pytest.approx(expected, abs=1e-9)
     assert (times, twice) == (measured, 2)
+
+
+LATE = {**WINDOW, "duration": "90 min", "flows.update": {**WINDOW["flows.update"], "start": "1 h"}}
+
+
+def test_what_begins_late_is_shown_from_its_beginning(tmp_path: Path) -> None:
+    """An hour in which nothing happened left the rest a line at the right."""
+    result = ran(LATE)
+    axes, *_ = overview(result)
+    data = next(steps(axes))
+    delivered = (data.values * np.diff(data.edges)).sum() / 8
+    scale = 1e6 if "Mbit" in axes.get_ylabel() else 1e3
+    assert delivered * scale == pytest.approx(2_000_000, rel=0.01)
+    for each in overview(result):
+        left, right = each.get_xlim()
+        assert 3590.0 < left < 3600.0
+        assert right < 3700.0
+    files, _ = write_run_plots(result, tmp_path)
+    assert {"update.time-sequence.svg", "update.goodput.svg"} <= {file.name for file in files}
+    # What begins with the run is shown from the run's beginning.
+    assert all(each.get_xlim()[0] == 0.0 for each in overview(ran(WINDOW)))
+
+
+def test_of_a_flow_that_got_nothing_there_is_no_plot_of_nothing(tmp_path: Path) -> None:
+    errors = {"forward": {"errors": {"packet_loss_rate": 1.0}}}
+    lost = {**WINDOW, "links.satellite": {**WINDOW["links.satellite"], **errors}}
+    result = ran(lost)
+    goodput, losses = overview(result)
+    assert labels(goodput) == ["update: nothing delivered"]
+    assert goodput.get_ylim() == (0.0, 1.0)
+    assert labels(losses)
+    names = {file.name for file in write_run_plots(result, tmp_path)[0]}
+    assert names == {"overview.svg", "update.congestion-window.svg"}
+
+
+def test_a_long_title_is_above_the_note() -> None:
+    for name in ("crowd", "a-name-that-is-as-long-as-names-may-be"):
+        result = ran({**CROWD, "name": name})
+        figure = overview_figure(result.series, result.summary)
+        assert figure is not None
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        (note,) = axes.texts
+        title = axes._left_title  # type: ignore[attr-defined]
+        assert title.get_text().startswith(name)
+        assert not note.get_window_extent().overlaps(title.get_window_extent())
+        assert title.get_window_extent().y1 <= figure.bbox.y1
+
+
+def test_packets_are_counted_in_whole_numbers() -> None:
+    def draw(canvas: Figure) -> None:
+        (axes,) = new_axes(canvas)
+        draw_queue(axes, {"queue": queue})
+
+    queue = Series(times_s=np.arange(1.0, 6.0), values=np.array([0, 1, 4, 2, 0.0]), unit="packets")
+    (axes,) = new_figure(draw).axes
+    assert axes.get_yticks().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_one_line_of_a_gateway_says_what_it_is() -> None:
+    held = Series(times_s=np.array([0.0, 1.0]), values=np.array([0.0, 5e5]), unit="B")
+    said = []
+    for gauges in ({"buffered": held}, {"buffered": held, "promised": held}):
+        (axes,) = Figure().subplots(1, 1, squeeze=False).flat
+        draw_gateway(axes, gauges)
+        said.append(axes.get_ylabel())
+    assert said == ["buffered, all connections together (kB)", "all connections together (kB)"]

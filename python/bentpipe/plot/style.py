@@ -14,7 +14,7 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from bentpipe.files import as_a_whole
 from bentpipe.plot.layout import MeasuredOnce
@@ -105,6 +105,12 @@ def log_x_in_seconds(axes: Axes, shortest_s: float, longest_s: float) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=between))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def count_on_y(axes: Axes) -> None:
+    """Have y count in whole numbers: there is no half of a packet."""
+    # As `AutoLocator` chooses them, but for fractions.
+    axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
 def rate_scale(highest_bps: float) -> tuple[float, str]:
