@@ -628,3 +628,11 @@ def test_a_congestion_control_of_ones_own(
 def test_quartiles() -> None:
     found = quartiles([4.0, 1.0, 3.0, 2.0, 5.0])
     assert (found.lower, found.median, found.upper) == (2.0, 3.0, 4.0)
+
+
+def test_a_result_says_what_it_is_in_a_line() -> None:
+    """Not its tables: in a notebook or at a prompt they are pages."""
+    result = bentpipe.sweep(
+        {"scenario": "terrestrial", "set": {"duration": "1 s"}, "axes": {"seed": [1, 2]}}
+    )
+    assert repr(result) == "<SweepResult sweep: 2 cells (2 seed)>"

@@ -45,8 +45,11 @@ MOST_LINES: Final = len(COLOURS)
 SHORTEST_QUEUE: Final = 2
 _ROW_HEIGHT: Final = 2.4
 _WIDTH: Final = 9.0
-# So many signs of a title have room beside the note; above it, it stands so many points higher.
-_BESIDE_NOTE: Final = 16
+# Of a letter, and of the note with some room; numbers, label and the legend's lines; higher by.
+_OF_TITLE: Final = 6.0
+_OF_LEGEND: Final = 4.6
+_OF_NOTE: Final = 236.0
+_BESIDE_AXES: Final = 97.0
 _ABOVE_NOTE: Final = 16.0
 # What begins later than this share of a run is shown from its beginning on.
 _LATE: Final = 0.75
@@ -95,15 +98,30 @@ def _rows(series: Probes, summary: Summary) -> list[_Row]:
 def _draw(figure: Figure, *, rows: Sequence[_Row], title: str, shown: tuple[float, float]) -> None:
     if not rows:
         return
-    all_axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    all_axes = list(figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0])
     for axes, row in zip(all_axes, rows, strict=True):
         row(axes)
         show_from(axes, *shown)
         legend_beside(axes)
-    # A note above the axes has room beside a short title only.
-    both = bool(all_axes[0].texts) and len(title) > _BESIDE_NOTE
-    all_axes[0].set_title(title, pad=_ABOVE_NOTE if both else None)
+    all_axes[0].set_title(title, pad=None if _has_room(title, all_axes) else _ABOVE_NOTE)
     all_axes[-1].set_xlabel("time (s)")
+
+
+def _has_room(title: str, all_axes: Sequence[Axes]) -> bool:
+    """Whether a title is beside the note above the axes without running into it.
+
+    By what letters of our fonts are wide on average, in points: to measure them takes as long as
+    to lay the figure out.
+    """
+    if not all_axes[0].texts:
+        return True
+    legends = [legend for axes in all_axes if (legend := axes.get_legend()) is not None]
+    lines = [
+        line for each in legends for text in each.texts for line in text.get_text().split("\n")
+    ]
+    widest = max(map(len, lines), default=0)
+    axes_width = 72.0 * _WIDTH - _BESIDE_AXES - _OF_LEGEND * widest
+    return _OF_TITLE * len(title) + _OF_NOTE < axes_width
 
 
 def shown_s(summary: Summary, name: str | None = None) -> tuple[float, float]:
