@@ -158,15 +158,6 @@ class Scenario:
             controls=congestion.registered(),
         )
 
-    def is_sweep(self) -> bool:
-        """Return whether it is a sweep file: its keys are none of a scenario's."""
-        try:
-            # No more of it than of any scenario: what is longer was refused for that.
-            keys = toml.read(self.text if self.text is not None else read_stream(self.path)).keys()
-        except (OSError, ValueError):
-            return False
-        return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}
-
     def command(self) -> str:
         """Return the command line that runs this scenario."""
         import shlex
@@ -209,6 +200,17 @@ def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise RequestError(f"{file}:{line}: not UTF-8 text") from None
+
+
+def is_sweep(scenario: Scenario) -> bool:
+    """Return whether a scenario's file is a sweep's: its keys are none of a scenario's."""
+    try:
+        # No more of it than of any scenario: what is longer was refused for that.
+        text = scenario.text if scenario.text is not None else read_stream(scenario.path)
+        keys = toml.read(text).keys()
+    except (OSError, ValueError):
+        return False
+    return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bentpipe.errors import RequestError
-from bentpipe.scenario import Scenario, parse_settings
+from bentpipe.scenario import Scenario, is_sweep, parse_settings
 
 
 def find_scenario(file: str, settings: Sequence[str]) -> Scenario:
@@ -28,7 +28,7 @@ def told_apart(scenario: Scenario, *, command: str) -> Iterator[None]:
     try:
         yield
     except _native.ScenarioError:
-        if scenario.is_sweep():
+        if is_sweep(scenario):
             raise RequestError(
                 f"{scenario.path} is a sweep file, which `bentpipe sweep {scenario.path}` "
                 f"simulates; `bentpipe {command}` takes a scenario"

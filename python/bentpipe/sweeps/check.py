@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.errors import RequestError
+from bentpipe.scenario import is_sweep
 from bentpipe.sweeps.definition import Cell, Sweep, scenario_text
 from bentpipe.toml import literal
 
@@ -40,7 +41,7 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
     try:
         sweep.scenario.resolved()
     except _native.ScenarioError:
-        if sweep.scenario.is_sweep():
+        if is_sweep(sweep.scenario):
             raise refuse(
                 ("scenario",),
                 f"{sweep.scenario.path} is a sweep file, too; expected a scenario: "
