@@ -146,7 +146,11 @@ def _draw(
         _draw_queue(axes, probes, begin_s=begin_s)
     else:
         draw(axes, {name: _since(begin_s, each) for name, each in probes.items()})
-    axes.set_title(f"{subject}: {title}")
+    # What may be in a title's way is a power of ten above large numbers; where there is none,
+    # nobody need measure whether there is, which takes a tenth of a figure's time.
+    lowest, highest = axes.get_ylim()
+    plain = lowest == 0.0 and 1e-3 < highest < 1e5
+    axes.set_title(f"{subject}: {title}", y=1.0 if plain else None)
     axes.set_xlabel("time (s)")
     show_from(axes, *when)
     legend_below(figure, axes)
