@@ -47,7 +47,10 @@ def at_once(number: int, frame: FrameType | None) -> NoReturn:
     del frame
     # By the system's call: what was interrupted may be in the middle of writing, too.
     with suppress(OSError):
-        os.write(2, f"bentpipe: {told(number)}\n".encode())
+        # Where it was drawing a bar, that is over, and the cursor is to be seen again.
+        looks = os.isatty(2) and os.environ.get("TERM") != "dumb"
+        clear = "\r\x1b[K\x1b[?25h" if looks else ""
+        os.write(2, f"{clear}bentpipe: {told(number)}\n".encode())
     os._exit(128 + number)
 
 

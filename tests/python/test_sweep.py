@@ -457,6 +457,24 @@ def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs POSIX terminals")
+def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
+    """A bar is there without the cursor, and without an end of the line."""
+    terminal, other = os.openpty()
+    script = "import signal; from bentpipe import endings; endings.at_once(signal.SIGINT, None)"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stderr=other,
+        env={**os.environ, "TERM": "xterm"},
+        check=False,
+    )
+    os.close(other)
+    said = os.read(terminal, 1000)
+    os.close(terminal)
+    assert done.returncode == 130
+    assert said == b"\r\x1b[K\x1b[?25hbentpipe: interrupted\r\n"
+
+
 def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:
     with pytest.raises(KeyboardInterrupt), interrupts_noted():
         signal.raise_signal(signal.SIGINT)
