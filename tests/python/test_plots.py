@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from matplotlib.patches import StepPatch
 
 import bentpipe
 from bentpipe import cli
+from bentpipe.plot.advice_plot import _draw as draw_advice
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
 from bentpipe.plot.overview import draw_overview, overview_figure
@@ -524,3 +526,58 @@ def test_one_line_of_a_gateway_says_what_it_is() -> None:
         draw_gateway(axes, gauges)
         said.append(axes.get_ylabel())
     assert said == ["buffered, all connections together (kB)", "all connections together (kB)"]
+
+
+def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
+    short, long = (
+        ("reno", "cubic", "hybla"),
+        tuple(f"a queue of {n} packets, no more" for n in (1, 2, 3)),
+    )
+    for ticks in (short, long):
+        points = tuple((float(x), 1e6, 2e6, 3e6) for x in range(3))
+        curves = Curves(
+            title="queues",
+            x_label="queue",
+            log_x=False,
+            ticks=ticks,
+            legend="",
+            curves=(Curve(label="", points=points),),
+        )
+        draw = partial(draw_sweep, curves=curves)
+        place, _ = placed(draw)
+        expected, _ = placed(draw, engine=ConstrainedLayoutEngine())
+        assert place == pytest.approx(expected, abs=1e-9)
+        figure = new_figure(draw)
+        figure.draw_without_rendering()
+        names = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+        assert min(name.x0 for name in names) >= 0.0
+        assert {label.get_rotation() for label in figure.axes[0].get_xticklabels()} == {
+            30.0 if ticks is long else 0.0
+        }
+
+
+def test_a_sweep_that_got_nothing_has_an_axis_with_numbers_that_mean_something() -> None:
+    points = tuple((float(x), 0.0, 0.0, 0.0) for x in range(3))
+    curves = Curves(
+        title="nothing",
+        x_label="delay (s)",
+        log_x=False,
+        ticks=None,
+        legend="",
+        curves=(Curve(label="", points=points),),
+    )
+    (axes,) = new_figure(partial(draw_sweep, curves=curves)).axes
+    assert axes.get_ylim() == (0.0, 1.0)
+
+
+def test_the_titles_of_an_advice_do_not_run_into_each_other() -> None:
+    limits = {"slow_start": 1.0}
+    title = "a-very-long-name-that-somebody-gave-to-it"
+    draw = partial(
+        draw_advice, rows=[("as it is", 1e6, limits), ("hybla", 2e6, limits)], title=title
+    )
+    figure = new_figure(draw, width=9.6, height=3.0)
+    figure.draw_without_rendering()
+    one, other = (axes._left_title.get_window_extent() for axes in figure.axes)  # type: ignore[attr-defined]
+    assert not one.overlaps(other)
+    assert one.y1 <= figure.bbox.y1

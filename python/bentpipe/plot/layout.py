@@ -61,7 +61,10 @@ def _alone(figure: Figure) -> Axes | None:
     if any(getattr(legend, "_outside_loc", None) != "lower" for legend in figure.legends):
         return None
     (axes,) = figure.axes
-    return None if axes.get_legend() or axes.texts or axes.child_axes else axes
+    if axes.get_legend() or axes.texts or axes.child_axes:
+        return None
+    # Aslant, those below reach to the left by what the axes' width leaves.
+    return None if axes.xaxis.get_tick_params().get("rotation") else axes
 
 
 def _numbers(axes: Axes) -> list[list[str]]:
