@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from matplotlib.axes import Axes
@@ -125,11 +125,21 @@ def test_the_highest_sample_is_in_some_bin(values: Any, count: int, places: list
     assert (means <= highest + 1e-9 * values.max()).all()
 
 
-@given(st.floats(0.01, 1e5), st.floats(0.0, 10.0), st.floats(1e-6, 10.0))
-def test_bins_are_whole_round_trips(end_s: float, round_trip_s: float, interval_s: float) -> None:
+@given(st.floats(0.01, 1e5), st.floats(0.0, 10.0), st.floats(1e-6, 10.0), st.floats(0.0, 2e5))
+def test_bins_are_whole_round_trips(
+    end_s: float, round_trip_s: float, interval_s: float, begin_s: float
+) -> None:
     edges = round_trip_edges(end_s, round_trip_s=round_trip_s, interval_s=interval_s)
     assert (edges[0], edges[-1]) == (0.0, end_s)
     assert (np.diff(edges) > 0).all()
+    # And of what is shown from later on (by more than floats tell apart); not from the end on.
+    assume(begin_s < (1.0 - 1e-9) * end_s or begin_s >= end_s)
+    later = round_trip_edges(
+        end_s, round_trip_s=round_trip_s, interval_s=interval_s, begin_s=begin_s
+    )
+    assert (later[0], later[-1]) == (begin_s if begin_s < end_s else 0.0, end_s)
+    assert (np.diff(later) > 0).all()
+    assert (np.diff(bin_edges(end_s, begin_s=begin_s)) > 0).all()
     assert 2 <= len(edges) <= 123
 
 

@@ -30,8 +30,8 @@ FEWEST_RATE_BINS = 20
 
 
 def bin_edges(end_s: float, *, count: int = MOST_BINS, begin_s: float = 0.0) -> Floats:
-    """Return the edges of equal bins from `begin_s` to `end_s`."""
-    return np.linspace(begin_s, end_s, count + 1)
+    """Return the edges of equal bins from `begin_s` to `end_s`; from 0 if that is no sooner."""
+    return np.linspace(begin_s if begin_s < end_s else 0.0, end_s, count + 1)
 
 
 def round_trip_edges(
@@ -40,8 +40,10 @@ def round_trip_edges(
     """Return the edges of bins of whole round trips, or of sampling intervals if those are longer.
 
     As many bins as a figure can show, the last one cut off at the end. Where a round trip takes
-    long beside the run, bins are shorter, so that there are some.
+    long beside the run, bins are shorter, so that there are some. They begin at `begin_s`, or at 0
+    if that is no sooner than the end.
     """
+    begin_s = begin_s if begin_s < end_s else 0.0
     lasts_s = end_s - begin_s
     round_trip_s = min(round_trip_s, lasts_s / FEWEST_RATE_BINS)
     least_s = max(round_trip_s, interval_s, lasts_s / 10_000)
