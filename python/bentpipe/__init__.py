@@ -8,9 +8,11 @@ start must not pay for numpy or matplotlib.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# What checks types takes it for true; `typing` itself takes longer to import than all of this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from bentpipe import model
     from bentpipe._native import RunError, ScenarioError
     from bentpipe._native import __version__ as __version__

@@ -1,5 +1,5 @@
 """`python -m bentpipe`."""
 
-from bentpipe.cli import main
+from bentpipe.start import main
 
 main()

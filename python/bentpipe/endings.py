@@ -5,12 +5,13 @@ By themselves they end the process between any two steps, and what was being wri
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _ENDING: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -34,6 +35,23 @@ def note(number: int) -> None:
 def came() -> signal.Signals:
     """Return the signal that ended the command: the first that came."""
     return signal.Signals(_came[0]) if _came else signal.SIGINT
+
+
+def told(number: int) -> str:
+    """Say what a signal has done."""
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def at_once(number: int, frame: FrameType | None) -> NoReturn:
+    """End the process, whatever it is doing, with a line and the status of a signal."""
+    del frame
+    # By the system's call: what was interrupted may be in the middle of writing, too.
+    with suppress(OSError):
+        # Where it was drawing a bar, that is over, and the cursor is to be seen again.
+        looks = os.isatty(2) and os.environ.get("TERM") != "dumb"
+        clear = "\r\x1b[K\x1b[?25h" if looks else ""
+        os.write(2, f"{clear}bentpipe: {told(number)}\n".encode())
+    os._exit(128 + number)
 
 
 def ours() -> tuple[int, ...]:

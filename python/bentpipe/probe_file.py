@@ -13,11 +13,11 @@ from typing import IO, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bentpipe.arrow_columns import of_numbers, of_texts, repeated
+from bentpipe.arrow_columns import of_numbers, repeated
+from bentpipe.row_groups import RowGroups
 from bentpipe.series import Series
 
 Floats = NDArray[np.float64]
@@ -29,8 +29,11 @@ _LABEL: Final = pa.dictionary(pa.int32(), pa.string())
 SCHEMA: Final = pa.schema(
     [("series", _LABEL), ("time_s", pa.float64()), ("value", pa.float64()), ("unit", _LABEL)]
 )
-# With more series than this, row groups of one series each would be tiny.
-_MOST_GROUPS: Final = 64
+# A series with so many rows at once has a row group of its own: who wants another need not read it.
+# Shorter ones share, up to so many together, since row groups cost a reader time each, and each has
+# the times anew, which are the same in all series.
+_OWN_GROUP_ROWS: Final = 1 << 14
+_GROUP_ROWS: Final = 1 << 19
 # Of a row group, a plot shows the extremes of so many stretches: it is some thousand points wide.
 _STRETCHES: Final = 2000
 
@@ -58,11 +61,23 @@ class ProbeWriter:
     def take(self, columns: Mapping[str, Columns]) -> None:
         """Write records: name -> (times in seconds, values, unit)."""
         self._units |= {name: unit for name, (_, _, unit) in columns.items()}
-        tables = [_table(name, *each) for name, each in columns.items() if len(each[0])]
-        if len(tables) > _MOST_GROUPS:
-            tables = [pa.concat_tables(tables).unify_dictionaries()]
-        for table in tables:
-            self._writer.write_table(table)
+        group: list[pa.Table] = []
+        for name, each in columns.items():
+            table = _table(name, *each)
+            if len(table) >= _OWN_GROUP_ROWS:
+                self._write([table])
+            elif len(table):
+                group.append(table)
+                if sum(map(len, group)) >= _GROUP_ROWS:
+                    self._write(group)
+        self._write(group)
+
+    def _write(self, group: list[pa.Table]) -> None:
+        """Write tables as one row group, and empty the list of them."""
+        if group:
+            whole = pa.concat_tables(group).unify_dictionaries()
+            self._writer.write_table(whole, row_group_size=len(whole))
+        group.clear()
 
     def filed(self) -> FiledSeries:
         """Return the series as they are in the file, which is whole."""
@@ -87,10 +102,10 @@ class ProbeWriter:
 
 
 class FiledSeries(Mapping[str, Series]):
-    """The series in a file. Each is read when it is asked for, and not kept."""
+    """The series in a file. Each is read when it is asked for; of a short file, all are kept."""
 
     def __init__(self, source: Path | IO[bytes], units: Mapping[str, str]) -> None:
-        self._source = source
+        self._rows = RowGroups(source)
         self._units = units
 
     def __getitem__(self, name: str) -> Series:
@@ -117,7 +132,7 @@ class FiledSeries(Mapping[str, Series]):
         """Read one series a row group at a time: of an hour, the whole may not fit into memory."""
         if name not in self._units:
             raise KeyError(name)
-        for times_s, values in self._pieces(name):
+        for times_s, values in self._rows.pieces(name):
             if len(times_s):
                 yield Series(times_s=times_s, values=values, unit=self._units[name])
 
@@ -128,25 +143,13 @@ class FiledSeries(Mapping[str, Series]):
     ) -> Series:
         if name not in self._units:
             raise KeyError(name)
-        pieces = [each(*piece) for piece in self._pieces(name)]
+        pieces = [each(*piece) for piece in self._rows.pieces(name)]
         empty = np.zeros(0)
         return Series(
             times_s=np.concatenate([empty, *(times for times, _ in pieces)]),
             values=np.concatenate([empty, *(values for _, values in pieces)]),
             unit=self._units[name],
         )
-
-    def _pieces(self, name: str) -> Iterator[tuple[Floats, Floats]]:
-        if not isinstance(self._source, Path):
-            self._source.seek(0)
-        file = pq.ParquetFile(self._source)
-        for index in range(file.num_row_groups):
-            known = file.metadata.row_group(index).column(0).statistics
-            if known is not None and known.has_min_max and not known.min <= name <= known.max:
-                continue
-            rows = file.read_row_group(index, columns=["series", "time_s", "value"])
-            rows = rows.filter(pc.equal(rows["series"].cast(pa.string()), of_texts([name])[0]))
-            yield _numbers(rows["time_s"]), _numbers(rows["value"])
 
 
 def tidy(series: Mapping[str, Series]) -> pa.Table:
@@ -181,13 +184,3 @@ def _table(name: str, times_s: Floats, values: Floats, unit: str) -> pa.Table:
         },
         schema=SCHEMA,
     )
-
-
-# (Out of a buffer: `to_numpy` imports pandas, too.)
-def _numbers(column: pa.ChunkedArray) -> Floats:
-    chunks = [
-        np.frombuffer(chunk.buffers()[1], np.float64, len(chunk), 8 * chunk.offset)
-        for chunk in column.chunks
-        if len(chunk)
-    ]
-    return np.concatenate([np.zeros(0), *chunks])

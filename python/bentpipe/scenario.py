@@ -202,6 +202,17 @@ def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
         raise RequestError(f"{file}:{line}: not UTF-8 text") from None
 
 
+def is_sweep(scenario: Scenario) -> bool:
+    """Return whether a scenario's file is a sweep's: its keys are none of a scenario's."""
+    try:
+        # No more of it than of any scenario: what is longer was refused for that.
+        text = scenario.text if scenario.text is not None else read_stream(scenario.path)
+        keys = toml.read(text).keys()
+    except (OSError, ValueError):
+        return False
+    return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}
+
+
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     """Split `KEY=VALUE` words, as the command line has them.
 

@@ -17,6 +17,8 @@ from hypothesis import settings
 
 from bentpipe import cli
 
+from .commands import SMALL, Said
+
 # A property holds or it doesn't; how long it takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -97,6 +99,26 @@ def claims(reproduction: Path) -> dict[str, Any]:
     """Return the verdicts of that reproduction, by the claim's id."""
     verdicts = json.loads((reproduction / "claims.json").read_text())
     return {verdict["id"]: verdict for verdict in verdicts}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the file of a scenario that takes a moment."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bentpipe(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return what calls the command line in this process, and says what it came to."""
+
+    def call(*arguments: object) -> Said:
+        status = cli.execute([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Said(status, captured.out, captured.err)
+
+    return call
 
 
 def load_script(path: Path) -> Any:

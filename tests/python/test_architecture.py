@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What the engine asks for, and nobody else.
     "parquet_table": set(),
     "arrow_columns": set(),
-    "probe_file": {"arrow_columns", "series"},
+    "row_groups": set(),
+    "probe_file": {"arrow_columns", "row_groups", "series"},
     "results": {
         *("_native", "congestion", "frames", "notebook", "probe_file", "scenario", "series"),
         *BASE,
@@ -72,7 +73,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         ),
         *("studies", "sweeps", "told", *BASE),
     },
-    "__main__": {"cli"},
+    "start": {"cli"},
+    "__main__": {"start"},
 }
 # Two modules of a pair may name each other if one of them does so for types only.
 FOR_TYPES_ONLY = {

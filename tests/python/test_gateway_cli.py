@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import cli
+from bentpipe import cli, start
 
 PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="optional: needs Linux")
@@ -103,6 +103,6 @@ def test_its_own_name_is_the_same_command(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bentpipe-gateway", "--help"])
     with pytest.raises(SystemExit) as ended:
-        cli.gateway_main()
+        start.gateway_main()
     assert ended.value.code == 0
     assert "--shape" in capsys.readouterr().out

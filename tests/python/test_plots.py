@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,21 +12,31 @@ from typing import Any, NoReturn
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 from matplotlib.patches import StepPatch
 
 import bentpipe
 from bentpipe import cli
+from bentpipe.plot.advice_plot import _draw as draw_advice
 from bentpipe.plot.binned import bin_edges, extreme_and_mean, mean_rate, round_trip_edges
 from bentpipe.plot.curves import Curve, Curves
-from bentpipe.plot.overview import draw_overview
+from bentpipe.plot.overview import draw_overview, overview_figure
 from bentpipe.plot.run_plots import _draw_gateway as draw_gateway
+from bentpipe.plot.run_plots import _draw_queue as draw_queue
 from bentpipe.plot.run_plots import write_run_plots
-from bentpipe.plot.style import log_x_in_seconds, new_axes, new_figure, save_svg
+from bentpipe.plot.style import (
+    _STYLE,
+    legend_below,
+    log_x_in_seconds,
+    new_axes,
+    new_figure,
+    save_svg,
+)
 from bentpipe.plot.sweep_plot import _draw as draw_sweep
 from bentpipe.probe_file import FiledSeries
 from bentpipe.results import RunResult
@@ -45,7 +56,7 @@ CROWD: dict[str, Any] = {
     "links.access": {"between": ["hub", "client"], "rate": "5 Mbit/s", "delay": "2 ms"},
     "flows.download": {"from": "server", "to": "client", "app": {"kind": "bulk", "size": "300 kB"}},
 }
-WINDOW = {
+WINDOW: dict[str, Any] = {
     "name": "window",
     "duration": "60 s",
     "hosts": {"server": {}, "client": {"tcp.receive_buffer": "32 KiB"}},
@@ -114,11 +125,21 @@ def test_the_highest_sample_is_in_some_bin(values: Any, count: int, places: list
     assert (means <= highest + 1e-9 * values.max()).all()
 
 
-@given(st.floats(0.01, 1e5), st.floats(0.0, 10.0), st.floats(1e-6, 10.0))
-def test_bins_are_whole_round_trips(end_s: float, round_trip_s: float, interval_s: float) -> None:
+@given(st.floats(0.01, 1e5), st.floats(0.0, 10.0), st.floats(1e-6, 10.0), st.floats(0.0, 2e5))
+def test_bins_are_whole_round_trips(
+    end_s: float, round_trip_s: float, interval_s: float, begin_s: float
+) -> None:
     edges = round_trip_edges(end_s, round_trip_s=round_trip_s, interval_s=interval_s)
     assert (edges[0], edges[-1]) == (0.0, end_s)
     assert (np.diff(edges) > 0).all()
+    # And of what is shown from later on (by more than floats tell apart); not from the end on.
+    assume(begin_s < (1.0 - 1e-9) * end_s or begin_s >= end_s)
+    later = round_trip_edges(
+        end_s, round_trip_s=round_trip_s, interval_s=interval_s, begin_s=begin_s
+    )
+    assert (later[0], later[-1]) == (begin_s if begin_s < end_s else 0.0, end_s)
+    assert (np.diff(later) > 0).all()
+    assert (np.diff(bin_edges(end_s, begin_s=begin_s)) > 0).all()
     assert 2 <= len(edges) <= 123
 
 
@@ -401,3 +422,172 @@ def test_a_figure_is_laid_out_as_matplotlib_does_and_drawn_once(tmp_path: Path) 
         figure.savefig(tmp_path / "twice.svg", metadata=metadata)
     assert Drawn.times == 3
     assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()
+
+
+def placed(draw: Any, *, engine: LayoutEngine | None = None) -> tuple[tuple[float, ...], int]:
+    """Return where the axes are, and how often they were measured for it."""
+    figure = new_figure(draw)
+    with mpl.rc_context(_STYLE):
+        if engine is not None:
+            figure.set_layout_engine(engine)
+        (axes,) = figure.axes
+        measure, times = axes.get_tightbbox, 0
+
+        def counting(*arguments: Any, **named: Any) -> Any:
+            nonlocal times
+            times += 1
+            return measure(*arguments, **named)
+
+        axes.get_tightbbox = counting  # type: ignore[method-assign]
+        laid_out = figure.get_layout_engine()
+        assert laid_out is not None
+        laid_out.execute(figure)
+    return axes.get_position().bounds, times
+
+
+@pytest.mark.parametrize(
+    ("most", "label", "right", "measured"),
+    [
+        # As nearly all are; a number at the end stands out; a shorter axis has other numbers.
+        (3.7, "time (s)", None, 1),
+        (3.7, "time (s)", 10.0, 2),
+        (3.7, "\n".join(8 * ["a label of many lines"]), None, 2),
+    ],
+)
+def test_axes_are_where_constrained_layout_has_them_and_measured_once(
+    most: float, label: str, right: float | None, measured: int
+) -> None:
+    def draw(canvas: Figure) -> None:
+        (axes,) = new_axes(canvas)
+        for name in ("one", "two"):
+            axes.plot([0.0, 9.0], [0.0, most], label=name)
+        axes.set(xlabel=label, ylabel="goodput (Mbit/s)", title="A title")
+        axes.set_xlim(0.0, right)
+        legend_below(canvas, axes)
+
+    place, times = placed(draw)
+    expected, twice = placed(draw, engine=ConstrainedLayoutEngine())
+    assert place == pytest.approx(expected, abs=1e-9)
+    assert (times, twice) == (measured, 2)
+
+
+LATE = {**WINDOW, "duration": "90 min", "flows.update": {**WINDOW["flows.update"], "start": "1 h"}}
+
+
+def test_what_begins_late_is_shown_from_its_beginning(tmp_path: Path) -> None:
+    """An hour in which nothing happened left the rest a line at the right."""
+    result = ran(LATE)
+    axes, *_ = overview(result)
+    data = next(steps(axes))
+    delivered = (data.values * np.diff(data.edges)).sum() / 8
+    scale = 1e6 if "Mbit" in axes.get_ylabel() else 1e3
+    assert delivered * scale == pytest.approx(2_000_000, rel=0.01)
+    for each in overview(result):
+        left, right = each.get_xlim()
+        assert 3590.0 < left < 3600.0
+        assert right < 3700.0
+    files, _ = write_run_plots(result, tmp_path)
+    assert {"update.time-sequence.svg", "update.goodput.svg"} <= {file.name for file in files}
+    # What begins with the run is shown from the run's beginning.
+    assert all(each.get_xlim()[0] == 0.0 for each in overview(ran(WINDOW)))
+
+
+def test_of_a_flow_that_got_nothing_there_is_no_plot_of_nothing(tmp_path: Path) -> None:
+    errors = {"forward": {"errors": {"packet_loss_rate": 1.0}}}
+    lost = {**WINDOW, "links.satellite": {**WINDOW["links.satellite"], **errors}}
+    result = ran(lost)
+    goodput, losses = overview(result)
+    assert labels(goodput) == ["update: nothing delivered"]
+    assert goodput.get_ylim() == (0.0, 1.0)
+    assert labels(losses)
+    names = {file.name for file in write_run_plots(result, tmp_path)[0]}
+    assert names == {"overview.svg", "update.congestion-window.svg"}
+
+
+def test_a_long_title_is_above_the_note() -> None:
+    for name in ("crowd", "a-name-that-is-as-long-as-names-may-be"):
+        result = ran({**CROWD, "name": name})
+        figure = overview_figure(result.series, result.summary)
+        assert figure is not None
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        (note,) = axes.texts
+        title = axes._left_title  # type: ignore[attr-defined]
+        assert title.get_text().startswith(name)
+        assert not note.get_window_extent().overlaps(title.get_window_extent())
+        assert title.get_window_extent().y1 <= figure.bbox.y1
+
+
+def test_packets_are_counted_in_whole_numbers() -> None:
+    def draw(canvas: Figure) -> None:
+        (axes,) = new_axes(canvas)
+        draw_queue(axes, {"queue": queue})
+
+    queue = Series(times_s=np.arange(1.0, 6.0), values=np.array([0, 1, 4, 2, 0.0]), unit="packets")
+    (axes,) = new_figure(draw).axes
+    assert axes.get_yticks().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_one_line_of_a_gateway_says_what_it_is() -> None:
+    held = Series(times_s=np.array([0.0, 1.0]), values=np.array([0.0, 5e5]), unit="B")
+    said = []
+    for gauges in ({"buffered": held}, {"buffered": held, "promised": held}):
+        (axes,) = Figure().subplots(1, 1, squeeze=False).flat
+        draw_gateway(axes, gauges)
+        said.append(axes.get_ylabel())
+    assert said == ["buffered, all connections together (kB)", "all connections together (kB)"]
+
+
+def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
+    short, long = (
+        ("reno", "cubic", "hybla"),
+        tuple(f"a queue of {n} packets, no more" for n in (1, 2, 3)),
+    )
+    for ticks in (short, long):
+        points = tuple((float(x), 1e6, 2e6, 3e6) for x in range(3))
+        curves = Curves(
+            title="queues",
+            x_label="queue",
+            log_x=False,
+            ticks=ticks,
+            legend="",
+            curves=(Curve(label="", points=points),),
+        )
+        draw = partial(draw_sweep, curves=curves)
+        place, _ = placed(draw)
+        expected, _ = placed(draw, engine=ConstrainedLayoutEngine())
+        assert place == pytest.approx(expected, abs=1e-9)
+        figure = new_figure(draw)
+        figure.draw_without_rendering()
+        names = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+        assert min(name.x0 for name in names) >= 0.0
+        assert {label.get_rotation() for label in figure.axes[0].get_xticklabels()} == {
+            30.0 if ticks is long else 0.0
+        }
+
+
+def test_a_sweep_that_got_nothing_has_an_axis_with_numbers_that_mean_something() -> None:
+    points = tuple((float(x), 0.0, 0.0, 0.0) for x in range(3))
+    curves = Curves(
+        title="nothing",
+        x_label="delay (s)",
+        log_x=False,
+        ticks=None,
+        legend="",
+        curves=(Curve(label="", points=points),),
+    )
+    (axes,) = new_figure(partial(draw_sweep, curves=curves)).axes
+    assert axes.get_ylim() == (0.0, 1.0)
+
+
+def test_the_titles_of_an_advice_do_not_run_into_each_other() -> None:
+    limits = {"slow_start": 1.0}
+    title = "a-very-long-name-that-somebody-gave-to-it"
+    draw = partial(
+        draw_advice, rows=[("as it is", 1e6, limits), ("hybla", 2e6, limits)], title=title
+    )
+    figure = new_figure(draw, width=9.6, height=3.0)
+    figure.draw_without_rendering()
+    one, other = (axes._left_title.get_window_extent() for axes in figure.axes)  # type: ignore[attr-defined]
+    assert not one.overlaps(other)
+    assert one.y1 <= figure.bbox.y1

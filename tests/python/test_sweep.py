@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bentpipe
-from bentpipe import cli, congestion
+from bentpipe import cli, congestion, endings
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.sweeps import local, store
 from bentpipe.sweeps.cell import Outcome, Task
@@ -429,10 +429,50 @@ def test_ctrl_c_is_not_lost_where_python_can_raise_nothing() -> None:
         look()
         del dying
         assert watcher() is None
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL, "a second one ends the process"
+        assert signal.getsignal(signal.SIGINT) is endings.at_once, "a second one ends the process"
         with pytest.raises(KeyboardInterrupt):
             look()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "ended by SIGTERM")],
+)
+def test_a_second_ctrl_c_ends_at_once_and_says_so(number: str, status: int, told: str) -> None:
+    script = (
+        "import signal, sys; from bentpipe import endings; "
+        "from bentpipe.sweeps.stopping import interrupts_noted\n"
+        "with endings.interrupting(), interrupts_noted():\n"
+        f"    signal.raise_signal(signal.{number}); print('goes on', flush=True)\n"
+        f"    signal.raise_signal(signal.{number}); print('and on', flush=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        *(status, "goes on\n"),
+        f"bentpipe: {told}\n",
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs POSIX terminals")
+def test_a_second_ctrl_c_gives_the_terminal_back_as_it_was() -> None:
+    """A bar is there without the cursor, and without an end of the line."""
+    terminal, other = os.openpty()
+    script = "import signal; from bentpipe import endings; endings.at_once(signal.SIGINT, None)"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stderr=other,
+        env={**os.environ, "TERM": "xterm"},
+        check=False,
+    )
+    os.close(other)
+    said = os.read(terminal, 1000)
+    os.close(terminal)
+    assert done.returncode == 130
+    assert said == b"\r\x1b[K\x1b[?25hbentpipe: interrupted\r\n"
 
 
 def test_ctrl_c_that_nobody_asked_about_is_raised_at_the_end() -> None:
@@ -606,3 +646,11 @@ def test_a_congestion_control_of_ones_own(
 def test_quartiles() -> None:
     found = quartiles([4.0, 1.0, 3.0, 2.0, 5.0])
     assert (found.lower, found.median, found.upper) == (2.0, 3.0, 4.0)
+
+
+def test_a_result_says_what_it_is_in_a_line() -> None:
+    """Not its tables: in a notebook or at a prompt they are pages."""
+    result = bentpipe.sweep(
+        {"scenario": "terrestrial", "set": {"duration": "1 s"}, "axes": {"seed": [1, 2]}}
+    )
+    assert repr(result) == "<SweepResult sweep: 2 cells (2 seed)>"

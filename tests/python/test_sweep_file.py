@@ -458,3 +458,13 @@ def test_quantities() -> None:
     assert (quantity.base_unit, quantity.in_base_unit) == ("bytes", 1536.0)
     for text in ("16/15", "off", "3 parsec", "cubic", "", "1 s 2", "-1 s"):
         assert parse_quantity(text) is None
+
+
+def test_a_wrong_value_is_told_with_its_line_also_where_all_cells_have_it(read: Any) -> None:
+    with pytest.raises(
+        RequestError, match=r"sweep\.toml:5: axes\.links\.satellite\.forward\.delay: ex"
+    ):
+        read(
+            'scenario = "small.toml"\n[axes]\nseed = { count = 2 }\n'
+            'hosts.server.tcp.nagle = [true, false]\nlinks.satellite.forward.delay = ["fast"]\n'
+        )

@@ -114,12 +114,15 @@ impl Document {
     pub(crate) fn explain(&self, fault: Fault) -> ScenarioError {
         let key = display_path(&fault.path);
         let origin = fault.origin.unwrap_or_else(|| self.locate(&fault.path));
+        let mut message = fault.message;
+        if let Some(all) = fault.of {
+            let table = display_path(&fault.path[..fault.path.len().saturating_sub(1)]);
+            message += &format!(", ... ({all} in all: bentpipe explain {table})");
+        }
         match origin {
-            Origin::Line(line) => {
-                ScenarioError::in_file(&self.file, Some(line), &key, &fault.message)
-            }
+            Origin::Line(line) => ScenarioError::in_file(&self.file, Some(line), &key, &message),
             Origin::Override(index) => {
-                ScenarioError::in_override(&self.overrides[index], &key, &fault.message)
+                ScenarioError::in_override(&self.overrides[index], &key, &message)
             }
         }
     }

@@ -507,3 +507,46 @@ fn a_thousand_users_of_a_mix_share_a_host() {
         .filter(|f| f.bytes_delivered > 0);
     assert!(busy.count() > 990);
 }
+
+/// A server's flows share its port, and what one sends again is not another's.
+#[test]
+fn what_a_server_sends_again_is_told_of_the_flow_that_it_is_for() {
+    let text = r#"
+name = "shared"
+duration = "60 s"
+seed = 1
+[hosts.server]
+[hosts.browser]
+count = 3
+[gateways.hub]
+[links.satellite]
+between = ["server", "hub"]
+rate = "20 Mbit/s"
+delay = "50 ms"
+forward = { errors = { packet_loss_rate = 0.01 } }
+[links.home]
+between = ["hub", "browser"]
+rate = "20 Mbit/s"
+delay = "1 ms"
+[flows.ask]
+from = "browser"
+to = "server"
+app = { kind = "request-response", request = "100 B", response = "500 kB", pause = "1 s" }
+[probes]
+series = ["ask.retransmitted", "ask.sent_segment"]
+interval = "every-change"
+"#;
+    let scenario = Scenario::parse(text, "shared.toml", &[]).expect("it is understood");
+    let output = scenario.run(&RunOptions::default()).expect("it runs");
+    assert_eq!(output.summary.flows.len(), 3);
+    for flow in &output.summary.flows {
+        let told = |quantity: &str| {
+            let name = format!("{}.{quantity}", flow.name);
+            let series = output.series.iter().find(|series| series.name == name);
+            series.expect("it was asked for").values.len() as u64
+        };
+        assert!(flow.segments_retransmitted > 20, "{}", flow.name);
+        assert_eq!(told("retransmitted"), flow.segments_retransmitted);
+        assert!(told("sent_segment") <= flow.segments_sent);
+    }
+}

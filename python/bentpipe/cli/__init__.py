@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -38,11 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
-
-
-def gateway_main() -> NoReturn:
-    """Run `bentpipe-gateway`, which is `bentpipe gateway` by a name of its own, and exit."""
-    main(["gateway", *sys.argv[1:]])
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -96,10 +90,9 @@ def _execute(arguments: Sequence[str]) -> int:
 
 def _interrupted() -> int:
     number = endings.came()
-    said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
     # The terminal may be gone.
     with suppress(OSError):
-        _end(INTERRUPTED, said)
+        _end(INTERRUPTED, endings.told(number))
     return _BY_A_SIGNAL + number
 
 

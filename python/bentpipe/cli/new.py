@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from bentpipe.cli.output import NO_ROOM
 from bentpipe.errors import RequestError, WorkError
 from bentpipe.scenario import ready_made
 
@@ -38,9 +39,10 @@ def new(*, file: Path | None, template: str) -> None:
     Raises
     ------
     RequestError
-        There is no such template, the file is there already, or its name is none.
+        There is no such template, the file is there already, its name is none, or no file can be
+        made there.
     WorkError
-        It can't be written.
+        There is no room for it.
     """
     templates = template_files()
     files = {**ready_made(), **templates}
@@ -71,5 +73,6 @@ def new(*, file: Path | None, template: str) -> None:
     except FileExistsError:
         raise RequestError(f"{path} is there already; choose another name") from None
     except OSError as error:
-        raise WorkError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        said = f"{path}: {(error.strerror or str(error)).lower()}"
+        raise (WorkError(said) if error.errno in NO_ROOM else RequestError(said)) from None
     print(f"wrote {path}; try: bentpipe run {path}")

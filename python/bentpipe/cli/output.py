@@ -16,7 +16,7 @@ from bentpipe.errors import RequestError
 from bentpipe.files import locked, reserved
 
 # What becomes of a write that has begun; the system says it of no file.
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # Why no file can be made in a folder.
 _NO_WRITING: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -41,7 +41,7 @@ def writing_to(place: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if place is None or error.errno not in _NO_ROOM or error.filename is not None:
+        if place is None or error.errno not in NO_ROOM or error.filename is not None:
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
 

@@ -88,13 +88,17 @@ def execute_file(path: Path) -> None:
     """
     import runpy
 
-    if not path.exists():
+    try:
+        found = path.exists()
+    except OSError as error:
+        raise RequestError(f"--python {path}: {(error.strerror or str(error)).lower()}") from None
+    if not found:
         raise RequestError(f"--python {path}: no such file")
     if not os.access(path, os.R_OK):
         raise RequestError(f"--python {path}: can't be read")
     try:
         runpy.run_path(str(path))
-    except (OSError, RequestError):
+    except (BrokenPipeError, RequestError):
         raise
     except Exception as error:
         raise RequestError(f"--python {path}: {type(error).__name__}: {error}") from error

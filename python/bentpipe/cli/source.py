@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bentpipe.errors import RequestError
-from bentpipe.scenario import Scenario, parse_settings, read_stream
+from bentpipe.scenario import Scenario, is_sweep, parse_settings
 
 
 def find_scenario(file: str, settings: Sequence[str]) -> Scenario:
@@ -28,21 +28,9 @@ def told_apart(scenario: Scenario, *, command: str) -> Iterator[None]:
     try:
         yield
     except _native.ScenarioError:
-        if _is_sweep(scenario):
+        if is_sweep(scenario):
             raise RequestError(
                 f"{scenario.path} is a sweep file, which `bentpipe sweep {scenario.path}` "
                 f"simulates; `bentpipe {command}` takes a scenario"
             ) from None
         raise
-
-
-def _is_sweep(scenario: Scenario) -> bool:
-    from bentpipe import toml
-
-    try:
-        # No more of it than of any scenario: what is longer was refused for that.
-        text = scenario.text if scenario.text is not None else read_stream(scenario.path)
-        keys = toml.read(text).keys()
-    except (OSError, ValueError):
-        return False
-    return bool(keys & {"axes", "zip"}) and not keys & {"links", "flows", "hosts"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -59,7 +60,8 @@ def _draw(
     rates.set_yticks(places, [_broken(name) for name, _, _ in rows], fontsize=9)
     rates.invert_yaxis()
     rates.grid(visible=False, axis="y")
-    rates.set_title(f"{title}: what each remedy gives")
+    # A long name in lines of its own: beside it stands the other title.
+    rates.set_title("\n".join(textwrap.wrap(f"{title}: what each remedy gives", 40)))
     begun = [0.0] * len(rows)
     for name, (label, colour) in _LIMITS.items():
         widths = [100.0 * limits.get(name, 0.0) for _, _, limits in rows]
@@ -74,6 +76,4 @@ def _draw(
 
 
 def _broken(name: str) -> str:
-    import textwrap
-
     return "\n".join(textwrap.wrap(name, 44))

@@ -29,21 +29,26 @@ MOST_RATE_BINS = 120
 FEWEST_RATE_BINS = 20
 
 
-def bin_edges(end_s: float, *, count: int = MOST_BINS) -> Floats:
-    """Return the edges of equal bins from 0 to `end_s`."""
-    return np.linspace(0.0, end_s, count + 1)
+def bin_edges(end_s: float, *, count: int = MOST_BINS, begin_s: float = 0.0) -> Floats:
+    """Return the edges of equal bins from `begin_s` to `end_s`; from 0 if that is no sooner."""
+    return np.linspace(begin_s if begin_s < end_s else 0.0, end_s, count + 1)
 
 
-def round_trip_edges(end_s: float, *, round_trip_s: float, interval_s: float) -> Floats:
+def round_trip_edges(
+    end_s: float, *, round_trip_s: float, interval_s: float, begin_s: float = 0.0
+) -> Floats:
     """Return the edges of bins of whole round trips, or of sampling intervals if those are longer.
 
     As many bins as a figure can show, the last one cut off at the end. Where a round trip takes
-    long beside the run, bins are shorter, so that there are some.
+    long beside the run, bins are shorter, so that there are some. They begin at `begin_s`, or at 0
+    if that is no sooner than the end.
     """
-    round_trip_s = min(round_trip_s, end_s / FEWEST_RATE_BINS)
-    least_s = max(round_trip_s, interval_s, end_s / 10_000)
-    width_s = least_s * np.ceil(end_s / MOST_RATE_BINS / least_s)
-    edges = np.arange(0.0, end_s, width_s)
+    begin_s = begin_s if begin_s < end_s else 0.0
+    lasts_s = end_s - begin_s
+    round_trip_s = min(round_trip_s, lasts_s / FEWEST_RATE_BINS)
+    least_s = max(round_trip_s, interval_s, lasts_s / 10_000)
+    width_s = least_s * np.ceil(lasts_s / MOST_RATE_BINS / least_s)
+    edges = np.arange(begin_s, end_s, width_s)
     # A short last bin would show a burst, or none, as a rate.
     if end_s - edges[-1] < 0.5 * width_s and len(edges) > 1:
         edges = edges[:-1]

@@ -20,6 +20,7 @@ from bentpipe.plot.binned import (
 )
 from bentpipe.plot.style import (
     COLOURS,
+    count_on_y,
     draw_steps,
     legend_beside,
     new_figure,
@@ -44,6 +45,14 @@ MOST_LINES: Final = len(COLOURS)
 SHORTEST_QUEUE: Final = 2
 _ROW_HEIGHT: Final = 2.4
 _WIDTH: Final = 9.0
+# Of a letter, and of the note with some room; numbers, label and the legend's lines; higher by.
+_OF_TITLE: Final = 6.0
+_OF_LEGEND: Final = 4.6
+_OF_NOTE: Final = 236.0
+_BESIDE_AXES: Final = 97.0
+_ABOVE_NOTE: Final = 16.0
+# What begins later than this share of a run is shown from its beginning on.
+_LATE: Final = 0.75
 
 
 def write_overview(series: Probes, summary: Summary, path: Path) -> bool:
@@ -62,12 +71,14 @@ def overview_figure(series: Probes, summary: Summary) -> Figure | None:
         return None
     height = 0.5 + _ROW_HEIGHT * len(rows)
     title = f"{summary.scenario}, seed {summary.seed}"
-    return new_figure(partial(_draw, rows=rows, title=title), width=_WIDTH, height=height)
+    draw = partial(_draw, rows=rows, title=title, shown=shown_s(summary))
+    return new_figure(draw, width=_WIDTH, height=height)
 
 
 def draw_overview(figure: Figure, series: Probes, summary: Summary) -> None:
     """Draw the figure on one of your own."""
-    _draw(figure, rows=_rows(series, summary), title=summary.scenario)
+    rows = _rows(series, summary)
+    _draw(figure, rows=rows, title=summary.scenario, shown=shown_s(summary))
 
 
 _Row = Callable[["Axes"], None]
@@ -75,25 +86,63 @@ _Row = Callable[["Axes"], None]
 
 def _rows(series: Probes, summary: Summary) -> list[_Row]:
     """Return what draws each row; nothing that would stay empty."""
-    end_s = float(summary.extra.get("ended_s", summary.duration_s))
+    begin_s, end_s = shown_s(summary)
     found = [
-        _goodput_row(series, summary, end_s),
-        _queue_row(series, summary, end_s),
+        _goodput_row(series, summary, begin_s, end_s),
+        _queue_row(series, summary, begin_s, end_s),
         _loss_row(series, summary, end_s),
     ]
     return [row for row in found if row is not None]
 
 
-def _draw(figure: Figure, *, rows: Sequence[_Row], title: str) -> None:
+def _draw(figure: Figure, *, rows: Sequence[_Row], title: str, shown: tuple[float, float]) -> None:
     if not rows:
         return
-    all_axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    all_axes = list(figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0])
     for axes, row in zip(all_axes, rows, strict=True):
         row(axes)
-        axes.set_xlim(left=0.0)
+        show_from(axes, *shown)
         legend_beside(axes)
-    all_axes[0].set_title(title)
+    all_axes[0].set_title(title, pad=None if _has_room(title, all_axes) else _ABOVE_NOTE)
     all_axes[-1].set_xlabel("time (s)")
+
+
+def _has_room(title: str, all_axes: Sequence[Axes]) -> bool:
+    """Whether a title is beside the note above the axes without running into it.
+
+    By what letters of our fonts are wide on average, in points: to measure them takes as long as
+    to lay the figure out.
+    """
+    if not all_axes[0].texts:
+        return True
+    legends = [legend for axes in all_axes if (legend := axes.get_legend()) is not None]
+    lines = [
+        line for each in legends for text in each.texts for line in text.get_text().split("\n")
+    ]
+    widest = max(map(len, lines), default=0)
+    axes_width = 72.0 * _WIDTH - _BESIDE_AXES - _OF_LEGEND * widest
+    return _OF_TITLE * len(title) + _OF_NOTE < axes_width
+
+
+def shown_s(summary: Summary, name: str | None = None) -> tuple[float, float]:
+    """Return the time that a figure shows: of one flow, or of the run.
+
+    Where the first flow begins late, what is before would leave the rest no room.
+    """
+    end_s = float(summary.extra.get("ended_s", summary.duration_s))
+    starts = [flow.start_s for flow in summary.flows if name in {None, flow.name}]
+    # Of a link or a gateway, that of all flows.
+    first_s = min(starts or [flow.start_s for flow in summary.flows], default=0.0)
+    return (first_s if _LATE * end_s < first_s < end_s else 0.0), end_s
+
+
+def show_from(axes: Axes, begin_s: float, end_s: float) -> None:
+    """Have the axes show a figure's time."""
+    if begin_s == 0.0:
+        axes.set_xlim(left=0.0)
+        return
+    margin_s = 0.03 * (end_s - begin_s)
+    axes.set_xlim(begin_s - margin_s, end_s + margin_s)
 
 
 def round_trip_s(summary: Summary, name: str | None = None) -> float:
@@ -106,7 +155,7 @@ def round_trip_s(summary: Summary, name: str | None = None) -> float:
     return max(means, default=0.0) / 1e3
 
 
-def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
+def _goodput_row(series: Probes, summary: Summary, begin_s: float, end_s: float) -> _Row | None:
     # Of a table with very many flows, what they get together was recorded.
     groups_of = {group.name: group.flows for group in summary.groups if group.flows > 1}
     intervals_s = {
@@ -120,7 +169,9 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
     if not known or end_s <= 0:
         return None
     interval_s = max(intervals_s.values())
-    edges = round_trip_edges(end_s, round_trip_s=round_trip_s(summary), interval_s=interval_s)
+    edges = round_trip_edges(
+        end_s, round_trip_s=round_trip_s(summary), interval_s=interval_s, begin_s=begin_s
+    )
 
     def rate(name: str) -> Floats:
         return mean_rate(parts(series, f"{name}.goodput"), edges)
@@ -129,7 +180,13 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
     lines = _few_lines({name: rate(name) for name in recorded}, missing=missing) if recorded else {}
     for name, flows in list(together.items())[: MOST_LINES - len(lines)]:
         lines[f"{name}, {flows:,} together"] = rate(name)
-    scale, unit = rate_scale(max(float(each.max()) for each in lines.values()))
+    highest = max(float(each.max()) for each in lines.values())
+    scale, unit = rate_scale(highest)
+    # A line of zeros is the axis: the legend says that it is there.
+    lines = {
+        label if each.any() else f"{label}: nothing delivered": each
+        for label, each in lines.items()
+    }
 
     def draw(axes: Axes) -> None:
         for (label, values), colour in zip(lines.items(), COLOURS, strict=False):
@@ -149,7 +206,7 @@ def _goodput_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
                 color="0.4",
             )
         axes.set_ylabel(f"goodput ({unit})")
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(bottom=0.0, top=None if highest else 1.0)
 
     return draw
 
@@ -172,7 +229,7 @@ def _few_lines(rates: Mapping[str, Floats], *, missing: int) -> dict[str, Floats
     return lines
 
 
-def _queue_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
+def _queue_row(series: Probes, summary: Summary, begin_s: float, end_s: float) -> _Row | None:
     peaks = {}
     for name in series:
         direction, _, quantity = name.rpartition(".")
@@ -183,7 +240,7 @@ def _queue_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
             peaks[direction] = name
     if not peaks or end_s <= 0:
         return None
-    edges = bin_edges(end_s, count=300)
+    edges = bin_edges(end_s, count=300, begin_s=begin_s)
     lines = {}
     names = list(peaks)
     of = {group: len(all_) for group, all_ in groups([link.name for link in summary.links]).items()}
@@ -209,6 +266,8 @@ def _queue_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
         # A queue of ten beside one of a thousand is a line on the axis.
         if lowest and highest > 30.0 * lowest:
             axes.set_yscale("symlog", linthresh=1.0)
+        else:
+            count_on_y(axes)
         axes.set_ylabel("longest queue\n(packets)")
         axes.set_ylim(bottom=0.0)
 
@@ -252,6 +311,8 @@ def _loss_row(series: Probes, summary: Summary, end_s: float) -> _Row | None:
             axes.step(*thin_line(x, y), where="post", color=colour, label=label)
         if max(last) > 30.0 * min(last):
             axes.set_yscale("symlog", linthresh=1.0)
+        else:
+            count_on_y(axes)
         axes.set_ylabel("packets lost\nso far")
         axes.set_ylim(bottom=0.0)
 

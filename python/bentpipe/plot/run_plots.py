@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -17,9 +18,16 @@ from bentpipe.plot.binned import (
     mean_rate,
     round_trip_edges,
 )
-from bentpipe.plot.overview import SHORTEST_QUEUE, round_trip_s, write_overview
+from bentpipe.plot.overview import (
+    SHORTEST_QUEUE,
+    round_trip_s,
+    show_from,
+    shown_s,
+    write_overview,
+)
 from bentpipe.plot.style import (
     COLOURS,
+    count_on_y,
     draw_steps,
     legend_below,
     new_axes,
@@ -67,8 +75,11 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
             binned = kind in _BINNED
             shown = Subject(whole, subject, needed & probes.keys()) if binned else probes
             file = folder / f"{subject}.{kind}.svg"
+            when = shown_s(summary, subject)
             width_s = round_trip_s(summary, subject)
-            draw = partial(_draw, kind=kind, subject=subject, probes=shown, width_s=width_s)
+            draw = partial(
+                _draw, kind=kind, subject=subject, probes=shown, when=when, width_s=width_s
+            )
             write_svg(draw, file)
             files.append(file)
     recorded = {name.rpartition(".")[0] for name in outlines if name.rpartition(".")[2] in _PLOTTED}
@@ -76,8 +87,17 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
 
 
 def _has_something(kind: str, probes: Probes) -> bool:
-    """Whether the plot would show anything: a queue in which nothing ever waited doesn't."""
-    return kind != "queue" or _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
+    """Whether the plot would show anything: a queue in which nothing ever waited doesn't.
+
+    Nor does what a flow sent or got that did neither.
+    """
+    if kind == "queue":
+        return _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
+    if kind == "goodput":
+        return _largest(probes, "goodput") > 0
+    if kind == "time-sequence":
+        return _largest(probes, "sent", "retransmitted", "acknowledged", "delivered") > 0
+    return True
 
 
 def _idle(series: Probes) -> set[str]:
@@ -108,17 +128,38 @@ def _by_subject(series: Probes) -> dict[str, dict[str, Series]]:
     }
 
 
-def _draw(figure: Figure, *, kind: str, subject: str, probes: Probes, width_s: float) -> None:
+def _draw(
+    figure: Figure,
+    *,
+    kind: str,
+    subject: str,
+    probes: Probes,
+    when: tuple[float, float],
+    width_s: float,
+) -> None:
     _, title, draw = _KINDS[kind]
     (axes,) = new_axes(figure)
+    begin_s, _ = when
     if kind == "goodput":
-        draw_goodput(axes, probes, width_s=width_s)
+        draw_goodput(axes, probes, width_s=width_s, begin_s=begin_s)
+    elif kind == "queue":
+        _draw_queue(axes, probes, begin_s=begin_s)
     else:
-        draw(axes, probes)
-    axes.set_title(f"{subject}: {title}")
+        draw(axes, {name: _since(begin_s, each) for name, each in probes.items()})
+    # What may be in a title's way is a power of ten above large numbers; where there is none,
+    # nobody need measure whether there is, which takes a tenth of a figure's time.
+    lowest, highest = axes.get_ylim()
+    plain = lowest == 0.0 and 1e-3 < highest < 1e5
+    axes.set_title(f"{subject}: {title}", y=1.0 if plain else None)
     axes.set_xlabel("time (s)")
-    axes.set_xlim(left=0.0)
+    show_from(axes, *when)
     legend_below(figure, axes)
+
+
+def _since(begin_s: float, series: Series) -> Series:
+    """Return what a series has from then on, and what it had just before."""
+    first = max(int(np.searchsorted(series.times_s, begin_s)) - 1, 0)
+    return replace(series, times_s=series.times_s[first:], values=series.values[first:])
 
 
 def draw_time_sequence(
@@ -177,14 +218,16 @@ def _draw_gateway(axes: Axes, probes: Probes) -> None:
         times_s, values = probes[quantity].times_s, probes[quantity].values
         shown = np.where(values <= limit, values, np.nan) / scale
         axes.step(times_s, shown, where="post", color=colour, label=quantity.replace("_", " "))
-    axes.set_ylabel(f"all connections together ({unit})")
+    # One line has no legend.
+    what = f"{present[0].replace('_', ' ')}, " if len(present) == 1 else ""
+    axes.set_ylabel(f"{what}all connections together ({unit})")
     axes.set_ylim(bottom=0.0)
 
 
-def _draw_queue(axes: Axes, probes: Probes) -> None:
+def _draw_queue(axes: Axes, probes: Probes, *, begin_s: float = 0.0) -> None:
     names = [name for name in ("queue_max", "queue") if name in probes]
     known = [each for name in names if (each := extent(parts(probes, name)))]
-    edges = bin_edges(max(each.last_s for each in known))
+    edges = bin_edges(max(each.last_s for each in known), begin_s=begin_s)
     if "queue_max" in probes:
         highest, _ = extreme_and_mean(parts(probes, "queue_max"), edges)
         draw_steps(axes, highest, edges, color=COLOURS[1], label="most in each interval")
@@ -193,16 +236,19 @@ def _draw_queue(axes: Axes, probes: Probes) -> None:
         if "queue_max" not in probes:
             draw_steps(axes, highest, edges, color=COLOURS[1], label="most of the samples")
         draw_steps(axes, mean, edges, color=COLOURS[0], label="mean of the samples")
+    count_on_y(axes)
     axes.set_ylabel(f"queue ({known[0].unit})")
     axes.set_ylim(bottom=0.0)
 
 
-def draw_goodput(axes: Axes, probes: Probes, *, width_s: float) -> None:
+def draw_goodput(axes: Axes, probes: Probes, *, width_s: float, begin_s: float = 0.0) -> None:
     """Draw the goodput in bins of a round trip: less shows how a window is spread in one."""
     known = extent(parts(probes, "goodput"))
     if known is None:
         return
-    edges = round_trip_edges(known.last_s, round_trip_s=width_s, interval_s=known.interval_s)
+    edges = round_trip_edges(
+        known.last_s, round_trip_s=width_s, interval_s=known.interval_s, begin_s=begin_s
+    )
     rates = mean_rate(parts(probes, "goodput"), edges)
     scale, unit = rate_scale(float(rates.max()))
     draw_steps(axes, rates / scale, edges, color=COLOURS[0], linewidth=1.4)

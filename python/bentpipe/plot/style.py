@@ -14,9 +14,10 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from bentpipe.files import as_a_whole
+from bentpipe.plot.layout import MeasuredOnce
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,6 @@ _STYLE: Final[dict[Any, Any]] = {
     "axes.spines.top": False,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
-    "figure.constrained_layout.use": True,
     "font.size": 10,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
@@ -74,7 +74,7 @@ def new_figure(
 ) -> Figure:
     """Return a figure drawn in our style; width and height are in inches."""
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height))
+        figure = Figure(figsize=(width, height), layout=MeasuredOnce())
         draw(figure)
     return figure
 
@@ -105,6 +105,12 @@ def log_x_in_seconds(axes: Axes, shortest_s: float, longest_s: float) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=between))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def count_on_y(axes: Axes) -> None:
+    """Have y count in whole numbers: there is no half of a packet."""
+    # As `AutoLocator` chooses them, but for fractions.
+    axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
 def rate_scale(highest_bps: float) -> tuple[float, str]:

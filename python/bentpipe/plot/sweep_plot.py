@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # From here on numbers on an axis are long.
 _LARGE: Final = 1e5
+# So many signs have room below the axis.
+_TICKS_IN_A_LINE: Final = 75
 
 
 def write_sweep_plot(curves: Curves, path: Path) -> None:
@@ -44,6 +46,11 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
             axes.fill_between(x, lower / scale, upper / scale, color=colour, alpha=0.2, linewidth=0)
     if curves.ticks is not None:
         axes.set_xticks(range(len(curves.ticks)), curves.ticks)
+        if sum(len(tick) + 2 for tick in curves.ticks) > _TICKS_IN_A_LINE:
+            # Side by side they would run into each other.
+            axes.tick_params("x", rotation=30)
+            for label in axes.get_xticklabels():
+                label.set(ha="right", rotation_mode="anchor")
     places = [point[0] for curve in curves.curves for point in curve.points]
     if curves.log_x:
         _set_log_x(axes, places)
@@ -52,7 +59,7 @@ def _draw(figure: Figure, *, curves: Curves) -> None:
         axes.xaxis.set_major_formatter(EngFormatter())
     axes.set_xlabel(curves.x_label)
     axes.set_ylabel(f"goodput ({unit})")
-    axes.set_ylim(bottom=0.0)
+    axes.set_ylim(bottom=0.0, top=None if highest > 0.0 else 1.0)
     axes.set_title(curves.title)
     if any(curve.label for curve in curves.curves):
         legend_below(figure, axes, title=curves.legend)

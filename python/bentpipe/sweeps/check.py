@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe.errors import RequestError
-from bentpipe.sweeps.definition import Axis, Cell, Sweep, scenario_text
+from bentpipe.scenario import is_sweep
+from bentpipe.sweeps.definition import Cell, Sweep, scenario_text
 from bentpipe.toml import literal
 
 if TYPE_CHECKING:
@@ -37,7 +38,16 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
     """
     from bentpipe import _native
 
-    sweep.scenario.resolved()
+    try:
+        sweep.scenario.resolved()
+    except _native.ScenarioError:
+        if is_sweep(sweep.scenario):
+            raise refuse(
+                ("scenario",),
+                f"{sweep.scenario.path} is a sweep file, too; expected a scenario: "
+                "what varies in a sweep is all in one file",
+            ) from None
+        raise
     _check_names(sweep, refuse)
     with_settings = sweep.scenario.settings + tuple((k, literal(v)) for k, v in sweep.settings)
     try:
@@ -50,8 +60,8 @@ def check_sweep(sweep: Sweep, refuse: Refuse) -> None:
         for index in range(min(len(axis), _MOST_TRIED)):
             first = _fault(sweep, place, index, end=0)
             if first is not None and (last := _fault(sweep, place, index, end=-1)) is not None:
-                told = _in_the_file(last, sweep, (axis, index), refuse)
                 cell = _corner(sweep, place, index, -1)
+                told = _in_the_file(last, sweep, cell, refuse)
                 raise told or RequestError(f"{last} (in the cell {_described(sweep, cell)})")
 
 
@@ -77,14 +87,14 @@ def _described(sweep: Sweep, cell: Cell) -> str:
 
 
 def _in_the_file(
-    message: str, sweep: Sweep, tried: tuple[Axis, int] | None, refuse: Refuse
+    message: str, sweep: Sweep, tried: Cell | None, refuse: Refuse
 ) -> RequestError | None:
     """Return the error with the sweep file's line for `--set KEY=VALUE`; None if it isn't there."""
     candidates: list[tuple[Key, str, str]] = [
         (("set", *key.split(".")), key, literal(value)) for key, value in sweep.settings
     ]
-    if tried is not None:
-        axis, index = tried
+    # Of the cell, it may be any axis's value: of one with a single value, all cells have it.
+    for axis, index in zip(sweep.axes, tried.indices, strict=True) if tried is not None else ():
         root: Key = ("zip", axis.name) if axis.zipped else ("axes",)
         for variable in axis.variables:
             path: Key = (*root, *variable.key.split("."), index)

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from bentpipe.congestion import registered
-from bentpipe.scenario import Scenario
+from bentpipe.scenario import Scenario, read_stream
 from bentpipe.toml import literal
 
 TomlValue = str | int | float | bool | list[Any] | dict[str, Any]
@@ -180,10 +180,16 @@ class Sweep:
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario's text, from its file if it has none."""
+    """Return a scenario's text, from its file if it has none.
+
+    Raises
+    ------
+    RequestError
+        It can't be read.
+    """
     if scenario.text is not None:
         return scenario.text
-    return scenario.path.read_text(encoding="utf-8")
+    return read_stream(scenario.path)
 
 
 def identity(sweep: Sweep, *, version: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ class Failure:
     command: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SweepResult:
     """A sweep's results.
 
@@ -47,6 +47,16 @@ class SweepResult:
     # pyarrow has no types of its own: these are pa.Table.
     table: pa.Table
     timing: pa.Table
+
+    def __repr__(self) -> str:
+        sizes = " × ".join(f"{len(axis)} {axis.name}" for axis in self.sweep.axes)
+        left = len(self.sweep) - self.finished
+        told = "".join(
+            f", {count:,} {what}"
+            for count, what in ((left, "not done yet"), (len(self.failures), "failed"))
+            if count
+        )
+        return f"<SweepResult {self.sweep.name}: {len(self.sweep):,} cells ({sizes}){told}>"
 
     @property
     def finished(self) -> int:

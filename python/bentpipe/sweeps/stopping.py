@@ -84,7 +84,7 @@ def interrupts_noted() -> Iterator[Callable[[], None]]:
 
     def note(number: int, frame: FrameType | None) -> None:
         del frame
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, endings.at_once)
         endings.note(number)
         noted.set()
 
@@ -119,5 +119,5 @@ def result_of(future: Future[_ResultT], look: Callable[[], None]) -> _ResultT:
 @contextmanager
 def a_second_one_kills() -> Iterator[None]:
     """Let Ctrl-C end the process at once, whatever it is doing."""
-    with endings.handling({signal.SIGINT, *endings.ours()}, signal.SIG_DFL):
+    with endings.handling({signal.SIGINT, *endings.ours()}, endings.at_once):
         yield

@@ -71,7 +71,8 @@ class Store:
         Raises
         ------
         RequestError
-            There are results already and they aren't to be resumed, or they are another sweep's.
+            There are results already and they aren't to be resumed, or they are another sweep's, or
+            nothing can be written there.
         """
         ours = {"format": _FORMAT, "identity": identity(sweep, version=__version__)}
         manifest = folder / MANIFEST
@@ -85,6 +86,8 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RequestError(f"--out {folder}: {(error.strerror or '').lower()}") from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise RequestError(f"--out {folder}: can't be written to")
         with _locked(folder):
             if manifest.is_file():
                 _compare(_manifest(folder), ours, folder)

@@ -54,6 +54,8 @@ pub(crate) struct Fault {
     pub(super) path: Vec<Segment>,
     pub(super) origin: Option<Origin>,
     pub(super) message: String,
+    /// The keys that the table of an unknown one has, where the message names only some of them.
+    pub(super) of: Option<usize>,
 }
 
 impl Fault {
@@ -63,6 +65,7 @@ impl Fault {
             path,
             origin: None,
             message: message.into(),
+            of: None,
         }
     }
 
@@ -124,12 +127,16 @@ impl de::Error for Fault {
 
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let near = hints::key_meant(field, known).or_else(|| suggest(field, known.iter().copied()));
-        let message = if let Some(near) = near {
-            format!("unknown key; did you mean {}?", quoted(near))
-        } else {
-            format!("unknown key; known here: {}", known.join(", "))
-        };
-        Self::new(Vec::new(), message)
+        if let Some(near) = near {
+            let message = format!("unknown key; did you mean {}?", quoted(near));
+            return Self::new(Vec::new(), message);
+        }
+        let (keys, all) = hints::keys_to_name(field, known);
+        let message = format!("unknown key; known here: {}", keys.join(", "));
+        Self {
+            of: (!all).then_some(known.len()),
+            ..Self::new(Vec::new(), message)
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -95,6 +95,28 @@ pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
         .map(|(_, path)| *path)
 }
 
+/// So many keys are a line or two that can be read.
+const MOST_KEYS: usize = 12;
+
+/// The keys of a table to name where one of them is unknown, and whether these are all of them: first those
+/// that have a word in common with it, then as the table has them.
+pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str>, bool) {
+    // Those that few are left out of are named all the same.
+    if known.len() <= MOST_KEYS + MOST_KEYS / 2 {
+        return (known.to_vec(), true);
+    }
+    let unknown = unknown.to_lowercase().replace('-', "_");
+    // "of", "to" and "rto" have nothing to do with one another.
+    let words = || unknown.split('_').filter(|word| word.len() > 3);
+    let alike = |key: &&&str| {
+        let mut parts = key.split('_');
+        parts.any(|part| words().any(|word| suggest(word, [part]).is_some()))
+    };
+    let (near, far): (Vec<&'k str>, Vec<&'k str>) = known.iter().partition(alike);
+    let keys = near.into_iter().chain(far).take(MOST_KEYS);
+    (keys.collect(), false)
+}
+
 /// What others call a word of a file's.
 const WORDS: [(&str, &str); 13] = [
     ("ipv4", "v4"),

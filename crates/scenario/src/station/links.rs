@@ -42,15 +42,17 @@ pub(super) fn real(
         return Err(StationError::new(key, message));
     };
     let leaves = if side.shaped {
+        // What takes both ends is refused at both: the one that receives would do its half for nobody.
+        for (way, direction) in link.directions() {
+            takes_no_nodes(direction, &format!("links.{name}.{way}"))?;
+        }
         shaped(leaves, &format!("links.{name}.{sends}"), scenario, notes)?
     } else {
         open()
     };
     let comes = match comes.acks {
         // What the far end leaves out, this end can fill in, whoever the far end is.
-        acks @ Acks::Reconstruction { .. } if side.shaped && !comes.tunnel => {
-            Direction { acks, ..open() }
-        }
+        acks @ Acks::Reconstruction { .. } if side.shaped => Direction { acks, ..open() },
         _ => open(),
     };
     let [forward, backward] = match sends {
@@ -110,13 +112,8 @@ pub(super) fn open() -> Direction {
     }
 }
 
-/// What stands at the sending end of a direction, and nothing of the way.
-fn shaped(
-    direction: &Direction,
-    key: &str,
-    scenario: &Scenario,
-    notes: &mut Vec<String>,
-) -> Result<Direction, StationError> {
+/// Refuses what two nodes of the network do to packets between them: real ones have to stay what they are.
+fn takes_no_nodes(direction: &Direction, key: &str) -> Result<(), StationError> {
     let refuse = |of: &str, message: &str| Err(StationError::new(format!("{key}.{of}"), message));
     if let Acks::Compaction { .. } = direction.acks {
         return refuse(
@@ -133,6 +130,17 @@ fn shaped(
             "a real interface carries whole IP packets; let the modem compress them",
         );
     }
+    Ok(())
+}
+
+/// What stands at the sending end of a direction, and nothing of the way.
+fn shaped(
+    direction: &Direction,
+    key: &str,
+    scenario: &Scenario,
+    notes: &mut Vec<String>,
+) -> Result<Direction, StationError> {
+    let refuse = |of: &str, message: &str| Err(StationError::new(format!("{key}.{of}"), message));
     if direction.changes.is_some() {
         return refuse(
             "rate",

@@ -144,7 +144,7 @@ fn what_cannot_be_is_refused_in_a_line_with_its_place() {
         [Side; 2],
         &'static str,
     );
-    let cases: [Case; 9] = [
+    let cases: [Case; 12] = [
         (
             &[],
             "hup",
@@ -186,6 +186,25 @@ fn what_cannot_be_is_refused_in_a_line_with_its_place() {
             "terminal",
             [side("satellite", true), side("home", false)],
             "office.toml:24: links.satellite.return.acks: compaction is a tunnel",
+        ),
+        // Nor where the acknowledgments arrive, whose half it is to make of them what they were.
+        (
+            &[("links.satellite.return.acks", "{ kind = \"compaction\" }")],
+            "hub",
+            both(),
+            "office.toml:24: links.satellite.return.acks: compaction is a tunnel",
+        ),
+        (
+            &[("links.satellite.return.compression", "rfc1144")],
+            "hub",
+            both(),
+            "office.toml:24: links.satellite.return.compression: a real interface carries",
+        ),
+        (
+            &[("links.satellite.return.tunnel", "true")],
+            "hub",
+            both(),
+            "office.toml:24: links.satellite.return.tunnel: not between real networks",
         ),
         (
             &[("gateways.hub.only", "{ hosts = [\"client\"] }")],

@@ -35,7 +35,17 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, multiplex, idle_timeout, crashes, receive_buffer, store, ack_timeout, ack_every, anticipation, window_factor, retransmission_timeout, adaptive_timeout, congestion_window, give_up, connections"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, ... (26 in all: bentpipe explain gateways.hub)"#,
+        ),
+        (
+            "congestion_control",
+            "window",
+            "geo.toml:6: hosts.server.tcp.window: unknown key; known here: window_validation, initial_window, window_scaling, profile, congestion_control, hybla, westwood, channel_capacity, bandwidth_filter, pacing, recovery, proportional_rate_reduction, ... (45 in all: bentpipe explain hosts.server.tcp)",
+        ),
+        (
+            "congestion_control",
+            "slow-start-ssthresh",
+            "geo.toml:6: hosts.server.tcp.slow-start-ssthresh: unknown key; known here: slow_start, slow_start_limit, initial_slow_start_threshold, profile, congestion_control, hybla, westwood, channel_capacity, bandwidth_filter, pacing, recovery, proportional_rate_reduction, ... (45 in all: bentpipe explain hosts.server.tcp)",
         ),
         (
             "name = \"geo\"\n",

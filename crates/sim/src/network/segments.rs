@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_tcp::Connection;
 use bentpipe_types::{Endpoint, Packet, PacketRef, SeriesId, Time};
 
 use super::Network;
@@ -13,8 +12,8 @@ pub(super) struct SegmentProbe {
     quantity: FlowQuantity,
     flow: usize,
     series: SeriesId,
-    /// Who sends the flow, once it is known.
-    source: Option<Endpoint>,
+    /// Who sends the flow, and to whom, once it is known: a server's port is many flows'.
+    ends: Option<(Endpoint, Endpoint)>,
     /// Stream offset after the last byte sent.
     highest: u64,
     sent: SendTimes,
@@ -65,7 +64,7 @@ impl Network {
             quantity,
             flow,
             series,
-            source: None,
+            ends: None,
             highest: 0,
             sent: SendTimes::default(),
         });
@@ -79,15 +78,16 @@ impl Network {
             if end.0 != node {
                 continue;
             }
-            let source = self.connection(end).map(Connection::local);
-            if probe.source != source {
+            let connection = self.connection(end);
+            let ends = connection.map(|connection| (connection.local(), connection.remote()));
+            if probe.ends != ends {
                 // Another connection, and another stream.
-                probe.source = source;
+                probe.ends = ends;
                 probe.highest = 0;
                 probe.sent = SendTimes::default();
             }
             for &(_, packet) in &self.outbox {
-                let Some((start, end)) = text(self.packets.get(packet), probe.source) else {
+                let Some((start, end)) = text(self.packets.get(packet), probe.ends) else {
                     continue;
                 };
                 match probe.quantity {
@@ -115,7 +115,7 @@ impl Network {
             if at != node {
                 continue;
             }
-            let Some((start, _)) = text(self.packets.get(packet), probe.source) else {
+            let Some((start, _)) = text(self.packets.get(packet), probe.ends) else {
                 continue;
             };
             match probe.quantity {
@@ -137,9 +137,10 @@ impl Network {
     }
 }
 
-/// Where the payload of a segment of this sender's begins and ends in its stream, if it has one.
-fn text(packet: &Packet, source: Option<Endpoint>) -> Option<(u64, u64)> {
-    let has = packet.is_tcp() && Some(packet.source) == source && packet.payload_length > 0;
+/// Where the payload of a segment between these ends begins and ends in its stream, if it has one.
+fn text(packet: &Packet, ends: Option<(Endpoint, Endpoint)>) -> Option<(u64, u64)> {
+    let ours = ends == Some((packet.source, packet.destination));
+    let has = packet.is_tcp() && ours && packet.payload_length > 0;
     let end = packet.payload_offset + u64::from(packet.payload_length);
     has.then_some((packet.payload_offset, end))
 }

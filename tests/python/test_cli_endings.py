@@ -1,0 +1,201 @@
+"""How a command ends: exit statuses, signals, outputs that fail, and at most one line of why."""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bentpipe import cli, endings, probe_file
+
+from .commands import COMMAND, assert_refused
+from .networks import pair
+
+
+def test_work_that_fails_is_1(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "probes.parquet")
+
+    monkeypatch.setattr(probe_file.ProbeWriter, "take", full)
+    said = bentpipe("run", small, "--out", tmp_path)
+    assert_refused(said, "probes.parquet: no space left on device", status=1)
+
+
+def test_a_mistake_of_ours_is_one_line_too(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oh\nno")
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", broken)
+    assert_refused(bentpipe("run", small), "internal error: ZeroDivisionError: oh no", status=1)
+
+
+def test_ctrl_c_is_130(bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", interrupted)
+    assert_refused(bentpipe("run", small), "interrupted", status=130)
+
+
+def test_a_reader_that_leaves_is_no_traceback(small: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.run(
+        [*COMMAND, "run", str(small)], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (1, b"")
+
+
+def test_main_exits_with_the_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bentpipe", "list", "zebras"])
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 2
+    assert "zebras" in capsys.readouterr().err
+
+
+def test_stdout_that_fails_is_reported(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert cli.execute(["run", str(small), "--json"]) == 1
+    assert capsys.readouterr().err == "bentpipe: standard output: no space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["run", "SMALL"], 1),
+        (["predict", "SMALL"], 1),
+        (["run", "SMALL", "--json"], 1),
+        (["list"], 1),
+    ],
+)
+def test_a_closed_standard_output_is_one_line(
+    small: Path, arguments: list[str], status: int
+) -> None:
+    words = [str(small) if word == "SMALL" else word for word in arguments]
+    command = [sys.executable, "-m", "bentpipe", *words]
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    finished = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert finished.returncode == status
+    assert finished.stderr == "bentpipe: standard output: closed\n"
+    silent = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    finished = subprocess.run(silent, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout
+
+
+ENDED = {
+    signal.SIGINT: (130, "bentpipe: interrupted\n"),
+    signal.SIGTERM: (143, "bentpipe: ended by SIGTERM\n"),
+    signal.SIGHUP: (129, "bentpipe: ended by SIGHUP\n"),
+}
+
+
+@pytest.mark.parametrize("number", ENDED)
+@pytest.mark.parametrize("command", ["run", "advise"])
+def test_a_signal_ends_a_command_with_a_line_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, command: str
+) -> None:
+    # Hours, were it simulated to the end; on a disk that it can't fill.
+    long = pair("long", duration="70 h", rate="40 Mbit/s", delay="10 ms", size="400 GB", seed=1)
+    (tmp_path / "long.toml").write_text(long, encoding="utf-8")
+    writing = ["--out", "out", "--pcap", "satellite"] if command == "run" else []
+    process = subprocess.Popen(
+        [*COMMAND, command, "long.toml", *writing],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    # A simulation is at work when it writes: it may have filled that disk in another second.
+    parts = [tmp_path / "out" / f".{name}.part" for name in ("probes.parquet", "satellite.pcapng")]
+    while (
+        not (parts[0].exists() and parts[1].exists() and parts[1].stat().st_size > 1 << 20)
+        if command == "run"
+        else not _at_work(process)
+    ):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said, out) == (*ENDED[number], "")
+    assert not list(tmp_path.glob("out/*"))
+
+
+def _at_work(process: subprocess.Popen[str]) -> bool:
+    """Whether it has been at work for so long that it is simulating."""
+    if not Path("/proc/self/stat").exists():
+        time.sleep(2.0)
+        return True
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 1.5
+
+
+@pytest.mark.parametrize("module", ["bentpipe.cli", "bentpipe.endings", "bentpipe.cli.commands"])
+def test_ctrl_c_ends_a_command_quietly_while_it_is_being_imported(module: str) -> None:
+    """Half of a short command's time is that, and Python itself answers with a traceback."""
+    script = f"""
+import signal, sys
+
+class Pressed:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["bentpipe", "list", "scenarios"]
+from bentpipe.start import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "bentpipe: interrupted\n")
+
+
+def test_what_a_command_is_started_by_imports_nothing_that_takes_time() -> None:
+    """Until it runs, Ctrl-C is Python's to answer."""
+    script = (
+        "import re, sys; before = set(sys.modules); import bentpipe.start; "
+        "print(*sys.modules.keys() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) <= {"__future__", "bentpipe", "bentpipe.start", "signal"}
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    # As `nohup` has it; and one that somebody else handles is theirs.
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with endings.interrupting():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is endings.interrupt
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,0 +1,272 @@
+"""What a command writes: whole or not at all, one command at a time, nothing left of another."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bentpipe import files
+
+from .commands import COMMAND, SMALL, assert_refused
+from .networks import pair
+
+
+def test_out_writes_summary_probes_and_plots(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made" / "for it"
+    said = bentpipe("run", small, "--out", out, "--pcap", "satellite", "--json")
+    assert said.status == 0
+    assert json.loads((out / "summary.json").read_text()) == said.data
+    assert (out / "satellite.pcapng").stat().st_size > 300_000
+
+    table = pq.read_table(out / "probes.parquet")
+    assert table.column_names == ["series", "time_s", "value", "unit"]
+    names = set(table["series"].to_pylist())
+    assert names >= {"download.congestion_window", "download.sent", "satellite.forward.queue"}
+
+    plots = {path.name for path in out.glob("*.svg")}
+    assert plots == {
+        "overview.svg",
+        "download.time-sequence.svg",
+        "download.congestion-window.svg",
+        "download.goodput.svg",
+        "satellite.forward.queue.svg",
+    }
+    for plot in plots:
+        root = ET.parse(out / plot).getroot()
+        assert root.tag.endswith("svg")
+        # In points: 7.2 by 4.2 inches; the overview is wider, a row for each kind of what there is.
+        size = ("648pt", "381.6pt") if plot == "overview.svg" else ("518.4pt", "302.4pt")
+        assert (root.get("width"), root.get("height")) == size
+
+
+def test_equal_runs_give_equal_plots(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert bentpipe("run", small, "--out", tmp_path / name).status == 0
+    for plot in (tmp_path / "one").glob("*.svg"):
+        assert plot.read_bytes() == (tmp_path / "two" / plot.name).read_bytes()
+
+
+def test_nothing_of_an_earlier_run_stays(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    other = tmp_path / "other.toml"
+    other.write_text(SMALL.replace("download", "upload").replace("satellite", "radio"), "utf-8")
+    assert bentpipe("run", other, "--out", out, "--pcap", "radio").status == 0
+    mine = out / "upload.notes.svg"
+    mine.write_text("not written by bentpipe", encoding="utf-8")
+    earlier = {path.name for path in out.iterdir() if "upload" in path.name or "radio" in path.name}
+    assert "radio.pcapng" in earlier
+    assert bentpipe("run", small, "--out", out).status == 0
+    left = {path.name for path in out.iterdir()}
+    assert left & earlier == {mine.name}
+    assert "download.goodput.svg" in left
+    # Again: what is written again stays.
+    assert bentpipe("run", small, "--out", out).status == 0
+    assert {path.name for path in out.iterdir()} == left
+
+
+def test_an_unwritable_folder_is_refused_before_the_run(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    forbidding = SimpleNamespace(access=lambda *_: False, W_OK=os.W_OK, X_OK=os.X_OK)
+    monkeypatch.setattr("bentpipe.cli.output.os", forbidding)
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    assert_refused(bentpipe("run", small, "--out", small.parent), "can't be written to")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="optional: no /dev/full here")
+def test_a_full_disk_is_told_with_the_file(bentpipe: Any, small: Path) -> None:
+    said = bentpipe("run", small, "--flent", "/dev/full")
+    assert_refused(said, "/dev/full", "no space left on device", status=1)
+
+
+def test_a_capture_that_finds_no_room_ends_the_run_soon(tmp_path: Path) -> None:
+    # Gigabytes, were it simulated to the end.
+    long = pair("long", duration="1 h", rate="100 Mbit/s", delay="10 ms", size="40 GB", seed=1)
+    (tmp_path / "long.toml").write_text(long, encoding="utf-8")
+    limit = (2 << 20, 2 << 20)
+    done = subprocess.run(
+        [*COMMAND, "run", "long.toml", "--pcap", "satellite"],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("bentpipe: satellite.pcapng: cannot be written: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+
+
+def test_a_link_that_is_named_twice_is_captured_once(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    for folder, links in (("once", ["satellite"]), ("twice", ["satellite", "satellite"])):
+        words = [word for link in links for word in ("--pcap", link)]
+        said = bentpipe("run", small, "--out", tmp_path / folder, *words)
+        assert (said.status, said.out.count("satellite.pcapng")) == (0, 1)
+    once, twice = (tmp_path / folder / "satellite.pcapng" for folder in ("once", "twice"))
+    assert once.read_bytes() == twice.read_bytes()
+
+
+def test_a_capture_is_one_commands_at_a_time(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = ("run", small, "--pcap", "satellite")
+    assert bentpipe(*run).status == 0
+    capture = tmp_path / "satellite.pcapng"
+    before = capture.read_bytes()
+    with files.reserved(capture):
+        said = bentpipe(*run, "--seed", 2)
+        assert_refused(said, "--pcap satellite: another command is writing satellite.pcapng")
+        assert capture.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["satellite.pcapng", "small.toml"]
+    # It is free again when the other has ended, or was killed and could not remove its lock.
+    (tmp_path / ".satellite.pcapng.lock").touch()
+    assert bentpipe(*run, "--seed", 2).status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["satellite.pcapng", "small.toml"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_place_where_a_capture_cannot_be_is_refused_before_the_run(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.setattr("bentpipe.cli.output.reserved", read_only)
+    folder = ("--out", small.parent) if there else ()
+    said = bentpipe("run", small, "--pcap", "satellite", *folder)
+    assert_refused(said, "--pcap satellite: ", "satellite.pcapng: read-only file system")
+
+
+def test_a_folder_is_one_commands_at_a_time(bentpipe: Any, small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert bentpipe("run", small, "--out", out).status == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with files.locked(out):
+        for command in (["run", small], ["reproduce", "gaid1998", "--quick"]):
+            said = bentpipe(*command, "--out", out)
+            assert_refused(said, f"--out {out}: another command is writing there")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    # It is free again when the other has ended.
+    assert bentpipe("run", small, "--out", out).status == 0
+
+
+def _with_room_for(size: int, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        cwd=cwd,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_probes_that_cannot_even_begin_leave_no_file(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(part: Path, *_: object) -> None:
+        # As on a full disk: the file can be made, and nothing can be written to it.
+        part.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pq, "ParquetWriter", full)
+    out = tmp_path / "out"
+    assert_refused(bentpipe("run", small, "--out", out), "no space left on device", status=1)
+    assert not list(out.iterdir())
+
+
+def test_what_finds_no_room_leaves_what_was_there(small: Path, tmp_path: Path) -> None:
+    done = _with_room_for(0, "new", "mine.toml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "bentpipe: mine.toml: file too large\n"
+    assert not (tmp_path / "mine.toml").exists()
+
+    words = ("run", small, "--out", "out")
+    assert _with_room_for(10 << 20, *words, cwd=tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    # Room for probes of nothing and for the summary, and for no plot.
+    size = 12 << 10
+    assert len(before["summary.json"]) < size < len(before["overview.svg"])
+    few = ("--set", 'probes.series=["satellite.forward.queue"]', "--set", "probes.interval=1 s")
+    done = _with_room_for(size, *words, *few, "--seed", "8", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"bentpipe: out/\w.*\.svg: file too large\n", done.stderr), done.stderr
+    after = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert after.keys() == before.keys()
+    # What is there is whole.
+    assert json.loads(after["summary.json"])["seed"] == 8
+    assert {name for name in after if after[name] != before[name]} <= {
+        "summary.json",
+        "probes.parquet",
+    }
+
+
+def test_a_file_where_a_folder_is_to_be_is_called_one(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "results").touch()
+    said = bentpipe("run", small, "--out", tmp_path / "results")
+    assert_refused(said, "--out", "is a file; expected a folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="optional: needs POSIX permissions")
+def test_where_there_is_no_home_plots_are_written_without_a_word(
+    small: Path, tmp_path: Path
+) -> None:
+    """matplotlib keeps what it knows of fonts at home; without one it says so in two lines."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    # What is below a file can't be made, whoever asks.
+    nowhere = {"HOME": str(small), "TMPDIR": str(temporary)}
+    hidden = {"MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    for _ in range(2):
+        done = subprocess.run(
+            [*COMMAND, "run", str(small), "--out", "out"],
+            cwd=tmp_path,
+            env=kept | nowhere,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        # It is there for the next time, and nobody else's.
+        (cache,) = temporary.iterdir()
+        assert cache.stat().st_mode & 0o777 == 0o700
+        assert list(cache.glob("fontlist*"))
+    # A folder that others may write to is none to read from.
+    cache.chmod(0o777)
+    script = "import os, bentpipe.plot; print(os.environ['MPLCONFIGDIR'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=kept | nowhere,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip()
+    assert str(cache) not in done.stdout

@@ -1,0 +1,248 @@
+"""A wrong request is one clear line and exit status 2, before anything is simulated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .commands import COMMAND, SMALL, assert_refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["run", "nowhere.toml"], ["nowhere.toml: no such file"]),
+        (["run", "geo-consumr"], ["did you mean", "geo-consumer"]),
+        (["run", "."], ["folder"]),
+        (["run"], ["FILE"]),
+        (["run", "SMALL", "--set", "nonsense"], ["--set", "KEY=VALUE"]),
+        (["run", "SMALL", "--set", "=1"], ["KEY=VALUE"]),
+        (["run", "SMALL", "--seed", "minus one"], ["--seed"]),
+        (["run", "SMALL", "--sede", "1"], ["--sede"]),
+        (["run", "SMALL", "--set", "links.satellite.rat=1 Mbit/s"], ["rat", "rate"]),
+        (["run", "SMALL", "--set", "duration=20"], ["duration"]),
+        (["run", "SMALL", "--pcap", "sattelite"], ["sattelite", "satellite"]),
+        (["run", "SMALL", "--out", "SMALL"], ["--out", "small.toml"]),
+        (["run", "SMALL", "--out", ""], ["--out", "expected a path, got nothing"]),
+        (["run", "SWEEP"], ["is a sweep file", "bentpipe sweep"]),
+        (["predict", "SWEEP"], ["is a sweep file", "bentpipe sweep"]),
+        (["sweep", "SMALL"], ["small.toml:", "is a scenario", "bentpipe run"]),
+        (
+            ["sweep", "SWEEP OF IT"],
+            ["sweeps.toml:1: scenario: ", "many.toml is a sweep file, too; expected a scenario"],
+        ),
+        (["sweep", "geo-consumer"], ["ready-made scenario", "bentpipe run geo-consumer"]),
+        (["predict", "SMALL", "--set", "flows.download.to=nobody"], ["nobody"]),
+        (["reproduce", "obata200"], ["obata200", "did you mean 'obata2000'"]),
+        (["reproduce", "--out", "SMALL"], ["--out"]),
+        (["list", "scenario"], ["did you mean 'scenarios'"]),
+        (["list", "zebras"], ["expected one of", "scenarios"]),
+        (["frobnicate"], ["frobnicate"]),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_2(
+    bentpipe: Any,
+    small: Path,
+    arguments: Sequence[str],
+    fragments: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(small.parent)
+    sweep = small.with_name("many.toml")
+    sweep.write_text('scenario = "small.toml"\naxes.seed = { count = 2 }\n', encoding="utf-8")
+    sweeps = small.with_name("sweeps.toml")
+    sweeps.write_text('scenario = "many.toml"\naxes.seed = { count = 2 }\n', encoding="utf-8")
+    files = {"SMALL": str(small), "SWEEP": str(sweep), "SWEEP OF IT": str(sweeps)}
+    words = [files.get(word, word) for word in arguments]
+    assert_refused(bentpipe(*words), *fragments)
+
+
+def test_a_stream_without_end_is_no_scenario(bentpipe: Any) -> None:
+    assert_refused(bentpipe("run", "/dev/zero"), "longer than 1 MiB")
+    assert_refused(bentpipe("sweep", "/dev/zero"), "/dev/zero")
+
+
+def test_of_a_long_file_no_more_is_read_than_of_a_scenario(
+    bentpipe: Any, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As long as a disk, and nothing on it; whether it is a sweep is asked of its beginning.
+    read: list[str] = []
+
+    def kept(text: str) -> dict[str, Any]:
+        read.append(text)
+        return {}
+
+    monkeypatch.setattr("bentpipe.toml.read", kept)
+    with small.open("ab") as file:
+        file.truncate(1 << 30)
+    assert_refused(bentpipe("run", small), "small.toml: longer than 1 MiB: not a scenario file")
+    assert len(read) == 1
+    assert len(read[0]) <= (1 << 20) + 1
+
+
+def test_a_name_that_cannot_be_a_files_is_a_wrong_request(bentpipe: Any) -> None:
+    for command in ("run", "predict", "sweep"):
+        said = bentpipe(command, "x" * 5000)
+        assert_refused(said, "xxx...: file name too long")
+        assert len(said.err) < 300
+
+
+def test_a_wrong_scenario_names_file_line_and_key(bentpipe: Any, small: Path) -> None:
+    small.write_text(SMALL.replace('delay = "250 ms"', 'dealy = "250 ms"'), encoding="utf-8")
+    assert_refused(bentpipe("run", small), f"{small}:10", "dealy", "delay")
+
+
+def test_a_seed_beyond_the_largest_is_refused(bentpipe: Any, small: Path) -> None:
+    assert bentpipe("run", small, "--json", "--seed", 2**64 - 1).data["seed"] == 2**64 - 1
+    assert_refused(bentpipe("run", small, "--seed", 2**64), "--seed", str(2**64 - 1))
+
+
+def test_a_damaged_sweep_is_not_a_missing_one(bentpipe: Any, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text(
+        'scenario = "terrestrial"\n[axes]\nseed = [1]\n[set]\nduration = "1 s"\n', encoding="utf-8"
+    )
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for content, fragment in [("{", "is damaged"), ("[]", "is damaged"), ("\xff", "damaged")]:
+        (folder / "_sweep.json").write_text(content, encoding="latin-1")
+        said = bentpipe("sweep", tmp_path / "sweep.toml", "--out", folder, "--resume")
+        assert_refused(said, "_sweep.json", fragment if content != "\xff" else "can't be read")
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "sweep"])
+def test_a_file_nested_beyond_what_a_parser_follows_is_refused(
+    bentpipe: Any, tmp_path: Path, command: str
+) -> None:
+    deep = tmp_path / "deep.toml"
+    deep.write_text("x = " + "[" * 50_000 + "]" * 50_000, encoding="utf-8")
+    assert_refused(bentpipe(command, deep), "deep.toml:1: nested deeper")
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "sweep"])
+@pytest.mark.parametrize("key", ["{} = 1", "[{}]"])
+@pytest.mark.parametrize("part", ["a", '"a"', " a "])
+def test_a_key_of_parts_without_end_is_refused_at_once(
+    bentpipe: Any, tmp_path: Path, command: str, key: str, part: str
+) -> None:
+    deep = tmp_path / "deep.toml"
+    parts = ".".join([part] * 100_000)
+    deep.write_text(f'name = "a.b"\n{key.format(parts)}\nb = 1\n', encoding="utf-8")
+    began = time.process_time()
+    said = bentpipe(command, deep)
+    # Reading such a file took minutes.
+    assert time.process_time() - began < 5.0
+    assert_refused(said, "deep.toml:2: ", "nested")
+
+
+def test_a_string_may_have_as_many_dots_as_it_likes(bentpipe: Any, small: Path) -> None:
+    dotted = ".".join(["a"] * 200)
+    small.write_text(SMALL + f"\n# {dotted}", encoding="utf-8")
+    said = bentpipe("predict", small, "--set", f"description={dotted}", "--json")
+    assert said.status == 0
+    wrong = SMALL.replace("rate =", f'description = "{dotted}"\nrato =')
+    small.write_text(wrong, encoding="utf-8")
+    assert_refused(bentpipe("run", small), "unknown key")
+
+
+def test_a_request_for_what_is_not_there_is_2_and_refused_before_the_run(
+    bentpipe: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr("bentpipe.cli.run.simulate", never)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    run = ("run", small)
+    assert_refused(bentpipe(*run, "--python", "nofile.py"), "--python nofile.py: no such file")
+    assert_refused(bentpipe(*run, "--flent", "no/x.gz"), "--flent no/x.gz: there is no folder no")
+    assert_refused(bentpipe(*run, "--flent", "folder"), "--flent folder: is a folder")
+    assert_refused(bentpipe("new", "no/x.toml"), "no/x.toml: there is no folder no")
+    for name in ("/", ".", "..", "folder/.."):
+        assert_refused(bentpipe("new", name), "is a folder; expected a file in it")
+    assert_refused(bentpipe("sweep", ""), "expected a sweep file, got nothing")
+    for command in ("run", "predict", "advise", "emulate", "compare"):
+        assert_refused(bentpipe(command, ""), "expected a scenario file", "got nothing")
+    assert [path.name for path in tmp_path.iterdir() if path != small] == ["folder"]
+
+
+def test_what_is_not_utf_8_is_refused_and_may_be_a_files_name(
+    bentpipe: Any, small: Path, tmp_path: Path
+) -> None:
+    # As Python has a byte of an argument that is no UTF-8.
+    odd = "a\udcff"
+    for words in (
+        ("--set", f"name={odd}"),
+        ("--set", f"hosts.{odd}.tcp.nagle=true"),
+        ("--pcap", odd),
+        ("--out", tmp_path / odd),
+    ):
+        said = bentpipe("run", small, *words)
+        assert_refused(said, str(words[0]), "a\\udcff", "not UTF-8 text")
+    assert_refused(bentpipe("reproduce", "--out", tmp_path / odd), "--out", "not UTF-8 text")
+    file = tmp_path / f"{odd}.toml"
+    file.write_text(SMALL, encoding="utf-8")
+    assert bentpipe("run", file, "--flent", tmp_path / f"{odd}.gz").status == 0
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Path:
+    """Return a folder with files that can't be read, and in which nothing can be made."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "small.toml").write_text(SMALL, encoding="utf-8")
+    (folder / "rule.py").touch()
+    (folder / "made").mkdir()
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555 if path.is_dir() else 0)
+    return folder
+
+
+def _without_rights(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Call the command line without root's right to read and write what it may not."""
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all"]
+    return subprocess.run(
+        [*(drop if os.geteuid() == 0 else []), *COMMAND, *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or (os.geteuid() == 0 and shutil.which("setpriv") is None),
+    reason="optional: root may read everything, and there is no setpriv to do without",
+)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "locked/small.toml"], "locked/small.toml: cannot be read"),
+        (["advise", "locked/small.toml"], "locked/small.toml: cannot be read"),
+        (["sweep", "locked/small.toml"], "locked/small.toml: permission denied"),
+        (["sweep", "many.toml"], "locked/small.toml: permission denied"),
+        (["sweep", "one.toml", "--out", "locked/made"], "--out locked/made: can't be written to"),
+        (["run", "small.toml", "--out", "locked/made"], "--out locked/made: can't be written to"),
+        (["run", "small.toml", "--python", "locked/rule.py"], "--python locked/rule.py: can't"),
+        (["run", "small.toml", "--python", "wrong.py"], "--python wrong.py: FileNotFoundError"),
+        (["new", "locked/mine.toml"], "locked/mine.toml: permission denied"),
+    ],
+)
+def test_what_may_not_be_read_or_written_is_a_wrong_request(
+    small: Path, locked: Path, arguments: list[str], said: str
+) -> None:
+    for name, scenario in (("many", "locked/small.toml"), ("one", "small.toml")):
+        text = f'scenario = "{scenario}"\naxes.seed = {{ count = 2 }}\n'
+        (locked.parent / f"{name}.toml").write_text(text, encoding="utf-8")
+    (locked.parent / "wrong.py").write_text('open("nowhere")\n', encoding="utf-8")
+    done = _without_rights(*arguments, cwd=small.parent)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"bentpipe: {said}"), done.stderr
+    assert done.stderr.count("\n") == 1
