@@ -16,6 +16,7 @@ pub(crate) use fault::{Fault, Wrong, path};
 
 use crate::ScenarioError;
 use crate::error::{one_line, quoted};
+use crate::schema::AppKind;
 use fault::display_path;
 use reader::Reader;
 
@@ -114,7 +115,7 @@ impl Document {
     pub(crate) fn explain(&self, fault: Fault) -> ScenarioError {
         let key = display_path(&fault.path);
         let origin = fault.origin.unwrap_or_else(|| self.locate(&fault.path));
-        let mut message = fault.message;
+        let mut message = self.foreign_to_kind(&fault.path).unwrap_or(fault.message);
         if let Some(all) = fault.of {
             let table = display_path(&fault.path[..fault.path.len().saturating_sub(1)]);
             message += &format!(", ... ({all} in all: bentpipe explain {table})");
@@ -125,6 +126,32 @@ impl Document {
                 ScenarioError::in_override(&self.overrides[index], &key, &message)
             }
         }
+    }
+
+    /// What is wrong with a key of an application that its kind has not, whatever its value: all kinds share a table, so that the
+    /// value is read, and another kind's keys are named, before anybody asks which kind it is.
+    fn foreign_to_kind(&self, path: &[Segment]) -> Option<String> {
+        let (Segment::Key(key), table) = path.split_last()? else {
+            return None;
+        };
+        if !matches!(table.last(), Some(Segment::Key(name)) if name == "app") {
+            return None;
+        }
+        let Value::String(written) = &self.node(table)?.entry("kind")?.node.value else {
+            return None;
+        };
+        let kind = AppKind::ALL.iter().find(|kind| kind.name() == written)?;
+        kind.refuses(key)
+    }
+
+    /// The value at this path.
+    fn node(&self, path: &[Segment]) -> Option<&Node> {
+        path.iter()
+            .try_fold(&self.root, |node, segment| match (segment, &node.value) {
+                (Segment::Key(key), _) => node.entry(key).map(|entry| &entry.node),
+                (Segment::Index(index), Value::Array(items)) => items.get(*index),
+                (Segment::Index(_), _) => None,
+            })
     }
 
     /// Where the last existing part of the path was written.

@@ -75,6 +75,23 @@ fn what_makes_no_sense_is_refused_with_what_would() {
             r#"{ kind = "bulk", pages = 3 }"#,
             r#"pages: has no effect: a "bulk" application has size, direction, transfers, pause"#,
         ),
+        // Whatever its value: what another kind would take there is no help.
+        (
+            r#"{ kind = "bulk", codec = "g7" }"#,
+            r#"codec: has no effect: a "bulk" application has size, direction, transfers, pause"#,
+        ),
+        (
+            r#"{ kind = "bulk", version = 3 }"#,
+            r#"version: unknown key; a "bulk" application has size, direction, transfers, pause"#,
+        ),
+        (
+            r#"{ kind = "bulk", transfer = 3 }"#,
+            r#"transfer: unknown key; did you mean "transfers"?"#,
+        ),
+        (
+            r#"{ kind = "bluk", codec = "g7" }"#,
+            r#"kind: expected one of"#,
+        ),
         (
             r#"{ kind = "bulk", size = "exponential(1 MB)" }"#,
             "size: expected one size, not a random one: a bulk transfer's",

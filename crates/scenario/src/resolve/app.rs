@@ -75,12 +75,7 @@ impl<'a> Datagrams<'a> {
 pub(super) fn resolve(file: &AppFile, datagrams: Datagrams<'_>) -> Result<App, Wrong> {
     let keys = file.kind.keys();
     if let Some(foreign) = file.given().find(|key| !keys.contains(key)) {
-        let message = format!(
-            "has no effect: a {:?} application has {}",
-            file.kind.name(),
-            keys.join(", ")
-        );
-        return Err((foreign, message));
+        return Err((foreign, file.kind.has_no()));
     }
     Ok(match file.kind {
         AppKind::Bulk => bulk(file)?,

@@ -5,7 +5,9 @@ use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::error::quoted;
 use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size};
+use crate::suggest::suggest;
 use bentpipe_types::words;
 
 /// A flow: an application at each of two hosts, and the connections between them.
@@ -299,6 +301,33 @@ impl AppKind {
             Self::Video => &["segment", "ladder", "buffer", "start_up", "lasts"],
             Self::Ping => &["protocol", "size", "interval", "requests"],
         }
+    }
+
+    /// What this kind has, where something else is asked of it.
+    fn has(self) -> String {
+        format!(
+            "a {:?} application has {}",
+            self.name(),
+            self.keys().join(", ")
+        )
+    }
+
+    /// What is said of a key of another kind.
+    pub(crate) fn has_no(self) -> String {
+        format!("has no effect: {}", self.has())
+    }
+
+    /// What is wrong with this key, whatever its value, if it is none of this kind's.
+    pub(crate) fn refuses(self, key: &str) -> Option<String> {
+        if key == "kind" || self.keys().contains(&key) {
+            return None;
+        }
+        let is_anothers = Self::ALL.iter().any(|kind| kind.keys().contains(&key));
+        Some(match suggest(key, self.keys().iter().copied()) {
+            _ if is_anothers => self.has_no(),
+            Some(near) => format!("unknown key; did you mean {}?", quoted(near)),
+            None => format!("unknown key; {}", self.has()),
+        })
     }
 }
 
