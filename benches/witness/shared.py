@@ -28,7 +28,7 @@ import bentpipe
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
 PACKET_BYTES = 1500
-KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood")
+KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood", "any")
 # As TCP-Linux recovers; it finds lost retransmissions, too: linux_tcp.md.
 TCP_LINUX: dict[str, Any] = {
     "recovery": "sack",
@@ -82,6 +82,8 @@ class Cell:
     threshold_segments: int = 100_000
     lost: tuple[int, ...] = ()
     limited_transmit: bool = True
+    # ns-2's timer is as it was before it was backed off with the next sample, as here.
+    reset_rto: bool = False
     rtt0_ms: int = RTT0_MS
 
 
@@ -108,6 +110,8 @@ class Outcome:
 
 def cell(kind: str, number: int) -> Cell:
     """Return a random cell of this kind: always the same for a number."""
+    if kind == "any":
+        return _any(number)
     draw = random.Random(f"{kind} {number}")
     choose = draw.choice
     flows = draw.randint(2, 10) if kind.startswith("shared") else 1
@@ -170,6 +174,43 @@ def cell(kind: str, number: int) -> Cell:
     return drawn
 
 
+def _any(number: int) -> Cell:
+    """Return a cell in which whatever may differ does: flows, queues, returns, losses, windows."""
+    draw = random.Random(f"fresh numbers {number}")
+    choose = draw.choice
+    flows = choose([1, 1, 2, 3, 5, 8, 12, 20])
+    rate = choose([64_000, 128_000, 512_000, 1_000_000, 2_000_000, 8_000_000])
+    delay = choose([0.005, 0.02, 0.06, 0.13, 0.27, 0.4])
+    long_enough = max(80 * (delay + 0.01), 1000 * 8 * PACKET_BYTES / rate)
+    modem = draw.random() < 0.3
+    back = choose([9_600, 19_200, 33_600, 64_000]) if modem else max(rate, 64_000)
+    lost: tuple[int, ...] = ()
+    if draw.random() < 0.3:
+        share = choose([0.001, 0.005, 0.02])
+        most = int(long_enough * rate / 8 / PACKET_BYTES)
+        lost = tuple(n for n in range(20, most) if draw.random() < share)
+    return Cell(
+        variant=choose(list(ns2.RECOVERIES)),
+        rate_bps=rate,
+        delay_s=delay,
+        back_bps=back,
+        back_delay_s=delay,
+        delayed_ack_s=choose([0, 0.1, 0.2]),
+        window_segments=choose([20, 100, 1000]),
+        initial_window=choose([1, 2, 4, 10]),
+        starts_s=tuple(round(draw.uniform(0, min(2.0, long_enough / 10)), 6) for _ in range(flows)),
+        access_delays_s=tuple(
+            round(draw.uniform(0.001, choose([0.02, 0.2])), 6) for _ in range(flows)
+        ),
+        queue_packets=choose([2, 3, 5, 10, 20, 50, 100, 200]),
+        duration_s=round(long_enough, 3),
+        back_queue_packets=choose([5, 10, 20, 50]) if modem else ns2.LONG_QUEUE_PACKETS,
+        threshold_segments=choose([4, 20, 100_000]),
+        lost=lost,
+        reset_rto=True,
+    )
+
+
 def moved(of: Cell, run: int) -> Cell:
     """Return the cell with its starts moved, otherwise for each run; as it is for run 0."""
     if run == 0:
@@ -208,6 +249,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
         "lost": " ".join(str(number + (not linux)) for number in of.lost),
         "seed": seed,
         "limited_transmit": int(of.limited_transmit),
+        "reset_rto": int(of.reset_rto or linux),
         "trace": int(trace),
     }
     if linux:

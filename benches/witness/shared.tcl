@@ -35,6 +35,7 @@ array set options {
     limited_transmit    1
     bug_fix             0
     exit_recovery_fix   1
+    reset_rto           0
     trace               0
 }
 source [file join [file dirname [info script]] options.tcl]
@@ -48,6 +49,9 @@ if {$options(variant) eq "Linux"} {
     Agent/TCP/Linux set minrto_ $options(minimum_rto_s)
 }
 Agent/TCP set singledup_ $options(limited_transmit)
+# By default ns-2 backs its timer off until a segment is acknowledged that had never been sent before, also where timestamps measure those
+# that went again.
+Agent/TCP set ts_resetRTO_ [expr {$options(reset_rto) ? "true" : "false"}]
 Agent/TCP/Reno set bugFix_ $options(bug_fix)
 # RFC 6582 section 3.2 step 3 has two windows to leave recovery with: this is the first, as here.
 Agent/TCP/Newreno set exit_recovery_fix_ $options(exit_recovery_fix)

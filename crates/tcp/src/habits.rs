@@ -78,6 +78,9 @@ pub struct Habits {
     /// SACK blocks take as much of a segment with text as they are, however short it is (`tcp_current_mss`; else there is room for
     /// as many as there can be, or none).
     pub fits_blocks: bool,
+    /// A segment ahead of a gap is told of as a part of one of the four blocks that are remembered, where it touches one, and else as
+    /// a block of its own, whatever lies beside it (`tcp_sack_new_ofo_skb`; by RFC 2018 section 3 a block is all of what is contiguous).
+    pub forgets_blocks: bool,
     /// A FIN ahead of a gap is told of by SACK blocks as text is, which it follows in sequence (`tcp_data_queue_ofo`).
     pub sacks_fin: bool,
     /// After a timeout a FIN without text waits until the congestion window lets a segment go, as dialogues with Linux 6.18
@@ -167,6 +170,7 @@ impl Habits {
             counts_spurious: linux,
             counts_duplicates: linux,
             takes_whole_segments: linux,
+            forgets_blocks: linux,
             sacks_fin: linux,
             fits_blocks: linux,
             counts_fin: linux,

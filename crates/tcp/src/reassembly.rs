@@ -15,6 +15,9 @@ pub(crate) struct Range {
 /// Blocks that are remembered for the SACK option: as many as fit into one (RFC 2018 section 3).
 const REPORTED: usize = 4;
 
+/// See [`Reassembly::forgetting`].
+const FORGETS: u32 = 1 << 31;
+
 /// The ranges received out of order: disjoint, not adjacent, in ascending order.
 ///
 /// Bounded twice: the receive window limits how far ahead a range may be, and `limit` how many
@@ -26,6 +29,7 @@ pub(crate) struct Reassembly {
     bytes: u64,
     // Made when something first has: an end that has always got everything in order needs none.
     ahead: Option<Box<Ahead>>,
+    // Ranges there may be; in the uppermost bit Habits::forgets_blocks, for which a connection's cache lines have no byte left.
     limit: u32,
     // The peer's, of which SACK blocks tell.
     initial: Seq,
@@ -34,7 +38,8 @@ pub(crate) struct Reassembly {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ahead {
     ranges: VecDeque<Range>,
-    // The ranges that the latest segments belong to, latest first (RFC 2018 section 4).
+    // The ranges that the latest segments belong to, latest first (RFC 2018 section 4); where what is not remembered is
+    // forgotten (tp->selective_acks), what is known of each. They never touch.
     recent: [Range; REPORTED],
     recent_count: usize,
     // The same, as SACK blocks, but for where the first ends: what has just been written in part takes long to be read
@@ -67,10 +72,26 @@ impl Reassembly {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: 0,
-            limit: limit.clamp(1, u32::MAX as usize) as u32,
+            limit: limit.clamp(1, (FORGETS - 1) as usize) as u32,
             initial: Seq::default(),
             ahead: None,
         }
+    }
+
+    /// The same, of which blocks tell as much as is remembered: [`Habits::forgets_blocks`](crate::Habits::forgets_blocks).
+    pub(crate) fn forgetting(self, forgets: bool) -> Self {
+        let limit = self.limit() as u32 | if forgets { FORGETS } else { 0 };
+        Self { limit, ..self }
+    }
+
+    /// See [`forgetting`](Self::forgetting).
+    pub(crate) fn forgets_blocks(&self) -> bool {
+        self.limit & FORGETS != 0
+    }
+
+    #[inline]
+    fn limit(&self) -> usize {
+        (self.limit & !FORGETS) as usize
     }
 
     /// The peer's first sequence number is this, of position 0. Before anything is inserted.
@@ -110,6 +131,7 @@ impl Reassembly {
     #[inline(always)]
     pub(crate) fn insert(&mut self, range: Range) -> Inserted {
         debug_assert!(range.start < range.end, "an empty range");
+        let (limit, forgets) = (self.limit(), self.forgets_blocks());
         let ahead = self.ahead.get_or_insert_default();
         // Most segments extend the last range, and most others begin the next one.
         if let Some(last) = ahead.ranges.back_mut()
@@ -118,10 +140,10 @@ impl Reassembly {
             last.end = range.end;
             self.bytes += range.end - range.start;
             let grown = *last;
-            ahead.report_grown(grown, self.initial);
+            ahead.report_grown(grown, range, forgets, self.initial);
             return Inserted::New;
         }
-        if ahead.is_next(range) && ahead.ranges.len() < self.limit as usize {
+        if ahead.is_next(range) && ahead.ranges.len() < limit {
             ahead.ranges.push_back(range);
             self.bytes += range.end - range.start;
             ahead.report_new(range, self.initial);
@@ -132,6 +154,7 @@ impl Reassembly {
 
     #[inline(never)]
     fn insert_anywhere(&mut self, range: Range) -> Inserted {
+        let (limit, forgets) = (self.limit(), self.forgets_blocks());
         let ahead = self.ahead.get_or_insert_default();
         // The ranges that touch or overlap this one are [first, after).
         let first = ahead.ranges.partition_point(|r| r.end < range.start);
@@ -155,7 +178,7 @@ impl Reassembly {
             after += 1;
         }
         if first == after {
-            if ahead.ranges.len() >= self.limit as usize {
+            if ahead.ranges.len() >= limit {
                 return Inserted::Refused;
             }
             ahead.ranges.insert(first, merged);
@@ -168,7 +191,11 @@ impl Reassembly {
             }
         }
         self.bytes += merged.end - merged.start - held;
-        ahead.report(merged, self.initial);
+        if forgets {
+            ahead.report_segment(range, self.initial);
+        } else {
+            ahead.report(merged, self.initial);
+        }
         overlap.map_or(Inserted::New, Inserted::Overlapping)
     }
 
@@ -258,14 +285,49 @@ impl Reassembly {
 }
 
 impl Ahead {
-    // A range has grown at its end, and has met no other: most often the one that was reported first.
+    // A range has grown at its end by a segment, and has met no other: most often the one that was reported first.
     #[inline]
-    fn report_grown(&mut self, grown: Range, initial: Seq) {
-        if self.recent_count > 0 && self.recent[0].start == grown.start {
-            self.recent[0] = grown;
+    fn report_grown(&mut self, grown: Range, by: Range, forgets: bool, initial: Seq) {
+        if self.recent_count > 0 && self.recent[0].end == by.start {
+            self.recent[0].end = by.end;
+        } else if forgets {
+            self.report_segment(by, initial);
         } else {
             self.report(grown, initial);
         }
+    }
+
+    // tcp_sack_new_ofo_skb: what touches a block that is remembered (tcp_sack_extend) makes it the first one, which takes in those
+    // that touch it then (tcp_sack_maybe_coalesce); what touches none is a block of its own.
+    #[inline(never)]
+    fn report_segment(&mut self, segment: Range, initial: Seq) {
+        let touch = |one: &Range, other: &Range| one.start <= other.end && other.start <= one.end;
+        let recent = &self.recent[..self.recent_count];
+        let mut first = segment;
+        let place = recent.iter().position(|block| touch(block, &segment));
+        if let Some(place) = place {
+            first.start = first.start.min(recent[place].start);
+            first.end = first.end.max(recent[place].end);
+        }
+        let mut rest = [Range::default(); REPORTED];
+        let mut count = 0;
+        for (index, &block) in recent.iter().enumerate() {
+            if Some(index) == place {
+                continue;
+            }
+            if place.is_some() && touch(&first, &block) {
+                first.start = first.start.min(block.start);
+                first.end = first.end.max(block.end);
+            } else {
+                rest[count] = block;
+                count += 1;
+            }
+        }
+        self.recent[0] = first;
+        let kept = count.min(REPORTED - 1);
+        self.recent[1..=kept].copy_from_slice(&rest[..kept]);
+        self.recent_count = 1 + kept;
+        self.write_blocks(initial);
     }
 
     // Does it lie beyond all that has arrived?

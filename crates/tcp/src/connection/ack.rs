@@ -59,7 +59,9 @@ impl Connection {
         sack: Option<&SackBlocks>,
         now: Time,
     ) -> bool {
+        let probed = self.answers_no_probe(packet);
         match self.sender.on_acknowledgment(packet, sack, now) {
+            Ok(0) if probed => self.receive.heard_at = now,
             Ok(0) => self.heard(now),
             Ok(_) => {
                 self.progressed(now);

@@ -42,7 +42,9 @@ impl Connection {
             sizing.forget();
         }
         self.receive.reconsider_window();
-        if self.readable() > 0 {
+        // In TIME-WAIT the peer has closed, too, and hears nothing of what was not read: what it sends again has to be acknowledged as
+        // long as it may come (Linux's __tcp_close finds the socket closed, tcp_time_wait has put another one in its place).
+        if self.readable() > 0 && self.state != State::TimeWait {
             if matches!(self.state, State::Closing | State::LastAck) {
                 // (An application that has closed before, and aborts, need not say so.)
                 let position = self.acceptable_position();

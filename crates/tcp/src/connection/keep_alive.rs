@@ -1,10 +1,11 @@
 //! Keep-alive: is a peer that says nothing still there? (RFC 9293 section 3.8.4)
 
-use bentpipe_types::{Ctx, Span, Time};
+use bentpipe_types::{Ctx, Packet, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events, State};
 use crate::config::KeepAlive;
+use crate::right_sizing::RightSizing;
 use crate::ticks;
 
 /// More probes than this are not counted.
@@ -44,6 +45,24 @@ impl Connection {
     pub(super) fn heard(&mut self, now: Time) {
         self.receive.heard_at = now;
         self.unanswered_probes = 0;
+    }
+
+    /// Does it answer no probe of keep-alive, although it comes from the peer? What Linux's header prediction expects of text that acknowledges
+    /// nothing new is not asked for its acknowledgment: probes still count as not answered (tcp_rcv_established, which does not
+    /// call tcp_ack; for the first text there is no memory yet, and it does). To be asked before the packet is taken in.
+    #[inline]
+    pub(super) fn answers_no_probe(&self, packet: &Packet) -> bool {
+        self.unanswered_probes > 0 && self.is_predicted_text(packet)
+    }
+
+    #[cold]
+    fn is_predicted_text(&self, packet: &Packet) -> bool {
+        let send = &self.sender.send;
+        self.sender.config.habits.keeps_alive_by_timer
+            && packet.payload_length > 0
+            && (self.receive.sizing.as_deref()).is_some_and(RightSizing::has_received)
+            && packet.acknowledgment == send.wire(send.sequence.unacknowledged)
+            && !self.is_unexpected(packet)
     }
 
     /// Nothing is outstanding: the main timer has nothing to do, or waits for the peer to be silent

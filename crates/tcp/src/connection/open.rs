@@ -186,8 +186,10 @@ impl Connection {
             let shift = self.sender.negotiated.send_shift;
             self.sender.set_window(packet, shift);
         }
-        if self.sender.send.syns_lost > 0 {
-            // RFC 6298 section 5.7
+        // RFC 6298 section 5.7; in Linux wherever the handshake has told of no round trip, also because a SYN that came again was
+        // answered (tcp_init_metrics, tcp_synack_rtt_meas).
+        let ambiguous = self.syn_answered_again && self.sender.config.habits.answers_as_listener;
+        if self.sender.send.syns_lost > 0 || ambiguous {
             self.sender.rtt.syn_was_lost();
         }
         // The SYN doesn't count for congestion control, except where it had to be sent again. Nor

@@ -275,7 +275,10 @@ impl Connection {
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender
             .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);
-        self.notice_answer(cx.now);
+        // A FIN on its own is no answer (__tcp_transmit_skb calls tcp_event_data_sent of what has text).
+        if PLAIN || length > 0 {
+            self.notice_answer(cx.now);
+        }
         let send = &mut self.sender.send;
         if AGAIN || length > 0 {
             send.last_sent_at = cx.now;

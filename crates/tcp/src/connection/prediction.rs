@@ -162,8 +162,13 @@ impl Connection {
         let way = if start > 0 { Way::TextAhead } else { Way::Text };
         way.taken();
         let packet = cx.packets.get(reference);
+        let probed = self.answers_no_probe(packet);
         self.sender.nothing_acknowledged(packet);
-        self.heard(cx.now);
+        if probed {
+            self.receive.heard_at = cx.now;
+        } else {
+            self.heard(cx.now);
+        }
         self.note_timestamp(packet, start, cx.now);
         let accepted = if start == 0 {
             self.next_in_order(packet, cx.now)

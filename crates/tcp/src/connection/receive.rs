@@ -122,7 +122,7 @@ impl Receive {
             quick_as_linux,
             offer_unit: u64::from(announced),
             fin: NOWHERE,
-            reassembly: Reassembly::new(ranges),
+            reassembly: Reassembly::new(ranges).forgetting(config.habits.forgets_blocks),
             duplicate: None,
             timestamp_recent_at: Time::ZERO,
             challenge_after: Time::ZERO,
@@ -371,7 +371,9 @@ impl Receive {
         let initial = self.initial;
         // RFC 2883 section 4: a duplicate above the acknowledgment is followed by the block that
         // it is part of.
-        let around = self.reassembly.containing(duplicate.start);
+        // (Linux's is the first of those that are remembered.)
+        let around = (self.reassembly.containing(duplicate.start))
+            .filter(|_| !self.reassembly.forgets_blocks());
         let blocks = self.reassembly.blocks().unwrap_or_default();
         let rest = (blocks.as_slice().iter().copied())
             .filter(|block| Some(*block) != around.map(|range| range.block(initial)));

@@ -104,7 +104,7 @@ impl Connection {
 
     /// Would it not be what Linux's pred_flags expect?
     #[inline(never)]
-    fn is_unexpected(&self, packet: &Packet) -> bool {
+    pub(super) fn is_unexpected(&self, packet: &Packet) -> bool {
         let (receive, send) = (&self.receive, &self.sender.send);
         let expected = self.state == State::Established
             && packet.flags.without(Flags::PSH) == Flags::ACK

@@ -64,6 +64,39 @@ fn a_fifth_block_pushes_out_the_oldest_report_and_no_range() {
     assert_eq!(reassembly.len(), 6);
 }
 
+/// tcp_sack_new_ofo_skb, as a dialogue with Linux 6.18 shows it (crates/testkit/scripts/linux/receiver-943.pkt).
+#[test]
+fn what_joins_a_forgotten_block_is_told_of_on_its_own() {
+    let mut reassembly = Reassembly::new(100).forgetting(true);
+    for start in [10, 30, 50, 70, 90] {
+        reassembly.insert(range(start, start + 10));
+    }
+    let remembered = [(90, 100), (70, 80), (50, 60), (30, 40)];
+    assert_eq!(reported(&reassembly), remembered);
+    // The block from 10 on is forgotten.
+    reassembly.insert(range(20, 25));
+    assert_eq!(
+        reported(&reassembly),
+        [(20, 25), (90, 100), (70, 80), (50, 60)]
+    );
+    // One that is remembered grows, and takes in what it touches then.
+    reassembly.insert(range(60, 70));
+    assert_eq!(reported(&reassembly), [(50, 80), (20, 25), (90, 100)]);
+    reassembly.insert(range(100, 110));
+    assert_eq!(reported(&reassembly), [(90, 110), (50, 80), (20, 25)]);
+    // What is there already, or in part, is told of in the same way.
+    let known = range(12, 22);
+    assert!(matches!(reassembly.insert(known), Inserted::Overlapping(_)));
+    assert_eq!(reported(&reassembly), [(12, 25), (90, 110), (50, 80)]);
+    // Without such a memory, the same are told of as what they are.
+    let mut whole = Reassembly::new(100);
+    for start in [10, 30, 50, 70, 90] {
+        whole.insert(range(start, start + 10));
+    }
+    whole.insert(range(20, 25));
+    assert_eq!(reported(&whole)[0], (10, 25));
+}
+
 #[test]
 fn overlaps_are_told() {
     let mut reassembly = Reassembly::new(100);
@@ -98,8 +131,8 @@ fn every_other_byte_costs_no_more_than_the_limit() {
 proptest! {
     /// Against a set of bytes, the obvious way.
     #[test]
-    fn agrees_with_a_set_of_bytes(segments in proptest::collection::vec((1_u64..200, 1_u64..30, any::<bool>()), 1..80)) {
-        let mut reassembly = Reassembly::new(1000);
+    fn agrees_with_a_set_of_bytes(segments in proptest::collection::vec((1_u64..200, 1_u64..30, any::<bool>()), 1..80), forgets in any::<bool>()) {
+        let mut reassembly = Reassembly::new(1000).forgetting(forgets);
         let mut bytes = [false; 300];
         let mut next = 1;
         for (start, length, in_order) in segments {
@@ -132,7 +165,10 @@ proptest! {
             let blocks: SackBlocks = reassembly.recent().iter().map(|range| range.block(Seq::default())).collect();
             prop_assert_eq!(reassembly.blocks().unwrap_or_default(), blocks);
             for r in reassembly.recent() {
-                prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.contains(r)), "{:?} is reported and not there", r);
+                let is_there = |range: &Range| if forgets { range.start <= r.start && r.end <= range.end } else { range == r };
+                prop_assert!(reassembly.ranges().is_some_and(|ranges| ranges.iter().any(is_there)), "{:?} is reported and not there", r);
+                let touches = |other: &&Range| other.start <= r.end && r.start <= other.end;
+                prop_assert_eq!(reassembly.recent().iter().filter(touches).count(), 1, "{:?} touches another one", r);
             }
         }
     }
