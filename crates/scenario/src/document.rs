@@ -16,7 +16,7 @@ pub(crate) use fault::{Fault, Wrong, path};
 
 use crate::ScenarioError;
 use crate::error::{one_line, quoted};
-use crate::schema::AppKind;
+use crate::schema::hints;
 use fault::display_path;
 use reader::Reader;
 
@@ -59,6 +59,17 @@ impl Node {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
+        }
+    }
+
+    /// One step into it: where what is there was written, and what it is.
+    fn step(&self, segment: &Segment) -> Option<(Origin, &Self)> {
+        match (segment, &self.value) {
+            (Segment::Key(key), _) => self.entry(key).map(|entry| (entry.origin, &entry.node)),
+            (Segment::Index(index), Value::Array(items)) => {
+                items.get(*index).map(|item| (item.origin, item))
+            }
+            (Segment::Index(_), _) => None,
         }
     }
 }
@@ -115,11 +126,15 @@ impl Document {
     pub(crate) fn explain(&self, fault: Fault) -> ScenarioError {
         let key = display_path(&fault.path);
         let origin = fault.origin.unwrap_or_else(|| self.locate(&fault.path));
-        let mut message = self.foreign_to_kind(&fault.path).unwrap_or(fault.message);
-        if let Some(all) = fault.of {
-            let table = display_path(&fault.path[..fault.path.len().saturating_sub(1)]);
-            message += &format!(", ... ({all} in all: bentpipe explain {table})");
-        }
+        let message = match (self.foreign_to_kind(&fault.path), fault.of) {
+            (Some(message), _) => message,
+            (None, Some(all)) => {
+                let table = display_path(&fault.path[..fault.path.len().saturating_sub(1)]);
+                let known = fault.message;
+                format!("{known}, ... ({all} in all: bentpipe explain {table})")
+            }
+            (None, None) => fault.message,
+        };
         match origin {
             Origin::Line(line) => ScenarioError::in_file(&self.file, Some(line), &key, &message),
             Origin::Override(index) => {
@@ -128,30 +143,19 @@ impl Document {
         }
     }
 
-    /// What is wrong with a key of an application that its kind has not, whatever its value: all kinds share a table, so that the
+    /// What is wrong with a key that its table's kind has not, whatever its value: all kinds share a table, so that the
     /// value is read, and another kind's keys are named, before anybody asks which kind it is.
     fn foreign_to_kind(&self, path: &[Segment]) -> Option<String> {
-        let (Segment::Key(key), table) = path.split_last()? else {
+        let [outer @ .., Segment::Key(table), Segment::Key(key)] = path else {
             return None;
         };
-        if !matches!(table.last(), Some(Segment::Key(name)) if name == "app") {
-            return None;
+        let outer = outer.iter().try_fold(&self.root, |node, segment| {
+            node.step(segment).map(|(_, next)| next)
+        })?;
+        match &outer.entry(table)?.node.entry("kind")?.node.value {
+            Value::String(kind) => hints::foreign(table, kind, key),
+            _ => None,
         }
-        let Value::String(written) = &self.node(table)?.entry("kind")?.node.value else {
-            return None;
-        };
-        let kind = AppKind::ALL.iter().find(|kind| kind.name() == written)?;
-        kind.refuses(key)
-    }
-
-    /// The value at this path.
-    fn node(&self, path: &[Segment]) -> Option<&Node> {
-        path.iter()
-            .try_fold(&self.root, |node, segment| match (segment, &node.value) {
-                (Segment::Key(key), _) => node.entry(key).map(|entry| &entry.node),
-                (Segment::Index(index), Value::Array(items)) => items.get(*index),
-                (Segment::Index(_), _) => None,
-            })
     }
 
     /// Where the last existing part of the path was written.
@@ -159,23 +163,12 @@ impl Document {
         let mut node = &self.root;
         let mut origin = node.origin;
         for segment in path {
-            match (segment, &node.value) {
-                (Segment::Key(key), Value::Table(_)) => {
-                    let Some(entry) = node.entry(key) else {
-                        return node.origin;
-                    };
-                    origin = entry.origin;
-                    node = &entry.node;
-                }
-                (Segment::Index(index), Value::Array(items)) => {
-                    let Some(item) = items.get(*index) else {
-                        return origin;
-                    };
-                    origin = item.origin;
-                    node = item;
-                }
-                _ => return origin,
-            }
+            let Some((at, next)) = node.step(segment) else {
+                // Of a key that is not there, its table's.
+                let of_table = matches!((segment, &node.value), (Segment::Key(_), Value::Table(_)));
+                return if of_table { node.origin } else { origin };
+            };
+            (origin, node) = (at, next);
         }
         origin
     }

@@ -441,6 +441,9 @@ fn users_that_make_no_sense_are_refused() {
         let error = users(&tables).err().unwrap_or_default();
         assert!(error.contains(message), "{tables}\n{error}\n{message}");
     }
+    // All keys of its kind are named, so that it is not said how many those of all kinds are.
+    let error = scenario(r#"{ kind = "bulk", version = 3 }"#).err();
+    assert!(error.is_some_and(|error| error.ends_with("direction, transfers, pause")));
 }
 
 #[test]

@@ -128,8 +128,7 @@ impl de::Error for Fault {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let near = hints::key_meant(field, known).or_else(|| suggest(field, known.iter().copied()));
         if let Some(near) = near {
-            let message = format!("unknown key; did you mean {}?", quoted(near));
-            return Self::new(Vec::new(), message);
+            return Self::new(Vec::new(), hints::unknown_key_near(near));
         }
         let (keys, all) = hints::keys_to_name(field, known);
         let message = format!("unknown key; known here: {}", keys.join(", "));

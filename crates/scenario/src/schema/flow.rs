@@ -5,8 +5,8 @@ use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::error::quoted;
 use crate::quantity::{Length, RandomLength, RandomSize, Rate, Size};
+use crate::schema::hints;
 use crate::suggest::suggest;
 use bentpipe_types::words;
 
@@ -325,7 +325,7 @@ impl AppKind {
         let is_anothers = Self::ALL.iter().any(|kind| kind.keys().contains(&key));
         Some(match suggest(key, self.keys().iter().copied()) {
             _ if is_anothers => self.has_no(),
-            Some(near) => format!("unknown key; did you mean {}?", quoted(near)),
+            Some(near) => hints::unknown_key_near(near),
             None => format!("unknown key; {}", self.has()),
         })
     }

@@ -1,5 +1,6 @@
 //! What messages say about keys and values that are not there.
 
+use super::AppKind;
 use crate::error::quoted;
 use crate::suggest::suggest;
 
@@ -93,6 +94,17 @@ pub(crate) fn key_meant(written: &str, known: &[&str]) -> Option<&'static str> {
     meant
         .find(|(_, path)| of_this_table(path))
         .map(|(_, path)| *path)
+}
+
+/// What is said of an unknown key that is nearly this one.
+pub(crate) fn unknown_key_near(near: &str) -> String {
+    format!("unknown key; did you mean {}?", quoted(near))
+}
+
+/// What is wrong with a key of a table of this name and kind, whatever its value, if it is none of the kind's.
+pub(crate) fn foreign(table: &str, kind: &str, key: &str) -> Option<String> {
+    let mut kinds = AppKind::ALL.iter().filter(|_| table == "app");
+    kinds.find(|each| each.name() == kind)?.refuses(key)
 }
 
 /// So many keys are a line or two that can be read.

@@ -112,23 +112,29 @@ pub(super) fn open() -> Direction {
     }
 }
 
+/// A key of a direction that a real interface can't do anything with.
+fn refused(direction: &str, key: &str, message: &str) -> StationError {
+    StationError::new(format!("{direction}.{key}"), message)
+}
+
 /// Refuses what two nodes of the network do to packets between them: real ones have to stay what they are.
 fn takes_no_nodes(direction: &Direction, key: &str) -> Result<(), StationError> {
-    let refuse = |of: &str, message: &str| Err(StationError::new(format!("{key}.{of}"), message));
     if let Acks::Compaction { .. } = direction.acks {
-        return refuse(
+        return Err(refused(
+            key,
             "acks",
             "compaction is a tunnel between two nodes of the network, and not to be had between real ones; expected \"suppression\", \"filter\" or \"reconstruction\"",
-        );
+        ));
     }
     if direction.tunnel {
-        return refuse("tunnel", NO_ADDRESS);
+        return Err(refused(key, "tunnel", NO_ADDRESS));
     }
     if direction.compression != Compression::None {
-        return refuse(
+        return Err(refused(
+            key,
             "compression",
             "a real interface carries whole IP packets; let the modem compress them",
-        );
+        ));
     }
     Ok(())
 }
@@ -140,12 +146,12 @@ fn shaped(
     scenario: &Scenario,
     notes: &mut Vec<String>,
 ) -> Result<Direction, StationError> {
-    let refuse = |of: &str, message: &str| Err(StationError::new(format!("{key}.{of}"), message));
     if direction.changes.is_some() {
-        return refuse(
+        return Err(refused(
+            key,
             "rate",
             "a real transmitter's rate changes for itself; expected one that stays, to shape to",
-        );
+        ));
     }
     knows_classes(scenario, direction)?;
     if direction.errors.random != RandomErrors::None || !direction.errors.lost_packets.is_empty() {
