@@ -62,22 +62,24 @@ class ProbeWriter:
         """Write records: name -> (times in seconds, values, unit)."""
         self._units |= {name: unit for name, (_, _, unit) in columns.items()}
         group: list[pa.Table] = []
+        rows = 0
         for name, each in columns.items():
             table = _table(name, *each)
             if len(table) >= _OWN_GROUP_ROWS:
                 self._write([table])
             elif len(table):
                 group.append(table)
-                if sum(map(len, group)) >= _GROUP_ROWS:
+                rows += len(table)
+                if rows >= _GROUP_ROWS:
                     self._write(group)
-        self._write(group)
+                    group, rows = [], 0
+        if group:
+            self._write(group)
 
     def _write(self, group: list[pa.Table]) -> None:
-        """Write tables as one row group, and empty the list of them."""
-        if group:
-            whole = pa.concat_tables(group).unify_dictionaries()
-            self._writer.write_table(whole, row_group_size=len(whole))
-        group.clear()
+        """Write tables as one row group."""
+        whole = pa.concat_tables(group).unify_dictionaries()
+        self._writer.write_table(whole, row_group_size=len(whole))
 
     def filed(self) -> FiledSeries:
         """Return the series as they are in the file, which is whole."""
