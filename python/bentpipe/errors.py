@@ -1,4 +1,4 @@
-"""The two ways in which a request ends without an answer."""
+"""The two ways in which a request ends without an answer, and what is said of the system's."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ class RequestError(ValueError):
     def as_typed(self) -> str:
         """The message as the command line's user needs it."""
         return super().__str__()
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused, in the words of our messages."""
+    return (error.strerror or str(error)).lower()
 
 
 class WorkError(RuntimeError):

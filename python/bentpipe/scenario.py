@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import toml
-from bentpipe.errors import RequestError
+from bentpipe.errors import RequestError, reason
 
 _PACKAGE = Path(__file__).resolve().parent
 # At a checkout's root (where the build leaves a copy beside this module, too); in an installed
@@ -93,7 +93,7 @@ class Scenario:
             is_file, is_stream = path.is_file(), path.exists() and not path.is_dir()
         except OSError as error:
             # A folder on the way that may not be entered, a name that is too long to be one.
-            raise RequestError(f"{short(file)}: {(error.strerror or '').lower()}") from None
+            raise RequestError(f"{short(file)}: {reason(error)}") from None
         if is_file:
             return cls(path=path)
         if str(file) == "-" or is_stream:
@@ -196,7 +196,7 @@ def read_stream(file: str | Path, *, most: int = _LONGEST_STREAM) -> str:
                 content = stream.read(most)
         return content.decode()
     except OSError as error:
-        raise RequestError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise RequestError(f"{file}: {reason(error)}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise RequestError(f"{file}:{line}: not UTF-8 text") from None

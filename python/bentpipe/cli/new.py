@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.cli.output import NO_ROOM
-from bentpipe.errors import RequestError, WorkError
+from bentpipe.errors import RequestError, WorkError, reason
 from bentpipe.scenario import ready_made
 
 DEFAULT_TEMPLATE: Final = "ship"
@@ -73,6 +73,6 @@ def new(*, file: Path | None, template: str) -> None:
     except FileExistsError:
         raise RequestError(f"{path} is there already; choose another name") from None
     except OSError as error:
-        said = f"{path}: {(error.strerror or str(error)).lower()}"
+        said = f"{path}: {reason(error)}"
         raise (WorkError(said) if error.errno in NO_ROOM else RequestError(said)) from None
     print(f"wrote {path}; try: bentpipe run {path}")

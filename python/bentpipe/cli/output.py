@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from bentpipe.cli.declaring import check_text
-from bentpipe.errors import RequestError
+from bentpipe.errors import RequestError, reason
 from bentpipe.files import locked, reserved
 
 # What becomes of a write that has begun; the system says it of no file.
@@ -65,7 +65,7 @@ def made_folder(path: Path | None) -> Iterator[Path | None]:
     except FileExistsError:
         raise RequestError(f"--out {path}: is a file; expected a folder") from None
     except OSError as error:
-        raise RequestError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RequestError(f"--out {path}: {reason(error)}") from None
     if not os.access(path, os.W_OK | os.X_OK):
         raise RequestError(f"--out {path}: can't be written to")
     with ExitStack() as held:
@@ -97,8 +97,7 @@ def captures(links: Sequence[str], folder: Path | None = None) -> Iterator[list[
             except OSError as error:
                 # Of what is no name of a link, whoever knows the links says so.
                 if error.errno in _NO_WRITING:
-                    said = (error.strerror or "").lower()
-                    raise RequestError(f"--pcap {link}: {path}: {said}") from None
+                    raise RequestError(f"--pcap {link}: {path}: {reason(error)}") from None
         yield named
 
 

@@ -12,7 +12,7 @@ from bentpipe.cli.output import captures, check_place, made_folder, print_json, 
 from bentpipe.cli.progress import run_progress
 from bentpipe.cli.run_tables import print_summary
 from bentpipe.cli.source import find_scenario, told_apart
-from bentpipe.errors import RequestError
+from bentpipe.errors import RequestError, reason
 from bentpipe.files import as_a_whole
 from bentpipe.results import run as simulate
 
@@ -91,7 +91,7 @@ def execute_file(path: Path) -> None:
     try:
         found = path.exists()
     except OSError as error:
-        raise RequestError(f"--python {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RequestError(f"--python {path}: {reason(error)}") from None
     if not found:
         raise RequestError(f"--python {path}: no such file")
     if not os.access(path, os.R_OK):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bentpipe import __version__
 from bentpipe.congestion import congestion_control, registered
-from bentpipe.errors import RequestError, WorkError
+from bentpipe.errors import RequestError, WorkError, reason
 from bentpipe.sweeps.cell import Outcome, Task, simulate
 from bentpipe.sweeps.stopping import UnwantedError, a_second_one_kills, finished, thrown_out
 
@@ -84,8 +84,9 @@ def _knock(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTION_S).close()
     except OSError as error:
-        said = (error.strerror or str(error)).lower()
-        raise RequestError(f"--dask {address}: no scheduler answers there ({said})") from None
+        raise RequestError(
+            f"--dask {address}: no scheduler answers there ({reason(error)})"
+        ) from None
 
 
 def outcomes(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bentpipe import _native, toml
-from bentpipe.errors import RequestError
+from bentpipe.errors import RequestError, reason
 from bentpipe.scenario import Scenario, read_stream, ready_made, short
 from bentpipe.sweeps import ranges
 from bentpipe.sweeps.definition import Axis, Coordinate, Sweep, TomlValue, Variable
@@ -57,7 +57,7 @@ def read_sweep(path: str | Path) -> tuple[Sweep, Refuse]:
         if not is_file and str(path) != "-" and not path.exists():
             raise RequestError(_not_there(str(path)))
     except OSError as error:
-        raise RequestError(f"{short(path)}: {(error.strerror or '').lower()}") from None
+        raise RequestError(f"{short(path)}: {reason(error)}") from None
     folder = path.parent if is_file else Path()
     text = read_stream(path, most=_LONGEST + 1)
     if len(text.encode()) > _LONGEST:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bentpipe import __version__
-from bentpipe.errors import RequestError, WorkError
+from bentpipe.errors import RequestError, WorkError, reason
 from bentpipe.files import locked
 from bentpipe.sweeps.definition import Sweep, identity
 from bentpipe.sweeps.records import RUN, WALL, merged, table_of
@@ -85,7 +85,7 @@ class Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RequestError(f"--out {folder}: {(error.strerror or '').lower()}") from None
+            raise RequestError(f"--out {folder}: {reason(error)}") from None
         if not os.access(folder, os.W_OK | os.X_OK):
             raise RequestError(f"--out {folder}: can't be written to")
         with _locked(folder):
