@@ -117,8 +117,7 @@ def cell(kind: str, number: int) -> Cell:
     flows = draw.randint(2, 10) if kind.startswith("shared") else 1
     rate = choose([64_000, 256_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000])
     delay = choose([0.005, 0.05, 0.1, 0.27, 0.4])
-    # Forty round trips, and a thousand segments at the least.
-    long_enough = max(80 * (delay + 0.01), 1000 * 8 * PACKET_BYTES / rate)
+    long_enough = _long_enough_s(rate, delay)
     spread = min(2.0, long_enough / 10)
     drawn = Cell(
         variant=choose(list(ns2.RECOVERIES)),
@@ -174,6 +173,11 @@ def cell(kind: str, number: int) -> Cell:
     return drawn
 
 
+def _long_enough_s(rate_bps: int, delay_s: float) -> float:
+    """Return the time of forty round trips, and of a thousand segments at the least."""
+    return max(80 * (delay_s + 0.01), 1000 * 8 * PACKET_BYTES / rate_bps)
+
+
 def _any(number: int) -> Cell:
     """Return a cell in which whatever may differ does: flows, queues, returns, losses, windows."""
     draw = random.Random(f"fresh numbers {number}")
@@ -181,7 +185,7 @@ def _any(number: int) -> Cell:
     flows = choose([1, 1, 2, 3, 5, 8, 12, 20])
     rate = choose([64_000, 128_000, 512_000, 1_000_000, 2_000_000, 8_000_000])
     delay = choose([0.005, 0.02, 0.06, 0.13, 0.27, 0.4])
-    long_enough = max(80 * (delay + 0.01), 1000 * 8 * PACKET_BYTES / rate)
+    long_enough = _long_enough_s(rate, delay)
     modem = draw.random() < 0.3
     back = choose([9_600, 19_200, 33_600, 64_000]) if modem else max(rate, 64_000)
     lost: tuple[int, ...] = ()

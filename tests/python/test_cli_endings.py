@@ -94,7 +94,7 @@ def test_a_closed_standard_output_is_one_line(
     small: Path, arguments: list[str], status: int
 ) -> None:
     words = [str(small) if word == "SMALL" else word for word in arguments]
-    command = [sys.executable, "-m", "bentpipe", *words]
+    command = [*COMMAND, *words]
     closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
     finished = subprocess.run(closed, capture_output=True, text=True, check=False)
     assert finished.returncode == status

@@ -538,22 +538,28 @@ def test_one_line_of_a_gateway_says_what_it_is() -> None:
     assert said == ["buffered, all connections together (kB)", "all connections together (kB)"]
 
 
+def one_curve(
+    low: float, middle: float, high: float, *, ticks: tuple[str, ...] | None = None
+) -> Curves:
+    """Return a sweep's curve through three values of a key, the same goodput at each."""
+    points = tuple((float(x), low, middle, high) for x in range(3))
+    return Curves(
+        title="queues",
+        x_label="queue",
+        log_x=False,
+        ticks=ticks,
+        legend="",
+        curves=(Curve(label="", points=points),),
+    )
+
+
 def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
     short, long = (
         ("reno", "cubic", "hybla"),
         tuple(f"a queue of {n} packets, no more" for n in (1, 2, 3)),
     )
     for ticks in (short, long):
-        points = tuple((float(x), 1e6, 2e6, 3e6) for x in range(3))
-        curves = Curves(
-            title="queues",
-            x_label="queue",
-            log_x=False,
-            ticks=ticks,
-            legend="",
-            curves=(Curve(label="", points=points),),
-        )
-        draw = partial(draw_sweep, curves=curves)
+        draw = partial(draw_sweep, curves=one_curve(1e6, 2e6, 3e6, ticks=ticks))
         place, _ = placed(draw)
         expected, _ = placed(draw, engine=ConstrainedLayoutEngine())
         assert place == pytest.approx(expected, abs=1e-9)
@@ -567,16 +573,7 @@ def test_long_names_below_an_axis_are_aslant_and_in_the_figure() -> None:
 
 
 def test_a_sweep_that_got_nothing_has_an_axis_with_numbers_that_mean_something() -> None:
-    points = tuple((float(x), 0.0, 0.0, 0.0) for x in range(3))
-    curves = Curves(
-        title="nothing",
-        x_label="delay (s)",
-        log_x=False,
-        ticks=None,
-        legend="",
-        curves=(Curve(label="", points=points),),
-    )
-    (axes,) = new_figure(partial(draw_sweep, curves=curves)).axes
+    (axes,) = new_figure(partial(draw_sweep, curves=one_curve(0.0, 0.0, 0.0))).axes
     assert axes.get_ylim() == (0.0, 1.0)
 
 
