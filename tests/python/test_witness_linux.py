@@ -43,6 +43,15 @@ def test_every_cell_is_recorded() -> None:
     assert set(witness.BEYOND) <= set(RECORD)
 
 
+def test_the_readme_says_how_many_are_within_their_bounds() -> None:
+    readme = (SCRIPT.parents[2] / "README.md").read_text(encoding="utf-8")
+    said = " ".join(readme.split())
+    lossless = len(_cases(lossy=False))
+    cells = lossless + len(_cases(lossy=True))
+    assert f"in {cells - len(witness.BEYOND)} of {cells} measured cells" in said
+    assert f"in {lossless - len(witness.DROPPED_BEYOND)} of {lossless}" in said
+
+
 @pytest.mark.parametrize("cell", _cases(lossy=False))
 def test_we_deliver_what_linux_delivered(cell: Any) -> None:
     linux = RECORD[cell.name]["received"]
