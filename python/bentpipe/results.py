@@ -358,8 +358,9 @@ def run(
     pcap
         Links to capture, each with the pcapng file to write.
     default_probes
-        Whether a scenario that names no probes gets those that the plots need, some two thousand
-        samples of each; and one that names a queue gets the longest between two samples, too.
+        Whether a scenario that names no probes gets those that the plots need, two to four
+        thousand samples of each where the run takes two seconds or more, however soon it ends; and
+        one that names a queue gets the longest between two samples, too.
     progress
         Called some ten times a second with the simulated time so far and the duration, in seconds.
     probes_to

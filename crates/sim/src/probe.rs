@@ -185,6 +185,14 @@ pub struct Probe {
 pub enum Sampling {
     /// Every so often.
     Interval(Span),
+    /// As often as the run's length allows: every `finest` at first. After `most` times the interval doubles, and of what was
+    /// recorded each two become one, as if it had been that long from the start.
+    AsItLasts {
+        /// How often at first.
+        finest: Span,
+        /// How often at most in all, an even number.
+        most: u32,
+    },
     /// At every change; rates every so often.
     EveryChange {
         /// How often rates are sampled.

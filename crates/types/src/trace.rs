@@ -1,6 +1,6 @@
 //! Time series for the probes that a scenario names.
 
-use crate::Time;
+use crate::{Span, Time};
 
 /// Names one series of a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,30 @@ impl Trace {
         let series = &mut self.series[id.0 as usize];
         series.times_ns.push(now.as_nanos());
         series.values.push(value);
+    }
+
+    /// Keeps of a series what was recorded at multiples of `width`. `put_together` makes one value of it and of the last that was
+    /// recorded in between, if any was.
+    pub fn coarsen(
+        &mut self,
+        id: SeriesId,
+        width: Span,
+        put_together: impl Fn(Option<f64>, f64) -> f64,
+    ) {
+        let series = &mut self.series[id.0 as usize];
+        let (mut kept, mut between) = (0, None);
+        for index in 0..series.values.len() {
+            let (at, value) = (series.times_ns[index], series.values[index]);
+            if at.is_multiple_of(width.as_nanos()) {
+                series.times_ns[kept] = at;
+                series.values[kept] = put_together(between.take(), value);
+                kept += 1;
+            } else {
+                between = Some(value);
+            }
+        }
+        series.times_ns.truncate(kept);
+        series.values.truncate(kept);
     }
 
     /// The series so far, in the order they were opened.

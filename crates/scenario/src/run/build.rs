@@ -9,7 +9,7 @@ use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
 use super::tcp::Ends;
-use super::{RunError, classes, direction, gateway};
+use super::{MANY_RECORDS, RunError, classes, direction, gateway};
 use crate::quantity::Interval;
 use crate::schema::IpName;
 use crate::{App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series, Way};
@@ -243,7 +243,14 @@ const DEFAULT_PROBES_OF: usize = 8;
 const GOODPUT_OF: usize = 100;
 
 /// Sets the scenario's probes, or the usual ones where it names none and they are wanted.
-pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Network) {
+///
+/// `real_time`: it is known how long it takes, and looking often would make packets late.
+pub(super) fn probe(
+    scenario: &Scenario,
+    default_probes: bool,
+    real_time: bool,
+    network: &mut Network,
+) {
     let named = &scenario.probes;
     if !named.series.is_empty() {
         let mut probes: Vec<Probe> = named
@@ -265,9 +272,27 @@ pub(super) fn probe(scenario: &Scenario, default_probes: bool, network: &mut Net
         };
         network.probe(probes, sampling);
     } else if default_probes {
-        // Two thousand points are more than a plot has pixels.
-        let interval = (scenario.duration / 2_000).max(Span::from_millis(1));
-        network.probe(usual_probes(scenario), Sampling::Interval(interval));
+        let probes = usual_probes(scenario);
+        let sampling = usual_sampling(scenario.duration, probes.len(), real_time);
+        network.probe(probes, sampling);
+    }
+}
+
+/// Two thousand points of a run are more than a plot has pixels. But a run may end long before its time, with the last
+/// transfer: how long it takes is known when it has ended, and until then there are at most twice as many. That must be kept
+/// meanwhile, which it is not where so many look that it is [too much](MANY_RECORDS).
+fn usual_sampling(duration: Span, probes: usize, real_time: bool) -> Sampling {
+    const POINTS: u32 = 2_000;
+    const FINEST: Span = Span::from_millis(1);
+    let interval = (duration / u64::from(POINTS)).max(FINEST);
+    let most = 2 * POINTS;
+    if real_time || probes as u64 * u64::from(most + 1) > MANY_RECORDS {
+        return Sampling::Interval(interval);
+    }
+    let halvings = (interval.as_nanos() / FINEST.as_nanos()).ilog2();
+    Sampling::AsItLasts {
+        finest: interval / (1 << halvings),
+        most,
     }
 }
 

@@ -126,7 +126,8 @@ impl Run {
             put,
         )?;
         if !options.no_series {
-            build::probe(scenario, options.default_probes, &mut network);
+            let real_time = !outside.is_empty();
+            build::probe(scenario, options.default_probes, real_time, &mut network);
         }
         let mut captures = Vec::new();
         for request in &options.captures {

@@ -298,3 +298,19 @@ fn the_longest_queue_between_two_looks_is_recorded() {
         .expect("it runs");
     assert_eq!(without.series.len(), 1);
 }
+
+#[test]
+fn the_usual_probes_see_a_transfer_that_ends_long_before_the_run_would() {
+    let options = RunOptions {
+        default_probes: true,
+        ..RunOptions::default()
+    };
+    for duration in ["10 s", "600 s", "7 h"] {
+        let changes = &[("duration", duration), ("flows.download.app.size", "5 MB")];
+        let output = scenario(changes).run(&options).expect("it runs");
+        let goodput = "download.goodput";
+        let series = output.series.iter().find(|series| series.name == goodput);
+        let points = series.expect("recorded").values.len();
+        assert!((1_900..=4_001).contains(&points), "{points} of {duration}");
+    }
+}

@@ -15,6 +15,10 @@ pub(super) struct Probes {
     interval: Option<Span>,
     /// When next.
     next: Time,
+    /// So often they look at most before the interval doubles, if it does.
+    most: Option<u32>,
+    /// They have looked so often by this interval, but for the look at the beginning.
+    looks: u32,
     sampled: Vec<ActiveProbe>,
     /// After each event of a node.
     at_nodes: Vec<(u16, ActiveProbe)>,
@@ -29,9 +33,10 @@ pub(super) struct Probes {
 impl Network {
     /// Adds probes, before the run.
     pub fn probe(&mut self, probes: Vec<Probe>, sampling: Sampling) {
-        let rates = match sampling {
-            Sampling::Interval(interval) => interval,
-            Sampling::EveryChange { rates } => rates,
+        let (rates, most) = match sampling {
+            Sampling::Interval(interval) => (interval, None),
+            Sampling::AsItLasts { finest, most } => (finest, Some(most)),
+            Sampling::EveryChange { rates } => (rates, None),
         };
         let each_change = matches!(sampling, Sampling::EveryChange { .. });
         for probe in probes {
@@ -88,7 +93,7 @@ impl Network {
         if !self.probes.sampled.is_empty() && self.probes.interval.is_none() {
             // A zero interval would stop the clock.
             self.probes.interval = Some(rates.max(Span::from_nanos(1)));
-            self.probes.next = self.now;
+            (self.probes.most, self.probes.next) = (most, self.now);
             self.schedule.push(self.now, self.sampler());
         }
     }
@@ -127,9 +132,30 @@ impl Network {
         let Some(interval) = self.probes.interval else {
             return;
         };
+        self.look_at_all(interval);
+        let (looks, most) = (self.probes.looks, self.probes.most);
+        let is_enough = most.is_some_and(|most| looks >= most);
+        let interval = if is_enough {
+            self.coarsen(interval)
+        } else {
+            interval
+        };
+        self.probes.looks += 1;
         self.probes.next = self.now + interval;
         self.schedule.postpone_first(self.probes.next);
-        self.look_at_all(interval);
+    }
+
+    /// Probes look half as often from now on, and what they have recorded is as if they always had. Returns how often.
+    #[cold]
+    fn coarsen(&mut self, interval: Span) -> Span {
+        let doubled = interval * 2;
+        for probe in &self.probes.sampled {
+            self.trace
+                .coarsen(probe.series, doubled, put_together(probe.target));
+        }
+        self.probes.interval = Some(doubled);
+        self.probes.looks /= 2;
+        doubled
     }
 
     /// When probes next look that look every so often.
@@ -332,6 +358,28 @@ impl Network {
         }
         let has_begun = bytes > 0 || self.connection(flow.receiver).is_some();
         has_begun.then_some(bytes as f64)
+    }
+}
+
+/// What two looks become where there is to be one, of which the first may have found nothing: what the second has seen, but for
+/// what is counted from one look to the next.
+fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
+    match target {
+        ProbeTarget::Flow(_, FlowQuantity::Goodput)
+        | ProbeTarget::Goodput(..)
+        | ProbeTarget::Direction(_, LinkQuantity::Utilization) => {
+            |before, after| f64::midpoint(before.unwrap_or(0.0), after)
+        }
+        // (Of how many each is the mean is not known any more.)
+        ProbeTarget::Flow(_, FlowQuantity::MeasuredRtt) => {
+            |before, after| before.map_or(after, |before| f64::midpoint(before, after))
+        }
+        ProbeTarget::Direction(_, LinkQuantity::QueueMax) => {
+            |before, after| before.map_or(after, |before| before.max(after))
+        }
+        ProbeTarget::Flow(..) | ProbeTarget::Direction(..) | ProbeTarget::Node(..) => {
+            |_, after| after
+        }
     }
 }
 

@@ -205,7 +205,10 @@ fn probes_see_what_happens_and_change_nothing() {
         ]
     };
     let rates = Span::from_millis(100);
-    for sampling in [Sampling::Interval(rates), Sampling::EveryChange { rates }] {
+    let finest = Span::from_millis(1);
+    let as_it_lasts = Sampling::AsItLasts { finest, most: 200 };
+    let every_change = Sampling::EveryChange { rates };
+    for sampling in [Sampling::Interval(rates), as_it_lasts, every_change] {
         let mut network = satellite(0.0, 1, Some(2_000_000));
         let wanted = probes(&network);
         network.probe(wanted, sampling);
@@ -240,9 +243,53 @@ fn probes_see_what_happens_and_change_nothing() {
         let counted = probed.directions[0].counters.queue_max_packets as f64;
         match sampling {
             Sampling::EveryChange { .. } => assert_eq!(highest, counted),
-            Sampling::Interval(_) => assert!(highest <= counted),
+            Sampling::Interval(_) | Sampling::AsItLasts { .. } => assert!(highest <= counted),
         }
         assert_eq!(queue.values.last(), Some(&0.0));
+    }
+}
+
+#[test]
+fn a_run_is_looked_at_as_often_as_its_length_allows_and_as_if_it_always_had_been() {
+    let finest = Span::from_millis(10);
+    let as_it_lasts = Sampling::AsItLasts { finest, most: 100 };
+    let outcome = |sampling| {
+        let mut network = satellite(1e-6, 1, Some(2_000_000));
+        let forward = network.direction_named("satellite.forward").expect("there");
+        let of_flow = |of| ProbeTarget::Flow(0, of);
+        let of_link = |of| ProbeTarget::Direction(forward, of);
+        let targets = [
+            of_flow(FlowQuantity::Goodput),
+            of_flow(FlowQuantity::CongestionWindow),
+            ProbeTarget::Goodput(0, 1),
+            of_link(LinkQuantity::Queue),
+            of_link(LinkQuantity::QueueMax),
+            of_link(LinkQuantity::Utilization),
+            of_link(LinkQuantity::Lost),
+        ];
+        let probes = targets.map(|target| Probe {
+            name: format!("{target:?}"),
+            target,
+        });
+        network.probe(probes.into(), sampling);
+        run(network, 1_000)
+    };
+    let halved = outcome(as_it_lasts);
+    let seconds = halved.ended.as_secs_f64();
+    let most = (0..20).find(|doublings| seconds < 1.0 * f64::from(1 << doublings));
+    let doublings = most.expect("it ends");
+    assert!(doublings > 2, "{seconds} s are not long enough to tell");
+    let at_once = outcome(Sampling::Interval(finest * (1 << doublings)));
+    for (halved, at_once) in halved.series.iter().zip(&at_once.series) {
+        assert!((50..=102).contains(&halved.values.len()), "{}", halved.name);
+        assert_eq!(halved.times_ns, at_once.times_ns, "{}", halved.name);
+        for (one, other) in halved.values.iter().zip(&at_once.values) {
+            assert!(
+                (one - other).abs() <= 1e-12 * other.abs(),
+                "{}",
+                halved.name
+            );
+        }
     }
 }
 
