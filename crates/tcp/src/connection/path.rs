@@ -25,6 +25,7 @@ impl Sender {
             .models_path()
             .then(|| Box::new(DeliveryRate::default()));
         self.scoreboard.watch(self.delivery_rate.is_some());
+        self.count_segments();
     }
 
     /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked

@@ -153,6 +153,9 @@ impl Sender {
         let counts = self.config.habits.counts_short_segments && self.recovery.knows_segments();
         if counts {
             self.scoreboard.count_segments(self.negotiated.segment);
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.count_segments(self.negotiated.segment);
+            }
         }
     }
 
