@@ -132,6 +132,9 @@ pub struct Habits {
     /// An end that was called answers what is not in the window before the connection is established, a SYN+ACK in place of
     /// an acknowledgment, too; and a SYN that comes again puts its SYN+ACK off (`tcp_check_req`).
     pub answers_as_listener: bool,
+    /// Where the first ten segments are not paced, the buffer with the tenth is: what follows waits as long as it takes at the
+    /// pace (`tcp_update_skb_after_send`). Else the eleventh does not wait.
+    pub paces_tenth_segment: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -190,6 +193,7 @@ impl Habits {
             hurries_syn: linux,
             repeats_offer: linux,
             answers_as_listener: linux,
+            paces_tenth_segment: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

@@ -84,12 +84,15 @@ pub(crate) struct Pacer {
     most: Option<BitRate>,
     next_send: Time,
     on: bool,
+    // See Habits.
+    counts_tenth: bool,
 }
 
 impl Pacer {
-    /// `wanted`: the window rule asks for pacing.
-    pub(crate) const fn new(kind: PacingKind, wanted: bool) -> Self {
+    /// `wanted`: the window rule asks for pacing. `counts_tenth`: see [`Habits`](crate::Habits).
+    pub(crate) const fn new(kind: PacingKind, wanted: bool, counts_tenth: bool) -> Self {
         Self {
+            counts_tenth,
             on: match kind {
                 PacingKind::AsRule => wanted,
                 PacingKind::Off => false,
@@ -133,7 +136,13 @@ impl Pacer {
     /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.
     pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
         if sent < UNPACED_SEGMENTS {
-            return unpaced(sent, segment);
+            let free = unpaced(sent, segment);
+            return if self.counts_tenth {
+                // The tenth leaves with the buffer that it is in.
+                free.next_multiple_of(burst(rate, segment))
+            } else {
+                free
+            };
         }
         if now < self.next_send {
             0
@@ -142,10 +151,21 @@ impl Pacer {
         }
     }
 
-    /// `bytes` have left at this rate, after `sent` segments.
-    pub(crate) fn on_sent(&mut self, bytes: u64, rate: BitRate, sent: u64, now: Time) {
-        if sent < UNPACED_SEGMENTS {
-            return;
+    /// Segments have left at this rate.
+    pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
+        let mut bytes = left.bytes;
+        if left.before < UNPACED_SEGMENTS {
+            if !self.counts_tenth {
+                return;
+            }
+            // tcp_update_skb_after_send: the buffer with the tenth segment takes its time already.
+            if left.after < UNPACED_SEGMENTS {
+                bytes = 0;
+            } else if bytes > burst(rate, segment) {
+                // Who has just sent the buffers before it is not late.
+                self.next_send = now.max(self.next_send);
+                bytes = burst(rate, segment);
+            }
         }
         let length = rate.transmission_time(Bytes::new(bytes));
         // Linux's tcp_update_skb_after_send: a sender that comes late makes up for half of what it
@@ -153,6 +173,17 @@ impl Pacer {
         let late = now.since(self.next_send).min(length / 2);
         self.next_send = now.max(self.next_send) + length.saturating_sub(late);
     }
+}
+
+/// What has left at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    /// Its payload.
+    pub(crate) bytes: u64,
+    /// Segments that had left before it.
+    pub(crate) before: u64,
+    /// The same after it.
+    pub(crate) after: u64,
 }
 
 #[cfg(test)]
@@ -165,6 +196,16 @@ mod tests {
 
     fn at(microseconds: u64) -> Time {
         Time::ZERO + Span::from_micros(microseconds)
+    }
+
+    /// So many segments of 1000 bytes leave.
+    fn send(pacer: &mut Pacer, segments: u64, pace: BitRate, before: u64, now: Time) {
+        let left = Departure {
+            bytes: 1000 * segments,
+            before,
+            after: before + segments,
+        };
+        pacer.on_sent(&left, pace, 1000, now);
     }
 
     #[test]
@@ -187,38 +228,56 @@ mod tests {
 
     #[test]
     fn ten_segments_go_at_once_and_then_a_burst_at_a_time() {
-        let mut pacer = Pacer::new(PacingKind::On, false);
+        let mut pacer = Pacer::new(PacingKind::On, false, false);
         let pace = rate(8_000_000);
         assert_eq!(pacer.allowance(pace, 1000, 0, at(0)), 10_000);
-        pacer.on_sent(10_000, pace, 0, at(0));
+        send(&mut pacer, 10, pace, 0, at(0));
         assert_eq!(pacer.allowance(pace, 1000, 10, at(0)), 2000);
-        pacer.on_sent(2000, pace, 10, at(0));
+        send(&mut pacer, 2, pace, 10, at(0));
         assert_eq!(pacer.next_send(), at(2000));
         assert_eq!(pacer.allowance(pace, 1000, 12, at(1999)), 0);
         assert_eq!(pacer.allowance(pace, 1000, 12, at(2000)), 2000);
     }
 
     #[test]
-    fn who_is_late_makes_up_for_half_at_most() {
-        let mut pacer = Pacer::new(PacingKind::On, false);
+    fn in_linux_the_buffer_with_the_tenth_segment_takes_its_time() {
+        let mut pacer = Pacer::new(PacingKind::On, false, true);
         let pace = rate(8_000_000);
-        pacer.on_sent(2000, pace, 10, at(0));
-        pacer.on_sent(2000, pace, 12, at(2500));
+        // A handshake's flight of three, and a round trip later as much as there is.
+        send(&mut pacer, 3, pace, 0, at(0));
+        assert_eq!(pacer.next_send(), at(0));
+        assert_eq!(pacer.allowance(pace, 1000, 3, at(600_000)), 8000);
+        send(&mut pacer, 8, pace, 3, at(600_000));
+        assert_eq!(pacer.next_send(), at(602_000));
+        assert_eq!(pacer.allowance(pace, 1000, 11, at(600_000)), 0);
+        // The same buffer alone has been waited for, which makes it shorter by half.
+        let mut pacer = Pacer::new(PacingKind::On, false, true);
+        send(&mut pacer, 8, pace, 0, at(0));
+        send(&mut pacer, 2, pace, 8, at(600_000));
+        assert_eq!(pacer.next_send(), at(601_000));
+    }
+
+    #[test]
+    fn who_is_late_makes_up_for_half_at_most() {
+        let mut pacer = Pacer::new(PacingKind::On, false, false);
+        let pace = rate(8_000_000);
+        send(&mut pacer, 2, pace, 10, at(0));
+        send(&mut pacer, 2, pace, 12, at(2500));
         assert_eq!(pacer.next_send(), at(4000));
-        pacer.on_sent(2000, pace, 14, at(1_000_000));
+        send(&mut pacer, 2, pace, 14, at(1_000_000));
         assert_eq!(pacer.next_send(), at(1_001_000));
     }
 
     #[test]
     fn no_wait_is_long() {
-        let pacer = Pacer::new(PacingKind::AtMost(rate(1)), false);
+        let pacer = Pacer::new(PacingKind::AtMost(rate(1)), false, false);
         let pace = pacer.limit(Some(rate(1_000_000)), 1000).unwrap();
         assert_eq!(
             pace.transmission_time(Bytes::new(burst(pace, 1000))),
             Span::from_secs(1)
         );
         assert_eq!(pacer.limit(None, 1000), Some(pace));
-        let free = Pacer::new(PacingKind::On, false);
+        let free = Pacer::new(PacingKind::On, false, false);
         assert_eq!(free.limit(None, 1000), None);
     }
 }

@@ -158,6 +158,8 @@ pub(crate) struct DeliveryRate {
     app_limited: u64,
     lost: u64,
     minimum_rtt: Option<Span>,
+    // What a segment counts for, however short it is; 0: bytes count.
+    unit: u32,
     // Delivered by the evidence of duplicate acknowledgments, and not yet acknowledged.
     by_duplicates: u64,
     // Since the last sample:
@@ -197,6 +199,11 @@ impl Arrived {
 }
 
 impl DeliveryRate {
+    /// A short segment counts for one of so many bytes: Linux's tp->delivered and tp->lost are packets.
+    pub(crate) fn count_segments(&mut self, segment: u32) {
+        self.unit = segment;
+    }
+
     /// The segment from `start` to `end` has left; `in_flight` counts it. `idle`: nothing was
     /// outstanding before.
     pub(crate) fn on_sent(&mut self, start: u64, end: u64, in_flight: u64, idle: bool, now: Time) {
@@ -250,24 +257,29 @@ impl DeliveryRate {
     /// Everything up to `position` is acknowledged, `bytes` of it newly.
     pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
         let mut counted = self.by_duplicates.min(bytes);
+        let mut besides = 0;
         self.by_duplicates -= counted;
         while let Some(segment) = self.segments.front()
             && segment.end <= position
         {
             if segment.delivered {
                 counted += u64::from(segment.length);
-            } else if self.arrived.consider(segment) {
-                self.first_sent_at = segment.departure.at;
+            } else {
+                besides += short_by(self.unit, segment.length);
+                if self.arrived.consider(segment) {
+                    self.first_sent_at = segment.departure.at;
+                }
             }
             self.segments.pop_front();
             self.forgotten += 1;
         }
-        self.deliver(bytes.saturating_sub(counted), now);
+        self.deliver(bytes.saturating_sub(counted) + besides, now);
     }
 
     /// A SACK block covers `start` to `end`; what it covered before does not count again.
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
         let first = self.first_from(start);
+        let unit = self.unit;
         let mut bytes = 0;
         let mut index = first;
         while let Some(segment) = self.segments.get_mut(index)
@@ -275,7 +287,7 @@ impl DeliveryRate {
         {
             if !segment.delivered {
                 segment.delivered = true;
-                bytes += u64::from(segment.length);
+                bytes += u64::from(segment.length) + short_by(unit, segment.length);
                 if self.arrived.consider(segment) {
                     self.first_sent_at = segment.departure.at;
                 }
@@ -307,6 +319,7 @@ impl DeliveryRate {
         let index = self.first_beyond(position);
         let known = self.segments.get(index);
         let length = known.map_or(length, |s| length.min(s.end.saturating_sub(position)));
+        let length = length + short_by(self.unit, length as u32);
         self.lost += length;
         LossSample {
             now,
@@ -368,6 +381,7 @@ impl DeliveryRate {
         let Some(Segment {
             departure,
             app_limited,
+            length,
             ..
         }) = self.arrived.newest
         else {
@@ -378,9 +392,13 @@ impl DeliveryRate {
         sample.app_limited = app_limited;
         sample.sent_in_flight = departure.in_flight;
         sample.lost_since_sent = self.lost.saturating_sub(departure.lost);
+        let bytes = match self.unit {
+            0 => acknowledged,
+            _ => u64::from(length),
+        };
         // Linux's FLAG_ACK_MAYBE_DELAYED
         sample.delayed = self.arrived.records == 1
-            && acknowledged < u64::from(around.segment)
+            && bytes < u64::from(around.segment)
             && sample.delivered == acknowledged;
         // The longer of the two phases: acknowledgments may come compressed, and departures, too.
         let send_elapsed = departure.at.since(departure.first_sent_at);
@@ -432,6 +450,16 @@ impl DeliveryRate {
             self.delivered += bytes;
             self.delivered_at = now;
         }
+    }
+}
+
+/// What a segment of this length counts for beside its bytes, where one counts for `unit`; 0: bytes count.
+#[inline]
+fn short_by(unit: u32, length: u32) -> u64 {
+    if length == unit || unit == 0 {
+        0
+    } else {
+        u64::from(length.next_multiple_of(unit) - length)
     }
 }
 

@@ -6,7 +6,7 @@
 use bentpipe_types::{BitRate, Span, Time};
 
 use super::Sender;
-use crate::pacing::{self, Pacer, PacingKind};
+use crate::pacing::{self, Departure, Pacer, PacingKind};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
 
@@ -15,12 +15,17 @@ impl Sender {
     pub(super) fn learn_path(&mut self) {
         // The initial sequence number is drawn for this connection alone.
         self.congestion.seed(u64::from(self.send.wire(0).get()));
-        self.pacer = Pacer::new(self.config.pacing, self.congestion.wants_pacing());
+        self.pacer = Pacer::new(
+            self.config.pacing,
+            self.congestion.wants_pacing(),
+            self.config.habits.paces_tenth_segment,
+        );
         self.delivery_rate = self
             .congestion
             .models_path()
             .then(|| Box::new(DeliveryRate::default()));
         self.scoreboard.watch(self.delivery_rate.is_some());
+        self.count_segments();
     }
 
     /// Is the application what keeps us from sending? draft-ietf-ccwg-bbr section 4.1.2.4; asked
@@ -235,13 +240,19 @@ impl Sender {
             && self.congestion.pacing_rate().is_some()
     }
 
-    /// `bytes` have left, after `sent` segments; `waiting`: more would, but for the pacer.
+    /// `bytes` have left, after `before` segments; `waiting`: more would, but for the pacer.
     #[inline]
-    pub(super) fn pace(&mut self, bytes: u64, sent: u64, waiting: bool, now: Time) {
+    pub(super) fn pace(&mut self, bytes: u64, before: u64, waiting: bool, now: Time) {
         if bytes > 0
             && let Some(rate) = self.pacing_rate()
         {
-            self.pacer.on_sent(bytes, rate, sent, now);
+            let left = Departure {
+                bytes,
+                before,
+                after: self.statistics.segments_sent,
+            };
+            self.pacer
+                .on_sent(&left, rate, self.negotiated.segment, now);
         }
         self.timers
             .pace(waiting.then(|| self.pacer.next_send().max(now)));

@@ -17,7 +17,7 @@ use crate::Config;
 use crate::congestion::Controller;
 use crate::delivered::Delivered;
 use crate::options::Negotiated;
-use crate::pacing::{Pacer, PacingKind};
+use crate::pacing::{Departure, Pacer, PacingKind};
 use crate::rate_sample::{DeliveryRate, RecoveryPhase};
 use crate::recovery::{LossRecovery, Recovery, Retransmission, Scoreboard};
 use crate::rtt::RttEstimator;
@@ -95,7 +95,7 @@ impl Sender {
             rtt: RttEstimator::new(config),
             scoreboard: Scoreboard::new(),
             delivered: Delivered::default(),
-            pacer: Pacer::new(PacingKind::Off, false),
+            pacer: Pacer::new(PacingKind::Off, false, false),
             delivery_rate: None,
             ecn: Notification::default(),
             path_mtu: PathMtu::new(config.path_mtu),
@@ -153,6 +153,9 @@ impl Sender {
         let counts = self.config.habits.counts_short_segments && self.recovery.knows_segments();
         if counts {
             self.scoreboard.count_segments(self.negotiated.segment);
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.count_segments(self.negotiated.segment);
+            }
         }
     }
 
@@ -280,8 +283,14 @@ impl Sender {
         if self.pacer.is_on()
             && let Some(rate) = self.pacing_rate()
         {
-            let sent = self.statistics.segments_sent;
-            self.pacer.on_sent(end - position, rate, sent, now);
+            let before = self.statistics.segments_sent;
+            let left = Departure {
+                bytes: end - position,
+                before,
+                after: before + 1,
+            };
+            let segment = self.negotiated.segment;
+            self.pacer.on_sent(&left, rate, segment, now);
         }
         self.send.last_sent_at = now;
         self.statistics.segments_sent += 1;

@@ -52,6 +52,30 @@ fn what_came_in_between_departure_and_acknowledgment() {
     assert_eq!(sample.total_delivered, 5000);
 }
 
+/// Linux counts packets: a handshake's flight with a short last one opens BBR's window by three.
+#[test]
+fn a_short_segment_counts_for_a_full_one_where_segments_count() {
+    let mut rate = DeliveryRate::default();
+    rate.count_segments(SEGMENT as u32);
+    rate.on_sent(0, 1000, 1000, true, at(0));
+    rate.on_sent(1000, 1300, 2000, false, at(0));
+    rate.begin(2000);
+    rate.on_sacked(1000, 1300, at(100));
+    assert_eq!(rate.sample(&around(at(100), 100)).acknowledged, 1000);
+    rate.begin(1000);
+    rate.on_acknowledged(1300, 1300, at(110));
+    let sample = rate.sample(&around(at(110), 110));
+    assert_eq!((sample.acknowledged, sample.total_delivered), (1000, 2000));
+    rate.on_sent(1300, 1500, 1000, true, at(110));
+    assert_eq!(rate.on_lost(1300, 1000, true, at(300)).length, 1000);
+    rate.on_sent(1300, 1500, 1000, false, at(300));
+    rate.begin(1000);
+    rate.on_acknowledged(1500, 200, at(400));
+    let sample = rate.sample(&around(at(400), 100));
+    assert_eq!(sample.acknowledged, 1000);
+    assert!(sample.delayed, "as short as that, it may have waited");
+}
+
 /// Acknowledgments that come compressed are no bandwidth: the departures took longer.
 #[test]
 fn the_longer_of_both_phases_counts() {
