@@ -136,13 +136,7 @@ impl Pacer {
     /// Bytes that may leave now; 0: none before `next_send`. `sent` segments have left before.
     pub(crate) fn allowance(&self, rate: BitRate, segment: u32, sent: u64, now: Time) -> u64 {
         if sent < UNPACED_SEGMENTS {
-            let free = unpaced(sent, segment);
-            return if self.counts_tenth {
-                // The tenth leaves with the buffer that it is in.
-                free.next_multiple_of(burst(rate, segment))
-            } else {
-                free
-            };
+            return self.free(sent, rate, segment);
         }
         if now < self.next_send {
             0
@@ -151,27 +145,58 @@ impl Pacer {
         }
     }
 
-    /// Segments have left at this rate.
-    pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
-        let mut bytes = left.bytes;
-        if left.before < UNPACED_SEGMENTS {
-            if !self.counts_tenth {
-                return;
-            }
-            // tcp_update_skb_after_send: the buffer with the tenth segment takes its time already.
-            if left.after < UNPACED_SEGMENTS {
-                bytes = 0;
-            } else if bytes > burst(rate, segment) {
-                // Who has just sent the buffers before it is not late.
-                self.next_send = now.max(self.next_send);
-                bytes = burst(rate, segment);
-            }
+    /// What may leave without waiting, after so few segments.
+    #[cold]
+    fn free(&self, sent: u64, rate: BitRate, segment: u32) -> u64 {
+        let free = unpaced(sent, segment);
+        if self.counts_tenth {
+            // The tenth leaves with the buffer that it is in.
+            free.next_multiple_of(burst(rate, segment))
+        } else {
+            free
         }
+    }
+
+    /// Segments have left at this rate.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
+        let bytes = if left.before < UNPACED_SEGMENTS {
+            match self.paced_of_first(left, rate, segment, now) {
+                Some(bytes) => bytes,
+                None => return,
+            }
+        } else {
+            left.bytes
+        };
         let length = rate.transmission_time(Bytes::new(bytes));
         // Linux's tcp_update_skb_after_send: a sender that comes late makes up for half of what it
         // sends at most.
         let late = now.since(self.next_send).min(length / 2);
         self.next_send = now.max(self.next_send) + length.saturating_sub(late);
+    }
+
+    /// Bytes of the first segments that take their time, where any may.
+    #[cold]
+    fn paced_of_first(
+        &mut self,
+        left: &Departure,
+        rate: BitRate,
+        segment: u32,
+        now: Time,
+    ) -> Option<u64> {
+        if !self.counts_tenth {
+            return None;
+        }
+        // tcp_update_skb_after_send: the buffer with the tenth segment takes its time already.
+        if left.after < UNPACED_SEGMENTS {
+            return Some(0);
+        }
+        let buffer = burst(rate, segment);
+        if left.bytes > buffer {
+            // Who has just sent the buffers before it is not late.
+            self.next_send = now.max(self.next_send);
+        }
+        Some(left.bytes.min(buffer))
     }
 }
 
