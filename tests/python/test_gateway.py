@@ -6,6 +6,7 @@ Each machine is a network namespace; see `boxes`.
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -66,9 +67,14 @@ def traces(box: Box) -> list[str]:
     lines = []
     for line in ("-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all"):
         lines += [each for each in box.ip(line).splitlines() if "proto 190" in each]
-    links: list[dict[str, Any]] = json.loads(box.ip("-json link show"))
-    lines += [each["ifname"] for each in links if "bentpipe" in each["ifname"]]
-    return lines + [each["ifname"] for each in links if each["group"] != "default"]
+    lines += [each["ifname"] for each in interfaces(box) if "bentpipe" in each["ifname"]]
+    return lines + [each["ifname"] for each in interfaces(box) if each["group"] != "default"]
+
+
+def interfaces(box: Box) -> list[dict[str, Any]]:
+    """Return a box's interfaces, as `ip` has them."""
+    told: list[dict[str, Any]] = json.loads(box.ip("-json link show"))
+    return told
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
@@ -268,6 +274,56 @@ def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path:
     [told] = said["gateways"]
     assert told["connections"]["split"] == 1
     assert told["connections"]["passed"] == told["packets"]["passed"] == 0
+
+
+def test_an_interface_that_is_there_again_is_diverted_as_before(
+    boxes: list[Box], tmp_path: Path
+) -> None:
+    server, hub, client = boxes
+    listen(server)
+    listen(client)
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        fetch(client, SERVER[0], 1000)
+        [group] = {line["group"] for line in interfaces(hub) if line["ifname"] == "to-client"}
+        # As a modem's that dials anew: another interface by the same name.
+        hub.ip("link delete to-client")
+        until(lambda: "to-client is gone" in running.heard(), "it is told")
+        join(hub, client, 2)
+        client.ip("route add 10.1.0.0/24 via 10.2.0.1")
+        until(
+            lambda: any(
+                line["ifname"] == "to-client" and line["group"] == group for line in interfaces(hub)
+            ),
+            "it is in the group again",
+        )
+        fetch(client, SERVER[0])
+        fetch(server, CLIENT[0])
+        hub.ip("link set to-client group 7 mtu 1400")
+        until(lambda: len(running.heard()) == 4, "it is told")
+        assert running.heard() == [
+            "to-client is gone",
+            "to-client is there again",
+            "to-client was put into another interface group, and is back in its own",
+            "to-client has an MTU of 1400 now, and had 1500: connections go by that once "
+            "bentpipe-gateway is started again",
+        ]
+        [told] = running.end()["gateways"]
+    assert told["connections"]["split"] == 3
+    assert traces(hub) == []
+
+
+def test_a_log_that_nobody_takes_ends_no_gateway(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    listen(server)
+    command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
+    words = shlex.join([str(written(tmp_path, SPLIT)), *HUB, "--json"])
+    running = hub.start("sh", "-c", f"exec {command} {words} 2>/dev/full")
+    until(lambda: len(traces(hub)) == 16, "it is set up")
+    fetch(client, SERVER[0])
+    running.terminate()
+    out, _ = running.communicate(timeout=10)
+    assert running.returncode == 0
+    assert json.loads(out)["gateways"][0]["connections"]["split"] == 1
 
 
 def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:

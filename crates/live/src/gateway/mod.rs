@@ -235,7 +235,12 @@ impl Plan {
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
         let stop = &control.stop;
-        let ran = engine.run(clock, limit, |_, _| stop.load(Ordering::Relaxed));
+        let ran = engine.run(clock, limit, |_, _| {
+            for line in diversion.keep() {
+                control.say(line);
+            }
+            stop.load(Ordering::Relaxed)
+        });
         // Before anything else: whoever comes now goes by himself.
         let ended = diversion.end();
         let (late, refusals, entered) = (
