@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,12 @@ def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path:
     assert told["connections"]["passed"] == told["packets"]["passed"] == 0
 
 
+LOWERED = (
+    "to-client has an MTU of 1400 now, and had 1500: "
+    "connections go by that once bentpipe-gateway is started again"
+)
+
+
 def test_an_interface_that_is_there_again_is_diverted_as_before(
     boxes: list[Box], tmp_path: Path
 ) -> None:
@@ -304,12 +311,74 @@ def test_an_interface_that_is_there_again_is_diverted_as_before(
             "to-client is gone",
             "to-client is there again",
             "to-client was put into another interface group, and is back in its own",
-            "to-client has an MTU of 1400 now, and had 1500: connections go by that once "
-            "bentpipe-gateway is started again",
+            LOWERED,
         ]
         [told] = running.end()["gateways"]
     assert told["connections"]["split"] == 3
     assert traces(hub) == []
+
+
+# Connects, and says what becomes of it.
+READER = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 80), timeout=20) as peer:
+    peer.sendall(b"go")
+    peer.recv(1)
+    print("began", flush=True)
+    try:
+        while peer.recv(1 << 16):
+            pass
+        print("ended")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+FOREVER = """
+import socket, sys
+with socket.create_server(("", 80)) as listening:
+    print("listening", flush=True)
+    peer, _ = listening.accept()
+    peer.recv(100)
+    try:
+        while True:
+            peer.sendall(bytes(1 << 16 if sys.argv[1] == "full" else 1))
+            if sys.argv[1] == "idle":
+                peer.recv(1)
+                break
+        print("ended")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+SHAPE = ("--shape", "satellite")
+
+
+# (Where a hybrid gateway's hosts take all that comes, it holds nothing now and then, and they go on.)
+@pytest.mark.parametrize(
+    ("text", "stream", "shape"),
+    [(SPLIT, "full", ()), (SPLIT, "full", SHAPE), (SPLIT, "idle", ()), (HYBRID, "full", SHAPE)],
+    ids=["split", "split, shaped", "split, idle", "hybrid, shaped"],
+)
+def test_ended_in_order_it_resets_what_cannot_go_on_without_it(
+    boxes: list[Box], tmp_path: Path, text: str, stream: str, shape: tuple[str, ...]
+) -> None:
+    server, hub, client = boxes
+    sender = server.python(FOREVER, stream)
+    assert sender.stdout is not None
+    assert sender.stdout.readline() == "listening\n"
+    with gateway(hub, written(tmp_path, text), *HUB, *shape) as running:
+        reader = client.python(READER, SERVER[0])
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "began\n"
+        time.sleep(0.3)
+        said = running.end()
+        # Either would wait for the other until its patience is over: minutes, or for good.
+        for end in (sender, reader):
+            out, _ = end.communicate(timeout=5)
+            assert out == "ConnectionResetError\n"
+    connections = said["gateways"][0]["connections"]
+    assert connections["open"] == 0
+    assert connections["aborted" if text == SPLIT else "given_up"] == 1
 
 
 def test_a_log_that_nobody_takes_ends_no_gateway(boxes: list[Box], tmp_path: Path) -> None:

@@ -26,6 +26,10 @@ pub use crate::emulate::EmulateError as GatewayError;
 pub use diversion::{Leftovers, remove_leftovers};
 pub use machine::obstacle;
 
+/// How long it may take at its end until all that it still has to send is gone: a queue at the file's rate may
+/// hold seconds, and who ends it waits.
+const FAREWELL: Span = Span::from_secs(1);
+
 /// What a machine plays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
@@ -243,6 +247,11 @@ impl Plan {
         });
         // Before anything else: whoever comes now goes by himself.
         let ended = diversion.end();
+        let ran = ran.and_then(|_| {
+            engine.network_mut().retire();
+            // What is on its way, resets behind it, gets there.
+            engine.run(clock, FAREWELL, |network, _| network.packets_held() == 0)
+        });
         let (late, refusals, entered) = (
             engine.lateness().clone(),
             *engine.refusals(),
