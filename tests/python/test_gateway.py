@@ -277,6 +277,20 @@ def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path:
     assert told["connections"]["passed"] == told["packets"]["passed"] == 0
 
 
+@pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
+def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
+    tmp_path: Path, text: str
+) -> None:
+    with row("server", "hub", "router", "client") as (server, hub, router, client):
+        hub.ip("link set to-router mtu 1300")
+        router.ip("link set to-hub mtu 1300")
+        listen(server)
+        words = ("--interface", "lan=to-server", "--interface", "satellite=to-router")
+        with gateway(hub, written(tmp_path, text), "--gateway", "hub", *words) as running:
+            fetch(client, SERVER[0])
+            assert running.end()["refused"] == {}
+
+
 LOWERED = (
     "to-client has an MTU of 1400 now, and had 1500: "
     "connections go by that once bentpipe-gateway is started again"
@@ -353,7 +367,7 @@ with socket.create_server(("", 80)) as listening:
 SHAPE = ("--shape", "satellite")
 
 
-# (Where a hybrid gateway's hosts take all that comes, it holds nothing now and then, and they go on.)
+# (A hybrid gateway whose hosts take all that comes holds nothing now and then: these go on.)
 @pytest.mark.parametrize(
     ("text", "stream", "shape"),
     [(SPLIT, "full", ()), (SPLIT, "full", SHAPE), (SPLIT, "idle", ()), (HYBRID, "full", SHAPE)],
