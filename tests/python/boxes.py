@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -164,11 +165,20 @@ class Gateway:
             "env", environment, sys.executable, "-m", "bentpipe", "gateway", *words, "--json"
         )
         self.said: list[str] = []
+        self._later = b""
         for line in _stream(self.process.stderr):
             self.said.append(line.strip())
             if line.strip().endswith("ready"):
                 return
         raise AssertionError("\n".join(self.said))
+
+    def heard(self) -> list[str]:
+        """Return the lines that it has said since it was ready."""
+        stream = _stream(self.process.stderr)
+        while select.select([stream], [], [], 0)[0] and (more := os.read(stream.fileno(), 1 << 16)):
+            self._later += more
+        lines = self._later.decode().splitlines()
+        return [line.removeprefix("bentpipe-gateway: ") for line in lines]
 
     def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
         """End it with a signal, and return what it says."""

@@ -6,9 +6,11 @@ Each machine is a network namespace; see `boxes`.
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,9 +68,14 @@ def traces(box: Box) -> list[str]:
     lines = []
     for line in ("-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all"):
         lines += [each for each in box.ip(line).splitlines() if "proto 190" in each]
-    links: list[dict[str, Any]] = json.loads(box.ip("-json link show"))
-    lines += [each["ifname"] for each in links if "bentpipe" in each["ifname"]]
-    return lines + [each["ifname"] for each in links if each["group"] != "default"]
+    lines += [each["ifname"] for each in interfaces(box) if "bentpipe" in each["ifname"]]
+    return lines + [each["ifname"] for each in interfaces(box) if each["group"] != "default"]
+
+
+def interfaces(box: Box) -> list[dict[str, Any]]:
+    """Return a box's interfaces, as `ip` has them."""
+    told: list[dict[str, Any]] = json.loads(box.ip("-json link show"))
+    return told
 
 
 @pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
@@ -268,6 +275,138 @@ def test_who_is_at_a_third_interface_is_not_diverted(boxes: list[Box], tmp_path:
     [told] = said["gateways"]
     assert told["connections"]["split"] == 1
     assert told["connections"]["passed"] == told["packets"]["passed"] == 0
+
+
+@pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
+def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
+    tmp_path: Path, text: str
+) -> None:
+    with row("server", "hub", "router", "client") as (server, hub, router, client):
+        hub.ip("link set to-router mtu 1300")
+        router.ip("link set to-hub mtu 1300")
+        listen(server)
+        words = ("--interface", "lan=to-server", "--interface", "satellite=to-router")
+        with gateway(hub, written(tmp_path, text), "--gateway", "hub", *words) as running:
+            fetch(client, SERVER[0])
+            assert running.end()["refused"] == {}
+
+
+LOWERED = (
+    "to-client has an MTU of 1400 now, and had 1500: "
+    "connections go by that once bentpipe-gateway is started again"
+)
+
+
+def test_an_interface_that_is_there_again_is_diverted_as_before(
+    boxes: list[Box], tmp_path: Path
+) -> None:
+    server, hub, client = boxes
+    listen(server)
+    listen(client)
+    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
+        fetch(client, SERVER[0], 1000)
+        [group] = {line["group"] for line in interfaces(hub) if line["ifname"] == "to-client"}
+        # As a modem's that dials anew: another interface by the same name.
+        hub.ip("link delete to-client")
+        until(lambda: "to-client is gone" in running.heard(), "it is told")
+        join(hub, client, 2)
+        client.ip("route add 10.1.0.0/24 via 10.2.0.1")
+        until(
+            lambda: any(
+                line["ifname"] == "to-client" and line["group"] == group for line in interfaces(hub)
+            ),
+            "it is in the group again",
+        )
+        fetch(client, SERVER[0])
+        fetch(server, CLIENT[0])
+        hub.ip("link set to-client group 7 mtu 1400")
+        until(lambda: len(running.heard()) == 4, "it is told")
+        assert running.heard() == [
+            "to-client is gone",
+            "to-client is there again",
+            "to-client was put into another interface group, and is back in its own",
+            LOWERED,
+        ]
+        [told] = running.end()["gateways"]
+    assert told["connections"]["split"] == 3
+    assert traces(hub) == []
+
+
+# Connects, and says what becomes of it.
+READER = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 80), timeout=20) as peer:
+    peer.sendall(b"go")
+    peer.recv(1)
+    print("began", flush=True)
+    try:
+        while peer.recv(1 << 16):
+            pass
+        print("ended")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+FOREVER = """
+import socket, sys
+with socket.create_server(("", 80)) as listening:
+    print("listening", flush=True)
+    peer, _ = listening.accept()
+    peer.recv(100)
+    try:
+        while True:
+            peer.sendall(bytes(1 << 16 if sys.argv[1] == "full" else 1))
+            if sys.argv[1] == "idle":
+                peer.recv(1)
+                break
+        print("ended")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+SHAPE = ("--shape", "satellite")
+
+
+# (A hybrid gateway whose hosts take all that comes holds nothing now and then: these go on.)
+@pytest.mark.parametrize(
+    ("text", "stream", "shape"),
+    [(SPLIT, "full", ()), (SPLIT, "full", SHAPE), (SPLIT, "idle", ()), (HYBRID, "full", SHAPE)],
+    ids=["split", "split, shaped", "split, idle", "hybrid, shaped"],
+)
+def test_ended_in_order_it_resets_what_cannot_go_on_without_it(
+    boxes: list[Box], tmp_path: Path, text: str, stream: str, shape: tuple[str, ...]
+) -> None:
+    server, hub, client = boxes
+    sender = server.python(FOREVER, stream)
+    assert sender.stdout is not None
+    assert sender.stdout.readline() == "listening\n"
+    with gateway(hub, written(tmp_path, text), *HUB, *shape) as running:
+        reader = client.python(READER, SERVER[0])
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "began\n"
+        time.sleep(0.3)
+        said = running.end()
+        # Either would wait for the other until its patience is over: minutes, or for good.
+        for end in (sender, reader):
+            out, _ = end.communicate(timeout=5)
+            assert out == "ConnectionResetError\n"
+    connections = said["gateways"][0]["connections"]
+    assert connections["open"] == 0
+    assert connections["aborted" if text == SPLIT else "given_up"] == 1
+
+
+def test_a_log_that_nobody_takes_ends_no_gateway(boxes: list[Box], tmp_path: Path) -> None:
+    server, hub, client = boxes
+    listen(server)
+    command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
+    words = shlex.join([str(written(tmp_path, SPLIT)), *HUB, "--json"])
+    running = hub.start("sh", "-c", f"exec {command} {words} 2>/dev/full")
+    until(lambda: len(traces(hub)) == 16, "it is set up")
+    fetch(client, SERVER[0])
+    running.terminate()
+    out, _ = running.communicate(timeout=10)
+    assert running.returncode == 0
+    assert json.loads(out)["gateways"][0]["connections"]["split"] == 1
 
 
 def test_it_ends_by_itself_and_on_ctrl_c(boxes: list[Box], tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ impl<A: Volatile> Agent for Mortal<A> {
         [own, next, self.back].into_iter().flatten().min()
     }
 
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        // The dead have told nobody, and know of nothing.
+        if self.back.is_none() {
+            self.agent.retire(cx);
+        }
+    }
+
     fn holdings(&self) -> Holdings {
         self.agent.holdings()
     }

@@ -45,6 +45,11 @@ impl<T> Slab<T> {
         self.places.iter().filter_map(Option::as_ref)
     }
 
+    /// All indices are below this.
+    pub(crate) fn end(&self) -> u32 {
+        self.places.len() as u32
+    }
+
     /// Places, used or free.
     #[cfg(test)]
     pub(crate) fn places(&self) -> usize {

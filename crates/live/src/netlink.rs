@@ -217,7 +217,7 @@ impl Netlink {
         }
     }
 
-    /// For news of interfaces, which [`came_up`](Self::came_up) reads.
+    /// For news of interfaces, which [`came_up`](Self::came_up) or [`any_news`](Self::any_news) reads.
     pub(crate) fn news() -> io::Result<Self> {
         let netlink = Self::open(NETLINK_ROUTE)?;
         netlink.socket.add_membership(RTNLGRP_LINK)?;
@@ -228,6 +228,21 @@ impl Netlink {
     /// What there is to poll for news.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Reads the news, and forgets them. True when there were any, or so many that some are lost.
+    pub(crate) fn any_news(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            match self.socket.recv(&mut &mut self.buffer[..], 0) {
+                Ok(_) => any = true,
+                // The kernel says so once, and goes on with what comes next (netlink(7)).
+                Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ENOBUFS as i32) => {
+                    any = true;
+                }
+                Err(_) => return any,
+            }
+        }
     }
 
     /// Reads the news. True when this interface was down and is up now; `is_up` remembers.

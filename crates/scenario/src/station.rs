@@ -87,7 +87,7 @@ impl Station {
         let NodeKind::Gateway(gateway) = &scenario.nodes[index].kind else {
             return Err(StationError::new("", format!("\"{name}\" is no gateway")));
         };
-        let gateway = placed(gateway, name, &own, sides, scenario, &mut notes)?;
+        let gateway = placed(gateway, name, &own, scenario, &mut notes)?;
         let mut nodes = ends([&sides[0].link, &sides[1].link]);
         nodes.push(Node {
             name: name.to_owned(),

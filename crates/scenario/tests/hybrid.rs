@@ -182,6 +182,21 @@ app = { kind = "request-response", request = "200 B", response = "20 kB", reques
     assert_eq!(hub["bytes_held"]["max"], 0);
 }
 
+/// What a hybrid gateway has acknowledged, its sender sends no shorter any more, whoever says that it is too long: so
+/// nothing comes in longer than what the link to the host takes.
+#[test]
+fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
+    for ip in ["v4", "v6"] {
+        let quoted = format!("\"{ip}\"");
+        let output = run(&[("ip", &quoted), ("links.satellite.mtu", "\"576 B\"")]);
+        assert_eq!(output.summary.flows[0].bytes_delivered, 1_000_000);
+        for link in &output.summary.links {
+            let most = 576 * link.packets_delivered;
+            assert!(link.bytes_delivered <= most, "{ip} {}", link.name);
+        }
+    }
+}
+
 /// A gateway gives up a host that takes a mail's replies too slowly, and resets its connection; what the host has
 /// already sent arrives at the server all the same, of a connection whose client is no more.
 #[test]

@@ -129,6 +129,10 @@ impl Agent for Front {
             .min()
     }
 
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        self.run(cx, Agent::retire);
+    }
+
     fn holdings(&self) -> Holdings {
         let own = self.node.holdings();
         let processed = self.processor.as_ref().map_or(0, Processor::packets);

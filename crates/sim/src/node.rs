@@ -127,6 +127,10 @@ impl Agent for Node {
         }
     }
 
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        self.agent_mut().retire(cx);
+    }
+
     fn holdings(&self) -> Holdings {
         self.agent().holdings()
     }

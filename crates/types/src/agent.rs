@@ -231,6 +231,10 @@ pub trait Agent {
     /// When this agent next wants to run without a packet. Asked after every call; cheap.
     fn next_deadline(&self) -> Option<Time>;
 
+    /// It will not be asked again after this: whoever drives it ends, in order. What cannot go on without it is
+    /// brought to an end, and who has a part in it is told.
+    fn retire(&mut self, _cx: &mut Ctx<'_>) {}
+
     /// What it keeps now.
     fn holdings(&self) -> Holdings {
         Holdings::default()

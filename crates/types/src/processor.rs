@@ -136,6 +136,10 @@ impl<A: Agent> Agent for Served<A> {
         }
     }
 
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        self.agent.retire(cx);
+    }
+
     fn holdings(&self) -> Holdings {
         let own = self.agent.holdings();
         Holdings {

@@ -176,4 +176,6 @@ def _until_a_signal() -> Iterator[threading.Event]:
 
 
 def _say(line: str) -> None:
-    print(f"bentpipe-gateway: {line}", file=sys.stderr, flush=True)
+    # Whoever read it may be gone, or the disk full: that ends no connection of anybody's.
+    with contextlib.suppress(OSError):
+        print(f"bentpipe-gateway: {line}", file=sys.stderr, flush=True)

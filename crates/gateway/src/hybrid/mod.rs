@@ -271,6 +271,18 @@ impl Agent for Hybrid {
         }
     }
 
+    /// Both ends are told that it is over of every connection of which something is held, or whose windows would be
+    /// misunderstood; the others go on by themselves.
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        for slot in 0..self.table.end() {
+            if self.table.get(slot).is_some() {
+                self.with(slot, cx, Tracked::forget);
+                self.table.remove(slot);
+            }
+        }
+        self.last = None;
+    }
+
     fn next_deadline(&self) -> Option<Time> {
         let processed = self.processor.as_ref().and_then(Processor::next);
         match (processed, self.table.next_deadline()) {

@@ -4,7 +4,7 @@ use bentpipe_tcp::congestion::{
     AckSample, CongestionControl, CongestionSample, CustomFactory, Window,
 };
 use bentpipe_tcp::{Config, CongestionControlKind, IdleRestart, PacingKind, RecoveryKind, RtoRule};
-use bentpipe_types::{Port, Processing, Span, Time};
+use bentpipe_types::{IpVersion, Port, Processing, Span, Time};
 
 /// The settings of a hybrid gateway. The default is gaid1998's standard set (its table 3), with what
 /// an honest gateway owes its users.
@@ -12,6 +12,9 @@ use bentpipe_types::{Port, Processing, Span, Time};
 pub struct Settings {
     /// The ports behind which the hybrid hosts are.
     pub facing: Vec<Port>,
+    /// The longest packet that goes to the hosts whole, in bytes; `None`: any. What is held can no more be told its
+    /// sender that it is too long, who has had it acknowledged: so servers hear of it before (RFC 9293 section 3.7.1).
+    pub facing_mtu: Option<u32>,
     /// The window that a server is offered, and, unless `store` says otherwise, what is held of a
     /// connection at most, in bytes.
     pub receive_buffer: u64,
@@ -79,6 +82,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             facing: Vec::new(),
+            facing_mtu: None,
             receive_buffer: 64_000,
             store: None,
             memory: 64 << 20,
@@ -101,6 +105,16 @@ impl Default for Settings {
 const MAXIMUM_WINDOW: u64 = (u16::MAX as u64) << 14;
 
 impl Settings {
+    /// The MSS that a host may announce: no more than goes to it whole. No MSS is 0 (RFC 9293 section 3.7.1).
+    pub(super) fn mss(&self, announced: u16, version: IpVersion) -> u16 {
+        let Some(mtu) = self.facing_mtu else {
+            return announced;
+        };
+        let headers = u32::from(version.header_length()) + 20;
+        let most = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
+        announced.min(most.max(1))
+    }
+
     /// Bytes of window at most.
     pub(super) fn window(&self) -> u64 {
         self.receive_buffer.clamp(1, MAXIMUM_WINDOW)

@@ -107,6 +107,11 @@ impl Table {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
+    /// All slots are below this.
+    pub(super) fn end(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// All connections.
     pub(super) fn into_tracked(self) -> impl Iterator<Item = Tracked> {
         self.slots.into_iter().filter_map(|slot| slot.tracked)

@@ -184,9 +184,15 @@ impl Tracked {
         fate
     }
 
-    /// A SYN: it passes, with a window scale that lets the server be told of a larger window.
+    /// A SYN: it passes, with a window scale that lets the server be told of a larger window, and no larger segments
+    /// than go on to the host.
     fn syn(&mut self, side: Side, reference: PacketRef, packet: &Packet, hall: &mut Hall) -> Fate {
         let mut options = hall.cx.packets.syn_options(reference);
+        if side == Side::Host
+            && let Some(mss) = &mut options.maximum_segment_size
+        {
+            *mss = hall.settings.mss(*mss, self.version);
+        }
         let known = self.end(side).syn.map(|syn| syn.initial);
         if !matches!(self.phase, Phase::Open(_))
             && packet.flags.has(Flags::ACK)
@@ -250,10 +256,10 @@ impl Tracked {
         if let Some(shift) = options.window_scale {
             let told = hall.settings.shift(shift.min(MAXIMUM_SHIFT));
             self.told_shift = told;
-            if told != shift {
-                options.window_scale = Some(told);
-                hall.cx.packets.set_syn_options(reference, *options);
-            }
+            options.window_scale = Some(told);
+        }
+        if *options != hall.cx.packets.syn_options(reference) {
+            hall.cx.packets.set_syn_options(reference, *options);
         }
         // No more than the gateway will take.
         let window = hall.settings.window().min(u64::from(u16::MAX)) as u16;

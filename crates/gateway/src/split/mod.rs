@@ -646,6 +646,22 @@ impl<P: Payload> Agent for Split<P> {
         self.pairs.put_to_rest();
     }
 
+    /// Both sides of every connection are reset. What one side has had acknowledged and the other has not got is
+    /// nowhere but here; and of what holds nothing, the ends have never heard each other's timestamps (RFC 7323
+    /// section 5.3) and window scales. (Streams over persistent connections end when the other gateway misses
+    /// these.)
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        self.pairs.now = cx.now;
+        for index in 0..self.pairs.end() {
+            if let Some(pair) = self.pairs.get_mut(index)
+                && !pair.over
+            {
+                pair.aborted = true;
+                self.abort(index, cx);
+            }
+        }
+    }
+
     fn next_deadline(&self) -> Option<Time> {
         let processed = self.processor.as_ref().and_then(Processor::next);
         let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());

@@ -198,6 +198,11 @@ impl<P: Payload> Pairs<P> {
         &self.sums
     }
 
+    /// All indices are below this.
+    pub(super) fn end(&self) -> u32 {
+        self.places.end()
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.places.len()

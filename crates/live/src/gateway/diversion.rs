@@ -16,6 +16,9 @@
 //!
 //! A device is there as long as its process, and its routes as long as the device. What is left of a process
 //! that was killed are rules that find nothing, and packets go on to the main table: fail to wire.
+//!
+//! Rules know interfaces by name, and find one that is there again (a modem that has dialled anew, a cable that
+//! was plugged in again); its group has gone with the one before. [`Diversion::keep`] puts it back.
 
 use std::fs;
 use std::io;
@@ -34,6 +37,9 @@ const PRIORITY: u32 = 20_001;
 /// Tables and groups are numbered by the device's number, with this mark.
 const MARK: u32 = 0x4200_0000;
 const NUMBER: u32 = 0x00ff_ffff;
+
+/// In the place of an interface's number, which is at least 1: there is none.
+const GONE: u32 = 0;
 
 /// What the devices are called.
 const NAMES: &str = "bentpipe%d";
@@ -59,6 +65,7 @@ impl Beside {
 #[derive(Debug)]
 pub(super) struct Diversion {
     netlink: Netlink,
+    news: Netlink,
     pub(super) sides: [Beside; 2],
 }
 
@@ -156,12 +163,15 @@ impl Diversion {
         let mtu = longest
             .and_then(|mtu| u16::try_from(mtu).ok())
             .unwrap_or(u16::MAX);
+        // From before anything is done: nothing that happens meanwhile is missed.
+        let news = Netlink::news()?;
         let mut netlink = Netlink::routes()?;
         let [first, second] = sides;
         let (first, first_tun) = open(&mut netlink, first, mtu)?;
         let (second, second_tun) = open(&mut netlink, second, mtu)?;
         let mut diversion = Self {
             netlink,
+            news,
             sides: [first, second],
         };
         diversion.divert()?;
@@ -196,6 +206,54 @@ impl Diversion {
             }
         }
         Ok(())
+    }
+
+    /// Sees to it that interfaces which are there again, others by the same name, are in their side's group:
+    /// without, what is for them would not be diverted, and what comes from them would. Returns what somebody
+    /// should know.
+    pub(super) fn keep(&mut self) -> Vec<String> {
+        if !self.news.any_news() {
+            return Vec::new();
+        }
+        // While others set them up, interfaces come and go between a question and the next: there are news of
+        // that, too.
+        let Ok(all) = self.netlink.interfaces() else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        for side in &mut self.sides {
+            let number = side.number();
+            for known in &mut side.interfaces {
+                let name = &known.name;
+                let Some(found) = all.iter().find(|one| one.name == *name) else {
+                    if known.index != GONE {
+                        lines.push(format!("{name} is gone"));
+                        known.index = GONE;
+                    }
+                    continue;
+                };
+                if found.group != number {
+                    if self.netlink.set_group(found.index, number).is_err() {
+                        continue;
+                    }
+                    lines.push(if found.index == known.index {
+                        format!(
+                            "{name} was put into another interface group, and is back in its own"
+                        )
+                    } else {
+                        format!("{name} is there again")
+                    });
+                }
+                if found.mtu != known.mtu {
+                    lines.push(format!(
+                        "{name} has an MTU of {} now, and had {}: connections go by that once bentpipe-gateway is started again",
+                        found.mtu, known.mtu
+                    ));
+                }
+                (known.index, known.mtu) = (found.index, found.mtu);
+            }
+        }
+        lines
     }
 
     /// The kernel forwards by itself again.

@@ -26,6 +26,10 @@ pub use crate::emulate::EmulateError as GatewayError;
 pub use diversion::{Leftovers, remove_leftovers};
 pub use machine::obstacle;
 
+/// How long it may take at its end until all that it still has to send is gone: a queue at the file's rate may
+/// hold seconds, and who ends it waits.
+const FAREWELL: Span = Span::from_secs(1);
+
 /// What a machine plays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
@@ -235,9 +239,19 @@ impl Plan {
             Part::Link(_) => Time::LAST.since(Time::ZERO),
         });
         let stop = &control.stop;
-        let ran = engine.run(clock, limit, |_, _| stop.load(Ordering::Relaxed));
+        let ran = engine.run(clock, limit, |_, _| {
+            for line in diversion.keep() {
+                control.say(line);
+            }
+            stop.load(Ordering::Relaxed)
+        });
         // Before anything else: whoever comes now goes by himself.
         let ended = diversion.end();
+        let ran = ran.and_then(|_| {
+            engine.network_mut().retire();
+            // What is on its way, resets behind it, gets there.
+            engine.run(clock, FAREWELL, |network, _| network.packets_held() == 0)
+        });
         let (late, refusals, entered) = (
             engine.lateness().clone(),
             *engine.refusals(),

@@ -58,7 +58,10 @@ pub(super) fn put(
             NodeKind::Gateway(Gateway::Hybrid(gateway)) => {
                 let end = usize::from(scenario.links[gateway.facing].between[1] == index);
                 let facing = ports[gateway.facing][end].clone();
-                let settings = hybrid_settings(gateway, facing, custom)?;
+                let settings = hybrid::Settings {
+                    facing_mtu: mtu(scenario, index, gateway.facing, true),
+                    ..hybrid_settings(gateway, facing, custom)?
+                };
                 let agent = mortal(Hybrid::new(settings), &gateway.crashes);
                 builder.replace(nodes[index], agent);
             }

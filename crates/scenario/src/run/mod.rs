@@ -38,7 +38,6 @@ pub use summary::{
     ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
     LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
 };
-pub(crate) use tcp::within;
 
 /// A capture to write during a run.
 #[derive(Clone, PartialEq, Eq, Debug)]

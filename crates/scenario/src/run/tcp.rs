@@ -37,7 +37,7 @@ impl Ends {
 }
 
 /// The settings of an end whose own link takes packets of `mtu` bytes: its segments are no longer.
-pub(crate) fn within(config: Config, mtu: Option<u32>) -> Config {
+pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
     let Some(mtu) = mtu else {
         return config;
     };

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NO_ADDRESS, Side, StationError};
-use crate::run::within;
+use super::{NO_ADDRESS, StationError};
 use crate::{Gateway, Scenario, TrafficClass};
 
 /// The gateway, among the links that it has here: `own` are their indices in the file.
@@ -11,7 +10,6 @@ pub(super) fn placed(
     gateway: &Gateway,
     name: &str,
     own: &[usize],
-    sides: &[Side; 2],
     scenario: &Scenario,
     notes: &mut Vec<String>,
 ) -> Result<Gateway, StationError> {
@@ -49,9 +47,6 @@ pub(super) fn placed(
             if split.processing.take().is_some() {
                 note_processing();
             }
-            let mtu = |index: usize| Some(sides[index].mtu);
-            split.tcp.config = within(split.tcp.config.clone(), mtu(split.facing));
-            split.host_tcp.config = within(split.host_tcp.config.clone(), mtu(1 - split.facing));
             Gateway::Split(Arc::new(split))
         }
         Gateway::Hybrid(hybrid) => {

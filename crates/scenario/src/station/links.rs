@@ -8,7 +8,10 @@ use super::{NO_ADDRESS, Side, Station, StationError};
 use crate::quantity::QueueLimit;
 use crate::queue::{DropTail, QueueRule};
 use crate::schema::{Compression, LinkFraming};
-use crate::{Acks, Direction, Errors, Link, Queue, RandomErrors, Redundancy, Scenario, Way};
+use crate::{
+    Acks, Direction, Errors, Gateway, Link, NodeKind, Queue, RandomErrors, Redundancy, Scenario,
+    Way,
+};
 
 /// As good as no transmitter at all: a full packet takes 12 ns.
 pub(super) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
@@ -18,6 +21,15 @@ pub(super) const OPEN_RATE: BitRate = match BitRate::new(1_000_000_000_000) {
 
 /// What may wait at an open transmitter, where at most what was read at once does.
 const OPEN_QUEUE: QueueLimit = QueueLimit::Packets(1 << 20);
+
+/// Whether a gateway does more than route: what it sends itself is to fit its interfaces.
+fn acts_on_connections(scenario: &Scenario, gateway: usize) -> bool {
+    !matches!(
+        scenario.nodes[gateway].kind,
+        NodeKind::Gateway(Gateway::Router { .. })
+    )
+}
+
 /// A real link of a gateway: what the gateway sends there goes to the node `end`, and what comes is its.
 pub(super) fn real(
     link: &Link,
@@ -68,7 +80,8 @@ pub(super) fn real(
         },
         others: Vec::new(),
         broadcast: false,
-        mtu: None,
+        // A router has the kernel say what is too long: it has addresses.
+        mtu: acts_on_connections(scenario, gateway).then_some(side.mtu),
         fragments: false,
         framing: if side.shaped {
             link.framing

@@ -1,6 +1,6 @@
 //! A network whose time is somebody else's: packets enter and leave at attached nodes.
 
-use bentpipe_types::{DropReason, PacketRef, PacketStore, Time};
+use bentpipe_types::{Agent, DropReason, PacketRef, PacketStore, Time};
 
 use super::Network;
 use crate::NodeId;
@@ -56,6 +56,14 @@ impl Network {
     pub fn finish(&mut self) {
         self.ended = Some(self.now);
         self.finish_probes(self.now);
+    }
+
+    /// It is to be over, in order: every node [retires](bentpipe_types::Agent::retire), now. What they have to say
+    /// is on its way then.
+    pub fn retire(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.call(node as u16, |node, cx| node.retire(cx));
+        }
     }
 
     /// A packet enters at an attached node, now. The store is [`packets_mut`](Self::packets_mut).

@@ -411,6 +411,34 @@ fn an_idle_connection_is_forgotten_and_lives_on() {
     assert!(net.is_closed_well(SERVER));
 }
 
+/// A gateway that ends in order: whose bytes it holds hear of it at once; where it holds nothing, the ends go on
+/// with each other.
+#[test]
+fn a_gateway_that_ends_resets_what_cannot_go_on_without_it() {
+    for held in [true, false] {
+        let mut net = net(Settings::default());
+        net.closes = [false, false];
+        net.to_write[SERVER] = if held { 1_000_000 } else { 10_000 };
+        net.run_until(seconds(3));
+        assert_eq!(net.gateway.totals.bytes > 0, held);
+        net.retire();
+        assert_eq!((net.gateway.totals.open, net.gateway.totals.bytes), (0, 0));
+        let from = net.delivered(HOST);
+        net.run(Span::from_secs(2));
+        let states = [HOST, SERVER].map(|side| net.end(side).state());
+        if held {
+            assert_eq!(states, [State::Closed; 2]);
+            assert!(net.delivered(HOST) < 1_000_000);
+        } else {
+            assert_eq!(states, [State::Established; 2]);
+            net.to_write[SERVER] = 50_000;
+            net.run(Span::from_secs(20));
+            assert_eq!((from, net.delivered(HOST)), (10_000, 60_000));
+        }
+        assert_eq!(net.gateway.totals.given_up, u64::from(held));
+    }
+}
+
 #[test]
 fn half_closed_connections_go_on() {
     let mut net = net(Settings::default());

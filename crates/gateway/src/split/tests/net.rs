@@ -180,6 +180,12 @@ impl<P: Payload> Net<P> {
         self.gateways[which].lose_power(&mut self.world.cx());
     }
 
+    /// A gateway ends, in order.
+    pub(super) fn retire(&mut self, which: usize) {
+        self.gateways[which].retire(&mut self.world.cx());
+        self.carry(which + 1);
+    }
+
     /// The client moves: another gateway, which knows of nothing, is the first on its way. What the one before
     /// still says to the server arrives there; what it says to the client does not. Returns that one.
     pub(super) fn client_moves(&mut self) -> Split<P> {

@@ -201,6 +201,35 @@ fn when_a_gateway_begins_anew_nobody_is_deceived() {
     }
 }
 
+/// A gateway that ends in order tells both sides of every connection, whether it holds something or has been at rest
+/// for long; and with them, a gateway beside it.
+#[test]
+fn a_gateway_that_ends_resets_both_sides_at_once() {
+    for (which, idle) in [(0, false), (1, false), (0, true), (1, true)] {
+        let mut net = opened(two(|s| s.rest_after = Span::from_secs(10)));
+        for side in [CLIENT, SERVER] {
+            net.at(side, |socket, _| socket.take_events());
+        }
+        write(&mut net, SERVER, 3_000_000);
+        net.run(Span::from_millis(900));
+        if idle {
+            net.run(Span::from_secs(30));
+            read(&mut net, CLIENT);
+            net.run(Span::from_secs(30));
+            assert_eq!(net.gateways[which].pairs.at_rest(), 1);
+        }
+        net.retire(which);
+        assert_eq!(net.count(which, "connections.open"), 0);
+        assert_eq!(net.count(which, "connections.aborted"), 1);
+        net.run(Span::from_secs(1));
+        for side in [CLIENT, SERVER] {
+            let events = net.at(side, |socket, _| socket.take_events());
+            assert!(events.has(Events::RESET), "{which} {idle} {side}");
+        }
+        net.expect_nothing_left();
+    }
+}
+
 #[test]
 fn one_gateway_is_enough() {
     for facing in [0, 1] {
