@@ -259,6 +259,7 @@ impl DeliveryRate {
     }
 
     /// Everything up to `position` is acknowledged, `bytes` of it newly.
+    #[inline(always)]
     pub(crate) fn on_acknowledged(&mut self, position: u64, bytes: u64, now: Time) {
         let mut counted = self.by_duplicates.min(bytes);
         let besides = if self.short > 0 {
