@@ -162,7 +162,16 @@ class Gateway:
     def __init__(self, box: Box, *words: str) -> None:
         environment = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"
         self.process = box.start(
-            "env", environment, sys.executable, "-m", "bentpipe", "gateway", *words, "--json"
+            # (Whoever started the tests may ignore SIGHUP, under nohup: not what is tested.)
+            "env",
+            "--default-signal=HUP",
+            environment,
+            sys.executable,
+            "-m",
+            "bentpipe",
+            "gateway",
+            *words,
+            "--json",
         )
         self.said: list[str] = []
         self._later = b""
