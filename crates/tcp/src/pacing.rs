@@ -160,13 +160,13 @@ impl Pacer {
     /// Segments have left at this rate.
     #[inline]
     pub(crate) fn on_sent(&mut self, left: &Departure, rate: BitRate, segment: u32, now: Time) {
-        let bytes = if left.before < UNPACED_SEGMENTS {
-            match self.paced_of_first(left, rate, segment, now) {
-                Some(bytes) => bytes,
-                None => return,
-            }
+        let paced = if left.before < UNPACED_SEGMENTS {
+            self.paced_of_first(left, rate, segment, now)
         } else {
-            left.bytes
+            Some(left.bytes)
+        };
+        let Some(bytes) = paced else {
+            return;
         };
         let length = rate.transmission_time(Bytes::new(bytes));
         // Linux's tcp_update_skb_after_send: a sender that comes late makes up for half of what it

@@ -138,6 +138,13 @@ impl IpVersion {
             Self::V6 => 40,
         }
     }
+
+    /// The MSS of a link that takes packets of `mtu` bytes: all but the headers without options (RFC 9293 section 3.7.1).
+    #[must_use]
+    pub fn mss_within(self, mtu: u32) -> u16 {
+        let headers = u32::from(self.header_length()) + 20;
+        u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
+    }
 }
 
 /// The ECN field of the IP header (RFC 3168 section 5).

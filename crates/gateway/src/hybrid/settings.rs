@@ -107,12 +107,8 @@ const MAXIMUM_WINDOW: u64 = (u16::MAX as u64) << 14;
 impl Settings {
     /// The MSS that a host may announce: no more than goes to it whole. No MSS is 0 (RFC 9293 section 3.7.1).
     pub(super) fn mss(&self, announced: u16, version: IpVersion) -> u16 {
-        let Some(mtu) = self.facing_mtu else {
-            return announced;
-        };
-        let headers = u32::from(version.header_length()) + 20;
-        let most = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
-        announced.min(most.max(1))
+        let most = self.facing_mtu.map(|mtu| version.mss_within(mtu).max(1));
+        most.map_or(announced, |most| announced.min(most))
     }
 
     /// Bytes of window at most.

@@ -42,8 +42,7 @@ pub(super) fn within(config: Config, mtu: Option<u32>) -> Config {
         return config;
     };
     let options = if config.timestamps { 12 } else { 0 };
-    let headers = u32::from(config.ip_version.header_length()) + 20 + options;
-    let most = u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX);
+    let most = config.ip_version.mss_within(mtu.saturating_sub(options));
     Config {
         mss: config.mss.min(most),
         ..config

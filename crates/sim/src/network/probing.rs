@@ -17,8 +17,6 @@ pub(super) struct Probes {
     next: Time,
     /// So often they look at most before the interval doubles, if it does.
     most: Option<u32>,
-    /// They have looked so often by this interval, but for the look at the beginning.
-    looks: u32,
     sampled: Vec<ActiveProbe>,
     /// After each event of a node.
     at_nodes: Vec<(u16, ActiveProbe)>,
@@ -133,14 +131,13 @@ impl Network {
             return;
         };
         self.look_at_all(interval);
-        let (looks, most) = (self.probes.looks, self.probes.most);
-        let is_enough = most.is_some_and(|most| looks >= most);
-        let interval = if is_enough {
+        // They look at multiples of the interval.
+        let is_enough = |most: u32| self.now >= Time::ZERO + interval * u64::from(most);
+        let interval = if self.probes.most.is_some_and(is_enough) {
             self.coarsen(interval)
         } else {
             interval
         };
-        self.probes.looks += 1;
         self.probes.next = self.now + interval;
         self.schedule.postpone_first(self.probes.next);
     }
@@ -154,7 +151,6 @@ impl Network {
                 .coarsen(probe.series, doubled, put_together(probe.target));
         }
         self.probes.interval = Some(doubled);
-        self.probes.looks /= 2;
         doubled
     }
 

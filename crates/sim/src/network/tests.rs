@@ -252,7 +252,8 @@ fn probes_see_what_happens_and_change_nothing() {
 #[test]
 fn a_run_is_looked_at_as_often_as_its_length_allows_and_as_if_it_always_had_been() {
     let finest = Span::from_millis(10);
-    let as_it_lasts = Sampling::AsItLasts { finest, most: 100 };
+    let most = 100;
+    let as_it_lasts = Sampling::AsItLasts { finest, most };
     let outcome = |sampling| {
         let mut network = satellite(1e-6, 1, Some(2_000_000));
         let forward = network.direction_named("satellite.forward").expect("there");
@@ -275,11 +276,12 @@ fn a_run_is_looked_at_as_often_as_its_length_allows_and_as_if_it_always_had_been
         run(network, 1_000)
     };
     let halved = outcome(as_it_lasts);
-    let seconds = halved.ended.as_secs_f64();
-    let most = (0..20).find(|doublings| seconds < 1.0 * f64::from(1 << doublings));
-    let doublings = most.expect("it ends");
-    assert!(doublings > 2, "{seconds} s are not long enough to tell");
-    let at_once = outcome(Sampling::Interval(finest * (1 << doublings)));
+    let mut interval = finest;
+    while halved.ended >= Time::ZERO + interval * u64::from(most) {
+        interval = interval * 2;
+    }
+    assert!(interval > finest * 4, "it is not long enough to tell");
+    let at_once = outcome(Sampling::Interval(interval));
     for (halved, at_once) in halved.series.iter().zip(&at_once.series) {
         assert!((50..=102).contains(&halved.values.len()), "{}", halved.name);
         assert_eq!(halved.times_ns, at_once.times_ns, "{}", halved.name);

@@ -480,8 +480,7 @@ impl Connection {
 
     /// Our SYN was too long: the text on it was. It goes again at once, without.
     fn resend_syn(&mut self, mtu: u32, cx: &mut Ctx<'_>) {
-        let headers = u32::from(self.sender.config.ip_version.header_length()) + 20;
-        let most = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
+        let most = self.sender.config.ip_version.mss_within(mtu);
         let announced = self.offered.maximum_segment_size;
         self.offered.maximum_segment_size = announced.map(|mss| mss.min(most));
         let at = cx.now + self.sender.rtt.rto();

@@ -451,13 +451,13 @@ impl Net {
         true
     }
 
-    /// A packet that nobody here has sent comes to the gateway.
     /// The gateway ends, in order.
     pub(super) fn retire(&mut self) {
         self.gateway.retire(&mut self.world.cx());
         self.gateway_has_run();
     }
 
+    /// A packet that nobody here has sent comes to the gateway.
     pub(super) fn arrives_at_gateway(&mut self, packet: Packet) {
         let reference = self.world.packets.insert(packet);
         self.arrives(GATEWAY, reference);
