@@ -124,19 +124,13 @@ impl Fifo {
     pub fn offer(&mut self, at: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let length = length.get() as u32;
         let start = if self.idle_from > at {
-            self.advance(at, |_, _, _| {});
-            let waiting = self.waiting_packets();
-            let bytes = Bytes::new(self.waiting_bytes);
-            let seldom = &mut *self.seldom;
-            let verdict = (seldom.queue).enqueue(waiting, bytes, Bytes::new(u64::from(length)));
-            if verdict == Verdict::Dropped {
-                return verdict;
+            if self.may_be_full_as_never(length) {
+                self.advance(at, |_, _, _| {});
+                if self.wait(length) == Verdict::Dropped {
+                    return Verdict::Dropped;
+                }
             }
             self.waiting_bytes += u64::from(length);
-            if seldom.most.is_exceeded(waiting + 1, self.waiting_bytes) {
-                let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
-                (seldom.most).note(number, arrived, waiting + 1, self.waiting_bytes);
-            }
             self.idle_from
         } else {
             // The transmitter is idle: all before it have departed, and nothing waits.
@@ -155,6 +149,30 @@ impl Fifo {
             length,
         });
         Verdict::Queued
+    }
+
+    /// If one more waits, is the queue full, or are there more in it than ever, for all that is known? What has left it since
+    /// that was last looked at makes it fewer, so that as long as it is not, nobody need look.
+    #[inline(always)]
+    fn may_be_full_as_never(&self, length: u32) -> bool {
+        let (packets, bytes) = (self.waiting_packets(), Bytes::new(self.waiting_bytes));
+        let length = Bytes::new(u64::from(length));
+        (self.seldom.queue).enqueue(packets, bytes, length) == Verdict::Dropped
+            || (self.seldom.most).is_exceeded(packets + 1, (bytes + length).get())
+    }
+
+    /// One more waits, if there is room, where it is known what waits: are there more than ever?
+    #[inline(always)]
+    fn wait(&mut self, length: u32) -> Verdict {
+        let (waiting, bytes) = (self.waiting_packets(), self.waiting_bytes);
+        let length = u64::from(length);
+        let seldom = &mut *self.seldom;
+        let verdict = (seldom.queue).enqueue(waiting, Bytes::new(bytes), Bytes::new(length));
+        if verdict == Verdict::Queued && seldom.most.is_exceeded(waiting + 1, bytes + length) {
+            let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
+            (seldom.most).note(number, arrived, waiting + 1, bytes + length);
+        }
+        verdict
     }
 
     /// Counts packets that the queue has dropped.
@@ -345,14 +363,14 @@ impl Fifo {
         }
     }
 
-    /// Packets waiting, as of the last `advance`, `enqueue` or `arrive`.
+    /// Packets waiting, as of the last [`advance`](Self::advance), and those that have come since.
     #[must_use]
     pub fn waiting_packets(&self) -> u64 {
         // Of those not departed, the first is being transmitted.
         self.ring.not_departed().saturating_sub(1) as u64
     }
 
-    /// Bytes waiting, as of the last `advance`, `enqueue` or `arrive`.
+    /// Bytes waiting, of the [same](Self::waiting_packets) packets.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes

@@ -204,6 +204,43 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Whether the queue is brought up before each offer, or only where it must, is nobody's concern.
+    #[test]
+    fn what_has_left_the_queue_need_not_be_looked_at(
+        offers in prop::collection::vec((0_u64..1_200, 1_u64..1_500), 1..300),
+        limit in prop_oneof![
+            (0_u64..20).prop_map(Limit::Packets),
+            (0_u64..15_000).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
+        ],
+        ahead in 0_usize..5,
+    ) {
+        let mut seldom = direction(limit, vec![]);
+        let mut always = direction(limit, vec![]);
+        let mut now = Time::ZERO;
+        for (reference, (gap, length)) in packets(offers.len()).into_iter().zip(offers) {
+            now += Span::from_millis(gap);
+            always.advance(now, |_, _, _| {});
+            let verdicts = [&mut seldom, &mut always]
+                .map(|link| link.enqueue(now, reference, Bytes::new(length)));
+            prop_assert_eq!(verdicts[0], verdicts[1]);
+            prop_assert!(seldom.waiting_packets() >= always.waiting_packets());
+            while let Some(at) = always.next_arrival().filter(|at| *at <= now) {
+                prop_assert_eq!(seldom.arrive(at), always.arrive(at));
+            }
+            prop_assert_eq!(seldom.counters(), always.counters());
+            let ahead = ahead.min(seldom.in_transit());
+            let without = |link: &Fifo| link.counters_without(ahead, link.in_transit() - ahead);
+            prop_assert_eq!(without(&seldom), without(&always));
+        }
+        seldom.advance(now, |_, _, _| {});
+        prop_assert_eq!(
+            (seldom.waiting_packets(), seldom.waiting_bytes()),
+            (always.waiting_packets(), always.waiting_bytes())
+        );
+    }
+}
+
 #[test]
 fn what_is_offered_at_once_beyond_what_has_room_is_dropped() {
     let packet = packets(12);

@@ -275,6 +275,7 @@ proptest! {
             packets.retain(packet);
             let verdict = quick.enqueue(now, packet, Bytes::new(length));
             prop_assert_eq!(link.enqueue(now, packet, &mut packets, &mut ()), verdict);
+            quick.advance(now, |_, _, _| {});
             prop_assert_eq!(link.waiting_packets(), quick.waiting_packets());
             prop_assert_eq!(link.waiting_bytes(), quick.waiting_bytes());
         }
