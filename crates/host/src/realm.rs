@@ -47,7 +47,7 @@ pub trait Realm: Payload + 'static {
 }
 
 impl Realm for Ranges {
-    // One word, for it is looked at per packet.
+    // One word, for it is looked at per packet, and in the order in which a packet has it.
     type Key = u64;
     type Table = SimulatedTable;
 
@@ -59,7 +59,7 @@ impl Realm for Ranges {
 
     #[inline]
     fn key_of(local_port: u16, remote: Endpoint, _ip: Option<(IpAddr, IpAddr)>) -> u64 {
-        u64::from(local_port) << 32 | u64::from(remote.address.0) << 16 | u64::from(remote.port)
+        u64::from(local_port) << 32 | u64::from(remote.port) << 16 | u64::from(remote.address.0)
     }
 }
 
@@ -76,8 +76,7 @@ impl SimulatedTable {
     /// The other host, and both ports.
     #[inline]
     fn parts(key: u64) -> (Address, u32) {
-        let [ours, address, theirs] = [32, 16, 0].map(|shift| (key >> shift) as u16);
-        (Address(address), u32::from(ours) << 16 | u32::from(theirs))
+        (Address(key as u16), (key >> 16) as u32)
     }
 }
 

@@ -379,6 +379,9 @@ const ECN: u8 = 0b0110_0000;
 const ECN_SHIFT: u8 = 5;
 const VERSION_6: u8 = 0b1000_0000;
 
+/// Of the marks of an ordinary segment, a push is none.
+const ANY_FLAG_BUT_PUSH: u16 = !Flags::PSH.0 as u16;
+
 /// Beside the protocol number in a datagram's `window`.
 const CORRUPT: u16 = 0x100;
 /// In its place: this is no IP packet, but an ARP request or a reply (RFC 826's operation).
@@ -601,19 +604,30 @@ impl Packet {
     #[inline]
     #[must_use]
     pub fn is_bare(&self, timestamped: bool) -> bool {
-        let options = if timestamped { TIMESTAMPED } else { 0 };
-        self.flags.0 & !Flags::PSH.0 == Flags::ACK.0
-            && self.attributes & (SACK_COUNT | TIMESTAMPED) == options
+        self.marks() & (ANY_FLAG_BUT_PUSH | u16::from(SACK_COUNT | TIMESTAMPED) << 8)
+            == Self::bare_marks(timestamped)
     }
 
     /// Is it the same, but for SACK blocks, of which it has some?
     #[inline]
     #[must_use]
     pub fn is_bare_with_sack_blocks(&self, timestamped: bool) -> bool {
-        let options = if timestamped { TIMESTAMPED } else { 0 };
-        self.flags.0 & !Flags::PSH.0 == Flags::ACK.0
-            && self.attributes & TIMESTAMPED == options
+        self.marks() & (ANY_FLAG_BUT_PUSH | u16::from(TIMESTAMPED) << 8)
+            == Self::bare_marks(timestamped)
             && self.has_sack_blocks()
+    }
+
+    /// Its flags and what else it says of itself, which lie beside each other, to be looked at together.
+    #[inline]
+    fn marks(&self) -> u16 {
+        u16::from_le_bytes([self.flags.0, self.attributes])
+    }
+
+    /// Those of a segment without anything special.
+    #[inline]
+    fn bare_marks(timestamped: bool) -> u16 {
+        let options = if timestamped { TIMESTAMPED } else { 0 };
+        u16::from_le_bytes([Flags::ACK.0, options])
     }
 
     /// The ECN field.

@@ -85,7 +85,9 @@ impl Connection {
     /// Something new was acknowledged: what the application is told of it.
     #[inline]
     fn progressed(&mut self, now: Time) {
-        self.makes_room(now);
+        if self.makes_room(now) > 0 {
+            self.events |= Events::WRITABLE;
+        }
         let send = &self.sender.send;
         let position = send.sequence.unacknowledged;
         if position > 1 && position >= send.end + u64::from(send.fin) {
@@ -93,19 +95,22 @@ impl Connection {
         }
     }
 
-    /// The same, of less than was written.
+    /// The same, of less than was written. Returns how many bytes there is room for, if a writer waits for so many:
+    /// what [`Events::WRITABLE`] is about.
     #[inline(always)]
-    pub(super) fn makes_room(&mut self, now: Time) {
+    pub(super) fn makes_room(&mut self, now: Time) -> u64 {
         self.heard(now);
         self.path_error = None;
         let send = &mut self.sender.send;
         if let Some(sizing) = &mut send.sizing {
             sizing.acknowledged(send.sequence.unacknowledged);
-        } else if send.writer_waits
-            && send.buffer_room() >= u64::from(self.sender.negotiated.segment).min(send.buffer)
-        {
-            self.events |= Events::WRITABLE;
+        } else if send.writer_waits {
+            let room = send.buffer_room();
+            if room >= u64::from(self.sender.negotiated.segment).min(send.buffer) {
+                return room;
+            }
         }
+        0
     }
 }
 

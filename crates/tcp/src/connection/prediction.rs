@@ -258,7 +258,7 @@ impl Connection {
         };
         self.note_timestamp(packet, 0, cx.now);
         cx.packets.release(reference);
-        self.makes_room(cx.now);
+        let mut room = self.makes_room(cx.now);
         if quiet {
             if PACED {
                 Way::PacedAcknowledgment.taken();
@@ -266,40 +266,46 @@ impl Connection {
             } else {
                 Way::Acknowledgment.taken();
                 self.transmit::<true, true, false>(None, cx);
-                if !KEPT {
-                    self.refill(cx.now);
+                if !KEPT && room > 0 && self.refill(room, cx.now) {
+                    room = 0;
                 }
             }
             self.sender.review_early_timer(true, cx.now);
         } else {
             self.output(cx);
         }
+        if room > 0 {
+            self.events |= Events::WRITABLE;
+        }
         self.check_space();
     }
 
-    /// What is left to feed it with is written as far as there is room, after an acknowledgment that is all a segment
-    /// brings, at a sender that does not pace: where that [lets nothing out](Self::is_held_up) and more is left, the
-    /// socket need not do it, if it keeps no bytes.
+    /// What is left to feed it with is written as far as there is `room` for a writer that waits, after an
+    /// acknowledgment that is all a segment brings, at a sender that does not pace: where that
+    /// [lets nothing out](Self::is_held_up) and more is left, the socket need not do it, if it keeps no bytes.
+    /// False: nothing is written.
     #[inline(always)]
-    fn refill(&mut self, now: Time) {
+    fn refill(&mut self, room: u64, now: Time) -> bool {
         let (sender, Some(feed)) = (&mut self.sender, &mut self.feed) else {
-            return;
+            return false;
         };
-        let room = sender.send.buffer_room();
-        if self.events.has(Events::WRITABLE)
-            && feed.left > room
+        debug_assert_eq!(room, sender.send.buffer_room(), "so it was said");
+        debug_assert!(
+            sender.send.sizing.is_none(),
+            "another says what room there is"
+        );
+        let lets_nothing_out = feed.left > room
             && !sender.send.fin
-            && sender.send.sizing.is_none()
             && sender.send.unsent() >= u64::from(sender.negotiated.segment)
-            && !sender.config.habits.sends_in_bursts
-        {
+            && !sender.config.habits.sends_in_bursts;
+        if lets_nothing_out {
             feed.left -= room;
-            self.events = self.events.without(Events::WRITABLE);
             debug_assert!(self.is_held_up(now), "it lets something out");
             self.sender.send.pushed = self.sender.send.end + room;
             self.took(room, true);
             Way::Refill.taken();
         }
+        lets_nothing_out
     }
 
     /// Where [a duplicate](Foresight::Duplicate) is foreseen, at a sender that paces or not: is it one, with SACK

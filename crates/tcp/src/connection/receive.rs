@@ -452,7 +452,7 @@ impl Connection {
     }
 
     /// The same, of text that begins at RCV.NXT and lies in the window, before the peer's FIN has come.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_in_order(&mut self, packet: &Packet, now: Time) -> Option<Accepted> {
         let length = u32::from(packet.payload_length);
         self.receive.text_has_come(now);

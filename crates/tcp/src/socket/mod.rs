@@ -126,7 +126,10 @@ impl<P: Payload> Socket<P> {
         } else {
             self.connection.on_packet(packet, cx);
         }
-        if self.connection.feed.is_some() && self.connection.take_event(Events::WRITABLE) {
+        if self.connection.has_events()
+            && self.connection.feed.is_some()
+            && self.connection.take_event(Events::WRITABLE)
+        {
             self.feed_on(cx);
         }
     }
