@@ -21,7 +21,7 @@ mod time;
 mod units;
 
 pub use buffer::{Buffer, QuickAcks};
-pub use count::{QueueLimit, Segments, Window};
+pub use count::{LinkQueueLimit, QueueLimit, Segments, Window};
 pub use error::QuantityError;
 pub(crate) use measured::Measured;
 pub use mtu::Mtu;

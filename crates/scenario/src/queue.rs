@@ -89,7 +89,9 @@ impl Queue {
         rate: BitRate,
         round_trip: Span,
     ) -> Result<Self, Wrong> {
-        let given = file.and_then(|queue| queue.limit);
+        let given = file
+            .and_then(|queue| queue.limit)
+            .map(|limit| limit.at(rate));
         let limit = given.unwrap_or_else(|| {
             let product = rate.bytes_in(round_trip);
             if product > Bytes::new(u64::from(SMALLEST_DEFAULT_QUEUE) * FULL_PACKET) {

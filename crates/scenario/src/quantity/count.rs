@@ -4,12 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use bentpipe_link::Limit;
-use bentpipe_types::Bytes;
+use bentpipe_types::{BitRate, Bytes, Span};
 
-use super::{QuantityError, Size, number, split, string_quantity};
+use super::{Length, QuantityError, Size, number, split, string_quantity};
 
 /// 10 GB of segments, and more than any window.
 const MOST_SEGMENTS: u32 = 10_000_000;
+
+/// More than any queue.
+const MOST_PACKETS: u32 = 1_000_000_000;
 
 /// A whole number from 1 to `most` of `unit` (or of its singular).
 fn counted(text: &str, unit: &str, most: u32) -> Option<Result<u32, QuantityError>> {
@@ -62,7 +65,7 @@ impl FromStr for QueueLimit {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let packets = counted(text, "packets", 1_000_000_000);
+        let packets = counted(text, "packets", MOST_PACKETS);
         let expected = r#"a limit such as "100 packets" or "64 KiB""#;
         counted_or_measured(
             packets.map(|count| count.map(Self::Packets)),
@@ -88,6 +91,61 @@ string_quantity!(
     r#"a limit such as "100 packets" or "64 KiB""#,
     pattern: concat!("^", number!(), " *(packets?|B|kB|KB|KiB|MB|MiB|GB|GiB)$"),
     examples: ["100 packets", "64 KiB"]
+);
+
+/// What a link's queue holds at most, as its file says it: a [`QueueLimit`], or how long the last packet in a full queue
+/// waits, `"100 ms"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkQueueLimit {
+    /// Whatever the link's rate.
+    Fixed(QueueLimit),
+    /// What the link transmits in so long.
+    Time(Span),
+}
+
+impl LinkQueueLimit {
+    /// What a queue holds in front of a transmitter of this rate: something, however slow it is.
+    pub(crate) fn at(self, rate: BitRate) -> QueueLimit {
+        match self {
+            Self::Fixed(limit) => limit,
+            Self::Time(time) => QueueLimit::Bytes(rate.bytes_in(time).max(Bytes::new(1))),
+        }
+    }
+}
+
+impl FromStr for LinkQueueLimit {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let expected = r#"a limit such as "100 packets", "64 KiB" or "100 ms""#;
+        match text.parse::<Length>() {
+            Ok(Length(time)) if time > Span::ZERO => return Ok(Self::Time(time)),
+            _ => {}
+        }
+        let packets = counted(text, "packets", MOST_PACKETS);
+        counted_or_measured(
+            packets.map(|count| count.map(|count| Self::Fixed(QueueLimit::Packets(count)))),
+            text,
+            expected,
+            |bytes| Self::Fixed(QueueLimit::Bytes(bytes)),
+        )
+    }
+}
+
+impl fmt::Display for LinkQueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(limit) => limit.fmt(f),
+            Self::Time(time) => Length(*time).fmt(f),
+        }
+    }
+}
+
+string_quantity!(
+    LinkQueueLimit,
+    r#"a limit such as "100 packets", "64 KiB" or "100 ms""#,
+    pattern: concat!("^", number!(), " *(packets?|B|kB|KB|KiB|MB|MiB|GB|GiB|ns|us|ms|s|min|h)$"),
+    examples: ["100 packets", "64 KiB", "100 ms"]
 );
 
 /// A number of segments: `"10 segments"`.

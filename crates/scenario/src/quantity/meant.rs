@@ -106,7 +106,7 @@ mod tests {
         let rate = r#"a rate such as "10 Mbit/s" (units: ...)"#;
         let time = r#"a length of time such as "250 ms""#;
         let size = r#"a size such as "64 KiB""#;
-        let limit = r#"a limit such as "100 packets" or "64 KiB""#;
+        let limit = r#"a limit such as "100 packets", "64 KiB" or "100 ms""#;
         for (expected, got, right) in [
             (rate, "10 Mb", Some("10 Mbit/s")),
             (rate, "10Mbps", Some("10 Mbit/s")),
@@ -127,6 +127,7 @@ mod tests {
             (size, "64 kib", Some("64 KiB")),
             (limit, "50 pkts", Some("50 packets")),
             (limit, "2 mb", Some("2 MB")),
+            (limit, "100 msec", Some("100 ms")),
             (r#""1 ms" to "10 s""#, "0 s", None),
             (r#""16/15" or a number"#, "2 s", None),
         ] {

@@ -75,6 +75,18 @@ fn counts() {
     assert!(refused::<QueueLimit>("1.5 packets").contains("a whole number"));
     assert!(refused::<QueueLimit>("10 segments").contains("\"100 packets\""));
     assert!(refused::<QueueLimit>("0 B").contains("\"100 packets\""));
+    let fixed = |text| LinkQueueLimit::Fixed(read::<QueueLimit>(text));
+    for text in ["100 packets", "64 KiB"] {
+        assert_eq!(read::<LinkQueueLimit>(text), fixed(text));
+    }
+    let time = read::<LinkQueueLimit>("100 ms");
+    assert_eq!(time, LinkQueueLimit::Time(Span::from_millis(100)));
+    let holds = |bits| time.at(BitRate::new(bits).expect("a rate"));
+    assert_eq!(holds(10_000_000), QueueLimit::Bytes(Bytes::new(125_000)));
+    assert_eq!(holds(9), QueueLimit::Bytes(Bytes::new(1)));
+    assert!(refused::<LinkQueueLimit>("0 ms").contains("\"100 ms\""));
+    assert!(refused::<LinkQueueLimit>("0 packets").contains("from 1 to"));
+    assert!(refused::<QueueLimit>("100 ms").contains("\"64 KiB\""));
     assert_eq!(read::<Window>("10 segments"), Window::Segments(10));
     assert_eq!(
         read::<Window>("10 segments").bytes(Bytes::new(1448)),
@@ -144,6 +156,8 @@ proptest! {
         survives(Size(Bytes::new(bytes)));
         survives(QueueLimit::Packets(count));
         survives(QueueLimit::Bytes(Bytes::new(bytes + 1).min(Bytes::new(1_000_000_000_000_000))));
+        survives(LinkQueueLimit::Fixed(QueueLimit::Packets(count)));
+        survives(LinkQueueLimit::Time(Span::from_nanos(nanos + 1).min(Span::from_secs(259_200))));
         survives(Window::Segments(count));
         survives(DelayedAck::After(Span::from_micros(ack_us)));
         survives(Redundancy::new(lower + upper.min(99 * lower), lower).unwrap());
@@ -156,6 +170,7 @@ proptest! {
             let _ = text.parse::<Length>();
             let _ = text.parse::<Size>();
             let _ = text.parse::<QueueLimit>();
+            let _ = text.parse::<LinkQueueLimit>();
             let _ = text.parse::<Window>();
             let _ = text.parse::<DelayedAck>();
             let _ = text.parse::<Interval>();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{DropTail, EarlyRandomDrop, Fair, Place, Priority, Red, Settings, Weighted};
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::{Probability, QueueLimit, Size};
+use crate::quantity::{LinkQueueLimit, Probability, QueueLimit, Size};
 use crate::schema::Named;
 
 /// An entry a kind: its name in a scenario file, with the description that is the reference, and the keys
@@ -48,10 +48,10 @@ macro_rules! kinds {
             /// Which packets are dropped, and which is sent next. Default: "drop-tail".
             #[serde(default = "drop_tail")]
             pub kind: QueueKind,
-            /// Most that waits, the packet in transmission not counted: packets, or bytes with headers.
-            /// Default: one bandwidth-delay product of the link (rate times the delays of both directions),
+            /// Most that waits, the packet in transmission not counted: packets, bytes with headers, or the
+            /// time that it takes to transmit them at the link's `rate`. Default: one bandwidth-delay product of the link (rate times the delays of both directions),
             /// but at least 100 packets.
-            pub limit: Option<QueueLimit>,
+            pub limit: Option<LinkQueueLimit>,
             $($($(#[$key_doc])* pub $key: Option<$type>,)*)+
         }
 

@@ -28,7 +28,7 @@ fn quantities() {
         (
             r#""500 packets""#,
             r#""2 mb""#,
-            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got "2 mb"; did you mean "2 MB"?"#,
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets", "64 KiB" or "100 ms", got "2 mb"; did you mean "2 MB"?"#,
         ),
         (
             "packet_loss_rate = 0.001",
@@ -119,12 +119,12 @@ fn quantities() {
         (
             "500 packets",
             "500 segments",
-            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got "500 segments""#,
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets", "64 KiB" or "100 ms", got "500 segments""#,
         ),
         (
             r#""500 packets""#,
             "500",
-            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets" or "64 KiB", got 500"#,
+            r#"geo.toml:17: links.satellite.forward.queue.limit: expected a limit such as "100 packets", "64 KiB" or "100 ms", got 500"#,
         ),
         (
             "500 packets",
