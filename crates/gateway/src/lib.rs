@@ -13,6 +13,7 @@ mod class;
 mod crash;
 mod deadlines;
 pub mod hybrid;
+mod icmp;
 mod slab;
 pub mod split;
 

@@ -197,6 +197,85 @@ fn servers_are_told_of_no_longer_segments_than_reach_the_host() {
     }
 }
 
+/// Beyond the gateway's own link: what it has acknowledged when a router says so it cuts itself, and the server, told
+/// of the next segment that is too long, sends shorter ones from then on.
+#[test]
+fn where_a_link_further_on_takes_less_what_is_held_is_cut() {
+    const FURTHER_ON: &str = r#"
+name = "further-on"
+duration = "300 s"
+[hosts.server]
+[hosts.host]
+tcp = { receive_buffer = "16 kB" }
+[gateways.hub]
+kind = "hybrid"
+facing = "satellite"
+[gateways.dish]
+[gateways.house]
+[links]
+lan = { between = ["server", "hub"], rate = "10 Mbit/s", delay = "1 ms" }
+satellite = { between = ["hub", "dish"], rate = "2 Mbit/s", delay = "250 ms" }
+street = { between = ["dish", "house"], rate = "10 Mbit/s", delay = "1 ms" }
+home = { between = ["house", "host"], rate = "10 Mbit/s", delay = "1 ms" }
+[flows.download]
+from = "server"
+to = "host"
+app = { kind = "bulk", size = "1 MB" }
+"#;
+    for (how, settings) in [
+        ("the timer", vec![]),
+        ("adaptive", vec![("gateways.hub.adaptive_timeout", "true")]),
+        (
+            "SACK",
+            vec![("gateways.hub.tcp", r#"{ recovery = "sack" }"#)],
+        ),
+        (
+            "NewReno",
+            vec![("gateways.hub.tcp", r#"{ recovery = "newreno" }"#)],
+        ),
+        (
+            "a server that hears nothing",
+            vec![("hosts.server.tcp.path_mtu_discovery", "off")],
+        ),
+        ("IPv6", vec![("ip", "\"v6\"")]),
+    ] {
+        let run = |mtu: &str| {
+            let mut all = settings.clone();
+            all.push(("links.street.mtu", mtu));
+            let scenario = Scenario::parse(FURTHER_ON, "further-on.toml", &all)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let summary = scenario
+                .run(&RunOptions::default())
+                .expect("it runs")
+                .summary;
+            serde_json::to_value(&summary).expect("JSON")
+        };
+        let (wide, narrow) = (run("\"1500 B\""), run("\"1300 B\""));
+        let [wide, flow] = [&wide, &narrow].map(|summary| &summary["flows"][0]);
+        let hub = &narrow["gateways"][0];
+        assert_eq!(flow["bytes_delivered"], 1_000_000, "{how}: {hub}");
+        assert_eq!(hub["connections"]["given_up"], 0, "{how}");
+        assert!(
+            hub["to_host"]["icmp_errors"].as_u64() > Some(0),
+            "{how}: {hub}"
+        );
+        let seconds = |flow: &serde_json::Value| flow["finish_s"].as_f64().expect("finished");
+        // What is held goes again, a round trip later: half a second, or as many timeouts as there are in that.
+        let longer = seconds(flow) - seconds(wide);
+        assert!((0.5..2.0).contains(&longer), "{how}: {longer} s longer");
+        let parts = hub["to_host"]["parts"].as_u64().expect("a number");
+        if how == "a server that hears nothing" {
+            // All of its segments go on as two, and it is told as often as that is news.
+            assert!(parts > 2 * 600, "{how}: {parts}");
+            assert_eq!(flow["path_mtu"]["reductions"], 0);
+            assert!(flow["path_mtu"]["icmp_errors"].as_u64() < Some(12), "{how}");
+        } else {
+            assert!(parts < 300, "{how}: {parts}");
+            assert_eq!(flow["path_mtu"]["reductions"], 1, "{how}");
+        }
+    }
+}
+
 /// A gateway gives up a host that takes a mail's replies too slowly, and resets its connection; what the host has
 /// already sent arrives at the server all the same, of a connection whose client is no more.
 #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Kept {
     payload_at: u8,
     /// What it leaves with more hops than is that of a packet that goes no further.
     hop_limit: u8,
+    /// Bytes at the beginning of the payload that are the packet's no more.
+    cut: u16,
 }
 
 impl PacketStore {
@@ -51,6 +53,7 @@ impl PacketStore {
             buffer,
             payload_at,
             hop_limit,
+            cut: 0,
         });
         Ok(reference)
     }
@@ -68,11 +71,33 @@ impl PacketStore {
     pub fn payload(&self, reference: PacketRef) -> Option<&[u8]> {
         let kept = self.beside(reference)?.bytes?;
         let length = usize::from(self.get(reference).payload_length);
-        let payload = self
-            .pool
-            .bytes(kept.buffer)
-            .get(usize::from(kept.payload_at)..)?;
-        payload.get(..length)
+        let start = usize::from(kept.payload_at) + usize::from(kept.cut);
+        self.pool.bytes(kept.buffer).get(start..start + length)
+    }
+
+    /// Makes a segment the part of it that begins so many bytes `behind` its first and has `length` of them. Bytes
+    /// that it came with are as they came: [`cut_in_front`](Self::cut_in_front) says where in them the part begins.
+    pub fn cut(&mut self, reference: PacketRef, behind: u16, length: u16) {
+        let record = self.get_mut(reference);
+        debug_assert!(record.is_tcp() && behind.saturating_add(length) <= record.payload_length);
+        record.sequence += u32::from(behind);
+        record.payload_offset += u64::from(behind);
+        record.payload_length = length;
+        if behind > 0
+            && self
+                .beside(reference)
+                .is_some_and(|beside| beside.bytes.is_some())
+            && let Some(kept) = &mut self.beside_mut(reference).bytes
+        {
+            kept.cut += behind;
+        }
+    }
+
+    /// How much of the payload's beginning was cut off, of a packet that came with bytes.
+    #[must_use]
+    pub fn cut_in_front(&self, reference: PacketRef) -> u16 {
+        let kept = self.beside(reference).and_then(|beside| beside.bytes);
+        kept.map_or(0, |kept| kept.cut)
     }
 
     /// Gives a packet its payload: the record's `payload_length` bytes, which `write` makes of what
@@ -84,6 +109,7 @@ impl PacketStore {
             buffer,
             payload_at: 0,
             hop_limit: 0,
+            cut: 0,
         };
         if let Some(before) = self.beside_mut(reference).bytes.replace(kept) {
             self.pool.release(before.buffer);
@@ -365,6 +391,42 @@ mod tests {
         assert_eq!(store.ip(again[0]), None);
         assert_eq!(store.unshare(again[0]), again[0]);
         assert!(store.bytes_allocated() <= used + 50);
+    }
+
+    #[test]
+    fn parts_of_a_segment_have_their_part_of_its_bytes() {
+        let mut store = PacketStore::default();
+        let bytes = datagram(64);
+        let whole = off_a_wire(&mut store, &bytes);
+        let first = store.duplicate(whole);
+        store.cut(first, 0, 4);
+        let rest = store.duplicate(whole);
+        store.cut(rest, 4, 6);
+        let last = store.duplicate(rest);
+        store.cut(last, 5, 1);
+        for (part, payload, at) in [
+            (whole, "0123456789", 0),
+            (first, "0123", 0),
+            (rest, "456789", 4),
+            (last, "9", 9),
+        ] {
+            assert_eq!(store.payload(part), Some(payload.as_bytes()));
+            assert_eq!(store.bytes(part), Some(&bytes[..]));
+            assert_eq!(store.get(part).sequence, Seq::new(at));
+            assert_eq!(store.get(part).payload_offset, u64::from(at));
+            assert_eq!(u32::from(store.cut_in_front(part)), at);
+        }
+        // One that was made here, with a payload of its own, and one without bytes.
+        let mut record = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V6);
+        record.payload_length = 5;
+        let made = store.insert(record);
+        let bare = store.insert(record);
+        store.set_payload(made, |payload| payload.copy_from_slice(b"abcde"));
+        store.cut(made, 3, 2);
+        store.cut(bare, 3, 2);
+        assert_eq!(store.payload(made), Some(&b"de"[..]));
+        assert_eq!(store.payload(bare), None);
+        assert_eq!((store.cut_in_front(made), store.cut_in_front(bare)), (3, 0));
     }
 
     #[test]

@@ -189,10 +189,14 @@ impl<A: Addressing> Encoder<A> {
         self.write_ip(packet, source, destination, length, bytes);
         let start = bytes.len();
         if let Some(quote) = packet.icmp_quote() {
-            let quoted = (
-                self.ip_address(quote.source.address, version)?,
-                self.ip_address(quote.destination.address, version)?,
-            );
+            let quoted = match packets.ip(reference) {
+                // Said in the name of whom the packet was for, to whom it came from.
+                Some((by, to)) => (to, by),
+                None => (
+                    self.ip_address(quote.source.address, version)?,
+                    self.ip_address(quote.destination.address, version)?,
+                ),
+            };
             icmp::write(&quote, (source, destination), quoted, bytes);
             debug_assert_eq!(bytes.len(), start + carried, "what an error's length says");
             return Ok(());

@@ -184,6 +184,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_in_a_real_hosts_name_is_of_what_came_for_it() {
+        for (host, server) in [
+            ("192.0.2.1", "198.51.100.7"),
+            ("2001:db8::1", "2001:db8::9"),
+        ] {
+            let [host, server]: [IpAddr; 2] =
+                [host, server].map(|address| address.parse().expect("an address"));
+            let version = if host.is_ipv4() {
+                IpVersion::V4
+            } else {
+                IpVersion::V6
+            };
+            let mut packets = PacketStore::default();
+            let segment = Packet::new(end(1, 80), end(2, 40_000), version);
+            let error = IcmpError::TooBig { mtu: 1300 };
+            let complaint = Packet::icmp_error(Address(2), &segment, error).expect("of a segment");
+            let complaint = packets.insert(complaint);
+            packets.set_ip(complaint, (host, server));
+            let mut bytes = Vec::new();
+            let mut encoder = Encoder::new(NodeAddresses);
+            let written = encoder.encode(&packets, complaint, &mut bytes);
+            written.expect("it can be written");
+            let read = SegmentError::read(&bytes).expect("an error");
+            assert_eq!(read.error, error);
+            assert_eq!(read.source, SocketAddr::new(server, 80));
+            assert_eq!(read.destination, SocketAddr::new(host, 40_000));
+        }
+    }
+
+    #[test]
     fn what_is_damaged_or_of_somebody_else_is_none() {
         let good = written(IcmpError::PortUnreachable, IpVersion::V4);
         for at in 20..good.len() {

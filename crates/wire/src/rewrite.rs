@@ -177,6 +177,15 @@ fn rewrite_segment(
     let new = &mut header[..length];
     let payload = usize::from(record.payload_length);
     let came = original.len() - payload_at;
+    let cut = packets.cut_in_front(reference);
+    if cut > 0 && Flags(new[13]).has(Flags::URG) {
+        // RFC 9293 section 3.8.5: it points from the segment's first byte, here to what is before it.
+        let pointer = word(new, 18).saturating_sub(cut);
+        put(new, 18, pointer);
+        if pointer == 0 {
+            new[13] &= !Flags::URG.0;
+        }
+    }
     if new == old && payload == came {
         return Ok(());
     }
@@ -192,9 +201,10 @@ fn rewrite_segment(
         out.extend_from_slice(&original[payload_at..]);
         return Ok(());
     }
-    // Cut, in front or behind: what is left is the payload's beginning, and the checksum is anew.
+    // Cut, in front or behind: the checksum is anew.
+    let first = payload_at + usize::from(cut);
     let kept = original
-        .get(payload_at..payload_at + payload)
+        .get(first..first + payload)
         .ok_or(EncodeError::TooLong { length: payload })?;
     put(new, 16, 0);
     out.extend_from_slice(new);

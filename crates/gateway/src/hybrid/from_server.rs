@@ -46,9 +46,11 @@ impl Relay {
             hall.cx.packets.release(reference);
             self.acknowledge(hall);
         } else if start > 0 {
+            self.complain(reference, &packet, hall);
             self.keep_ahead(reference, start, end, hall);
             self.acknowledge(hall);
         } else {
+            self.complain(reference, &packet, hall);
             self.accept(reference, &packet, start, end, hall);
         }
         hall.totals.held(before, self.holds());

@@ -13,6 +13,7 @@
 //! | `sending` | 3: beyond the host's window, again after the timeout; the paper's future: as a TCP does |
 //! | `relay` | what is known of both ends of an established connection, and its timers |
 //! | `store` | the unacknowledged segments buffer |
+//! | `narrow` | (not there:) a way to the host that takes shorter packets than the server sends |
 //!
 //! What it owes its users (and samaraweera1999, section 3.2, names): it never acknowledges a SYN or a
 //! FIN that the host has not, so that a close that succeeds means that the host has everything; what
@@ -26,6 +27,7 @@
 
 mod from_host;
 mod from_server;
+mod narrow;
 mod relay;
 mod sending;
 mod settings;
@@ -39,11 +41,12 @@ use std::sync::Arc;
 
 use bentpipe_tcp::Config;
 use bentpipe_types::{
-    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, PacketRef, Port, Processor, Routes,
-    Time,
+    Agent, Ctx, DropReason, Flags, FlowKey, Gauge, Holdings, IcmpError, PacketRef, Port, Processor,
+    Routes, Time,
 };
 
 use crate::crash::Volatile;
+use crate::icmp::Complaint;
 use table::Table;
 use totals::Totals;
 use tracked::{Fate, Hall, Phase, Side, Tracked};
@@ -180,6 +183,25 @@ impl Hybrid {
         self.processor.as_ref().map_or(0, Processor::packets)
     }
 
+    /// Is this an ICMP error that says that a segment is too long which the gateway has sent to a host? Its sender, for
+    /// whom it is, can do nothing about what it has been told to be there.
+    fn is_told_too_big(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) -> bool {
+        let Some(complaint) = Complaint::read(cx.packets, packet) else {
+            return false;
+        };
+        let IcmpError::TooBig { mtu } = complaint.error else {
+            return false;
+        };
+        let Some(slot) = complaint.keys().find_map(|key| self.table.find(&key)) else {
+            return false;
+        };
+        let taken = self.with(slot, cx, |tracked, hall| match &mut tracked.phase {
+            Phase::Open(relay) => relay.too_big(mtu, complaint.sequence, hall),
+            _ => false,
+        });
+        taken == Some(true)
+    }
+
     /// A packet that the processor is done with.
     fn handle(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
         let destination = cx.packets.get(packet).destination.address;
@@ -187,6 +209,10 @@ impl Hybrid {
             cx.discard(packet, DropReason::NoRoute);
             return;
         };
+        if !cx.packets.get(packet).is_tcp() && self.is_told_too_big(packet, cx) {
+            cx.packets.release(packet);
+            return;
+        }
         let Some(side) = self.side(packet, port, cx) else {
             self.totals.passed += 1;
             cx.emit(port, packet);
@@ -313,6 +339,8 @@ impl Agent for Hybrid {
             ("to_host.retransmissions", totals.retransmissions),
             ("to_host.timeouts", totals.timeouts),
             ("to_host.beyond_window", totals.beyond_window),
+            ("to_host.parts", totals.parts),
+            ("to_host.icmp_errors", totals.icmp_errors),
             ("to_host.window_probes", totals.probes),
             ("from_server.duplicates", totals.duplicates),
             ("from_server.out_of_order", totals.ahead),

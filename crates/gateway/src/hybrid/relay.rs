@@ -8,12 +8,13 @@ use std::net::IpAddr;
 use bentpipe_tcp::{Observed, Sender};
 use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlocks, Seq, Span, Time};
 
+use super::narrow::Narrow;
 use super::settings::{Anticipation, Settings};
 use super::store::Store;
 use super::tracked::{Agreed, End, Hall, Side, Tracked};
 
 /// The timestamps option with its padding (RFC 7323 appendix A).
-const TIMESTAMPS_LENGTH: u8 = 12;
+pub(super) const TIMESTAMPS_LENGTH: u8 = 12;
 /// Nothing was outstanding for so long: what was learned of the path is forgotten, and its memory is
 /// free.
 const AT_REST: Span = Span::from_secs(10);
@@ -51,6 +52,8 @@ pub(super) struct Relay {
     pub(super) store: Store,
     /// The sender's half towards the host, while there is something to send.
     pub(super) sender: Option<Box<Sender>>,
+    /// Where the way to the host takes less than the server sends.
+    pub(super) narrow: Option<Box<Narrow>>,
     /// Below this, and not acknowledged, segments go again: they met a closed window.
     pub(super) again: Option<(u64, u64)>,
     pub(super) probe_at: Time,
@@ -112,6 +115,7 @@ impl Relay {
             acknowledged,
             store: Store::default(),
             sender: None,
+            narrow: None,
             again: None,
             probe_at: Time::NEVER,
             probe_wait: Span::ZERO,
@@ -293,13 +297,14 @@ impl Relay {
     /// The sender's half towards the host.
     pub(super) fn sender(&mut self, hall: &Hall) -> &mut Sender {
         let (agreed, acknowledged, window) = (&self.agreed, self.acknowledged, self.host_window);
+        let segment = self.segment();
         self.sender.get_or_insert_with(|| {
             let observed = Observed {
                 initial: agreed.initial,
                 position: acknowledged,
                 window,
                 window_shift: agreed.host_shift,
-                segment: agreed.segment,
+                segment,
                 sack: agreed.sack,
             };
             Box::new(Sender::observed(hall.sender, &observed, hall.cx.now))
@@ -430,6 +435,7 @@ impl Relay {
             .sender
             .as_ref()
             .map_or(0, |sender| size_of::<Sender>() + sender.allocated());
-        self.store.allocated() + sender
+        let narrow = self.narrow.as_ref().map_or(0, |_| size_of::<Narrow>());
+        self.store.allocated() + sender + narrow
     }
 }

@@ -3,6 +3,7 @@
 use bentpipe_tcp::Admission;
 use bentpipe_types::{Ecn, Flags, Span, Time};
 
+use super::narrow::{Part, copy};
 use super::relay::Relay;
 use super::settings::Anticipation;
 use super::store::Held;
@@ -47,7 +48,11 @@ impl Relay {
             if again.position >= limit {
                 break;
             }
-            self.depart(again.position, held, hall);
+            // (A segment that is held may have gone as several.)
+            let end = again.length.map_or(held.end, |length| {
+                held.end.min(again.position + u64::from(length))
+            });
+            self.depart(again.position, end, held, hall);
             let now = hall.cx.now;
             self.sender(hall).retransmitted(again.position, now);
         }
@@ -75,7 +80,7 @@ impl Relay {
             if held.end > limit {
                 break;
             }
-            self.depart(from, held, hall);
+            self.depart(from, held.end, held, hall);
             self.again = Some((held.end, to));
         }
     }
@@ -105,27 +110,48 @@ impl Relay {
                     Admission::At(_) => return false,
                 }
             }
-            self.depart(position, held, hall);
+            self.depart(position, held.end, held, hall);
         }
     }
 
-    /// Sends a copy of what is held, from `position` on, with what the server has last said (section
-    /// 4.1).
-    fn depart(&mut self, position: u64, held: Held, hall: &mut Hall) {
+    /// Sends what is held of a segment from `position` to `end`: a copy of it, or, where the way to the host takes no
+    /// such long packets, parts.
+    fn depart(&mut self, position: u64, end: u64, held: Held, hall: &mut Hall) {
+        let room = self.room_on_path(held.packet, hall);
+        let packet = hall.cx.packets.get(held.packet);
+        let text = u64::from(packet.payload_length);
+        if end == held.end && text <= room {
+            self.emit(position, end, held, None, hall);
+            return;
+        }
+        // A FIN goes with the last byte: it takes no room.
+        let fin = held.end - u64::from(packet.flags.has(Flags::FIN));
+        let mut start = position;
+        while start < end {
+            let cut = end.min(start.saturating_add(room));
+            let cut = if cut == fin { end } else { cut };
+            self.emit(start, cut, held, Some(Part { start, end: cut }), hall);
+            hall.totals.parts += 1;
+            start = cut;
+        }
+    }
+
+    /// Sends a copy, from `position` on, with what the server has last said (section 4.1).
+    fn emit(&mut self, position: u64, end: u64, held: Held, part: Option<Part>, hall: &mut Hall) {
         let now = hall.cx.now;
         let sender = self.sender(hall);
-        let first = held.end > sender.highest();
-        sender.depart(position, held.end, now);
+        let first = end > sender.highest();
+        sender.depart(position, end, now);
         self.store.sent(position, now);
         if first {
             hall.totals.segments += 1;
         } else {
             hall.totals.retransmissions += 1;
         }
-        if held.end > self.acknowledged + self.host_window {
+        if end > self.acknowledged + self.host_window {
             hall.totals.beyond_window += 1;
         }
-        let copy = hall.cx.packets.duplicate(held.packet);
+        let copy = copy(held, part, hall.cx.packets);
         let packet = hall.cx.packets.get_mut(copy);
         packet.acknowledgment = self.server_acknowledgment;
         packet.window = self.server_window;
@@ -166,7 +192,7 @@ impl Relay {
             && (position == self.acknowledged
                 || held.end <= limit && now.since(held.sent_at) >= timeout)
         {
-            self.depart(position, held, hall);
+            self.depart(position, held.end, held, hall);
             position = held.end;
         }
     }

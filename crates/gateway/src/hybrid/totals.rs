@@ -36,6 +36,10 @@ pub(super) struct Totals {
     pub(super) timeouts: u64,
     /// Probes of windows of zero.
     pub(super) probes: u64,
+    /// Segments that went to hosts as parts of the server's, where the way takes less.
+    pub(super) parts: u64,
+    /// ICMP errors about segments to hosts.
+    pub(super) icmp_errors: u64,
     /// Segments of servers that were there already.
     pub(super) duplicates: u64,
     /// Packets for which the processor had no room.

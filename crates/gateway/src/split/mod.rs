@@ -12,7 +12,6 @@
 //! | `budget` | memory: what may be promised, and to whom |
 //! | `legs` | the legs' TCP: most have the same |
 //! | `paths` | what a connection learns from earlier ones |
-//! | `icmp` | what routers and hosts say of a leg's segments |
 //! | `multiplex` | all connections of two gateways over few persistent ones |
 //! | `counters` | what a result and a probe see |
 //!
@@ -26,7 +25,6 @@
 
 mod budget;
 mod counters;
-mod icmp;
 mod legs;
 mod multiplex;
 mod pair;
@@ -48,9 +46,9 @@ use rustc_hash::FxHashMap;
 
 use crate::crash::Volatile;
 use crate::deadlines::Deadlines;
+use crate::icmp::Complaint;
 use budget::{Budget, SPLIT_STATE};
 use counters::{Counters, Sums};
-use icmp::Complaint;
 use legs::{Kind, LegSettings};
 use multiplex::{Around, Multiplex};
 use pair::{Next, OPENER, Opened, Pair, RESPONDER};

@@ -10,9 +10,9 @@ use bentpipe_types::{Ctx, Flags, FlowKey, Packet, PacketRef, Port, Seq, Span, Ti
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::icmp::Complaint;
 use super::paths::{LEAST_CARRIED, PathMemory};
 use super::{Answer, Settings};
+use crate::icmp::Complaint;
 
 /// Which of the two: the leg towards the side that opened the connection,
 pub(super) const OPENER: usize = 0;

@@ -50,6 +50,28 @@ pub struct PathLimit {
 }
 
 impl PathLimit {
+    /// What a router's word is worth, that it takes packets of `mtu` bytes (0: an old one, which doesn't say), about a
+    /// path that packets of `known` bytes were believed to pass: nothing, where it takes as long ones.
+    #[must_use]
+    pub fn of_router(mtu: u32, known: u32, version: IpVersion, now: Time) -> Option<Self> {
+        let least = match version {
+            IpVersion::V4 => LEAST_V4,
+            IpVersion::V6 => LEAST_V6,
+        };
+        let mtu = if mtu == 0 {
+            let below = PLATEAUS.iter().rev().find(|&&plateau| plateau < known);
+            below.copied().unwrap_or(least)
+        } else {
+            mtu
+        };
+        let mtu = mtu.max(least);
+        // RFC 5927 section 7.2: it is no reason to send longer packets, and old news otherwise.
+        (mtu < known).then(|| Self {
+            mtu,
+            until: now + STALE,
+        })
+    }
+
     /// How much text has room on a SYN, besides all the options that there may be.
     #[must_use]
     pub fn room_on_syn(self, version: IpVersion) -> u16 {
@@ -198,27 +220,9 @@ impl Sender {
         if self.config.path_mtu_discovery == PathMtuDiscovery::Off {
             return None;
         }
-        let least = match self.config.ip_version {
-            IpVersion::V4 => LEAST_V4,
-            IpVersion::V6 => LEAST_V6,
-        };
-        let current = self.known_mtu().min(self.path_mtu.mtu);
-        let mtu = if mtu == 0 {
-            let below = PLATEAUS.iter().rev().find(|&&plateau| plateau < current);
-            below.copied().unwrap_or(least)
-        } else {
-            mtu
-        };
-        let mtu = mtu.max(least);
-        if mtu >= current {
-            // RFC 5927 section 7.2: it is no reason to send longer packets, and old news otherwise.
-            return None;
-        }
+        let known = self.known_mtu().min(self.path_mtu.mtu);
+        let limit = PathLimit::of_router(mtu, known, self.config.ip_version, now)?;
         self.statistics.path_mtu_reductions += 1;
-        let limit = PathLimit {
-            mtu,
-            until: now + STALE,
-        };
         let segment = self.take_limit(limit);
         if agreed {
             self.set_segment(segment);
@@ -269,6 +273,13 @@ impl Sender {
         self.send.sequence.segment = segment;
         self.congestion.set_segment(segment);
         self.count_segments();
+    }
+
+    /// Segments of more than so many bytes do not arrive: what is outstanding and longer is to go again, in shorter
+    /// ones, and the owner sends no longer ones from now on.
+    pub fn shorten(&mut self, segment: u32, now: Time) {
+        self.set_segment(segment.max(1));
+        self.resend_shorter(now);
     }
 
     /// What is outstanding and longer than a full segment is known not to have arrived: it goes again at

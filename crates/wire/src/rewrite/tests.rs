@@ -236,6 +236,58 @@ proptest! {
     }
 
     #[test]
+    fn parts_of_a_segment_are_right_and_make_it_together(
+        made in made_segment(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        urgent in prop::option::of(0u16..60),
+    ) {
+        let mut packets = PacketStore::default();
+        let mut made = made;
+        if let Some(pointer) = urgent {
+            made.carried[13] |= Flags::URG.0;
+            made.carried[18..20].copy_from_slice(&pointer.to_be_bytes());
+            made.carried[16..18].fill(0);
+            let (source, destination) = made.addresses();
+            let sum = Sum::default()
+                .pseudo_header(source, destination, made.carried.len())
+                .bytes(&made.carried)
+                .finish();
+            made.carried[16..18].copy_from_slice(&sum.to_be_bytes());
+        }
+        let before = made.bytes();
+        let whole = stored(&mut packets, &before);
+        let old = parse(&before).expect("made so");
+        let length = packets.get(whole).payload_length;
+        let mut cuts: Vec<u16> =
+            cuts.iter().map(|cut| cut.index(usize::from(length) + 1) as u16).collect();
+        cuts.extend([0, length]);
+        cuts.sort_unstable();
+        let mut text = Vec::new();
+        for part in cuts.windows(2) {
+            let packet = packets.duplicate(whole);
+            packets.cut(packet, part[0], part[1] - part[0]);
+            let after = encoded(&packets, packet);
+            let new = parse(&after).expect("right checksums");
+            prop_assert_eq!(new.tcp.sequence, old.tcp.sequence + u32::from(part[0]));
+            prop_assert_eq!(new.tcp.options, old.tcp.options);
+            prop_assert_eq!(reserved(&after, &new), reserved(&before, &old));
+            prop_assert_eq!(new.ip, old.ip);
+            // What is urgent ends at the same sequence number, if not before this part.
+            if let Some(ends) = urgent.and_then(|ends| ends.checked_sub(part[0]))
+                && (ends > 0 || part[0] == 0)
+            {
+                prop_assert!(new.tcp.flags.has(Flags::URG));
+                prop_assert_eq!(new.tcp.urgent_pointer, ends);
+            } else {
+                prop_assert!(!new.tcp.flags.has(Flags::URG));
+            }
+            text.extend_from_slice(new.payload);
+        }
+        prop_assert_eq!(text, old.payload);
+        prop_assert_eq!(encoded(&packets, whole), before);
+    }
+
+    #[test]
     fn other_addresses_are_in_every_checksum(
         made in prop_oneof![made(), made_segment(), made_udp()],
         last in any::<u8>(),

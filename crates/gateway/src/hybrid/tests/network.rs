@@ -9,8 +9,8 @@ use bentpipe_tcp::{
     RecoveryKind, State, reset_reply,
 };
 use bentpipe_types::{
-    Address, Agent, Ctx, Endpoint, Flags, Packet, PacketRef, Port, RandomStream, Routes, Seq, Span,
-    Time, World,
+    Address, Agent, Ctx, Endpoint, Flags, IcmpError, Packet, PacketRef, Port, RandomStream, Routes,
+    Seq, Span, Time, World,
 };
 
 use super::super::{Hybrid, Recovery, Settings};
@@ -109,6 +109,8 @@ pub(super) struct Net {
     pub(super) initial: [Seq; 2],
     /// Between host and gateway, and between gateway and server.
     pub(super) paths: [Path; 2],
+    /// What a router right behind the gateway takes towards the host, in bytes of packet; it says so.
+    pub(super) mtu: Option<u32>,
     pub(super) misbehaviour: Misbehaviour,
     /// Everything is clean from then on.
     pub(super) until: Time,
@@ -154,6 +156,7 @@ impl Net {
             configs: [host.clone(), server.clone()],
             initial,
             paths: [Path::of(250), Path::of(20)],
+            mtu: None,
             misbehaviour: Misbehaviour::default(),
             until: Time::LAST,
             events: [Events::NONE; 2],
@@ -288,6 +291,17 @@ impl Net {
                 host_window: self.gateway.relay().map(|relay| relay.host_window),
             });
         }
+        if let Some(mtu) = self.mtu.filter(|_| to == HOST)
+            && record.length().get() > u64::from(mtu)
+        {
+            self.world.packets.release(packet);
+            let router = Address(9);
+            if let Some(word) = Packet::icmp_error(router, &record, IcmpError::TooBig { mtu }) {
+                let word = self.world.packets.insert(word);
+                self.send(HOST, GATEWAY, word);
+            }
+            return;
+        }
         let side = if from == HOST || to == HOST {
             HOST
         } else {
@@ -299,7 +313,11 @@ impl Net {
         let lost = gone
             || hostile && self.world.random.happens(path.loss)
             || !(self.filter)(from, to, &record);
-        if hostile && path.corruption > 0.0 && self.world.random.happens(path.corruption) {
+        if hostile
+            && record.is_tcp()
+            && path.corruption > 0.0
+            && self.world.random.happens(path.corruption)
+        {
             let copy = self.world.packets.duplicate(packet);
             self.corrupt(copy);
             self.enqueue(to, copy, &path);
@@ -477,6 +495,13 @@ impl Net {
         }
         if to == HOST && self.is_gone() {
             self.world.packets.release(packet);
+            return;
+        }
+        if let Some(quote) = self.world.packets.get(packet).icmp_quote() {
+            self.world.packets.release(packet);
+            if self.ends[to].is_some() {
+                self.with(to, |tcp, cx| tcp.on_icmp(quote.error, quote.sequence, cx));
+            }
             return;
         }
         if self.ends[to].is_some() {

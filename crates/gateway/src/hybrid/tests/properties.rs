@@ -117,8 +117,13 @@ fn case(seed: u64) {
         ),
         reads: pick(random, &[None, None, Some((3_000, Span::from_millis(700)))]),
     };
+    let mut narrowness = RandomStream::new(seed, "hybrid", "mtu");
+    let mtu = pick(
+        &mut narrowness,
+        &[None, None, Some(296), Some(576), Some(1300)],
+    );
     let describe = format!(
-        "seed {seed}: host {host:?}, server {server:?}, {settings:?}, {misbehaviour:?}, until {until:?}"
+        "seed {seed}: host {host:?}, server {server:?}, {settings:?}, {misbehaviour:?}, until {until:?}, MTU {mtu:?}"
     );
     let tiny = settings.memory < 10_000;
     let most = if host.mss == 1 || server.mss == 1 || tiny {
@@ -129,6 +134,7 @@ fn case(seed: u64) {
     let bytes = [random.bits() % most, random.bits() % (4 * most)];
     let mut net = Net::new(settings.clone(), &host, &server, seed);
     net.paths = [path(random, &[1, 50, 250]), path(random, &[1, 20, 300])];
+    net.mtu = mtu;
     net.misbehaviour = misbehaviour.clone();
     net.until = until;
     net.to_write = bytes;

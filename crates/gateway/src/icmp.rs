@@ -1,8 +1,8 @@
-//! ICMP errors: of which leg they speak.
+//! ICMP errors: of whose segments they speak.
 //!
 //! A gateway's segments have the addresses of the hosts, so what a router, or a host, says of one goes to
 //! the host in whose name it was sent. It passes the gateway on its way, which is the one to hear it: only
-//! the leg's connection knows what is outstanding there.
+//! who has sent the segment knows what is outstanding.
 
 use bentpipe_types::{
     Address, Endpoint, FlowKey, HostAddress, IcmpError, IpVersion, PacketRef, PacketStore, Party,
@@ -15,11 +15,11 @@ const TCP: u8 = 6;
 
 /// What an ICMP error says of a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Complaint {
-    pub(super) error: IcmpError,
-    pub(super) sequence: Seq,
+pub(crate) struct Complaint {
+    pub(crate) error: IcmpError,
+    pub(crate) sequence: Seq,
     /// Who had sent the segment, and where it was going, as nodes, where they are known as such.
-    pub(super) between: Option<[Endpoint; 2]>,
+    pub(crate) between: Option<[Endpoint; 2]>,
     /// The keys that packets have that come from where it was going, of simulated hosts or of real ones.
     keys: [Option<FlowKey>; 2],
 }
@@ -27,7 +27,7 @@ pub(super) struct Complaint {
 impl Complaint {
     /// What this packet says, if it is an ICMP error about a segment of TCP, made in the network or off a
     /// wire.
-    pub(super) fn read(packets: &PacketStore, packet: PacketRef) -> Option<Self> {
+    pub(crate) fn read(packets: &PacketStore, packet: PacketRef) -> Option<Self> {
         if let Some(bytes) = packets.bytes(packet) {
             let said = SegmentError::read(bytes)?;
             let party = |end: std::net::SocketAddr| Party {
@@ -62,13 +62,13 @@ impl Complaint {
         })
     }
 
-    /// The keys that a leg's arriving packets may have, if it is about that leg's segments.
-    pub(super) fn keys(&self) -> impl Iterator<Item = FlowKey> + use<> {
+    /// The keys that packets may have which come back from where it was going.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = FlowKey> + use<> {
         self.keys.into_iter().flatten()
     }
 
     /// The port of the one at `here` that has sent the segment to the one at `there`.
-    pub(super) fn port_between(&self, here: Address, there: Address) -> Option<u16> {
+    pub(crate) fn port_between(&self, here: Address, there: Address) -> Option<u16> {
         let [source, destination] = self.between?;
         (source.address == here && destination.address == there && source.port == destination.port)
             .then_some(source.port)
