@@ -12,6 +12,13 @@
 //! B is the group of the other side's interfaces: what the main table would send there is not sent, but
 //! looked up in the second rule's table. So what is for the machine itself (the local table comes before),
 //! what goes back to where it came from, and what goes out at a third interface is the kernel's as before.
+//! What the machine itself says of a packet that was too long to go on is for whoever had sent it, which is a gateway
+//! in a host's name as often as that host. So a gateway hears it first, by one rule more, at either device:
+//!
+//! ```text
+//! 20001: from all iif lo ipproto icmp dport 772 lookup A      type 3, code 4; for IPv6, type 2
+//! ```
+//!
 //! What the process gives a device comes in there, finds no such rule, and is routed by the main table.
 //!
 //! A device is there as long as its process, and its routes as long as the device. What is left of a process
@@ -25,7 +32,7 @@ use std::io;
 
 use crate::Tun;
 use crate::netlink::Netlink;
-use crate::netlink::forwarding::{Interface, MAIN, Rule};
+use crate::netlink::forwarding::{Interface, LOOPBACK, MAIN, Rule};
 
 /// Whose rules and routes these are, in the kernel's accounts (`RTPROT_`...): no number that anybody has in
 /// iproute2's `rt_protos`.
@@ -156,8 +163,11 @@ pub(super) fn interfaces(
 }
 
 impl Diversion {
-    /// Opens the devices, sets them up, and diverts.
-    pub(super) fn start(sides: [Vec<Interface>; 2]) -> io::Result<(Self, [Tun; 2])> {
+    /// Opens the devices, sets them up, and diverts; `errors`: ICMP errors of the machine's own, too.
+    pub(super) fn start(
+        sides: [Vec<Interface>; 2],
+        errors: bool,
+    ) -> io::Result<(Self, [Tun; 2])> {
         let longest = sides.iter().flatten().map(|interface| interface.mtu).max();
         // What is too long for where it goes, the kernel says there, of its own address.
         let mtu = longest
@@ -174,11 +184,11 @@ impl Diversion {
             news,
             sides: [first, second],
         };
-        diversion.divert()?;
+        diversion.divert(errors)?;
         Ok((diversion, [first_tun, second_tun]))
     }
 
-    fn divert(&mut self) -> io::Result<()> {
+    fn divert(&mut self, errors: bool) -> io::Result<()> {
         for side in &self.sides {
             self.netlink
                 .everything(side.number(), side.index, PROTOCOL)?;
@@ -192,18 +202,30 @@ impl Diversion {
                 let elsewhere = Rule {
                     priority: PRIORITY,
                     interface: interface.name.clone(),
+                    too_big: false,
                     table: MAIN,
                     suppressed: Some(other),
                 };
                 let here = Rule {
                     priority: PRIORITY + 1,
                     interface: interface.name.clone(),
+                    too_big: false,
                     table: side.number(),
                     suppressed: None,
                 };
                 self.netlink.add_rule(&elsewhere, PROTOCOL)?;
                 self.netlink.add_rule(&here, PROTOCOL)?;
             }
+        }
+        if errors {
+            let own = Rule {
+                priority: PRIORITY,
+                interface: LOOPBACK.to_owned(),
+                too_big: true,
+                table: self.sides[0].number(),
+                suppressed: None,
+            };
+            self.netlink.add_rule(&own, PROTOCOL)?;
         }
         Ok(())
     }
@@ -307,6 +329,8 @@ fn open(netlink: &mut Netlink, interfaces: Vec<Interface>, mtu: u16) -> io::Resu
         fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").unwrap_or_default();
     let filter = if everywhere.trim() == "0" { "0" } else { "2" };
     set("ipv4", "rp_filter", filter)?;
+    // What the machine itself has said comes back here.
+    set("ipv4", "accept_local", "1")?;
     netlink.queue_length(index, QUEUE)?;
     netlink.up(index)?;
     let beside = Beside {

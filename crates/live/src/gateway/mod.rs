@@ -220,7 +220,9 @@ impl Plan {
             ));
         }
         let lines = self.lines();
-        let (mut diversion, tuns) = Diversion::start(self.sides)?;
+        // A link has no segments of its own that anybody could find too long.
+        let errors = matches!(request.part, Part::Gateway { .. });
+        let (mut diversion, tuns) = Diversion::start(self.sides, errors)?;
         let mut engine = Engine::new(outside.network);
         let nodes = Station::ENDS.map(|end| outside.nodes[end]);
         for (at, tun) in tuns.into_iter().enumerate() {

@@ -7,13 +7,23 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
+use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
 use super::Netlink;
 
 /// The table that the kernel forwards by where nobody said otherwise.
 pub(crate) const MAIN: u32 = RouteHeader::RT_TABLE_MAIN as u32;
+
+/// Where packets come in, to rules, that the machine itself makes.
+pub(crate) const LOOPBACK: &str = "lo";
+
+/// Where rules see a port, an ICMP message has its type and its code: "fragmentation needed" (RFC 1191 section 4), and
+/// "packet too big" (RFC 4443 section 3.2).
+const TOO_BIG_V4: u16 = 3 << 8 | 4;
+const TOO_BIG_V6: u16 = 2 << 8;
+/// IANA protocol number.
+const ICMP_V6: i32 = 58;
 
 /// An interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +41,10 @@ pub(crate) struct Interface {
 pub(crate) struct Rule {
     /// Rules with lower numbers come first.
     pub(crate) priority: u32,
-    /// The interface at which packets came in.
+    /// The interface at which packets came in; [`LOOPBACK`], of those that the machine itself makes.
     pub(crate) interface: String,
+    /// It is about ICMP errors alone that say that a packet was too long.
+    pub(crate) too_big: bool,
     pub(crate) table: u32,
     /// What the table says counts for nothing where it leads to an interface of this group.
     pub(crate) suppressed: Option<u32>,
@@ -184,6 +196,17 @@ impl Rule {
                 .attributes
                 .push(RuleAttribute::SuppressIfGroup(group));
         }
+        if self.too_big {
+            let (protocol, start) = match family {
+                AddressFamily::Inet6 => (IpProtocol::Other(ICMP_V6), TOO_BIG_V6),
+                _ => (IpProtocol::Icmp, TOO_BIG_V4),
+            };
+            let only = RulePortRange { start, end: start };
+            message.attributes.extend([
+                RuleAttribute::IpProtocol(protocol),
+                RuleAttribute::DestinationPortRange(only),
+            ]);
+        }
         message
     }
 
@@ -191,6 +214,7 @@ impl Rule {
         let mut rule = Self {
             priority: 0,
             interface: String::new(),
+            too_big: false,
             table: u32::from(message.header.table),
             suppressed: None,
         };
@@ -201,6 +225,7 @@ impl Rule {
                 RuleAttribute::Iifname(name) => rule.interface.clone_from(name),
                 RuleAttribute::Table(table) => rule.table = *table,
                 RuleAttribute::SuppressIfGroup(group) => rule.suppressed = Some(*group),
+                RuleAttribute::DestinationPortRange(_) => rule.too_big = true,
                 RuleAttribute::Protocol(of) => is_ours = u8::from(*of) == protocol,
                 _ => {}
             }
