@@ -533,6 +533,10 @@ impl<P: Payload> Split<P> {
             return;
         };
         pair.over = true;
+        // TIME-WAIT lasts a minute, and needs no bytes; `memory` counts none.
+        for leg in pair.legs.iter_mut().flatten() {
+            leg.shrink();
+        }
         for (leg, port) in pair.legs.iter().zip(pair.ports) {
             if port == facing {
                 self.facing_legs -= 1;

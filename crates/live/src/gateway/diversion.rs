@@ -164,10 +164,7 @@ pub(super) fn interfaces(
 
 impl Diversion {
     /// Opens the devices, sets them up, and diverts; `errors`: ICMP errors of the machine's own, too.
-    pub(super) fn start(
-        sides: [Vec<Interface>; 2],
-        errors: bool,
-    ) -> io::Result<(Self, [Tun; 2])> {
+    pub(super) fn start(sides: [Vec<Interface>; 2], errors: bool) -> io::Result<(Self, [Tun; 2])> {
         let longest = sides.iter().flatten().map(|interface| interface.mtu).max();
         // What is too long for where it goes, the kernel says there, of its own address.
         let mtu = longest
