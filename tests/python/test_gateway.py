@@ -92,7 +92,7 @@ def test_bytes_are_the_same_either_way_and_in_both_versions(
             fetch(client, address)
         for address in CLIENT:
             fetch(server, address)
-        assert len(traces(hub)) == 8 + 4 + 2 + 2
+        assert len(traces(hub)) == 10 + 4 + 2 + 2
         said = running.end()
     assert traces(hub) == []
     [told] = said["gateways"]
@@ -161,15 +161,15 @@ def test_killed_it_is_a_wire_and_its_rules_are_removed(boxes: list[Box], tmp_pat
         fetch(client, SERVER[0], 1000)
         running.kill()
     # Rules are left, which find nothing, and groups; neither devices nor routes.
-    assert len(traces(hub)) == 8 + 2
+    assert len(traces(hub)) == 10 + 2
     fetch(client, SERVER[0])
     fetch(client, SERVER[1])
     with gateway(hub, file, *HUB) as running:
-        assert any("removed 8 rules" in line for line in running.said), running.said
+        assert any("removed 10 rules" in line for line in running.said), running.said
         fetch(client, SERVER[0])
         running.kill()
     command = [sys.executable, "-m", "bentpipe", "gateway", "--clean", "--json"]
-    assert json.loads(hub.run(*command)) == {"rules": 8, "groups": 2}
+    assert json.loads(hub.run(*command)) == {"rules": 10, "groups": 2}
     assert traces(hub) == []
     fetch(client, SERVER[0])
 
@@ -293,7 +293,7 @@ def test_what_is_sent_fits_an_interface_that_takes_less_than_the_hosts(
 
 LOWERED = (
     "to-client has an MTU of 1400 now, and had 1500: "
-    "connections go by that once bentpipe-gateway is started again"
+    "connections begin with that once bentpipe-gateway is started again"
 )
 
 
@@ -395,13 +395,16 @@ def test_ended_in_order_it_resets_what_cannot_go_on_without_it(
     assert connections["aborted" if text == SPLIT else "given_up"] == 1
 
 
-def test_a_log_that_nobody_takes_ends_no_gateway(boxes: list[Box], tmp_path: Path) -> None:
+@pytest.mark.parametrize("log", ["2>/dev/full", "2>&-"], ids=["full", "closed"])
+def test_a_log_that_nobody_takes_ends_no_gateway(
+    boxes: list[Box], tmp_path: Path, log: str
+) -> None:
     server, hub, client = boxes
     listen(server)
     command = shlex.join([sys.executable, "-m", "bentpipe", "gateway"])
     words = shlex.join([str(written(tmp_path, SPLIT)), *HUB, "--json"])
-    running = hub.start("sh", "-c", f"exec {command} {words} 2>/dev/full")
-    until(lambda: len(traces(hub)) == 16, "it is set up")
+    running = hub.start("sh", "-c", f"exec {command} {words} {log}")
+    until(lambda: len(traces(hub)) == 18, "it is set up")
     fetch(client, SERVER[0])
     running.terminate()
     out, _ = running.communicate(timeout=10)

@@ -265,7 +265,7 @@ impl Diversion {
                 }
                 if found.mtu != known.mtu {
                     lines.push(format!(
-                        "{name} has an MTU of {} now, and had {}: connections go by that once bentpipe-gateway is started again",
+                        "{name} has an MTU of {} now, and had {}: connections begin with that once bentpipe-gateway is started again",
                         found.mtu, known.mtu
                     ));
                 }
