@@ -227,19 +227,86 @@ print(*ask(1, 3))
 """
 
 
-def test_all_but_tcp_passes_and_the_box_is_one_hop(boxes: list[Box], tmp_path: Path) -> None:
+# The same of IPv6, and a protocol that nobody knows (253: RFC 3692).
+ECHO_V6 = """
+import select, socket
+box = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+box.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+box.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+box.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, 1)
+box.bind(("::", 7))
+raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253)
+print("listening", flush=True)
+while True:
+    for ready in select.select([box, raw], [], [])[0]:
+        content, more, _, peer = ready.recvmsg(65536, 256)
+        said = {kind: value[0] for _, kind, value in more}
+        if ready is raw:
+            raw.sendto(content[::-1], peer)
+        else:
+            hops = bytes([said[socket.IPV6_HOPLIMIT], said[socket.IPV6_TCLASS]])
+            box.sendto(hops + content, peer)
+"""
+ASKS_V6 = """
+import socket, struct, sys
+to = sys.argv[1]
+box = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+box.settimeout(10)
+box.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 77)
+box.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 0xb8)
+content = bytes(range(256)) * 40
+for length in (0, 1, 1000, 1452, 10_000):
+    box.sendto(content[:length], (to, 7))
+    answer = box.recv(65536)
+    assert answer[2:] == content[:length], length
+    print(*answer[:2])
+raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, 253)
+raw.settimeout(10)
+for length in (1, 999, 5000):
+    raw.sendto(content[:length], (to, 0))
+    assert raw.recv(65536) == content[:length][::-1]
+    print("another protocol")
+ping = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+ping.settimeout(10)
+def ask(hops, length):
+    ping.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, hops)
+    head = struct.pack("!BBHHH", 128, 0, 0, 4711, length)
+    ping.sendto(head + content[:length], (to, 0))
+    while True:
+        answer, peer = ping.recvfrom(65536)
+        if answer[0] == 129 and answer[4:8] == head[4:] and answer[8:] == content[:length]:
+            return ["pong"]
+        if answer[0] == 3:
+            return "too old, says", peer[0]
+print(*ask(64, 4000))
+print(*ask(2, 10))
+print(*ask(1, 11))
+"""
+
+
+@pytest.mark.parametrize("text", [SPLIT, HYBRID], ids=["split", "hybrid"])
+def test_all_but_tcp_passes_and_the_box_is_one_hop(
+    boxes: list[Box], tmp_path: Path, text: str
+) -> None:
     server, hub, client = boxes
-    echo = server.python(ECHO)
-    assert echo.stdout is not None
-    assert echo.stdout.readline() == "listening\n"
-    plain = client.run(sys.executable, "-c", ASKS, SERVER[0])
-    assert plain.splitlines() == ["76 184"] * 5 + ["pong 63", "pong 63", "too old, says 10.2.0.1"]
-    with gateway(hub, written(tmp_path, SPLIT), *HUB) as running:
-        assert client.run(sys.executable, "-c", ASKS, SERVER[0]) == plain
+    asked = {ASKS: SERVER[0], ASKS_V6: SERVER[1]}
+    for program in (ECHO, ECHO_V6):
+        echo = server.python(program)
+        assert echo.stdout is not None
+        assert echo.stdout.readline() == "listening\n"
+    plain = [client.run(sys.executable, "-c", asks, asked[asks]) for asks in asked]
+    datagrams = ["76 184"] * 5
+    assert [said.splitlines() for said in plain] == [
+        [*datagrams, "pong 63", "pong 63", "too old, says 10.2.0.1"],
+        [*datagrams, *["another protocol"] * 3, "pong", "pong", "too old, says fd00:2::1"],
+    ]
+    with gateway(hub, written(tmp_path, text), *HUB) as running:
+        assert [client.run(sys.executable, "-c", asks, asked[asks]) for asks in asked] == plain
         said = running.end()
     [told] = said["gateways"]
-    assert told["packets"]["passed"] > 2 * 7
-    assert told["connections"]["split"] == 0
+    passed = told["packets"]["passed"] if text == SPLIT else told["packets_passed"]
+    assert passed > 2 * 7 + 2 * 11
+    assert told["connections"]["split" if text == SPLIT else "tracked"] == 0
 
 
 def test_what_is_for_the_box_or_goes_elsewhere_is_the_kernels(

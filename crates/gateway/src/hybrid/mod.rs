@@ -204,6 +204,11 @@ impl Hybrid {
 
     /// A packet that the processor is done with.
     fn handle(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
+        // RFC 1812 section 5.3.1: whoever sends a packet on takes a hop off.
+        if !cx.packets.hop(packet) {
+            cx.discard(packet, DropReason::HopLimit);
+            return;
+        }
         let destination = cx.packets.get(packet).destination.address;
         let Some(port) = self.routes.port_towards(destination) else {
             cx.discard(packet, DropReason::NoRoute);
