@@ -1,4 +1,4 @@
-"""Real gateways with hundreds of connections at once, which end in every way; and with SYNs that mean nothing."""
+"""Real gateways with hundreds of connections at once, and with SYNs that mean nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real gateways where the way takes shorter packets than the hosts agreed on, and somebody says so."""
+"""Real gateways where the way takes shorter packets than the hosts agreed on."""
 
 from __future__ import annotations
 
@@ -84,10 +84,12 @@ except OSError as error:
 
 
 def test_what_the_box_says_of_others_packets_they_hear(tmp_path: Path) -> None:
-    with row("server", "hub", "router", "client") as (server, hub, router, _):
-        with gateway(hub, written(tmp_path, SPLIT), *words("router")) as running:
-            narrowed(hub, router)
-            out = server.run(sys.executable, "-c", DATAGRAMS, "10.3.0.2")
-            assert out == "Message too long 1300\n"
-            [told] = running.end()["gateways"]
+    with (
+        row("server", "hub", "router", "client") as (server, hub, router, _),
+        gateway(hub, written(tmp_path, SPLIT), *words("router")) as running,
+    ):
+        narrowed(hub, router)
+        out = server.run(sys.executable, "-c", DATAGRAMS, "10.3.0.2")
+        assert out == "Message too long 1300\n"
+        [told] = running.end()["gateways"]
     assert told["packets"]["icmp_errors"] == 0
