@@ -125,6 +125,16 @@ impl Connection {
                     limited = true;
                     break;
                 }
+                // (Only Linux's profile has any.)
+                Next::PeerWindow if burst.edge > 0 && burst.edge <= self.payload_limit() => {
+                    let length = std::mem::take(&mut burst.edge);
+                    self.sender.before_next(&mut burst, room, allowance, cx.now);
+                    self.send_next::<PLAIN, PACED>(length, cx);
+                    self.sender.after_next(&mut burst);
+                    room = room.saturating_sub(u64::from(length));
+                    allowance = allowance.saturating_sub(u64::from(length));
+                    sent = true;
+                }
                 next @ (Next::PeerWindow | Next::Corked) => {
                     limit = match next {
                         Next::PeerWindow => Limit::ReceiveWindow,

@@ -28,11 +28,17 @@ pub struct Socket<P> {
     payload: P,
 }
 
+/// What an application that has more to say says in one call. (Where a call ends, Linux pushes what there is and asks for
+/// memory anew; nothing else depends on it.)
+pub const CALL: u64 = 256 << 10;
+
 /// Bytes to be written as the send buffer takes them. The socket's, and in its connection, where it is beside
 /// what else each segment needs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Feed {
     pub(crate) left: u64,
+    /// Those of them that are left of a call which the send buffer has cut short.
+    cut_short: u32,
     closes: bool,
 }
 
@@ -138,9 +144,10 @@ impl<P: Payload> Socket<P> {
     /// it is to. The application hears nothing of it, until all is written and not closed: then there
     /// is [`Events::WRITABLE`]. The counterpart of [`set_sink`](Self::set_sink).
     pub fn feed(&mut self, bytes: u64, closes: bool, cx: &mut Ctx<'_>) {
-        let before = self.connection.feed.map_or(0, |feed| feed.left);
+        let before = self.connection.feed;
         self.connection.feed = Some(Feed {
-            left: before.saturating_add(bytes),
+            left: before.map_or(0, |feed| feed.left).saturating_add(bytes),
+            cut_short: before.map_or(0, |feed| feed.cut_short),
             closes,
         });
         self.feed_on(cx);
@@ -153,13 +160,36 @@ impl<P: Payload> Socket<P> {
             return;
         };
         // What the send buffer doesn't take makes the connection say when it has room again.
-        let left = feed.left - self.write(Source::Filler(feed.left), cx);
-        self.connection.feed = (left > 0).then_some(Feed { left, ..feed });
-        if left == 0 && feed.closes {
+        let feed = if self.connection.counts_memory() {
+            self.feed_by_calls(feed, cx)
+        } else {
+            let left = feed.left - self.write(Source::Filler(feed.left), cx);
+            Feed { left, ..feed }
+        };
+        self.connection.feed = (feed.left > 0).then_some(feed);
+        if feed.left == 0 && feed.closes {
             self.close(cx);
-        } else if left == 0 {
+        } else if feed.left == 0 {
             self.connection.announce(Events::WRITABLE);
         }
+    }
+
+    /// Call by call, until one is cut short.
+    #[inline(never)]
+    fn feed_by_calls(&mut self, mut feed: Feed, cx: &mut Ctx<'_>) -> Feed {
+        while feed.left > 0 {
+            let call = match feed.cut_short {
+                0 => feed.left.min(CALL),
+                rest => u64::from(rest),
+            };
+            let taken = self.write(Source::Filler(call), cx);
+            feed.left -= taken;
+            feed.cut_short = (call - taken) as u32;
+            if taken < call {
+                break;
+            }
+        }
+        feed
     }
 
     fn on_packet_with_bytes(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
