@@ -4,7 +4,7 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
-use crate::pacing::{rate_of_window, shortest_burst, unpaced};
+use crate::pacing::{rate_of_window, shortest_burst};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, SendSizing, segments_at_once};
 
@@ -34,9 +34,9 @@ pub(super) struct Burst {
 impl Connection {
     /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
     #[inline]
-    pub(super) fn check_space(&mut self) {
+    pub(super) fn check_space(&mut self, now: Time) {
         if self.sender.send.writer_waits && self.sender.send.sizing.is_some() {
-            self.expand_while_writer_waits();
+            self.expand_while_writer_waits(now);
         }
     }
 
@@ -46,7 +46,7 @@ impl Connection {
         self.sender.send.sizing.is_some()
     }
 
-    fn expand_while_writer_waits(&mut self) {
+    fn expand_while_writer_waits(&mut self, now: Time) {
         let sender = &mut self.sender;
         // tcp_should_expand_sndbuf: what fills the congestion window needs no more. But of several
         // buffers only the first has left by then, and the others follow when the device has taken it
@@ -55,7 +55,7 @@ impl Connection {
         if sender.in_flight() < sender.sending_window() || sender.send.left_in_parts {
             sender.expand_send_buffer();
         }
-        if sender.room_in_send_buffer() > 0 {
+        if sender.room_in_send_buffer(now) > 0 {
             self.events |= Events::WRITABLE;
         }
     }
@@ -64,18 +64,18 @@ impl Connection {
 impl Sender {
     /// Bytes that the application may write now.
     #[inline]
-    pub(super) fn room_in_send_buffer(&self) -> u64 {
+    pub(super) fn room_in_send_buffer(&self, now: Time) -> u64 {
         match &self.send.sizing {
-            Some(sizing) => self.room_as_sized(sizing),
+            Some(sizing) => self.room_as_sized(sizing, now),
             None => self.send.buffer_room(),
         }
     }
 
     #[inline(never)]
-    fn room_as_sized(&self, sizing: &SendSizing) -> u64 {
+    fn room_as_sized(&self, sizing: &SendSizing, now: Time) -> u64 {
         let send = &self.send;
         let segment = u64::from(self.negotiated.segment.max(1));
-        let (sendable, at_once) = self.sendable();
+        let (sendable, at_once) = self.sendable(now);
         let goal = send_sizing::goal(segment, send.window_maximum);
         let half = send.window_maximum / 2;
         sizing.room(
@@ -88,17 +88,14 @@ impl Sender {
         )
     }
 
-    /// Bytes that the windows let leave at once, written or not, and how many of them in one buffer.
-    fn sendable(&self) -> (u64, u64) {
+    /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
+    fn sendable(&self, now: Time) -> (u64, u64) {
         let segment = u64::from(self.negotiated.segment.max(1));
         let window = self.sending_window().saturating_sub(self.in_flight());
         let usable = self.send.usable();
         let mut sendable = window.min(usable);
         if self.pacer.is_on() {
-            sendable = sendable.min(unpaced(
-                self.statistics.segments_sent,
-                self.negotiated.segment,
-            ));
+            sendable = sendable.min(self.pacing_allowance(now));
         }
         let whole = sendable / segment;
         if whole == 0 {
@@ -114,20 +111,20 @@ impl Sender {
 
     /// So many bytes are about to be written.
     #[inline]
-    pub(super) fn before_write(&mut self, bytes: u64) {
+    pub(super) fn before_write(&mut self, bytes: u64, now: Time) {
         if self.send.sizing.is_some() {
-            self.before_sized_write(bytes);
+            self.before_sized_write(bytes, now);
         }
     }
 
-    fn before_sized_write(&mut self, bytes: u64) {
+    fn before_sized_write(&mut self, bytes: u64, now: Time) {
         let held = self.send.held();
         let segment = u64::from(self.negotiated.segment.max(1));
         let goal = send_sizing::goal(segment, self.send.window_maximum);
         // (What is no whole segment may wait: Nagle's algorithm.)
         let unsent = self.send.unsent();
         let whole = (unsent + bytes) / segment * segment;
-        let leaves = self.sendable().0.min(whole).saturating_sub(unsent);
+        let leaves = self.sendable(now).0.min(whole).saturating_sub(unsent);
         if let Some(sizing) = &mut self.send.sizing {
             sizing.written(&held, goal, leaves);
         }

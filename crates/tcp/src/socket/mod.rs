@@ -294,7 +294,7 @@ impl<P: Payload> Socket<P> {
     /// [`Events::WRITABLE`] says when it takes more.
     #[inline(always)]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         let before = cx.outbox.len();
         let written = self.connection.write(source.length(), cx);
         self.attach(before, cx);
@@ -303,7 +303,7 @@ impl<P: Payload> Socket<P> {
 
     /// Like [`write`](Self::write), with more to come at once: see [`Connection::write_more`].
     pub fn write_more(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_more(source.length(), cx)
         })
@@ -312,7 +312,7 @@ impl<P: Payload> Socket<P> {
     /// Like [`write`](Self::write), and what comes after does not go into the same segment: see
     /// [`Connection::write_record`].
     pub fn write_record(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_record(source.length(), cx)
         })
@@ -320,11 +320,11 @@ impl<P: Payload> Socket<P> {
 
     /// First the bytes: the connection sends them at once.
     #[inline]
-    fn keep(&mut self, source: Source<'_>) {
+    fn keep(&mut self, source: Source<'_>, now: Time) {
         if !P::KEEPS_BYTES {
             return;
         }
-        let room = self.connection.writable();
+        let room = self.connection.writable_at(now);
         let source = match source {
             Source::Filler(length) => Source::Filler(length.min(room)),
             Source::Bytes(bytes) => {
@@ -336,7 +336,7 @@ impl<P: Payload> Socket<P> {
         self.payload.write(acknowledged, at, source);
     }
 
-    /// Bytes that [`write`](Self::write) would take now.
+    /// See [`Connection::writable`].
     #[must_use]
     pub fn writable(&self) -> u64 {
         self.connection.writable()
@@ -482,7 +482,7 @@ fn relay_with<P: Payload>(
     cx: &mut Ctx<'_>,
 ) -> u64 {
     let wanted = maximum.min(from.readable());
-    let length = wanted.min(to.writable());
+    let length = wanted.min(to.connection.writable_at(cx.now));
     let acknowledged = to.connection.acknowledged_offset();
     let at = to.connection.written_offset();
     from.payload

@@ -135,6 +135,9 @@ impl Slot {
                     self.written += length as u64;
                     self.to_write -= length as u64;
                     self.cut_short = call - length;
+                    if self.cut_short > 0 {
+                        break;
+                    }
                 }
                 Err(error) if is_pause(&error) => break,
                 Err(error) => {

@@ -712,7 +712,7 @@ fn a_writer_goes_on_where_linuxs_does() {
             tcp.ack(1 + 1448 * una, window as u16);
         }
         if una == 0 || tcp.tcp.take_events().has(Events::WRITABLE) {
-            let room = tcp.tcp.sender.room_in_send_buffer();
+            let room = tcp.tcp.sender.room_in_send_buffer(Time::ZERO);
             tcp.write(1 << 30);
             written += room / 1448;
             let sizing = tcp.tcp.sender.send.sizing.as_ref().unwrap();
