@@ -213,9 +213,11 @@ impl Connection {
     /// Of these bytes, the send buffer takes `accepted`.
     #[inline(always)]
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
-        // (tcp_sendmsg asks at the beginning of each call, also of one that goes on with what the one before left: in
-        // Linux a writer that does not block is limited by its application while its buffer is what it waits for.)
-        if self.sender.delivery_rate.is_some() {
+        // tcp_sendmsg asks at the beginning of each call. One that blocks goes on without; one that does not is cut
+        // short, and the next begins.
+        if self.sender.delivery_rate.is_some()
+            && !(self.sender.send.writer_waits && self.sender.config.blocking_writes)
+        {
             self.sender.check_app_limited();
         }
         let held_up = self.is_held_up(cx.now);
