@@ -242,6 +242,7 @@ impl Config {
             receive_sizes: Some(BufferSizes::RECEIVE),
             quick_acks: QuickAcks::Linux,
             slow_start: SlowStartKind::LinuxHyStart,
+            newreno: NewRenoKind::SlowButSteady,
             habits: Habits::LINUX,
             ..Self::default()
         }

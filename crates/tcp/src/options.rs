@@ -211,6 +211,16 @@ mod tests {
     }
 
     #[test]
+    fn a_linux_window_is_scaled_for_what_an_application_may_set() {
+        // As seen of Linux 6.18.44 with tcp_rmem 4096 65536 65536, whose net.core.rmem_max is 4 MiB.
+        let mut config = Config::linux();
+        let sizes = config.receive_sizes.as_mut().unwrap();
+        (sizes.initial, sizes.most) = (65_536, 65_536);
+        assert_eq!(receive_shift(&config), 7);
+        assert_eq!(receive_shift(&Config::linux()), 10);
+    }
+
+    #[test]
     fn a_linux_syn_has_twenty_bytes_of_options() {
         let options = offer(&Config::default(), None);
         assert_eq!(syn_options_length(&options, true), 20);

@@ -58,7 +58,8 @@ settings! {
         /// show that nothing was lost. Default: true with "sack" and "fack".
         undo: Option<bool> = None,
         /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
-        newreno: NewRenoKind => newreno,
+        /// Default: "impatient"; "slow-but-steady" with `profile` "linux".
+        newreno: Option<NewRenoKind> = None,
         /// How the congestion window grows in slow start. Default: "hystart++" with "cubic" (RFC 9438
         /// section 4.10; Linux has its predecessor), else "byte-counting".
         slow_start: Option<SlowStart> = None,

@@ -209,7 +209,7 @@ impl Connection {
         self.sender.send.attempts = 0;
         self.receive.data_at = cx.now;
         self.receive
-            .established(self.sender.negotiated.timestamps, cx.now);
+            .established(cx.now);
         self.sender.expand_send_buffer();
         self.events |= Events::ESTABLISHED;
         self.state = if self.sender.send.fin {

@@ -76,6 +76,43 @@ fn what_leaves_at_once_takes_no_room() {
 }
 
 #[test]
+fn after_half_of_the_largest_window_memory_is_asked_for() {
+    // forced_push: 22 segments fill a buffer; then two leave, and two are written, which is more than 32,580 bytes.
+    let sizing = linux();
+    let half = 65_160 / 2;
+    let empty = held(1, 1, 1);
+    // What has left takes 24 * 1448 + 12 * 832 = 44,736 bytes of 46,080: as much again is written.
+    assert_eq!(
+        sizing.room(&empty, false, 1_000_000, 2896, GOAL, half),
+        48 * 1448
+    );
+    // Where the windows take less than that, the last buffer stays, and is filled up.
+    assert_eq!(
+        sizing.room(&empty, false, 20 * 1448, 2896, GOAL, half),
+        42 * 1448
+    );
+}
+
+#[test]
+fn a_call_that_finds_everything_sent_asks_for_memory() {
+    let mut sizing = linux();
+    // A call of 182 segments of which the windows took all; its end is less than a segment.
+    sizing.written(&held(1, 1, 1), GOAL, 181 * 1448);
+    for number in 1..=91 {
+        sizing.sent(1 + 2 * 1448 * number);
+    }
+    let written = 1 + 181 * 1448 + 56;
+    let sent = held(1, written, written);
+    assert_eq!(sizing.room(&sent, false, 100_000, 2896, GOAL, NEVER), 0);
+    // Where that is still to be sent, the next call goes on with its buffer.
+    let begun = held(1, written - 56, written);
+    assert_eq!(
+        sizing.room(&begun, false, 0, 2896, GOAL, NEVER),
+        GOAL - 56
+    );
+}
+
+#[test]
 fn it_holds_two_windows_up_to_its_limit() {
     let mut sizing = linux();
     sizing.expand(80, 1448, 2);
