@@ -127,10 +127,7 @@ fn receive_shift(config: &Config) -> u8 {
         let widest = if sizes.locked {
             sizes.initial / 2
         } else {
-            config
-                .most_received()
-                .max(sizes.initial)
-                .max(WIDEST_TO_SET)
+            config.most_received().max(sizes.initial).max(WIDEST_TO_SET)
         };
         let widest = widest.max(1);
         return (widest.ilog2().saturating_sub(15) as u8).min(MAXIMUM_SHIFT);

@@ -2,7 +2,7 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, RecoveryKind, SlowStartKind,
+    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, NewRenoKind, RecoveryKind, SlowStartKind,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
 

@@ -72,7 +72,10 @@ fn what_leaves_at_once_takes_no_room() {
         1_000_000 + 31_856
     );
     let waits = held(1, 1, 31_857);
-    assert_eq!(sizing.room(&waits, false, 10_000, 2896, GOAL, NEVER), 31_856);
+    assert_eq!(
+        sizing.room(&waits, false, 10_000, 2896, GOAL, NEVER),
+        31_856
+    );
 }
 
 #[test]
@@ -106,10 +109,7 @@ fn a_call_that_finds_everything_sent_asks_for_memory() {
     assert_eq!(sizing.room(&sent, false, 100_000, 2896, GOAL, NEVER), 0);
     // Where that is still to be sent, the next call goes on with its buffer.
     let begun = held(1, written - 56, written);
-    assert_eq!(
-        sizing.room(&begun, false, 0, 2896, GOAL, NEVER),
-        GOAL - 56
-    );
+    assert_eq!(sizing.room(&begun, false, 0, 2896, GOAL, NEVER), GOAL - 56);
 }
 
 #[test]
@@ -173,7 +173,10 @@ fn a_buffer_begins_where_the_last_one_ended() {
     }
     let waits = held(at(496), at(1000), at(1080));
     assert_eq!(sizing.unsent_buffers(&waits), 2);
-    assert_eq!(sizing.room(&waits, true, 0, 2896, goal, NEVER), 900 * SEGMENT);
+    assert_eq!(
+        sizing.room(&waits, true, 0, 2896, goal, NEVER),
+        900 * SEGMENT
+    );
     // Ten segments more were written: the third buffer takes 35.
     let begun = held(at(496), at(1000), at(1090));
     assert_eq!(sizing.unsent_buffers(&begun), 3);
