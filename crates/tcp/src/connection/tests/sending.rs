@@ -575,6 +575,30 @@ fn idle_connections_start_again() {
 }
 
 #[test]
+fn in_linux_a_window_decays_by_whole_segments() {
+    let config = Config {
+        mss: 1000,
+        timestamps: false,
+        initial_window: 3,
+        congestion_control: CongestionControlKind::Reno,
+        ..Config::linux()
+    };
+    let mut tcp = answered_after(Span::from_millis(100), &config, 65_535, 0);
+    tcp.write(1000);
+    tcp.wait(Span::from_millis(100));
+    tcp.ack(1001, 65_535);
+    let rto = tcp.tcp.rto();
+    tcp.wait(rto * 3 / 2);
+    tcp.sent();
+    // 21 segments, and some of another: tcp_cwnd_restart has 10, and tcp_current_ssthresh 10 and 5.
+    tcp.tcp.sender.congestion.restart(21_700, 5000);
+    tcp.write(15_000);
+    assert_eq!(tcp.tcp.slow_start_threshold(), 15_000);
+    assert_eq!(tcp.tcp.congestion_window(), 10_000);
+    assert_eq!(tcp.sent_ranges().len(), 10);
+}
+
+#[test]
 fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
     let mut tcp = sender(10, newreno());
     tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT is back
