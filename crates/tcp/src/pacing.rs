@@ -57,7 +57,7 @@ pub(crate) fn shortest_burst(rate: BitRate) -> u64 {
 }
 
 /// Bytes that may leave before anything is paced, after `sent` segments.
-fn unpaced(sent: u64, segment: u32) -> u64 {
+pub(crate) fn unpaced(sent: u64, segment: u32) -> u64 {
     UNPACED_SEGMENTS.saturating_sub(sent) * u64::from(segment)
 }
 

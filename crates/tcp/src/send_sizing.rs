@@ -152,7 +152,8 @@ impl SendSizing {
     }
 
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
-    /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`. After a
+    /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
+    /// matters what is written in one call (`None`: without the profile). After a
     /// write that was cut short (`waits`), a third of the buffer has to be free first (sk_stream_is_writeable).
     ///
     /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. As soon as the last one is
@@ -167,10 +168,13 @@ impl SendSizing {
         sendable: u64,
         at_once: u64,
         goal: u64,
-        half_window: u64,
+        half_window: Option<u64>,
     ) -> u64 {
         let mut memory = self.memory(held);
         if waits && self.buffer.saturating_sub(memory) < memory / 2 {
+            return 0;
+        }
+        if half_window.is_none() && memory >= self.buffer {
             return 0;
         }
         let unsent = held.end.saturating_sub(held.next);
@@ -187,7 +191,10 @@ impl SendSizing {
             }
             // Full for the first time, and then again whenever something was split off.
             let full = if tail > 0 { tail } else { goal };
-            let beyond = (half_window + 1).saturating_sub(full);
+            let Some(half) = half_window else {
+                break;
+            };
+            let beyond = (half + 1).saturating_sub(full);
             let pushed = full + beyond.div_ceil(at_once) * at_once;
             if pushed > leaves {
                 break;

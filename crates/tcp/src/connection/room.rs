@@ -4,7 +4,7 @@ use bentpipe_types::{Span, Time};
 
 use super::{Connection, Events, Sender};
 use crate::RecoveryPhase;
-use crate::pacing::{rate_of_window, shortest_burst};
+use crate::pacing::{rate_of_window, shortest_burst, unpaced};
 use crate::recovery::LossRecovery;
 use crate::send_sizing::{self, SendSizing, segments_at_once};
 
@@ -43,7 +43,7 @@ impl Connection {
     /// Is its send buffer one that counts memory, so that it matters what is written in one call?
     #[inline(always)]
     pub(crate) fn counts_memory(&self) -> bool {
-        self.sender.send.sizing.is_some()
+        self.sender.send.sizing.is_some() && self.sender.config.habits.sends_in_bursts
     }
 
     fn expand_while_writer_waits(&mut self, now: Time) {
@@ -77,7 +77,7 @@ impl Sender {
         let segment = u64::from(self.negotiated.segment.max(1));
         let (sendable, at_once) = self.sendable(now);
         let goal = send_sizing::goal(segment, send.window_maximum);
-        let half = send.window_maximum / 2;
+        let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
         sizing.room(
             &send.held(),
             send.writer_waits,
@@ -94,6 +94,17 @@ impl Sender {
         let window = self.sending_window().saturating_sub(self.in_flight());
         let usable = self.send.usable();
         let mut sendable = window.min(usable);
+        if !self.config.habits.sends_in_bursts {
+            if self.pacer.is_on() {
+                let sent = self.statistics.segments_sent;
+                sendable = sendable.min(unpaced(sent, self.negotiated.segment));
+            }
+            let at_once = match sendable {
+                0 => 1,
+                _ => self.segments_at_once(segment) * segment,
+            };
+            return (sendable, at_once);
+        }
         if self.pacer.is_on() {
             sendable = sendable.min(self.pacing_allowance(now));
         }
@@ -123,8 +134,13 @@ impl Sender {
         let goal = send_sizing::goal(segment, self.send.window_maximum);
         // (What is no whole segment may wait: Nagle's algorithm.)
         let unsent = self.send.unsent();
-        let whole = (unsent + bytes) / segment * segment;
-        let leaves = self.sendable(now).0.min(whole).saturating_sub(unsent);
+        let sendable = self.sendable(now).0;
+        let leaves = if self.config.habits.sends_in_bursts {
+            let whole = (unsent + bytes) / segment * segment;
+            sendable.min(whole).saturating_sub(unsent)
+        } else {
+            sendable.saturating_sub(unsent).min(bytes) / segment * segment
+        };
         if let Some(sizing) = &mut self.send.sizing {
             sizing.written(&held, goal, leaves);
         }

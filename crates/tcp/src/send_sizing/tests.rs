@@ -12,7 +12,7 @@ fn held(unacknowledged: u64, next: u64, end: u64) -> Held {
 const GOAL: u64 = 22 * 1448;
 
 /// Half of a window so large that nothing is pushed before the end of a call.
-const NEVER: u64 = 1 << 40;
+const NEVER: Option<u64> = Some(1 << 40);
 
 fn linux() -> SendSizing {
     let mut sizing = SendSizing::new(BufferSizes::SEND);
@@ -82,7 +82,7 @@ fn what_leaves_at_once_takes_no_room() {
 fn after_half_of_the_largest_window_memory_is_asked_for() {
     // forced_push: 22 segments fill a buffer; then two leave, and two are written, which is more than 32,580 bytes.
     let sizing = linux();
-    let half = 65_160 / 2;
+    let half = Some(65_160 / 2);
     let empty = held(1, 1, 1);
     // What has left takes 24 * 1448 + 12 * 832 = 44,736 bytes of 46,080: as much again is written.
     assert_eq!(
