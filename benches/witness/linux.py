@@ -135,7 +135,10 @@ def scenario_text(cell: Cell) -> str:
     # Where both send, both are what either is.
     both = ("", "")
     if cell.upload:
-        sends = f'congestion_control = "{control}"\nsend_memory = {_memory(cell.buffers[1])}'
+        sends = (
+            f'congestion_control = "{control}"\n'
+            f"send_memory = {_memory(cell.buffers[1])}\nblocking_writes = true"
+        )
         both = (f"receive_memory = {_memory(cell.buffers[0])}", sends)
     errors = f", errors = {{ packet_loss_rate = {cell.loss} }}" if cell.loss else ""
     return f"""
@@ -148,6 +151,7 @@ profile = "linux"
 congestion_control = "{control}"
 mss = "{cell.mtu_bytes - 52} B"
 send_memory = {_memory(cell.buffers[1])}
+blocking_writes = true
 {both[0]}
 [hosts.receiver.tcp]
 profile = "linux"

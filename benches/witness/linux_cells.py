@@ -24,6 +24,7 @@ BOUNDS = {"first": 0.01, "plain": 0.01, "return": 0.03, "buffers": 0.02, "loss":
 BEYOND = {
     "return-bbr-12M-500ms-500-48k": "the random phase in which BBR's cycle begins",
     "buffers-reno-25M-600ms-1250": "the acknowledgment at which the writer goes on",
+    "buffers-reno-40M-300ms-1000": "a window of 1002 in one instant, a queue of 1000",
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
     "return-bbr-20M-500ms-1250-64k": "round trips that are the same to the nanosecond",
     "return-bbr-6M-540ms-135-19.2k": "not explained: equal round trips are not it",
@@ -53,6 +54,7 @@ DROPPED_BEYOND = {
     "buffers-reno-25M-600ms-1250": BEYOND["buffers-reno-25M-600ms-1250"],
     "buffers-reno-80M-100ms-666": "one run of four; 1023 to 1025 in the others",
     "buffers-bbr-80M-100ms-666": _PHASE,
+    "buffers-bbr-40M-300ms-1000": "a call that ends when everything has been sent",
     "buffers-cubic-10M-800ms-666": _HYSTART,
     "buffers-cubic-30M-250ms-937": _HYSTART,
     "buffers-cubic-40M-300ms-1000": "a recovery that ends a write earlier",

@@ -55,6 +55,9 @@ pub struct Config {
     /// Hold a small segment back while an earlier small one is unacknowledged (Nagle's algorithm
     /// with Minshall's modification, as Linux has it).
     pub nagle: bool,
+    /// What an application writes in one call blocks it until all of that is taken; in Linux such a call does not ask
+    /// again whether the application is what limits the sender.
+    pub blocking_writes: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1).
     pub initial_rto: Span,
     /// Floor of the retransmission timeout; what it is the floor of, `rto_rule` says.
@@ -159,6 +162,7 @@ impl Default for Config {
             delayed_ack: Some(Span::from_millis(40)),
             quick_acks: QuickAcks::First(0),
             nagle: true,
+            blocking_writes: false,
             initial_rto: Span::from_secs(1),
             minimum_rto: Span::from_millis(200),
             maximum_rto: Span::from_secs(120),
@@ -238,6 +242,7 @@ impl Config {
             receive_sizes: Some(BufferSizes::RECEIVE),
             quick_acks: QuickAcks::Linux,
             slow_start: SlowStartKind::LinuxHyStart,
+            newreno: NewRenoKind::SlowButSteady,
             habits: Habits::LINUX,
             ..Self::default()
         }

@@ -31,7 +31,7 @@ pub struct Habits {
     /// last of them has PSH. What is too long for the path is cut anew buffer by buffer (`tcp_fragment`).
     pub sends_in_bursts: bool,
     /// Whether the application is what limits the sender is asked when it writes, not when acknowledgments
-    /// arrive; and of one that waits for room in the buffer, not at all.
+    /// arrive.
     pub asks_limit_at_writes: bool,
     /// A loss reduces the congestion window, whatever is in flight (RFC 5681 section 3.1 and RFC 9438
     /// section 4.6 reduce what is in flight).

@@ -51,7 +51,7 @@ pub use recovery::RecoveryKind;
 pub use right_sizing::memory_for;
 pub use slow_start::SlowStartKind;
 pub use socket::{
-    Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
+    CALL, Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
 };
 pub use statistics::{Failure, FailureKind, Statistics};
 

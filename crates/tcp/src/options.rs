@@ -11,6 +11,9 @@ pub(crate) const TIMESTAMPS_LENGTH: u8 = 12;
 /// RFC 7323 section 2.3
 const MAXIMUM_SHIFT: u8 = 14;
 
+/// net.core.rmem_max of Linux 6.18: the receive buffer that an application may set.
+const WIDEST_TO_SET: u64 = 4 << 20;
+
 /// No peer makes us send smaller segments than this (Linux's TCP_MIN_SND_MSS): a header per byte
 /// would be an attack.
 const MINIMUM_MSS: u16 = 48;
@@ -119,12 +122,12 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
 /// __tcp_select_window rounds up there.)
 fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
-        // Linux's tcp_select_initial_window: for what the buffer can grow to; where the application has set it, for the
-        // half of it that is taken for payload at first
+        // Linux's tcp_select_initial_window: for what the buffer can grow to, or an application may set; where it has set
+        // it, for the half of it that is taken for payload at first
         let widest = if sizes.locked {
             sizes.initial / 2
         } else {
-            config.most_received().max(sizes.initial)
+            config.most_received().max(sizes.initial).max(WIDEST_TO_SET)
         };
         let widest = widest.max(1);
         return (widest.ilog2().saturating_sub(15) as u8).min(MAXIMUM_SHIFT);
@@ -202,6 +205,16 @@ mod tests {
             };
             assert_eq!(receive_shift(&config), expected, "{receive_buffer}");
         }
+    }
+
+    #[test]
+    fn a_linux_window_is_scaled_for_what_an_application_may_set() {
+        // As seen of Linux 6.18.44 with tcp_rmem 4096 65536 65536, whose net.core.rmem_max is 4 MiB.
+        let mut config = Config::linux();
+        let sizes = config.receive_sizes.as_mut().unwrap();
+        (sizes.initial, sizes.most) = (65_536, 65_536);
+        assert_eq!(receive_shift(&config), 7);
+        assert_eq!(receive_shift(&Config::linux()), 10);
     }
 
     #[test]

@@ -151,13 +151,16 @@ impl SendSizing {
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
-    /// The bytes that may be written now, into buffers of `goal`, of which the windows let `sendable` leave at
-    /// once, in buffers of `at_once`. After a write that was cut short (`waits`), a third of the buffer has to be free first
-    /// (sk_stream_is_writeable).
+    /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
+    /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
+    /// matters what is written in one call (`None`: without the profile). After a
+    /// write that was cut short (`waits`), a third of the buffer has to be free first (sk_stream_is_writeable).
     ///
-    /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. What may be sent is
-    /// split off the last one as soon as that is full, so that there is always room in it: until the
-    /// windows are full, nobody asks, and the send buffer holds more than it should.
+    /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. As soon as the last one is
+    /// full, what leaves at once is split off it (tcp_push_one), so that there is room in it again: nobody asks
+    /// until the windows are full, and the send buffer holds more than it should. But after each half of the
+    /// largest window, and at the end of each call, all of it leaves (forced_push, tcp_push), and the next
+    /// buffer is asked for.
     pub(crate) fn room(
         &self,
         held: &Held,
@@ -165,27 +168,52 @@ impl SendSizing {
         sendable: u64,
         at_once: u64,
         goal: u64,
+        half_window: Option<u64>,
     ) -> u64 {
-        let memory = self.memory(held);
-        if memory >= self.buffer || waits && self.buffer - memory < memory / 2 {
+        let mut memory = self.memory(held);
+        if waits && self.buffer.saturating_sub(memory) < memory / 2 {
             return 0;
         }
-        // The last buffer is filled up, and others are begun as long as there is any room.
+        if half_window.is_none() && memory >= self.buffer {
+            return 0;
+        }
         let unsent = held.end.saturating_sub(held.next);
-        let tail = match held.end - self.last_buffer(held) {
+        let mut tail = match held.end - self.last_buffer(held) {
             0 => 0,
             last => goal.saturating_sub(last),
         };
-        let leaves = sendable.saturating_sub(unsent);
+        let mut leaves = sendable.saturating_sub(unsent);
+        let at_once = at_once.max(1);
+        let mut written = 0;
+        loop {
+            if tail == 0 && memory >= self.buffer {
+                return written;
+            }
+            // Full for the first time, and then again whenever something was split off.
+            let full = if tail > 0 { tail } else { goal };
+            let Some(half) = half_window else {
+                break;
+            };
+            let beyond = (half + 1).saturating_sub(full);
+            let pushed = full + beyond.div_ceil(at_once) * at_once;
+            if pushed > leaves {
+                break;
+            }
+            memory += pushed + OVERHEAD * pushed.div_ceil(at_once);
+            written += pushed;
+            leaves -= pushed;
+            tail = 0;
+        }
+        // The last buffer is filled up, and others are begun as long as there is any room.
         let (first, taken) = if leaves > 0 {
             // It is full again when the windows are, too.
-            let sent = leaves + OVERHEAD * leaves.div_ceil(at_once.max(1));
+            let sent = leaves + OVERHEAD * leaves.div_ceil(at_once);
             (leaves + goal, sent + goal + OVERHEAD)
         } else {
             (tail, tail)
         };
-        let free = (self.buffer - memory).saturating_sub(taken);
-        first + free.div_ceil(goal + OVERHEAD) * goal
+        let free = self.buffer.saturating_sub(memory + taken);
+        written + first + free.div_ceil(goal + OVERHEAD) * goal
     }
 
     /// tcp_sndbuf_expand: the window is `window` segments of `segment` bytes, and the window rule wants

@@ -14,7 +14,7 @@ use crate::Clock;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Read or written at once.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = bentpipe_tcp::CALL as usize;
 
 /// How much had passed by when.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, RecoveryKind, SlowStartKind,
+    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, NewRenoKind, RecoveryKind, SlowStartKind,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
 
@@ -248,11 +248,13 @@ fn window_rule(tcp: &mut TcpSettings) -> Result<(), Refusal> {
 
 /// What a profile stands for beyond the defaults of keys.
 fn profile(tcp: &mut TcpSettings) {
-    let (habits, quick_acks) = match tcp.file.profile {
-        Profile::Rfc => (Habits::RFC, QuickAcks::First(0)),
-        Profile::Linux => (Habits::LINUX, QuickAcks::Auto),
+    let (habits, quick_acks, newreno) = match tcp.file.profile {
+        Profile::Rfc => (Habits::RFC, QuickAcks::First(0), NewRenoKind::Impatient),
+        // tcp_rearm_rto, after whatever is acknowledged
+        Profile::Linux => (Habits::LINUX, QuickAcks::Auto, NewRenoKind::SlowButSteady),
     };
     tcp.config.habits = habits;
+    tcp.config.newreno = *tcp.file.newreno.get_or_insert(newreno);
     tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
 }
 

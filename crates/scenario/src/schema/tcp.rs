@@ -58,7 +58,8 @@ settings! {
         /// show that nothing was lost. Default: true with "sack" and "fack".
         undo: Option<bool> = None,
         /// Which segments restart the retransmission timer in NewReno's recovery (RFC 6582 section 4).
-        newreno: NewRenoKind => newreno,
+        /// Default: "impatient"; "slow-but-steady" with `profile` "linux".
+        newreno: Option<NewRenoKind> = None,
         /// How the congestion window grows in slow start. Default: "hystart++" with "cubic" (RFC 9438
         /// section 4.10; Linux has its predecessor), else "byte-counting".
         slow_start: Option<SlowStart> = None,
@@ -116,6 +117,11 @@ settings! {
         /// Hold back a small segment while an earlier small one is unacknowledged (RFC 9293 section
         /// 3.7.4, with Minshall's modification as in Linux). Default: true; in a gateway, false.
         nagle: Option<bool> = None,
+        /// With `profile` "linux", whether applications write as those do that wait in the call until everything is
+        /// taken (iperf, scp), 256 KiB at a time, or as those that wait for any of many connections (web servers). BBR
+        /// tells them apart: where the send buffer limits, these are limited by their application, and it stays in
+        /// Startup.
+        blocking_writes: bool => blocking_writes,
         /// Send a new segment on each of the first two duplicate acknowledgments (RFC 3042).
         limited_transmit: bool => limited_transmit,
         /// Retransmission timeout before the round-trip time was ever measured (RFC 6298 section 2.1).

@@ -76,7 +76,7 @@ impl Connection {
             }
             None => self.unusual_segment(reference, &packet, cx),
         };
-        self.check_space();
+        self.check_space(cx.now);
         accepted
     }
 

@@ -181,7 +181,7 @@ impl Connection {
     /// room again, [`Events::WRITABLE`] says so.
     #[inline(always)]
     pub fn write(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        let accepted = bytes.min(self.writable());
+        let accepted = bytes.min(self.writable_at(cx.now));
         self.sender.send.pushed = self.sender.send.end + accepted;
         self.append(bytes, accepted, cx)
     }
@@ -191,7 +191,7 @@ impl Connection {
     /// most; and nothing says PSH.
     pub fn write_more(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
         self.sender.send.more = true;
-        let accepted = self.append(bytes, bytes.min(self.writable()), cx);
+        let accepted = self.append(bytes, bytes.min(self.writable_at(cx.now)), cx);
         self.sender.send.more = false;
         accepted
     }
@@ -199,7 +199,7 @@ impl Connection {
     /// Like [`write`](Self::write), and what comes after does not go into the same segment (Linux's
     /// MSG_EOR).
     pub fn write_record(&mut self, bytes: u64, cx: &mut Ctx<'_>) -> u64 {
-        let accepted = bytes.min(self.writable());
+        let accepted = bytes.min(self.writable_at(cx.now));
         if accepted == bytes {
             self.sender
                 .send
@@ -213,15 +213,15 @@ impl Connection {
     /// Of these bytes, the send buffer takes `accepted`.
     #[inline(always)]
     fn append(&mut self, bytes: u64, accepted: u64, cx: &mut Ctx<'_>) -> u64 {
-        // In Linux, a write that waits for room goes on without this: what keeps the sender from sending
-        // then is its buffer.
+        // tcp_sendmsg asks at the beginning of each call. One that blocks goes on without; one that does not is cut
+        // short, and the next begins.
         if self.sender.delivery_rate.is_some()
-            && !(self.sender.send.writer_waits && self.sender.config.habits.asks_limit_at_writes)
+            && !(self.sender.send.writer_waits && self.sender.config.blocking_writes)
         {
             self.sender.check_app_limited();
         }
         let held_up = self.is_held_up(cx.now);
-        self.took(accepted, accepted < bytes && !self.sender.send.fin);
+        self.took(accepted, accepted < bytes && !self.sender.send.fin, cx.now);
         if held_up {
             Way::Write.taken();
         } else {
@@ -232,10 +232,10 @@ impl Connection {
 
     /// The send buffer takes `accepted` bytes, and the writer has more, or not.
     #[inline(always)]
-    fn took(&mut self, accepted: u64, writer_waits: bool) {
+    fn took(&mut self, accepted: u64, writer_waits: bool, now: Time) {
         self.sender.send.writer_waits = writer_waits;
         if accepted > 0 {
-            self.sender.before_write(accepted);
+            self.sender.before_write(accepted, now);
             self.sender.send.end += accepted;
         }
     }
@@ -293,14 +293,21 @@ impl Connection {
         self.sender.config_mut().user_timeout = timeout;
     }
 
-    /// Bytes that [`write`](Self::write) would take now.
+    /// Bytes that [`write`](Self::write) would take at this time.
     #[must_use]
     #[inline]
-    pub fn writable(&self) -> u64 {
+    pub fn writable_at(&self, now: Time) -> u64 {
         if self.sender.send.fin || self.state == State::Closed {
             return 0;
         }
-        self.sender.room_in_send_buffer()
+        self.sender.room_in_send_buffer(now)
+    }
+
+    /// Bytes that [`write`](Self::write) would take now, whether the pacer's time has come or not.
+    #[must_use]
+    #[inline]
+    pub fn writable(&self) -> u64 {
+        self.writable_at(Time::ZERO)
     }
 
     /// Reads up to `maximum` bytes that have arrived in order, and returns how many. That may open

@@ -208,8 +208,7 @@ impl Connection {
             .on_established(self.sender.rtt.smoothed(), cx.now);
         self.sender.send.attempts = 0;
         self.receive.data_at = cx.now;
-        self.receive
-            .established(self.sender.negotiated.timestamps, cx.now);
+        self.receive.established(cx.now);
         self.sender.expand_send_buffer();
         self.events |= Events::ESTABLISHED;
         self.state = if self.sender.send.fin {

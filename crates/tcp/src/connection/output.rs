@@ -125,6 +125,16 @@ impl Connection {
                     limited = true;
                     break;
                 }
+                // (Only Linux's profile has any.)
+                Next::PeerWindow if burst.edge > 0 && burst.edge <= self.payload_limit() => {
+                    let length = std::mem::take(&mut burst.edge);
+                    self.sender.before_next(&mut burst, room, allowance, cx.now);
+                    self.send_next::<PLAIN, PACED>(length, cx);
+                    self.sender.after_next(&mut burst);
+                    room = room.saturating_sub(u64::from(length));
+                    allowance = allowance.saturating_sub(u64::from(length));
+                    sent = true;
+                }
                 next @ (Next::PeerWindow | Next::Corked) => {
                     limit = match next {
                         Next::PeerWindow => Limit::ReceiveWindow,
@@ -589,11 +599,22 @@ impl Sender {
             IdleRestart::Decay => {
                 // Linux's tcp_cwnd_restart: the threshold remembers three quarters of the window.
                 let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
-                let decayed = window
-                    .congestion_window
+                // (In segments, where the window counts those.)
+                let unit = if self.config.habits.counts_short_segments {
+                    u64::from(self.negotiated.segment.max(1))
+                } else {
+                    1
+                };
+                let whole = window.congestion_window / unit;
+                let decayed = whole
                     .checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX))
-                    .unwrap_or(0);
-                let remembered = window.congestion_window / 4 * 3;
+                    .unwrap_or(0)
+                    * unit;
+                let remembered = if unit > 1 {
+                    (whole / 2 + whole / 4) * unit
+                } else {
+                    whole / 4 * 3
+                };
                 self.congestion.restart(
                     decayed.max(restart),
                     window.slow_start_threshold.max(remembered),

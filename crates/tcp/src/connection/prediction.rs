@@ -277,7 +277,7 @@ impl Connection {
         if room > 0 {
             self.events |= Events::WRITABLE;
         }
-        self.check_space();
+        self.check_space(cx.now);
     }
 
     /// What is left to feed it with is written as far as there is `room` for a writer that waits, after an
@@ -302,7 +302,7 @@ impl Connection {
             feed.left -= room;
             debug_assert!(self.is_held_up(now), "it lets something out");
             self.sender.send.pushed = self.sender.send.end + room;
-            self.took(room, true);
+            self.took(room, true, now);
             Way::Refill.taken();
         }
         lets_nothing_out
@@ -365,7 +365,7 @@ impl Connection {
             self.transmit::<true, false, false>(in_flight, cx);
         }
         self.sender.review_early_timer(true, cx.now);
-        self.check_space();
+        self.check_space(cx.now);
     }
 
     /// Does a full segment wait, so that whatever lets no more out than was sent is not a want of

@@ -155,12 +155,11 @@ impl Receive {
     }
 
     /// The connection is established.
-    pub(super) fn established(&mut self, timestamps: bool, now: Time) {
+    pub(super) fn established(&mut self, now: Time) {
         let next = self.next;
         let widest = self.widest_window();
-        // What we have announced, whatever the peer has.
-        let options = if timestamps { TIMESTAMPS_LENGTH } else { 0 };
-        let segment = self.offer_unit.saturating_sub(u64::from(options));
+        // What we have announced, whatever the peer has, less what options take.
+        let segment = self.offer_unit;
         if let Some(sizing) = &mut self.sizing {
             sizing.established(segment, widest, next, now);
             self.said = None;

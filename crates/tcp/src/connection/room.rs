@@ -27,18 +27,26 @@ pub(super) struct Burst {
     most: u64,
     /// Buffers begun.
     begun: u32,
+    /// The last of them ends where the peer's window does, with so much of a segment.
+    pub(super) edge: u32,
 }
 
 impl Connection {
     /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
     #[inline]
-    pub(super) fn check_space(&mut self) {
+    pub(super) fn check_space(&mut self, now: Time) {
         if self.sender.send.writer_waits && self.sender.send.sizing.is_some() {
-            self.expand_while_writer_waits();
+            self.expand_while_writer_waits(now);
         }
     }
 
-    fn expand_while_writer_waits(&mut self) {
+    /// Is its send buffer one that counts memory, so that it matters what is written in one call?
+    #[inline(always)]
+    pub(crate) fn counts_memory(&self) -> bool {
+        self.sender.send.sizing.is_some() && self.sender.config.habits.sends_in_bursts
+    }
+
+    fn expand_while_writer_waits(&mut self, now: Time) {
         let sender = &mut self.sender;
         // tcp_should_expand_sndbuf: what fills the congestion window needs no more. But of several
         // buffers only the first has left by then, and the others follow when the device has taken it
@@ -47,7 +55,7 @@ impl Connection {
         if sender.in_flight() < sender.sending_window() || sender.send.left_in_parts {
             sender.expand_send_buffer();
         }
-        if sender.room_in_send_buffer() > 0 {
+        if sender.room_in_send_buffer(now) > 0 {
             self.events |= Events::WRITABLE;
         }
     }
@@ -56,54 +64,83 @@ impl Connection {
 impl Sender {
     /// Bytes that the application may write now.
     #[inline]
-    pub(super) fn room_in_send_buffer(&self) -> u64 {
+    pub(super) fn room_in_send_buffer(&self, now: Time) -> u64 {
         match &self.send.sizing {
-            Some(sizing) => self.room_as_sized(sizing),
+            Some(sizing) => self.room_as_sized(sizing, now),
             None => self.send.buffer_room(),
         }
     }
 
     #[inline(never)]
-    fn room_as_sized(&self, sizing: &SendSizing) -> u64 {
+    fn room_as_sized(&self, sizing: &SendSizing, now: Time) -> u64 {
         let send = &self.send;
         let segment = u64::from(self.negotiated.segment.max(1));
-        let sendable = self.sendable();
-        let at_once = if sendable > 0 {
-            self.segments_at_once(segment) * segment
-        } else {
-            1
-        };
+        let (sendable, at_once) = self.sendable(now);
         let goal = send_sizing::goal(segment, send.window_maximum);
-        sizing.room(&send.held(), send.writer_waits, sendable, at_once, goal)
+        let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
+        sizing.room(
+            &send.held(),
+            send.writer_waits,
+            sendable,
+            at_once,
+            goal,
+            half,
+        )
     }
 
-    /// Bytes that the windows let leave at once, written or not.
-    fn sendable(&self) -> u64 {
+    /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.
+    fn sendable(&self, now: Time) -> (u64, u64) {
+        let segment = u64::from(self.negotiated.segment.max(1));
         let window = self.sending_window().saturating_sub(self.in_flight());
-        let sendable = window.min(self.send.usable());
-        if self.pacer.is_on() {
-            let segment = self.negotiated.segment;
-            sendable.min(unpaced(self.statistics.segments_sent, segment))
-        } else {
-            sendable
+        let usable = self.send.usable();
+        let mut sendable = window.min(usable);
+        if !self.config.habits.sends_in_bursts {
+            if self.pacer.is_on() {
+                let sent = self.statistics.segments_sent;
+                sendable = sendable.min(unpaced(sent, self.negotiated.segment));
+            }
+            let at_once = match sendable {
+                0 => 1,
+                _ => self.segments_at_once(segment) * segment,
+            };
+            return (sendable, at_once);
         }
+        if self.pacer.is_on() {
+            sendable = sendable.min(self.pacing_allowance(now));
+        }
+        let whole = sendable / segment;
+        if whole == 0 {
+            return (0, segment);
+        }
+        let at_once = self.segments_at_once(segment);
+        // (With what is no whole segment a buffer may end, but none begins.)
+        if sendable < usable || whole.is_multiple_of(at_once) {
+            sendable = whole * segment;
+        }
+        (sendable, at_once * segment)
     }
 
     /// So many bytes are about to be written.
     #[inline]
-    pub(super) fn before_write(&mut self, bytes: u64) {
+    pub(super) fn before_write(&mut self, bytes: u64, now: Time) {
         if self.send.sizing.is_some() {
-            self.before_sized_write(bytes);
+            self.before_sized_write(bytes, now);
         }
     }
 
-    fn before_sized_write(&mut self, bytes: u64) {
+    fn before_sized_write(&mut self, bytes: u64, now: Time) {
         let held = self.send.held();
         let segment = u64::from(self.negotiated.segment.max(1));
         let goal = send_sizing::goal(segment, self.send.window_maximum);
         // (What is no whole segment may wait: Nagle's algorithm.)
-        let leaves = self.sendable().saturating_sub(self.send.unsent());
-        let leaves = leaves.min(bytes) / segment * segment;
+        let unsent = self.send.unsent();
+        let sendable = self.sendable(now).0;
+        let leaves = if self.config.habits.sends_in_bursts {
+            let whole = (unsent + bytes) / segment * segment;
+            sendable.min(whole).saturating_sub(unsent)
+        } else {
+            sendable.saturating_sub(unsent).min(bytes) / segment * segment
+        };
         if let Some(sizing) = &mut self.send.sizing {
             sizing.written(&held, goal, leaves);
         }
@@ -221,6 +258,11 @@ impl Sender {
             // tcp_cwnd_test: at least two buffers in a window
             let half = self.congestion.window().congestion_window / segment / 2;
             burst.left = burst.left.min(half).max(1) - 1;
+            if self.send.usable() < room && self.config.habits.sends_in_bursts {
+                let most = (room / segment).min(half).min(burst.most);
+                burst.edge = self.edge(most, segment);
+                burst.left += u64::from(burst.edge > 0);
+            }
             self.send.ends_burst = false;
             if burst.left == 0 {
                 return; // on its own
@@ -228,6 +270,22 @@ impl Sender {
         }
         // tcp_transmit_skb: PSH, so that the receiver's driver passes on what it has put together
         self.send.ends_burst = burst.left == 0 && self.config.habits.sends_in_bursts;
+    }
+
+    /// tcp_mss_split_point: a buffer of which the peer's window takes some whole segments, fewer than the `most` that
+    /// may leave at once, takes what is left of the window, too: a short segment, unless another is outstanding.
+    fn edge(&self, most: u64, segment: u64) -> u32 {
+        let send = &self.send;
+        let usable = send.usable();
+        let whole = usable / segment;
+        let sizing = send.sizing.as_deref();
+        let buffer = sizing.and_then(|sizing| sizing.left_of_buffer(send.sequence.next));
+        let left = send.unsent().min(buffer.unwrap_or(u64::MAX));
+        let short = self.config.nagle && send.small_end > send.sequence.unacknowledged;
+        if whole == 0 || whole >= most || left <= usable || short || !send.records.is_empty() {
+            return 0;
+        }
+        (usable % segment) as u32
     }
 
     #[inline]

@@ -197,7 +197,7 @@ impl Sender {
     pub fn extend(&mut self, end: u64) {
         self.check_app_limited();
         if end > self.send.end {
-            self.before_write(end - self.send.end);
+            self.before_write(end - self.send.end, Time::ZERO);
         }
         self.send.end = self.send.end.max(end);
     }

@@ -28,11 +28,17 @@ pub struct Socket<P> {
     payload: P,
 }
 
+/// What an application that has more to say says in one call. (Where a call ends, Linux pushes what there is and asks for
+/// memory anew; nothing else depends on it.)
+pub const CALL: u64 = 256 << 10;
+
 /// Bytes to be written as the send buffer takes them. The socket's, and in its connection, where it is beside
 /// what else each segment needs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Feed {
     pub(crate) left: u64,
+    /// Those of them that are left of a call which the send buffer has cut short.
+    cut_short: u32,
     closes: bool,
 }
 
@@ -138,9 +144,10 @@ impl<P: Payload> Socket<P> {
     /// it is to. The application hears nothing of it, until all is written and not closed: then there
     /// is [`Events::WRITABLE`]. The counterpart of [`set_sink`](Self::set_sink).
     pub fn feed(&mut self, bytes: u64, closes: bool, cx: &mut Ctx<'_>) {
-        let before = self.connection.feed.map_or(0, |feed| feed.left);
+        let before = self.connection.feed;
         self.connection.feed = Some(Feed {
-            left: before.saturating_add(bytes),
+            left: before.map_or(0, |feed| feed.left).saturating_add(bytes),
+            cut_short: before.map_or(0, |feed| feed.cut_short),
             closes,
         });
         self.feed_on(cx);
@@ -153,13 +160,36 @@ impl<P: Payload> Socket<P> {
             return;
         };
         // What the send buffer doesn't take makes the connection say when it has room again.
-        let left = feed.left - self.write(Source::Filler(feed.left), cx);
-        self.connection.feed = (left > 0).then_some(Feed { left, ..feed });
-        if left == 0 && feed.closes {
+        let feed = if self.connection.counts_memory() {
+            self.feed_by_calls(feed, cx)
+        } else {
+            let left = feed.left - self.write(Source::Filler(feed.left), cx);
+            Feed { left, ..feed }
+        };
+        self.connection.feed = (feed.left > 0).then_some(feed);
+        if feed.left == 0 && feed.closes {
             self.close(cx);
-        } else if left == 0 {
+        } else if feed.left == 0 {
             self.connection.announce(Events::WRITABLE);
         }
+    }
+
+    /// Call by call, until one is cut short.
+    #[inline(never)]
+    fn feed_by_calls(&mut self, mut feed: Feed, cx: &mut Ctx<'_>) -> Feed {
+        while feed.left > 0 {
+            let call = match feed.cut_short {
+                0 => feed.left.min(CALL),
+                rest => u64::from(rest),
+            };
+            let taken = self.write(Source::Filler(call), cx);
+            feed.left -= taken;
+            feed.cut_short = (call - taken) as u32;
+            if taken < call {
+                break;
+            }
+        }
+        feed
     }
 
     fn on_packet_with_bytes(&mut self, packet: PacketRef, cx: &mut Ctx<'_>) {
@@ -264,7 +294,7 @@ impl<P: Payload> Socket<P> {
     /// [`Events::WRITABLE`] says when it takes more.
     #[inline(always)]
     pub fn write(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         let before = cx.outbox.len();
         let written = self.connection.write(source.length(), cx);
         self.attach(before, cx);
@@ -273,7 +303,7 @@ impl<P: Payload> Socket<P> {
 
     /// Like [`write`](Self::write), with more to come at once: see [`Connection::write_more`].
     pub fn write_more(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_more(source.length(), cx)
         })
@@ -282,7 +312,7 @@ impl<P: Payload> Socket<P> {
     /// Like [`write`](Self::write), and what comes after does not go into the same segment: see
     /// [`Connection::write_record`].
     pub fn write_record(&mut self, source: Source<'_>, cx: &mut Ctx<'_>) -> u64 {
-        self.keep(source);
+        self.keep(source, cx.now);
         self.act(cx, |connection, cx| {
             connection.write_record(source.length(), cx)
         })
@@ -290,11 +320,11 @@ impl<P: Payload> Socket<P> {
 
     /// First the bytes: the connection sends them at once.
     #[inline]
-    fn keep(&mut self, source: Source<'_>) {
+    fn keep(&mut self, source: Source<'_>, now: Time) {
         if !P::KEEPS_BYTES {
             return;
         }
-        let room = self.connection.writable();
+        let room = self.connection.writable_at(now);
         let source = match source {
             Source::Filler(length) => Source::Filler(length.min(room)),
             Source::Bytes(bytes) => {
@@ -306,7 +336,7 @@ impl<P: Payload> Socket<P> {
         self.payload.write(acknowledged, at, source);
     }
 
-    /// Bytes that [`write`](Self::write) would take now.
+    /// See [`Connection::writable`].
     #[must_use]
     pub fn writable(&self) -> u64 {
         self.connection.writable()
@@ -452,7 +482,7 @@ fn relay_with<P: Payload>(
     cx: &mut Ctx<'_>,
 ) -> u64 {
     let wanted = maximum.min(from.readable());
-    let length = wanted.min(to.writable());
+    let length = wanted.min(to.connection.writable_at(cx.now));
     let acknowledged = to.connection.acknowledged_offset();
     let at = to.connection.written_offset();
     from.payload

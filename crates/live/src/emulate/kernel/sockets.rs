@@ -8,7 +8,7 @@ use bentpipe_tcp::{Events, FailureKind, Statistics};
 use bentpipe_types::{Endpoint, filler};
 
 /// Read or written at once.
-pub(super) const CHUNK: usize = 256 << 10;
+pub(super) const CHUNK: usize = bentpipe_tcp::CALL as usize;
 
 /// A connection.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) struct Slot {
     /// Bytes that were given to it and that the kernel has not taken, and those that it has.
     pub(super) to_write: u64,
     pub(super) written: u64,
+    /// Those of them that are left of a call which the kernel has cut short.
+    cut_short: usize,
     /// To be closed behind what is to be written; and it has been.
     pub(super) closes: bool,
     pub(super) shut: bool,
@@ -66,6 +68,7 @@ impl Slot {
             opening: false,
             to_write: 0,
             written: 0,
+            cut_short: 0,
             closes: false,
             shut: false,
             drained: 0,
@@ -122,11 +125,19 @@ impl Slot {
             if self.gone || self.opening || self.to_write == 0 {
                 break;
             }
-            let length = usize::try_from(self.to_write).unwrap_or(CHUNK).min(CHUNK);
-            match self.stream.write(filled.at(self.written, length)) {
+            // (As `Socket::feed` does: where a call ends makes a difference.)
+            let call = match self.cut_short {
+                0 => usize::try_from(self.to_write).unwrap_or(CHUNK).min(CHUNK),
+                rest => rest,
+            };
+            match self.stream.write(filled.at(self.written, call)) {
                 Ok(length) => {
                     self.written += length as u64;
                     self.to_write -= length as u64;
+                    self.cut_short = call - length;
+                    if self.cut_short > 0 {
+                        break;
+                    }
                 }
                 Err(error) if is_pause(&error) => break,
                 Err(error) => {
@@ -220,22 +231,20 @@ impl Filled {
     pub(super) fn new() -> Self {
         Self {
             from: u64::MAX,
-            bytes: vec![0; CHUNK],
+            bytes: vec![0; 2 * CHUNK],
         }
     }
 
-    /// At most `length` bytes from `offset` on.
+    /// `length` bytes from `offset` on, a call's at most.
     fn at(&mut self, offset: u64, length: usize) -> &[u8] {
-        let least = length.min(CHUNK / 4);
         let held = offset.checked_sub(self.from);
-        let held = held.filter(|skipped| *skipped as usize + least <= self.bytes.len());
+        let held = held.filter(|skipped| *skipped as usize + length <= self.bytes.len());
         let skipped = held.unwrap_or_else(|| {
             self.from = offset;
             filler::fill(offset, &mut self.bytes);
             0
         }) as usize;
-        let end = self.bytes.len().min(skipped + length);
-        &self.bytes[skipped..end]
+        &self.bytes[skipped..skipped + length]
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the sender sends, and when: windows, Nagle, probes, timeouts, recovery.
 
-use bentpipe_types::{Flags, Span};
+use bentpipe_types::{Flags, Span, Time};
 
 use crate::congestion::{AckSample, CongestionControl, CongestionSample, CustomFactory, Window};
 use crate::testing::Single;
@@ -575,6 +575,30 @@ fn idle_connections_start_again() {
 }
 
 #[test]
+fn in_linux_a_window_decays_by_whole_segments() {
+    let config = Config {
+        mss: 1000,
+        timestamps: false,
+        initial_window: 3,
+        congestion_control: CongestionControlKind::Reno,
+        ..Config::linux()
+    };
+    let mut tcp = answered_after(Span::from_millis(100), &config, 65_535, 0);
+    tcp.write(1000);
+    tcp.wait(Span::from_millis(100));
+    tcp.ack(1001, 65_535);
+    let rto = tcp.tcp.rto();
+    tcp.wait(rto * 3 / 2);
+    tcp.sent();
+    // 21 segments, and some of another: tcp_cwnd_restart has 10, and tcp_current_ssthresh 10 and 5.
+    tcp.tcp.sender.congestion.restart(21_700, 5000);
+    tcp.write(15_000);
+    assert_eq!(tcp.tcp.slow_start_threshold(), 15_000);
+    assert_eq!(tcp.tcp.congestion_window(), 10_000);
+    assert_eq!(tcp.sent_ranges().len(), 10);
+}
+
+#[test]
 fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
     let mut tcp = sender(10, newreno());
     tcp.wait(Span::from_millis(250)); // a timeout: SND.NXT is back
@@ -671,6 +695,66 @@ fn after_a_silence_one_buffer_leaves_and_what_is_less_than_another_waits() {
     assert_eq!(tcp.sent_ranges(), segments(150..153));
 }
 
+#[test]
+fn a_buffer_ends_where_the_peers_window_does() {
+    // tcp_mss_split_point: of a window of 5 segments and 456 bytes, two and two leave, and then one and the 456 bytes.
+    // Where two and two are all whole ones, what is less than another waits.
+    for (window, ends) in [(5 * 1448 + 456, 456), (4 * 1448 + 456, 1448)] {
+        let mut tcp = linux_reno(window);
+        tcp.write(1 << 20);
+        let sent = tcp.sent_ranges();
+        assert_eq!(sent.last().unwrap().1, ends, "{window}");
+        // A second short segment waits for the first (Nagle's algorithm).
+        tcp.wait(Span::from_millis(100));
+        tcp.ack(1 + 1448, window - 1000);
+        let more: Vec<_> = tcp.sent_ranges().iter().map(|sent| sent.1).collect();
+        assert!(ends == 1448 || more.is_empty(), "{more:?}");
+    }
+}
+
+#[test]
+fn a_paced_writer_counts_on_what_leaves_at_once() {
+    let mut config = Config {
+        send_sizes: Some(crate::config::BufferSizes {
+            most: 65_536,
+            ..crate::config::BufferSizes::SEND
+        }),
+        ..as_linux_reno()
+    };
+    config.congestion_control = CongestionControlKind::Bbr1;
+    let mut tcp = answered_after(Span::from_millis(100), &config, 65_160, 10);
+    // Ten one by one, and two buffers of 22.
+    assert_eq!(tcp.write(1 << 20), 54 * 1448);
+    tcp.sent();
+    // The pacer's time has long come when there is room again: a buffer leaves at once, and one more is written.
+    let paced = tcp.tcp.sender.room_in_send_buffer(Time::ZERO);
+    let now = tcp.world.now;
+    assert_eq!(tcp.tcp.sender.room_in_send_buffer(now), paced);
+    for una in 1..=54 {
+        tcp.wait(Span::from_millis(50));
+        tcp.ack(1 + 1448 * una, 79);
+        tcp.sent();
+    }
+    tcp.wait(Span::from_millis(100));
+    let now = tcp.world.now;
+    let paced = tcp.tcp.sender.room_in_send_buffer(Time::ZERO);
+    assert!(tcp.tcp.sender.room_in_send_buffer(now) > paced);
+}
+
+fn as_linux_reno() -> Config {
+    Config {
+        mss: 1448,
+        timestamps: false,
+        congestion_control: CongestionControlKind::Reno,
+        ..Config::linux()
+    }
+}
+
+/// After a handshake in which the peer offered `window` bytes, and does not scale its windows.
+fn linux_reno(window: u16) -> Single {
+    answered_after(Span::from_millis(100), &as_linux_reno(), window, 0)
+}
+
 /// What `ss` says of a kernel's sender (Linux 6.18.44 in slow start, 10 Mbit/s and 800 ms, tcp_wmem as it comes):
 /// segments acknowledged, written, and sk_sndbuf at each write.
 #[test]
@@ -712,7 +796,7 @@ fn a_writer_goes_on_where_linuxs_does() {
             tcp.ack(1 + 1448 * una, window as u16);
         }
         if una == 0 || tcp.tcp.take_events().has(Events::WRITABLE) {
-            let room = tcp.tcp.sender.room_in_send_buffer();
+            let room = tcp.tcp.sender.room_in_send_buffer(tcp.world.now);
             tcp.write(1 << 30);
             written += room / 1448;
             let sizing = tcp.tcp.sender.send.sizing.as_ref().unwrap();
