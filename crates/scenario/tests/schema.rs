@@ -208,6 +208,7 @@ sack = false
 delayed_ack = "off"
 quick_acks = 16
 nagle = false
+blocking_writes = true
 limited_transmit = false
 initial_rto = "3 s"
 minimum_rto = "1 s"
