@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +16,14 @@ OBSTACLE = _native.emulation_obstacle()
 live = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 
-def once_more(test: Callable[..., None]) -> Callable[..., None]:
-    """Try again what failed: a busy machine may stop a program for 10 ms, now and then."""
+def up_to_three_times(test: Callable[..., None]) -> Callable[..., None]:
+    """Try again what failed, twice: a busy machine stops a program for 10 ms, now and then."""
 
     @functools.wraps(test)
     def tried(*args: Any, **kwargs: Any) -> None:
-        try:
-            test(*args, **kwargs)
-        except AssertionError:
-            test(*args, **kwargs)
+        for _ in range(2):
+            with contextlib.suppress(AssertionError):
+                return test(*args, **kwargs)
+        return test(*args, **kwargs)
 
     return tried

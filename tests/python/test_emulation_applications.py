@@ -13,7 +13,7 @@ from bentpipe.emulation import emulate
 from bentpipe.results import run
 from bentpipe.scenario import Scenario
 
-from .live import live, once_more
+from .live import live, up_to_three_times
 
 pytestmark = live
 
@@ -146,7 +146,7 @@ def agree(simulated: dict[str, Any], real: dict[str, Any]) -> None:
         near(ours["start_up_ms"]["p50"], theirs["start_up_ms"]["p50"], "start-up")
 
 
-@once_more
+@up_to_three_times
 def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> None:
     scenario = side_by_side(list(APPLICATIONS))
     # Datagrams shorter than this are sent longer, which a note says: they would differ.
@@ -180,7 +180,7 @@ def test_each_does_over_the_kernels_sockets_what_it_does_in_a_simulation() -> No
 
 
 @pytest.mark.parametrize("ours", ["user", "server"])
-@once_more
+@up_to_three_times
 def test_ours_and_the_kernels_ends_understand_each_other(ours: str) -> None:
     names = [name for name in APPLICATIONS if name != "ping" and name != "udp"]
     scenario = side_by_side(names)
@@ -221,7 +221,7 @@ def test_users_with_a_mix_do_what_their_simulated_ones_do() -> None:
     assert sum(each["failed"] for each in group["activities"]) == 0
 
 
-@once_more
+@up_to_three_times
 def test_ipv6_carries_datagrams_echoes_and_pages() -> None:
     scenario = side_by_side(["web", "call", "ping", "echo"], ip="v6")
     simulated = flows_of(run(scenario).summary_json)

@@ -16,7 +16,7 @@ from bentpipe.comparison import compare
 from bentpipe.emulation import Command
 from bentpipe.scenario import Scenario
 
-from .live import live, once_more
+from .live import live, up_to_three_times
 
 SERVER = """
 import asyncio, hashlib, socket, ssl, struct, sys
@@ -213,7 +213,7 @@ def test_iperf3_fills_the_link_both_ways(tmp_path: Path, between: dict[str, Any]
 
 @live
 @pytest.mark.parametrize("between", [ONE, TWO, PERSISTENT], ids=["one", "two", "persistent"])
-@once_more
+@up_to_three_times
 def test_what_is_split_live_is_split_as_simulated(between: dict[str, Any]) -> None:
     comparison = compare(Scenario.of(between))
     real = comparison.emulated.flow()
