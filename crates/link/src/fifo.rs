@@ -124,10 +124,15 @@ impl Fifo {
     pub fn offer(&mut self, at: Time, packet: PacketRef, length: Bytes) -> Verdict {
         let length = length.get() as u32;
         let start = if self.idle_from > at {
-            if self.may_be_full_as_never(length) {
+            if self.finds(length) != (Verdict::Queued, false) {
+                // What has left the queue since that was last looked at makes it fewer; otherwise, nobody need look.
                 self.advance(at, |_, _, _| {});
-                if self.wait(length) == Verdict::Dropped {
-                    return Verdict::Dropped;
+                let (verdict, more_than_ever) = self.finds(length);
+                if verdict == Verdict::Dropped {
+                    return verdict;
+                }
+                if more_than_ever {
+                    self.note_most(length);
                 }
             }
             self.waiting_bytes += u64::from(length);
@@ -151,28 +156,26 @@ impl Fifo {
         Verdict::Queued
     }
 
-    /// If one more waits, is the queue full, or are there more in it than ever, for all that is known? What has left it since
-    /// that was last looked at makes it fewer, so that as long as it is not, nobody need look.
+    /// What one more finds, for all that is known of who waits: has it room, and do more wait with it than ever?
     #[inline(always)]
-    fn may_be_full_as_never(&self, length: u32) -> bool {
+    fn finds(&self, length: u32) -> (Verdict, bool) {
         let (packets, bytes) = (self.waiting_packets(), Bytes::new(self.waiting_bytes));
         let length = Bytes::new(u64::from(length));
-        (self.seldom.queue).enqueue(packets, bytes, length) == Verdict::Dropped
-            || (self.seldom.most).is_exceeded(packets + 1, (bytes + length).get())
+        let seldom = &*self.seldom;
+        let verdict = (seldom.queue).enqueue(packets, bytes, length);
+        let more = (seldom.most).is_exceeded(packets + 1, (bytes + length).get());
+        (verdict, more)
     }
 
-    /// One more waits, if there is room, where it is known what waits: are there more than ever?
+    /// With the next, more wait than ever.
     #[inline(always)]
-    fn wait(&mut self, length: u32) -> Verdict {
-        let (waiting, bytes) = (self.waiting_packets(), self.waiting_bytes);
-        let length = u64::from(length);
-        let seldom = &mut *self.seldom;
-        let verdict = (seldom.queue).enqueue(waiting, Bytes::new(bytes), Bytes::new(length));
-        if verdict == Verdict::Queued && seldom.most.is_exceeded(waiting + 1, bytes + length) {
-            let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
-            (seldom.most).note(number, arrived, waiting + 1, bytes + length);
-        }
-        verdict
+    fn note_most(&mut self, length: u32) {
+        let (number, arrived) = (self.ring.pushed() + 1, self.ring.arrived());
+        let (packets, bytes) = (
+            self.waiting_packets() + 1,
+            self.waiting_bytes + u64::from(length),
+        );
+        (self.seldom.most).note(number, arrived, packets, bytes);
     }
 
     /// Counts packets that the queue has dropped.
