@@ -51,7 +51,8 @@ pub use recovery::RecoveryKind;
 pub use right_sizing::memory_for;
 pub use slow_start::SlowStartKind;
 pub use socket::{
-    CALL, Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay, relay_more,
+    CALL, Calls, Payload, Ranges, ReceiveBuffer, Rings, SendBuffer, Socket, Source, relay,
+    relay_more,
 };
 pub use statistics::{Failure, FailureKind, Statistics};
 

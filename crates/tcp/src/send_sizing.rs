@@ -185,15 +185,12 @@ impl SendSizing {
         let mut leaves = sendable.saturating_sub(unsent);
         let at_once = at_once.max(1);
         let mut written = 0;
-        loop {
+        while let Some(half) = half_window {
             if tail == 0 && memory >= self.buffer {
                 return written;
             }
             // Full for the first time, and then again whenever something was split off.
             let full = if tail > 0 { tail } else { goal };
-            let Some(half) = half_window else {
-                break;
-            };
             let beyond = (half + 1).saturating_sub(full);
             let pushed = full + beyond.div_ceil(at_once) * at_once;
             if pushed > leaves {

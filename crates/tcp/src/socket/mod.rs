@@ -1,6 +1,7 @@
 //! A connection with the bytes that it carries.
 
 mod buffer;
+mod calls;
 mod payload;
 
 use std::net::IpAddr;
@@ -14,6 +15,7 @@ use crate::{
 };
 
 pub use buffer::{ReceiveBuffer, SendBuffer};
+pub use calls::{CALL, Calls};
 pub use payload::{Payload, Ranges, Rings, Source};
 
 /// A [`Connection`], and its payload wherever that lives.
@@ -28,17 +30,12 @@ pub struct Socket<P> {
     payload: P,
 }
 
-/// What an application that has more to say says in one call. (Where a call ends, Linux pushes what there is and asks for
-/// memory anew; nothing else depends on it.)
-pub const CALL: u64 = 256 << 10;
-
 /// Bytes to be written as the send buffer takes them. The socket's, and in its connection, where it is beside
 /// what else each segment needs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Feed {
     pub(crate) left: u64,
-    /// Those of them that are left of a call which the send buffer has cut short.
-    cut_short: u32,
+    calls: Calls,
     closes: bool,
 }
 
@@ -147,7 +144,7 @@ impl<P: Payload> Socket<P> {
         let before = self.connection.feed;
         self.connection.feed = Some(Feed {
             left: before.map_or(0, |feed| feed.left).saturating_add(bytes),
-            cut_short: before.map_or(0, |feed| feed.cut_short),
+            calls: before.map(|feed| feed.calls).unwrap_or_default(),
             closes,
         });
         self.feed_on(cx);
@@ -178,14 +175,10 @@ impl<P: Payload> Socket<P> {
     #[inline(never)]
     fn feed_by_calls(&mut self, mut feed: Feed, cx: &mut Ctx<'_>) -> Feed {
         while feed.left > 0 {
-            let call = match feed.cut_short {
-                0 => feed.left.min(CALL),
-                rest => u64::from(rest),
-            };
+            let call = feed.calls.next(feed.left);
             let taken = self.write(Source::Filler(call), cx);
             feed.left -= taken;
-            feed.cut_short = (call - taken) as u32;
-            if taken < call {
+            if !feed.calls.wrote(call, taken) {
                 break;
             }
         }

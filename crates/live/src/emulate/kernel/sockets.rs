@@ -4,11 +4,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use bentpipe_host::SocketId;
-use bentpipe_tcp::{Events, FailureKind, Statistics};
+use bentpipe_tcp::{CALL, Calls, Events, FailureKind, Statistics};
 use bentpipe_types::{Endpoint, filler};
 
 /// Read or written at once.
-pub(super) const CHUNK: usize = bentpipe_tcp::CALL as usize;
+pub(super) const CHUNK: usize = CALL as usize;
 
 /// A connection.
 #[derive(Debug)]
@@ -24,8 +24,7 @@ pub(super) struct Slot {
     /// Bytes that were given to it and that the kernel has not taken, and those that it has.
     pub(super) to_write: u64,
     pub(super) written: u64,
-    /// Those of them that are left of a call which the kernel has cut short.
-    cut_short: usize,
+    calls: Calls,
     /// To be closed behind what is to be written; and it has been.
     pub(super) closes: bool,
     pub(super) shut: bool,
@@ -68,7 +67,7 @@ impl Slot {
             opening: false,
             to_write: 0,
             written: 0,
-            cut_short: 0,
+            calls: Calls::default(),
             closes: false,
             shut: false,
             drained: 0,
@@ -125,17 +124,12 @@ impl Slot {
             if self.gone || self.opening || self.to_write == 0 {
                 break;
             }
-            // (As `Socket::feed` does: where a call ends makes a difference.)
-            let call = match self.cut_short {
-                0 => usize::try_from(self.to_write).unwrap_or(CHUNK).min(CHUNK),
-                rest => rest,
-            };
-            match self.stream.write(filled.at(self.written, call)) {
+            let call = self.calls.next(self.to_write);
+            match self.stream.write(filled.at(self.written, call as usize)) {
                 Ok(length) => {
                     self.written += length as u64;
                     self.to_write -= length as u64;
-                    self.cut_short = call - length;
-                    if self.cut_short > 0 {
+                    if !self.calls.wrote(call, length as u64) {
                         break;
                     }
                 }
