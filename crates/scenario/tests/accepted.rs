@@ -119,23 +119,16 @@ fn a_direction_takes_from_its_link_what_it_does_not_say() {
 
 #[test]
 fn a_queue_limit_in_time_is_what_each_direction_transmits_in_it() {
-    let text = r#"
-        name = "time"
-        duration = "10 s"
-        hosts = { a = {}, b = {} }
-        flows.f = { from = "a", to = "b", app = { kind = "bulk", size = "1 MB" } }
-        [links.sky]
-        between = ["a", "b"]
-        delay = "250 ms"
-        queue = { limit = "100 ms" }
-        forward = { rate = "2 Mbit/s" }
-        return = { rate = "64 kbit/s" }
-    "#;
-    let sky = load(text, &[]).links.remove(0);
+    let overrides = [
+        ("links.wire.queue", r#"{ limit = "100 ms" }"#),
+        ("links.wire.rate", "2 Mbit/s"),
+        ("links.wire.return", r#"{ rate = "64 kbit/s" }"#),
+    ];
+    let wire = &load(MINIMAL, &overrides).links[0];
     let bytes = |bytes| QueueLimit::Bytes(Bytes::new(bytes));
-    assert_eq!(sky.forward.queue.limit, bytes(25_000));
-    assert_eq!(back(&sky).queue.limit, bytes(800));
-    assert!(!sky.forward.queue.limit_is_default);
+    assert_eq!(wire.forward.queue.limit, bytes(25_000));
+    assert_eq!(back(wire).queue.limit, bytes(800));
+    assert!(!wire.forward.queue.limit_is_default);
 }
 
 #[test]

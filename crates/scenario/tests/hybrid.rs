@@ -24,9 +24,19 @@ series = ["hub.buffered", "hub.connections", "hub.host_window", "hub.eligible", 
 "#;
 
 fn run(overrides: &[(&str, &str)]) -> RunOutput {
+    run_of(HYBRID, overrides)
+}
+
+fn run_of(network: &str, overrides: &[(&str, &str)]) -> RunOutput {
     let scenario =
-        Scenario::parse(HYBRID, "hybrid.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
+        Scenario::parse(network, "hybrid.toml", overrides).unwrap_or_else(|e| panic!("{e}"));
     scenario.run(&RunOptions::default()).expect("it runs")
+}
+
+/// What a run of another network says of itself.
+fn told(network: &str, overrides: &[(&str, &str)]) -> serde_json::Value {
+    let summary = run_of(network, overrides).summary;
+    serde_json::to_value(&summary).expect("it is JSON")
 }
 
 fn finish(overrides: &[(&str, &str)]) -> f64 {
@@ -162,17 +172,12 @@ to = "server"
 start = "5 s"
 app = { kind = "request-response", request = "200 B", response = "20 kB", requests = 5 }
 "#;
-    let run = |settings: &[(&str, &str)]| {
-        let scenario = Scenario::parse(ASYMMETRIC, "asymmetric.toml", settings)
-            .unwrap_or_else(|error| panic!("{error}"));
-        let output = scenario.run(&RunOptions::default()).expect("it runs");
-        serde_json::to_value(&output.summary).expect("it is JSON")
-    };
-    let router = run(&[]);
-    let hybrid = run(&[
+    let router = told(ASYMMETRIC, &[]);
+    let hybrid = [
         ("gateways.hub.kind", "hybrid"),
         ("gateways.hub.facing", "satellite"),
-    ]);
+    ];
+    let hybrid = told(ASYMMETRIC, &hybrid);
     assert_eq!(router["flows"][0]["outcome"], "finished");
     for part in ["flows", "links", "packet_hops"] {
         assert_eq!(router[part], hybrid[part], "{part}");
@@ -242,13 +247,7 @@ app = { kind = "bulk", size = "1 MB" }
         let run = |mtu: &str| {
             let mut all = settings.clone();
             all.push(("links.street.mtu", mtu));
-            let scenario = Scenario::parse(FURTHER_ON, "further-on.toml", &all)
-                .unwrap_or_else(|error| panic!("{error}"));
-            let summary = scenario
-                .run(&RunOptions::default())
-                .expect("it runs")
-                .summary;
-            serde_json::to_value(&summary).expect("JSON")
+            told(FURTHER_ON, &all)
         };
         let (wide, narrow) = (run("\"1500 B\""), run("\"1300 B\""));
         let [wide, flow] = [&wide, &narrow].map(|summary| &summary["flows"][0]);

@@ -65,8 +65,14 @@ impl FromStr for QueueLimit {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
+        Self::read(text, r#"a limit such as "100 packets" or "64 KiB""#)
+    }
+}
+
+impl QueueLimit {
+    /// From a text in which `expected` is.
+    fn read(text: &str, expected: &str) -> Result<Self, QuantityError> {
         let packets = counted(text, "packets", MOST_PACKETS);
-        let expected = r#"a limit such as "100 packets" or "64 KiB""#;
         counted_or_measured(
             packets.map(|count| count.map(Self::Packets)),
             text,
@@ -117,18 +123,13 @@ impl FromStr for LinkQueueLimit {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let expected = r#"a limit such as "100 packets", "64 KiB" or "100 ms""#;
-        match text.parse::<Length>() {
-            Ok(Length(time)) if time > Span::ZERO => return Ok(Self::Time(time)),
-            _ => {}
+        match text.parse() {
+            Ok(Length(time)) if time > Span::ZERO => Ok(Self::Time(time)),
+            _ => {
+                let expected = r#"a limit such as "100 packets", "64 KiB" or "100 ms""#;
+                QueueLimit::read(text, expected).map(Self::Fixed)
+            }
         }
-        let packets = counted(text, "packets", MOST_PACKETS);
-        counted_or_measured(
-            packets.map(|count| count.map(|count| Self::Fixed(QueueLimit::Packets(count)))),
-            text,
-            expected,
-            |bytes| Self::Fixed(QueueLimit::Bytes(bytes)),
-        )
     }
 }
 
