@@ -118,9 +118,9 @@ settings! {
         /// 3.7.4, with Minshall's modification as in Linux). Default: true; in a gateway, false.
         nagle: Option<bool> = None,
         /// With `profile` "linux", whether applications write as those do that wait in the call until everything is
-        /// taken (iperf, scp), 256 KiB at a time, or as those that wait for any of many connections (web servers). BBR
-        /// tells them apart: where the send buffer limits, these are limited by their application, and it stays in
-        /// Startup.
+        /// taken (scp, iperf 2), 256 KiB at a time, or as those that wait for any of many connections (web servers,
+        /// iperf3). BBR tells them apart: where the send buffer limits, these are limited by their application, and
+        /// it stays in Startup.
         blocking_writes: bool => blocking_writes,
         /// Send a new segment on each of the first two duplicate acknowledgments (RFC 3042).
         limited_transmit: bool => limited_transmit,
