@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_types::{Address, Port, Routes};
 
-use super::Plan;
+use super::plan::Plan;
 
 /// The trees of a network's channels.
 #[derive(Debug, Default)]

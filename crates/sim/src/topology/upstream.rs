@@ -2,7 +2,8 @@
 
 use bentpipe_types::Routes;
 
-use super::{NetworkBuilder, NodeKind, Plan};
+use super::plan::Plan;
+use super::{NetworkBuilder, NodeKind};
 
 /// Who offers packets to a direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
