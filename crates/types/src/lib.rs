@@ -15,6 +15,7 @@
 //! * [`words!`]: settings that are one word of a list.
 //! * [`Trace`]: time series for the probes that a scenario names.
 
+mod address;
 mod agenda;
 mod agent;
 mod beside;
@@ -23,22 +24,27 @@ mod bytes;
 mod distribution;
 mod fetch;
 pub mod filler;
+mod flags;
 mod fragment;
 mod histogram;
 mod icmp;
+mod ip;
 mod packet;
 mod pool;
 mod processor;
 mod random;
 mod rate;
 mod routes;
+mod sack_blocks;
 mod seq;
 mod span_statistics;
 mod store;
+mod syn_options;
 mod time;
 mod trace;
 pub mod words;
 
+pub use address::{Address, Endpoint};
 pub use agenda::{Agenda, Entry};
 pub use agent::{
     Agent, Ctx, Discards, DropReason, Gauge, Holdings, Outbox, Port, Room, StreamCheck, World,
@@ -48,19 +54,20 @@ pub use by_address::ByAddress;
 pub use bytes::Bytes;
 pub use distribution::Distribution;
 pub use fetch::{fetch, fetch_behind, fetch_whole};
+pub use flags::Flags;
 pub use fragment::Fragment;
 pub use icmp::{ECHO_HEADER, Echo, IcmpError, IcmpQuote};
-pub use packet::{
-    Address, Ecn, Endpoint, FastOpen, Flags, IpVersion, Packet, Resolution, SackBlock, SackBlocks,
-    SynOptions, tell_first,
-};
+pub use ip::{Ecn, IpVersion};
+pub use packet::{Packet, Resolution};
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};
 pub use random::{RandomStream, Trials};
 pub use rate::BitRate;
 pub use routes::Routes;
+pub use sack_blocks::{SackBlock, SackBlocks, tell_first};
 pub use seq::Seq;
 pub use span_statistics::SpanStatistics;
 pub use store::{Compaction, Extension, PacketRef, PacketStore, Tunnel};
+pub use syn_options::{FastOpen, SynOptions};
 pub use time::{Span, Time};
 pub use trace::{Series, SeriesId, Trace};

@@ -1,0 +1,43 @@
+//! What an IP header says besides addresses and lengths.
+
+/// The version of the IP header in front of the TCP header.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum IpVersion {
+    /// A 20-byte header.
+    #[default]
+    V4,
+    /// A 40-byte header.
+    V6,
+}
+
+impl IpVersion {
+    /// The header's length, without options or extension headers.
+    #[must_use]
+    pub const fn header_length(self) -> u8 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+
+    /// The MSS of a link that takes packets of `mtu` bytes: all but the headers without options (RFC 9293 section 3.7.1).
+    #[must_use]
+    pub fn mss_within(self, mtu: u32) -> u16 {
+        let headers = u32::from(self.header_length()) + 20;
+        u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotCapable,
+    /// ECT(1).
+    Capable1,
+    /// ECT(0).
+    Capable0,
+    /// Congestion experienced.
+    Congestion,
+}
