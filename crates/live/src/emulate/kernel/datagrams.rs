@@ -8,7 +8,8 @@ use bentpipe_host::{Arrival, Datagram, Ports};
 use bentpipe_types::{Address, ECHO_HEADER, Endpoint, filler};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::table::{Table, Tag, Taker};
+use super::account::Taker;
+use super::table::{Table, Tag};
 use crate::emulate::ip;
 
 /// Bytes that may wait to be read: calls of many users may come at once.

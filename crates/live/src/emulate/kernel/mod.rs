@@ -4,6 +4,7 @@
 //! One thread plays all openers of flows, one all servers: with a thread for each, a thousand flows were two
 //! thousand threads, which took seconds to start and made packets three times as late.
 
+mod account;
 mod datagrams;
 mod desk;
 mod sockets;

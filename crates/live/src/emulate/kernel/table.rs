@@ -1,29 +1,28 @@
 //! All the sockets that a thread plays with, and whose they are.
 
+mod asked;
+mod listeners;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bentpipe_host::{ConnectError, Member, Ports, SocketId};
-use bentpipe_tcp::{Events, Failure, Statistics};
-use bentpipe_types::{Address, Endpoint, Span, Time};
+use bentpipe_tcp::{Events, Failure};
+use bentpipe_types::{Address, Endpoint, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use socket2::{Domain, SockRef, Socket, Type};
 
+use super::account::Account;
 use super::datagrams::Datagrams;
 use super::sockets::{CHUNK, Filled, Slot};
-use super::{BETWEEN_QUESTIONS, Played, QUESTION};
+use super::{BETWEEN_QUESTIONS, Played};
 use crate::emulate::host::Host;
 use crate::netlink::Netlink;
 use crate::poller::Poller;
-
-/// Points of a curve are at least this far apart: a bound on memory.
-const BETWEEN_POINTS: Span = Span::from_millis(1);
-
-/// Connections that may wait to be taken.
-const BACKLOG: i32 = 1024;
+use listeners::Listening;
 
 /// What a poller tells of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,60 +50,6 @@ impl Tag {
         };
         kind << 32 | u64::from(index)
     }
-}
-
-/// The books of one application.
-#[derive(Debug)]
-pub(super) struct Account {
-    pub(super) host: usize,
-    control: String,
-    no_delay: bool,
-    pub(super) member: Member,
-    peers: (Address, Ports),
-    pub(super) sockets: Vec<SocketId>,
-    pub(super) played: Played,
-    delivered: u64,
-}
-
-impl Account {
-    fn note(&mut self, now: Time, bytes: u64) {
-        self.delivered += bytes;
-        let curve = &mut self.played.curve;
-        match curve.last_mut() {
-            Some((last, value)) if now.since(*last) < BETWEEN_POINTS => *value = self.delivered,
-            _ => curve.push((now, self.delivered)),
-        }
-        let statistics = self.played.statistics.get_or_insert_default();
-        statistics.bytes_delivered += bytes;
-        statistics.last_delivery_at = Some(now);
-    }
-}
-
-/// Whose a connection or a datagram is, by where it comes from: a node and the first of its ports, the last
-/// of them, and the application.
-#[derive(Debug, Default)]
-pub(super) struct Taker(BTreeMap<(Address, u16), (u16, usize)>);
-
-impl Taker {
-    pub(super) fn expect(&mut self, (from, ports): (Address, Ports), owner: usize) {
-        let (first, last) = ports.bounds();
-        self.0.insert((from, first), (last, owner));
-    }
-
-    pub(super) fn owner(&self, from: Endpoint) -> Option<usize> {
-        let end = (from.address, from.port);
-        let (first, (last, owner)) = self.0.range(..=end).next_back()?;
-        (first.0 == end.0 && end.1 <= *last).then_some(*owner)
-    }
-}
-
-struct Listening {
-    host: usize,
-    port: u16,
-    socket: TcpListener,
-    taker: Taker,
-    /// For one connection only.
-    once: bool,
 }
 
 struct Place {
@@ -198,16 +143,8 @@ impl<'h> Table<'h> {
         channel: Option<Address>,
     ) -> io::Result<()> {
         let me = self.accounts.len();
-        self.accounts.push(Account {
-            host,
-            control,
-            no_delay,
-            member,
-            peers,
-            sockets: Vec::new(),
-            played: Played::default(),
-            delivered: 0,
-        });
+        self.accounts
+            .push(Account::new(host, control, no_delay, member, peers));
         for port in listens {
             if let Some(channel) = channel {
                 self.hear(host, channel, *port, (peers, me))?;
@@ -217,48 +154,6 @@ impl<'h> Table<'h> {
             self.open_datagrams(host, *port, Some((peers, me)))?;
         }
         Ok(())
-    }
-
-    fn listen(&mut self, me: usize, port: u16, once: bool) -> io::Result<()> {
-        let account = &self.accounts[me];
-        let (host, peers) = (account.host, account.peers);
-        if let Some(known) = self.listening.get(&(host, port)) {
-            if let Some(listening) = &mut self.listeners[*known] {
-                listening.taker.expect(peers, me);
-            }
-            return Ok(());
-        }
-        let control = account.control.clone();
-        self.enter(host)?;
-        let local = SocketAddr::new(self.hosts[host].address, port);
-        let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
-        // Those that are taken have it, too. A receiver may have a rule that the kernel has not: it
-        // sends nothing.
-        let _ = socket.set_tcp_congestion(control.as_bytes());
-        socket.set_reuse_address(true)?;
-        socket.bind(&local.into())?;
-        socket.listen(BACKLOG)?;
-        socket.set_nonblocking(true)?;
-        let index = self.listeners.len();
-        let tag = Tag::Listener(index as u32).number();
-        self.poller.add_read(&socket, tag)?;
-        let mut taker = Taker::default();
-        taker.expect(peers, me);
-        self.listening.insert((host, port), index);
-        self.listeners.push(Some(Listening {
-            host,
-            port,
-            socket: socket.into(),
-            taker,
-            once,
-        }));
-        Ok(())
-    }
-
-    /// A connection to a port of an application's own will come. Where that cannot be, nobody will be there
-    /// to take it, which its peer will find out.
-    pub(super) fn listen_once(&mut self, me: usize, port: u16) {
-        let _ = self.listen(me, port, true);
     }
 
     pub(super) fn account(&self, me: usize) -> &Account {
@@ -512,45 +407,6 @@ impl<'h> Table<'h> {
         }
     }
 
-    /// Takes a connection: whose it is, and which.
-    pub(super) fn accept(&mut self, index: u32) -> Option<(usize, SocketId)> {
-        loop {
-            let listening = self.listeners[index as usize].as_ref()?;
-            let (stream, from) = listening.socket.accept().ok()?;
-            let (host, port) = (listening.host, listening.port);
-            let remote = Endpoint {
-                address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
-                port: from.port(),
-            };
-            let owner = listening.taker.owner(remote);
-            let once = listening.once;
-            let Some(owner) = owner.filter(|_| stream.set_nonblocking(true).is_ok()) else {
-                // As a simulated host: nobody is there for it.
-                let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-                continue;
-            };
-            let local = Endpoint {
-                address: self.nodes[&self.hosts[host].address],
-                port,
-            };
-            if self.accounts[owner].no_delay {
-                let _ = stream.set_nodelay(true);
-            }
-            let id = self.insert(owner, stream, local, remote);
-            if let Some(slot) = self.named_mut(id) {
-                slot.events |= Events::ESTABLISHED;
-            }
-            self.looked_at(id.parts().0);
-            if once {
-                self.listening.remove(&(host, port));
-                if let Some(listening) = self.listeners[index as usize].take() {
-                    let _ = self.poller.remove(&listening.socket);
-                }
-            }
-            return Some((owner, id));
-        }
-    }
-
     /// The next connection with news: whose, which, and what.
     pub(super) fn news(&mut self) -> Option<(usize, SocketId, Events)> {
         while let Some(place) = self.touched.pop() {
@@ -587,74 +443,6 @@ impl<'h> Table<'h> {
         self.open -= 1;
         let sockets = &mut self.accounts[slot.owner].sockets;
         sockets.retain(|known| *known != id);
-    }
-
-    /// Adds up what the kernel has counted of a connection.
-    fn count(&mut self, id: SocketId) {
-        let counted = self.ask(id).map(|(counted, _)| counted);
-        let Some(slot) = self.named_mut(id) else {
-            return;
-        };
-        let (owner, counted) = (slot.owner, counted.or(slot.counted.take()));
-        if let Some(counted) = counted {
-            let statistics = &mut self.accounts[owner].played.statistics;
-            statistics.get_or_insert_default().add(&counted);
-        }
-    }
-
-    /// Asks the kernel of a connection: what it has counted, and bytes that are not acknowledged (a FIN is
-    /// one of them). None of one that is no more.
-    fn ask(&mut self, id: SocketId) -> Option<(Statistics, u64)> {
-        let slot = self.named(id)?;
-        let (owner, local, remote) = (slot.owner, slot.local, slot.remote);
-        let host = self.accounts[owner].host;
-        if !self.netlinks.contains_key(&host) {
-            self.enter(host).ok()?;
-            self.netlinks.insert(host, Netlink::connections().ok()?);
-        }
-        let local = SocketAddr::new(self.hosts[host].address, local.port);
-        let remote = SocketAddr::new(self.ip_of(remote.address)?, remote.port);
-        let netlink = self.netlinks.get_mut(&host)?;
-        let (info, waiting) = netlink.connection(local, remote).ok()??;
-        let statistics = Statistics {
-            segments_sent: u64::from(info.data_segs_out),
-            segments_retransmitted: u64::from(info.total_retrans),
-            bytes_acknowledged: info.bytes_acked,
-            ..Statistics::default()
-        };
-        Some((statistics, u64::from(waiting)))
-    }
-
-    /// Asks what has been acknowledged, of the connections of which somebody wants to know.
-    pub(super) fn ask_drained(&mut self) {
-        self.asks_at = None;
-        for place in self.asked.clone() {
-            let slot = self.places[place as usize].slot.as_deref();
-            let Some(id) = slot.filter(|slot| slot.is_asked()).map(|slot| slot.id) else {
-                self.asked.remove(&place);
-                continue;
-            };
-            let asked = self.ask(id);
-            let Some(slot) = self.named_mut(id) else {
-                continue;
-            };
-            let waiting = asked.map(|(counted, waiting)| {
-                slot.counted = Some(counted);
-                waiting
-            });
-            // Of one that is no more, all was.
-            if waiting.unwrap_or(0) <= u64::from(slot.shut) {
-                slot.is_drained();
-                self.asked.remove(&place);
-                self.note_failure(id);
-                self.looked_at(place);
-            }
-        }
-        if !self.asked.is_empty() {
-            // However many there are, most of the time is for other things.
-            let many = QUESTION * self.asked.len() as u64;
-            self.asks_at = Some(self.now + BETWEEN_QUESTIONS.max(many));
-        }
     }
 
     /// Cuts the connections that are left, and tells what became of each application.

@@ -1,0 +1,108 @@
+//! Sockets that wait for connections, and taking them.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use bentpipe_host::SocketId;
+use bentpipe_tcp::Events;
+use bentpipe_types::Endpoint;
+use socket2::{Domain, SockRef, Socket, Type};
+
+use super::{Table, Tag};
+use crate::emulate::kernel::account::Taker;
+
+/// Connections that may wait to be taken.
+const BACKLOG: i32 = 1024;
+
+pub(super) struct Listening {
+    host: usize,
+    port: u16,
+    socket: TcpListener,
+    taker: Taker,
+    /// For one connection only.
+    once: bool,
+}
+
+impl Table<'_> {
+    pub(super) fn listen(&mut self, me: usize, port: u16, once: bool) -> io::Result<()> {
+        let account = &self.accounts[me];
+        let (host, peers) = (account.host, account.peers);
+        if let Some(known) = self.listening.get(&(host, port)) {
+            if let Some(listening) = &mut self.listeners[*known] {
+                listening.taker.expect(peers, me);
+            }
+            return Ok(());
+        }
+        let control = account.control.clone();
+        self.enter(host)?;
+        let local = SocketAddr::new(self.hosts[host].address, port);
+        let socket = Socket::new(Domain::for_address(local), Type::STREAM, None)?;
+        // Those that are taken have it, too. A receiver may have a rule that the kernel has not: it
+        // sends nothing.
+        let _ = socket.set_tcp_congestion(control.as_bytes());
+        socket.set_reuse_address(true)?;
+        socket.bind(&local.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        let index = self.listeners.len();
+        let tag = Tag::Listener(index as u32).number();
+        self.poller.add_read(&socket, tag)?;
+        let mut taker = Taker::default();
+        taker.expect(peers, me);
+        self.listening.insert((host, port), index);
+        self.listeners.push(Some(Listening {
+            host,
+            port,
+            socket: socket.into(),
+            taker,
+            once,
+        }));
+        Ok(())
+    }
+
+    /// A connection to a port of an application's own will come. Where that cannot be, nobody will be there
+    /// to take it, which its peer will find out.
+    pub(in crate::emulate::kernel) fn listen_once(&mut self, me: usize, port: u16) {
+        let _ = self.listen(me, port, true);
+    }
+
+    /// Takes a connection: whose it is, and which.
+    pub(in crate::emulate::kernel) fn accept(&mut self, index: u32) -> Option<(usize, SocketId)> {
+        loop {
+            let listening = self.listeners[index as usize].as_ref()?;
+            let (stream, from) = listening.socket.accept().ok()?;
+            let (host, port) = (listening.host, listening.port);
+            let remote = Endpoint {
+                address: self.nodes.get(&from.ip()).copied().unwrap_or_default(),
+                port: from.port(),
+            };
+            let owner = listening.taker.owner(remote);
+            let once = listening.once;
+            let Some(owner) = owner.filter(|_| stream.set_nonblocking(true).is_ok()) else {
+                // As a simulated host: nobody is there for it.
+                let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+                continue;
+            };
+            let local = Endpoint {
+                address: self.nodes[&self.hosts[host].address],
+                port,
+            };
+            if self.accounts[owner].no_delay {
+                let _ = stream.set_nodelay(true);
+            }
+            let id = self.insert(owner, stream, local, remote);
+            if let Some(slot) = self.named_mut(id) {
+                slot.events |= Events::ESTABLISHED;
+            }
+            self.looked_at(id.parts().0);
+            if once {
+                self.listening.remove(&(host, port));
+                if let Some(listening) = self.listeners[index as usize].take() {
+                    let _ = self.poller.remove(&listening.socket);
+                }
+            }
+            return Some((owner, id));
+        }
+    }
+}
