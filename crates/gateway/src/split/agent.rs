@@ -1,0 +1,140 @@
+//! The gateway as a node: what the driver tells it, and asks.
+
+use std::mem;
+
+use bentpipe_tcp::Payload;
+use bentpipe_types::{
+    Agent, Ctx, DropReason, Gauge, Holdings, PacketRef, Port, Processor, Routes, StreamCheck, Time,
+};
+
+use super::Split;
+use super::counters::{self, GAUGES, Sums};
+use super::multiplex::Multiplex;
+use crate::crash::Volatile;
+
+impl<P: Payload> Volatile for Split<P> {
+    fn lose_power(&mut self, cx: &mut Ctx<'_>) -> u64 {
+        let waiting = self.pairs.awake().filter_map(|pair| pair.syn);
+        let carried = self.multiplex.iter().flat_map(|all| all.carried());
+        for packet in waiting.chain(carried.filter_map(|one| one.syn)) {
+            cx.discard(packet, DropReason::Down);
+        }
+        while let Some(packet) = self.processor.as_mut().and_then(Processor::abandon) {
+            cx.discard(packet, DropReason::Down);
+        }
+        let sums = Sums::of_all(self);
+        let lost = self.counters.lost(sums);
+        let anew = Self::new(self.settings.clone());
+        let before = mem::replace(self, anew);
+        self.routes = before.routes;
+        self.counters = before.counters;
+        self.budget.remember(&before.budget);
+        lost
+    }
+}
+
+impl<P: Payload> Agent for Split<P> {
+    fn routes(&mut self, routes: Routes) {
+        self.routes = routes;
+    }
+
+    fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let Some(processor) = &mut self.processor else {
+            self.handle(from, packet, cx);
+            return;
+        };
+        if let Some(packet) = processor.offer(from, packet, cx.now) {
+            self.counters.packets_dropped += 1;
+            cx.discard(packet, DropReason::Busy);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((from, packet)) = self
+            .processor
+            .as_mut()
+            .and_then(|processor| processor.take(cx.now))
+        {
+            self.handle(from, packet, cx);
+        }
+        self.pairs.now = cx.now;
+        while let Some(index) = self.deadlines.due(cx.now) {
+            let idle_timeout = self.settings.idle_timeout;
+            let Some(pair) = self.pairs.get_mut(index) else {
+                continue;
+            };
+            if !pair.over && cx.now.since(pair.touched) >= idle_timeout {
+                self.counters.idle += 1;
+                self.abort(index, cx);
+                continue;
+            }
+            self.prepare(index, cx);
+            if let Some(pair) = self.pairs.get_mut(index) {
+                pair.on_deadline(cx);
+            }
+            self.settle(index, cx);
+        }
+        if self.multiplex.is_some() {
+            self.streams(cx, Multiplex::on_deadline);
+        }
+        self.pairs.put_to_rest();
+    }
+
+    /// Both sides of every connection are reset. What one side has had acknowledged and the other has not got is
+    /// nowhere but here; and of what holds nothing, the ends have never heard each other's timestamps (RFC 7323
+    /// section 5.3) and window scales. (Streams over persistent connections end when the other gateway misses
+    /// these.)
+    fn retire(&mut self, cx: &mut Ctx<'_>) {
+        self.pairs.now = cx.now;
+        for index in 0..self.pairs.end() {
+            if let Some(pair) = self.pairs.get_mut(index)
+                && !pair.over
+            {
+                pair.aborted = true;
+                self.abort(index, cx);
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let processed = self.processor.as_ref().and_then(Processor::next);
+        let streams = self.multiplex.as_ref().and_then(|all| all.next_deadline());
+        let pairs = self.deadlines.next();
+        let rest = self.pairs.next_look();
+        [processed, pairs, streams, rest]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn holdings(&self) -> Holdings {
+        let syns = self.pairs.awake().filter(|pair| pair.syn.is_some()).count() as u64;
+        let carried = self.multiplex.as_ref().map_or(0, |all| all.syns());
+        Holdings {
+            packets: syns + carried + self.processing(),
+            bytes: self.budget.held,
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.counters.tell(self, visit);
+    }
+
+    fn gauges(&self) -> &'static [Gauge] {
+        GAUGES
+    }
+
+    fn gauge(&self, index: usize) -> f64 {
+        counters::gauge(self, index)
+    }
+
+    fn stream_check(&self) -> StreamCheck {
+        self.counters.check(self)
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.counters.open == 0
+            && self.processing() == 0
+            && self.multiplex.as_ref().is_none_or(|all| all.is_quiet())
+    }
+}
