@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use bentpipe_tcp::{Config, Events, Ranges, Rings, Source};
 use bentpipe_types::{
-    Address, Flags, IpVersion, Packet, PacketRef, RandomStream, Seq, Span, World, filler,
+    Address, Agent, Endpoint, Flags, Holdings, IcmpError, IpVersion, Packet, PacketRef, Port,
+    RandomStream, Routes, Seq, Span, Time, World, filler,
 };
 use proptest::prelude::*;
 
 use super::*;
-use crate::Secret;
+use crate::{Secret, SocketId};
 
 /// Hosts 1 and 2, and what is on its way between them.
 struct Net<P: Realm> {

@@ -11,6 +11,7 @@
 //! | `trunk` | a persistent connection |
 //! | `carried` | a host's connection: its leg, its stream, the stream's credit |
 //! | `opening` | how both begin |
+//! | `speech` | what the gateways say to each other, heard and said |
 //!
 //! Each persistent connection has a number, and the same port at both ends: whoever needs it first opens it,
 //! and if both do at once it is still one (RFC 9293 section 3.5). It stays open. When it dies, the hosts of
@@ -19,12 +20,12 @@
 mod carried;
 mod frame;
 mod opening;
+mod speech;
 mod trunk;
 
-use std::mem::take;
 use std::sync::Arc;
 
-use bentpipe_tcp::{Config, Events, PassiveFastOpen, Payload, Rings, Socket, State, reset_reply};
+use bentpipe_tcp::{Config, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
 use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Span, Time};
 use rustc_hash::FxHashMap;
 
@@ -32,14 +33,13 @@ use super::Settings;
 use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
 use super::legs::{Kind, LegSettings};
-use super::pair::OPENER;
 use crate::deadlines::Deadlines;
 use crate::icmp::Complaint;
 use crate::slab::Slab;
 use carried::{FROM_HOST, Opened, TO_HOST};
-use frame::{Broken, Frame, MOST_ON_SYN, Reason};
+use frame::Reason;
 use opening::FIRST_PORT;
-use trunk::{MOST_RESETS, Trunk};
+use trunk::Trunk;
 
 pub(super) use carried::Carried;
 
@@ -330,238 +330,6 @@ impl<P: Payload> Multiplex<P> {
                 self.settle(index, around, cx);
             }
             self.pump(slot, around, cx);
-        }
-    }
-
-    /// Something has happened to a persistent connection.
-    fn look(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let broken = self.read(slot, around, cx).is_err();
-        let Some(trunk) = &mut self.trunks[slot] else {
-            return;
-        };
-        // Nobody here closes one.
-        let ends = trunk.socket.connection().is_peer_done();
-        if broken || ends || trunk.resets.len() > MOST_RESETS {
-            trunk.socket.abort(cx);
-        }
-        if trunk.socket.state() == State::Closed {
-            self.fail(slot, around, cx);
-            return;
-        }
-        self.pump(slot, around, cx);
-    }
-
-    /// Reads what has come.
-    fn read(
-        &mut self,
-        slot: usize,
-        around: &mut Around<'_>,
-        cx: &mut Ctx<'_>,
-    ) -> Result<(), Broken> {
-        while let Some(trunk) = &mut self.trunks[slot]
-            && trunk.socket.readable() > 0
-        {
-            let mut inbox = take(&mut trunk.inbox);
-            let (begins, more) = (inbox.len(), trunk.socket.readable().min(CHUNK as u64));
-            inbox.resize(begins + more as usize, 0);
-            trunk.socket.read_bytes(&mut inbox[begins..], cx);
-            let mut at = 0;
-            while let Some((stream, frame, length)) = frame::read(&inbox[at..])? {
-                at += length;
-                self.on_frame(slot, stream, &frame, around, cx)?;
-            }
-            inbox.drain(..at);
-            if inbox.is_empty() && inbox.capacity() > CHUNK {
-                inbox = Vec::new();
-            }
-            if let Some(trunk) = &mut self.trunks[slot] {
-                trunk.inbox = inbox;
-            }
-        }
-        Ok(())
-    }
-
-    fn on_frame(
-        &mut self,
-        slot: usize,
-        stream: u32,
-        frame: &Frame<'_>,
-        around: &mut Around<'_>,
-        cx: &mut Ctx<'_>,
-    ) -> Result<(), Broken> {
-        let Some(trunk) = &mut self.trunks[slot] else {
-            return Ok(());
-        };
-        if let Frame::Open(open) = frame {
-            // Numbers go up, and say who has opened.
-            let odd = u32::from(around.routes.here() < self.peer);
-            if stream % 2 != odd || trunk.latest.is_some_and(|latest| stream <= latest) {
-                return Err(Broken);
-            }
-            trunk.latest = Some(stream);
-            self.on_open((slot, stream), open, around, cx);
-            return Ok(());
-        }
-        // A stream that was reset here may not be there yet.
-        let Some(&index) = trunk.streams.get(&stream) else {
-            return Ok(());
-        };
-        if let Frame::Reset(reason) = frame {
-            trunk.streams.remove(&stream);
-            self.on_reset(index, *reason, around, cx);
-            return Ok(());
-        }
-        if let Frame::Answer(answered) = frame {
-            let of_ours = self
-                .carried
-                .get_mut(index)
-                .is_some_and(|one| one.side == OPENER);
-            if !of_ours || usize::from(answered.taken) > MOST_ON_SYN {
-                return Err(Broken);
-            }
-            self.answered(index, answered, around, cx);
-            return Ok(());
-        }
-        self.prepare(index, around, cx);
-        let Some(carried) = self.carried.get_mut(index) else {
-            return Ok(());
-        };
-        match *frame {
-            Frame::Data { push, bytes } => {
-                if !carried.on_data(push, bytes, cx) {
-                    return Err(Broken);
-                }
-            }
-            Frame::Credit(offset) => carried.on_credit(offset),
-            Frame::End => carried.on_end(cx.now),
-            Frame::Confirm => carried.on_confirm(cx.now),
-            Frame::Open(_) | Frame::Answer(_) | Frame::Reset(_) => {}
-        }
-        self.settle(index, around, cx);
-        Ok(())
-    }
-
-    /// There is no connection at the other side.
-    fn on_reset(&mut self, index: u32, reason: Reason, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let Some(carried) = self.carried.get_mut(index) else {
-            return;
-        };
-        carried.abort(cx);
-        if let Some(syn) = carried.syn.take() {
-            match reason {
-                Reason::NoRoom => {
-                    around.counters.refused += 1;
-                    self.returned.push(Returned {
-                        key: carried.key,
-                        syn,
-                        from: carried.port,
-                        splits: false,
-                    });
-                }
-                Reason::Unreachable => {
-                    around.counters.unreachable += 1;
-                    cx.packets.release(syn);
-                }
-                // The SYN comes again, until the earlier one is over.
-                Reason::Earlier => cx.packets.release(syn),
-                Reason::Refused | Reason::Reset => {
-                    around.counters.refusals += 1;
-                    // As the other host would have: the RST acknowledges the SYN.
-                    let port = carried.port;
-                    reset_reply(syn, port, cx);
-                }
-            }
-        }
-        self.remove(index, None, around, cx);
-    }
-
-    /// A persistent connection is no more: neither is what it carried.
-    fn fail(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let Some(mut trunk) = self.trunks[slot].take() else {
-            return;
-        };
-        around.budget.change((trunk.reserved, 0), (trunk.held, 0));
-        around.counters.trunk_ended(&trunk.socket);
-        around.counters.trunks_failed += 1;
-        let began = trunk.socket.connection().peer_initial_sequence().is_some();
-        let refused = !began && trunk.socket.take_events().has(Events::RESET);
-        if refused {
-            self.refused_until = cx.now + REFUSED;
-        }
-        let mut streams: Vec<_> = trunk.streams.into_iter().collect();
-        // In an order that is the same in every run.
-        streams.sort_unstable();
-        for (_, index) in streams {
-            let Some(carried) = self.carried.get_mut(index) else {
-                continue;
-            };
-            carried.abort(cx);
-            let (key, from) = (carried.key, carried.port);
-            // Who was never answered is told if the other gateway has ever been there.
-            match carried.syn.take() {
-                Some(syn) if refused => self.returned.push(Returned {
-                    key,
-                    syn,
-                    from,
-                    splits: true,
-                }),
-                Some(syn) if began => {
-                    carried.aborted = true;
-                    reset_reply(syn, from, cx);
-                }
-                Some(syn) => {
-                    around.counters.unreachable += 1;
-                    cx.packets.release(syn);
-                }
-                None => carried.aborted = true,
-            }
-            self.remove(index, None, around, cx);
-        }
-    }
-
-    /// Writes what there is to say, and data as far as it can go.
-    fn pump(&mut self, slot: usize, around: &mut Around<'_>, cx: &mut Ctx<'_>) {
-        let mut scratch = take(&mut self.scratch);
-        while let Some(trunk) = &mut self.trunks[slot] {
-            trunk.tell_resets(&mut scratch, cx);
-            let speaks = !trunk.speaking.is_empty();
-            let room = trunk.room_for_data();
-            let next = if speaks && trunk.has_room() {
-                trunk.speaking.pop_front()
-            } else if !speaks && room.is_some() {
-                trunk.sending.pop_front()
-            } else {
-                None
-            };
-            let Some(stream) = next else {
-                break;
-            };
-            let Some(&index) = trunk.streams.get(&stream) else {
-                continue;
-            };
-            self.prepare(index, around, cx);
-            let (Some(carried), Some(trunk)) =
-                (self.carried.get_mut(index), &mut self.trunks[slot])
-            else {
-                continue;
-            };
-            scratch.clear();
-            let at_once = if speaks {
-                carried.speaking = false;
-                carried.speak(&mut scratch, cx);
-                true
-            } else {
-                carried.sending = false;
-                carried.send(room.unwrap_or(0), &mut scratch, cx)
-            };
-            trunk.write(&scratch, at_once, cx);
-            self.settle(index, around, cx);
-        }
-        self.scratch = scratch;
-        if let Some(trunk) = &mut self.trunks[slot] {
-            let holds = trunk.holds();
-            around.budget.change((0, 0), (trunk.held, holds));
-            trunk.held = holds;
         }
     }
 
