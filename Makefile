@@ -61,8 +61,9 @@ bench: $(STAMPS)/python  ## Measure speed, beside ns-2 where it is installed
 	$(PYTHON) benches/work.py
 	$(PYTHON) benches/compare.py
 
-# PGO=1: compiled by a profile of the benchmarks; needs `rustup component add llvm-tools`.
-wheel: $(STAMPS)/python  ## A wheel, in target/wheels; PGO=1: a faster one, in twice the time
+# PGO=1: compiled by a profile of the benchmarks, in twice the time (docs/performance.md says what that gains); needs
+# `rustup component add llvm-tools`.
+wheel: $(STAMPS)/python  ## A wheel, in target/wheels
 	$(if $(PGO),tools/with-profile) $(BIN)/maturin build --release --quiet
 
 docs: setup  ## Generate the references, run the notebooks, the Rust documentation
