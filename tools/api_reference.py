@@ -19,15 +19,18 @@ from types import ModuleType
 from typing import Any
 
 import bentpipe
-from bentpipe import congestion, results
+from bentpipe import congestion, prediction, results
 
-# What a run's `summary` and `series` are made of.
+# What a run's `summary` and `series` are made of, and a prediction.
 RECORDS = (
     results.FlowResult,
     results.GroupResult,
     results.DirectionResult,
     results.GatewayResult,
     results.Series,
+    prediction.Prediction,
+    prediction.FlowPrediction,
+    prediction.ModelAnswer,
 )
 # What the callbacks of a window rule are given: native classes, whose words are in the stub.
 STUB = Path(bentpipe.__file__).with_name("_native.pyi")
