@@ -425,7 +425,8 @@ app = {{ kind = "ping", requests = 1 }}
     assert_eq!(starts("1 s", 1), vec![1.0; 400]);
     let late = asks("exponential(1 h)").expect_err("it is over by then");
     assert!(
-        late.to_string().contains("flows.asks.start: expected before the end"),
+        late.to_string()
+            .contains("flows.asks.start: expected before the end"),
         "{late}"
     );
 }
