@@ -8,14 +8,33 @@ The tests check that the page is what this prints.
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import enum
 import inspect
 import re
 import textwrap
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import bentpipe
+from bentpipe import congestion, prediction, results
+
+# What a run's `summary` and `series` are made of, and a prediction.
+RECORDS = (
+    results.FlowResult,
+    results.GroupResult,
+    results.DirectionResult,
+    results.GatewayResult,
+    results.Series,
+    prediction.Prediction,
+    prediction.FlowPrediction,
+    prediction.ModelAnswer,
+)
+# What the callbacks of a window rule are given: native classes, whose words are in the stub.
+STUB = Path(bentpipe.__file__).with_name("_native.pyi")
+GIVEN = ("Window", "Ack")
 
 INTRODUCTION = """# The Python interface
 
@@ -27,8 +46,9 @@ import bentpipe
 result = bentpipe.run("geo-consumer", settings={"hosts.server.tcp.congestion_control": "hybla"})
 result                       # in a notebook: tables and the overview
 result.flow().goodput_bps    # bit/s
+result.link("satellite.forward").packets_dropped
 result.plot()                # a matplotlib figure
-result.to_pandas()           # a row for each flow; "links", "series"
+result.to_pandas()           # a row for each flow; "groups", "links", "gateways", "series"
 ```
 """
 
@@ -42,6 +62,8 @@ def reference() -> str:
     classes = [name for name, value in values.items() if inspect.isclass(value)]
     parts += [_function(name, values[name], level=2) for name in functions]
     parts += [_class(name, values[name]) for name in classes if not _is_error(values[name])]
+    parts += [_record(each) for each in RECORDS]
+    parts.append(_callbacks())
     parts.append("## Errors\n")
     parts += [
         f"* `bentpipe.{name}`: {_text(values[name])}\n"
@@ -106,6 +128,52 @@ def _class(name: str, kind: type) -> str:
         elif isinstance(value, enum.Enum):
             lines.append(f"* `{member}`")
     return "\n".join(lines) + "\n"
+
+
+def _record(kind: type) -> str:
+    """Return what a record's fields are called, and of which type they are."""
+    fields = [f"`{each.name}: {_plain(each.type)}`" for each in dataclasses.fields(kind)]
+    return f"## {kind.__name__}\n\n{_document(kind)}\n\nFields: {', '.join(fields)}.\n"
+
+
+def _callbacks() -> str:
+    """Return what a window rule of one's own has, and what its callbacks are given."""
+    rule = congestion.CongestionControl
+    must, _, may = _document(rule).partition("\n\n")
+    lines = ["## A window rule of your own\n", must, ""]
+    for name in ("on_ack", "on_congestion"):
+        function = getattr(rule, name)
+        lines.append(f"* `{name}{_short(function)}`: {' '.join(_document(function).split())}")
+    lines += ["", _callback_list(may)]
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ClassDef) and node.name in GIVEN:
+            lines += ["", f"### {node.name}", "", ast.get_docstring(node) or "", ""]
+            lines += _members(node)
+    return "\n".join(lines) + "\n"
+
+
+def _callback_list(document: str) -> str:
+    """Return a docstring whose definitions are indented below their names as one with a list."""
+    written: list[str] = []
+    for line in document.splitlines():
+        if line.startswith("    "):
+            written[-1] += f" {line.strip()}"
+        else:
+            written.append(f"* {line}:" if line.startswith("`") else line)
+    return "\n".join(written)
+
+
+def _members(node: ast.ClassDef) -> list[str]:
+    """Return a stub class's attributes and properties, in order."""
+    lines = []
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign):
+            lines.append(
+                f"* `{ast.unparse(each.target)}`: {ast.unparse(each.annotation)}, may be set."
+            )
+        elif isinstance(each, ast.FunctionDef):
+            lines.append(f"* `{each.name}`: {ast.get_docstring(each)}")
+    return lines
 
 
 def _short(function: Any) -> str:

@@ -2,7 +2,7 @@
 #
 #   ns queues.tcl QUEUE FILE
 #
-# QUEUE is red, red-average or drr; FILE is where ns-2 writes its trace of the queue. Prints one line
+# QUEUE is red, red-bytes, red-average or drr; FILE is where ns-2 writes its trace of the queue. Prints one line
 # per event at the queue of a 1 Mbit/s link: + arrives, - departs, d is dropped; then the time in
 # microseconds, the flow, the bytes. For red-average also: a, time, the average. Everything random has
 # a seed.
@@ -37,6 +37,10 @@ if {$kind == "red-average"} {
     Queue/RED set maxthresh_ 3000
     Queue/RED set q_weight_ 0.02
     Queue set limit_ 1000
+}
+if {$kind == "red-bytes"} {
+    Queue/RED set bytes_ true
+    Queue/RED set queue_in_bytes_ true
 }
 Queue/DRR set buckets_ 16
 Queue/DRR set blimit_ 12000
@@ -74,8 +78,9 @@ set random [new RNG]
 # With this seed no packet arrives in the very microsecond in which another departs: ns-2 would take the
 # arrival first, and we the departure.
 $random seed 8
-set mean_us [expr {$kind == "red" ? 5000 : $kind == "drr" ? 3000 : 6300}]
-set packets [expr {$kind == "red" ? 20000 : 700}]
+set red [expr {$kind in {red red-bytes}}]
+set mean_us [expr {$red ? 5000 : $kind == "drr" ? 3000 : 6300}]
+set packets [expr {$red ? 20000 : 700}]
 set now 1000
 for {set n 0} {$n < $packets} {incr n} {
     incr now [expr {1 + round([$random exponential $mean_us])}]
@@ -84,7 +89,7 @@ for {set n 0} {$n < $packets} {incr n} {
     }
     set flow [$random integer 4]
     # Flow 0 sends small packets, flow 3 the most.
-    set bytes [expr {$kind == "drr" ? 200 + 400 * $flow : 750}]
+    set bytes [expr {$kind == "drr" ? 200 + 400 * $flow : $kind == "red-bytes" ? 250 + 333 * $flow : 750}]
     if {$kind == "drr" && [$random uniform 0 1] < 0.4} {
         set flow 3
         set bytes 1400

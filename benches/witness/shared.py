@@ -28,7 +28,16 @@ import bentpipe
 
 SCRIPT = Path(__file__).with_suffix(".tcl")
 PACKET_BYTES = 1500
-KINDS = ("shared", "shared, gently", "shared RED", "modem return", "hybla", "westwood", "any")
+KINDS = (
+    "shared",
+    "shared, gently",
+    "shared RED",
+    "shared ECN",
+    "modem return",
+    "hybla",
+    "westwood",
+    "any",
+)
 # As TCP-Linux recovers; it finds lost retransmissions, too: linux_tcp.md.
 TCP_LINUX: dict[str, Any] = {
     "recovery": "sack",
@@ -79,6 +88,8 @@ class Cell:
     duration_s: float
     back_queue_packets: int = ns2.LONG_QUEUE_PACKETS
     red: tuple[int, int] | None = None
+    # RED marks instead of dropping, and senders ask for that.
+    ecn: bool = False
     threshold_segments: int = 100_000
     lost: tuple[int, ...] = ()
     limited_transmit: bool = True
@@ -133,14 +144,15 @@ def cell(kind: str, number: int) -> Cell:
         queue_packets=choose([10, 30, 60, 120]),
         duration_s=round(long_enough, 3),
     )
-    if kind in {"shared, gently", "shared RED"}:
+    if kind in {"shared, gently", "shared RED", "shared ECN"}:
         # Slow start ends at once, so that no flow loses most of a window: what a timeout in the
         # recovery from that leaves of the threshold (docs/tcp.md) would hide the rest.
         drawn = replace(drawn, threshold_segments=4, duration_s=4 * drawn.duration_s)
-    if kind == "shared RED":
+    if kind in {"shared RED", "shared ECN"}:
         # The paper's thresholds, one to three; the queue is as good as never full.
         least = choose([5, 10, 20])
-        return replace(drawn, red=(least, 3 * least), queue_packets=400)
+        red = (least, 3 * least)
+        return replace(drawn, red=red, queue_packets=400, ecn=kind == "shared ECN")
     if kind == "modem return":
         # Segments at their best: a data packet in the time of two acknowledgments or fewer.
         return replace(
@@ -269,7 +281,7 @@ def _options(of: Cell, *, trace: bool, seed: int) -> dict[str, object]:
             ),
         }
     if of.red is not None:
-        options |= {"red_minimum": of.red[0], "red_maximum": of.red[1]}
+        options |= {"red_minimum": of.red[0], "red_maximum": of.red[1], "ecn": int(of.ecn)}
     return options
 
 
@@ -298,6 +310,7 @@ def scenario(of: Cell) -> dict[str, Any]:
         minimum_rto_s=1.0,
     )
     sender["limited_transmit"] = of.limited_transmit
+    sender["ecn"] = "request" if of.ecn else "off"
     # What TCP-Linux goes by is in linux_tcp.md: it knows no receiver's window, for one thing.
     if linux:
         sender |= TCP_LINUX | MODULES[of.variant]
@@ -314,6 +327,7 @@ def scenario(of: Cell) -> dict[str, Any]:
             "maximum_probability": 0.1,
             "weight": 0.002,
             "mean_packet": f"{PACKET_BYTES} B",
+            "ecn": of.ecn,
         }
     forward: dict[str, Any] = {
         "rate": f"{of.rate_bps} bit/s",

@@ -19,6 +19,7 @@ array set options {
     red_maximum         0
     red_probability     0.1
     red_weight          0.002
+    ecn                 0
     variant             Newreno
     congestion_control  hybla
     rtt0_ms             25
@@ -49,6 +50,7 @@ if {$options(variant) eq "Linux"} {
     Agent/TCP/Linux set minrto_ $options(minimum_rto_s)
 }
 Agent/TCP set singledup_ $options(limited_transmit)
+Agent/TCP set ecn_ $options(ecn)
 # By default ns-2 backs its timer off until a segment is acknowledged that had never been sent before, also where timestamps measure those
 # that went again.
 Agent/TCP set ts_resetRTO_ [expr {$options(reset_rto) ? "true" : "false"}]
@@ -66,7 +68,7 @@ if {$red} {
     # As in queues.tcl.
     foreach {setting value} [list thresh_ $options(red_minimum) maxthresh_ $options(red_maximum) \
         q_weight_ $options(red_weight) linterm_ [expr {1.0 / $options(red_probability)}] gentle_ true \
-        mean_pktsize_ 1500 bytes_ false queue_in_bytes_ false setbit_ false adaptive_ 0 cautious_ 0 wait_ false] {
+        mean_pktsize_ 1500 bytes_ false queue_in_bytes_ false setbit_ $options(ecn) adaptive_ 0 cautious_ 0 wait_ false] {
         Queue/RED set $setting $value
     }
 }

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from bentpipe.results import RunResult
     from bentpipe.series import Series
 
-Table = Literal["flows", "links", "series"]
+Table = Literal["flows", "groups", "links", "gateways", "series"]
 _TABLES: Final = get_args(Table)
 
 
 def arrow_table(result: RunResult, table: str) -> pa.Table:
-    """Return one of the tables of a result: a row for each flow, link direction, or sample.
+    """Return one of the tables of a result: a row for each flow, group, direction, gateway, sample.
 
     Raises
     ------
@@ -36,19 +36,18 @@ def arrow_table(result: RunResult, table: str) -> pa.Table:
     if table not in _TABLES:
         known = ", ".join(map(repr, _TABLES))
         raise ValueError(f"table must be one of {known}, not {table!r}")
-    records = result.summary.flows if table == "flows" else result.summary.links
-    rows = [_flat(record) for record in records]
+    rows = [_flat(record) for record in getattr(result.summary, table)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table({name: [row.get(name) for row in rows] for name in names})
 
 
 def _flat(record: Any) -> dict[str, Any]:
-    """Return a record's fields in one row: rtt_ms.mean is rtt_ms_mean."""
+    """Return a record's fields in one row, but for lists: rtt_ms.mean is rtt_ms_mean."""
     row: dict[str, Any] = {}
     for field in fields(record):
         value = getattr(record, field.name)
         if field.name == "extra":
-            row.update(value)
+            row.update(_flat_mapping(value))
         elif field.name == "counters":
             row.update({} if value is None else value.total)
         elif field.name == "classes":
@@ -60,10 +59,21 @@ def _flat(record: Any) -> dict[str, Any]:
         elif field.name == "rtt_ms":
             row.update({f"rtt_ms_{name}": getattr(value, name) for name in _RTT})
         elif isinstance(value, Mapping):
-            row.update({f"{field.name}_{name}": each for name, each in value.items()})
+            row.update(_flat_mapping(value, f"{field.name}_"))
         else:
             row[field.name] = value
-    return {name: value for name, value in row.items() if not isinstance(value, Mapping | list)}
+    return {name: value for name, value in row.items() if not isinstance(value, list)}
+
+
+def _flat_mapping(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return what is in mappings, however deep, in one row, by joined names."""
+    row: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            row.update(_flat_mapping(value, f"{prefix}{name}_"))
+        else:
+            row[f"{prefix}{name}"] = value
+    return row
 
 
 _RTT: Final = ("min", "mean", "p95", "max")

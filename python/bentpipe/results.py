@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from bentpipe.scenario import Scenario
 from bentpipe.series import Series as Series
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bentpipe._native import RunOutput
+    from bentpipe.frames import Table
     from bentpipe.probe_file import FiledSeries
 
 _Record = TypeVar("_Record")
@@ -50,6 +51,8 @@ class FlowResult:
     from sending more: "slow_start", "congestion_window", "receive_window", "send_buffer",
     "application", "pacing" or "recovery". `path_mtu` counts what the path has said of how long
     packets may be: "icmp_errors", "reductions" of the segment, and "probes" with longer ones.
+    What applications tell (`pages`, `page_load_ms`, `responses`, `calls`, `call_mos`, `messages`,
+    ...) is in `extra`, by the names of docs/results.md: `flow.extra["page_load_ms"]["mean"]`.
     """
 
     name: str
@@ -246,8 +249,12 @@ class RunResult:
 
         return figure_of(self)
 
-    def to_pandas(self, table: Literal["flows", "links", "series"] = "flows") -> pd.DataFrame:
+    def to_pandas(self, table: Table = "flows") -> pd.DataFrame:
         """Return a table as a pandas DataFrame: a row for each flow, link direction, or sample.
+
+        `table` is "flows", "groups" (the flows of one table of the scenario together), "links",
+        "gateways" or "series". What is nested in a summary has a column of joined names:
+        `rtt_ms_mean`, `page_load_ms_p95`.
 
         Raises
         ------
@@ -258,7 +265,7 @@ class RunResult:
 
         return to_pandas(self, table)
 
-    def to_polars(self, table: Literal["flows", "links", "series"] = "flows") -> pl.DataFrame:
+    def to_polars(self, table: Table = "flows") -> pl.DataFrame:
         """Return a table as a polars DataFrame, as `to_pandas` does.
 
         Raises
@@ -326,6 +333,20 @@ class RunResult:
             if flow.name == name:
                 return flow
         raise KeyError(f"no flow {name!r}; there are: {', '.join(flow.name for flow in flows)}")
+
+    def link(self, name: str) -> DirectionResult:
+        """Return the direction of a link of that name, such as "satellite.forward".
+
+        Raises
+        ------
+        KeyError
+            There is no such direction.
+        """
+        links = self.summary.links
+        for link in links:
+            if link.name == name:
+                return link
+        raise KeyError(f"no link {name!r}; there are: {', '.join(link.name for link in links)}")
 
     def write_parquet(self, path: Path | IO[bytes]) -> None:
         """Write the probes in tidy form: columns series, time_s, value, unit."""

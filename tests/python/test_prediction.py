@@ -126,6 +126,7 @@ def test_the_corrected_formula_meets_the_simulation(
         ({}, "mathis", "no packets at random"),
         ({"links.home.errors.packet_loss_rate": 0.1}, "mathis", "timeouts"),
         ({"links.home.errors.packet_loss_rate": 1e-6}, "mathis", "window binds"),
+        ({"links.home.errors.packet_loss_rate": 1e-5}, "padhye", "is lost on average"),
         ({"flows.other": {"from": "server", "to": "client"}}, "delayed_ack", "shared"),
     ],
 )

@@ -124,8 +124,38 @@ def test_frames_have_what_the_summary_has() -> None:
     assert len(samples) == sum(len(each.times_s) for each in result.series.values())
     assert list(samples.columns) == ["series", "time_s", "value", "unit"]
     assert result.to_polars("series").shape == samples.shape
-    with pytest.raises(ValueError, match="table must be one of 'flows', 'links', 'series'"):
+    with pytest.raises(ValueError, match="table must be one of 'flows', 'groups', 'links', "):
         result.to_pandas("flow")  # type: ignore[arg-type]
+
+
+def test_frames_have_what_applications_tell() -> None:
+    page = {"kind": "web", "page": "fixed", "objects": 2, "pages": 1}
+    flows = {
+        "visit": {"from": "client", "to": "server", "app": page},
+        "call": {"from": "client", "to": "server", "app": {"kind": "voice", "lasts": "5 s"}},
+    }
+    result = bentpipe.run({**NETWORK, "flows": flows})
+    visit, call = result.flow("visit"), result.flow("call")
+    frame = result.to_pandas().set_index("name")
+    assert frame["page_load_ms_mean"]["visit"] == visit.extra["page_load_ms"]["mean"]
+    assert frame["call_mos_p50"]["call"] == call.extra["call_mos"]["p50"]
+    assert np.isnan(frame["call_mos_p50"]["visit"])
+    groups = result.to_pandas("groups").set_index("name")
+    assert groups["outcomes_finished"]["visit"] == 1
+    assert groups["page_load_ms_mean"]["visit"] == visit.extra["page_load_ms"]["mean"]
+
+
+def test_a_gateway_has_a_row() -> None:
+    frame = bentpipe.run("geo-split", no_probes=True).to_pandas("gateways")
+    assert set(frame["kind"]) == {"split"}
+    assert (frame["connections_split"] > 0).all()
+
+
+def test_a_direction_is_found_by_its_name() -> None:
+    result = bentpipe.run(NETWORK, no_probes=True)
+    assert result.link("satellite.return") == result.summary.links[1]
+    with pytest.raises(KeyError, match=r"no link 'satellite'; there are: satellite\.forward, "):
+        result.link("satellite")
 
 
 def test_the_dataset_has_every_sample() -> None:

@@ -1,6 +1,7 @@
 //! RED and deficit round robin against ns-2's, packet by packet (`benches/witness/queues.tcl`).
 //! Skipped, and said so, where ns-2 is not installed.
 
+use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -211,6 +212,37 @@ fn red_drops_as_many_and_keeps_as_long_a_queue() {
     );
     assert!(relative(ours.dropped as f64, theirs.dropped as f64) < 0.02);
     assert!(relative(ours.mean_queue, theirs.mean_queue) < 0.03);
+}
+
+/// Thresholds in bytes, and packets of 250 to 1249 bytes: of each size as many are dropped.
+#[test]
+fn red_by_bytes_drops_as_many_of_each_size() {
+    let Some((events, _)) = ns2("red-bytes") else {
+        return;
+    };
+    let settings = RedSettings {
+        measure: Measure::Bytes,
+        minimum_threshold: 5000.0,
+        maximum_threshold: 15_000.0,
+        ..RED
+    };
+    let arrivals = || events.iter().filter(|event| event.what == '+');
+    let drops = |of: &Replay| {
+        let departed: HashSet<u64> = of.departures.iter().map(|(_, id)| *id).collect();
+        let mut drops = [0.0; 4];
+        for event in arrivals().filter(|event| !departed.contains(&event.id)) {
+            drops[usize::from(event.flow)] += 1.0;
+        }
+        drops
+    };
+    let ours = drops(&replay(&events, Box::new(Red::new(settings))));
+    let theirs = drops(&theirs(&events));
+    println!("dropped of each size {ours:?}, and by ns-2 {theirs:?}");
+    for (ours, theirs) in ours.into_iter().zip(theirs) {
+        // Three standard deviations of the difference, of counts whose variance is less than themselves.
+        let most = 3.0 * f64::sqrt(ours + theirs);
+        assert!((ours - theirs).abs() < most, "{ours} {theirs}");
+    }
 }
 
 /// Where nothing is dropped, the average is no matter of luck: busy and idle times, in turn.

@@ -236,8 +236,10 @@ pub struct Flow {
     /// It is what one member of a group gets, of what the first flow of its table sends to that group: by the
     /// number of such a table among all.
     pub channel: Option<usize>,
-    /// When it begins; before the end. Where `wait` says so, later.
+    /// When it begins; before the end. Where `late` or `wait` says so, later.
     pub start: Time,
+    /// How much later than `start`: each run draws that anew.
+    pub late: Option<Distribution>,
     /// How long after the one before it of the same table, or the first of them after `start`, it begins:
     /// each run draws that anew.
     pub wait: Option<Distribution>,

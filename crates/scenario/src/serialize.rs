@@ -271,6 +271,7 @@ fn flow<'a>(flow: &Flow, name_of: impl Fn(usize) -> &'a str) -> Value {
         "to": name_of(flow.to),
         "channel": flow.channel,
         "start_s": flow.start.as_secs_f64(),
+        "late": flow.late.map(|late| RandomLength(late).to_string()),
         "wait": flow.wait.map(|wait| RandomLength(wait).to_string()),
         "table": flow.table.as_ref(),
         "app": app,

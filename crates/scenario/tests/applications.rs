@@ -388,6 +388,50 @@ app = { kind = "ping", requests = 1 }
 }
 
 #[test]
+fn a_random_start_is_drawn_anew_by_each_flow_and_each_seed() {
+    let asks = |start: &str| {
+        users(&format!(
+            r#"
+[flows.asks]
+from = "one"
+to = "server"
+count = 400
+start = "{start}"
+app = {{ kind = "ping", requests = 1 }}
+"#
+        ))
+    };
+    let starts = |start: &str, seed| {
+        let options = RunOptions {
+            seed: Some(seed),
+            ..RunOptions::default()
+        };
+        let scenario = asks(start).expect("it is understood");
+        let output = scenario.run(&options).expect("it runs");
+        let flows = output.summary.flows.iter();
+        flows.map(|flow| flow.start_s).collect::<Vec<_>>()
+    };
+    let (one, other) = (
+        starts("uniform(2 s, 4 s)", 1),
+        starts("uniform(2 s, 4 s)", 2),
+    );
+    assert_ne!(one, other);
+    assert_eq!(one, starts("uniform(2 s, 4 s)", 1));
+    assert!(one.iter().all(|start| (2.0..4.0).contains(start)));
+    // The mean of 400 draws, within four of its standard deviations: 2 / sqrt(12 * 400).
+    let mean = one.iter().sum::<f64>() / 400.0;
+    assert!((mean - 3.0).abs() < 0.12, "{mean}");
+    assert_ne!(one[0], one[1]);
+    assert_eq!(starts("1 s", 1), vec![1.0; 400]);
+    let late = asks("exponential(1 h)").expect_err("it is over by then");
+    assert!(
+        late.to_string()
+            .contains("flows.asks.start: expected before the end"),
+        "{late}"
+    );
+}
+
+#[test]
 fn users_that_make_no_sense_are_refused() {
     let flow = |keys: &str| format!("[flows.f]\nfrom = \"users\"\nto = \"server\"\n{keys}\n");
     let ping = r#"app = { kind = "ping" }"#;

@@ -104,7 +104,13 @@ def _print(result: SweepResult, points: list[Point], simulated: int, elapsed_s: 
     table.print()
     if len(points) > _MOST_ROWS:
         print(f"{len(points) - _MOST_ROWS} more rows: bentpipe.load_sweep reads them all")
-    if any(point.cells > 1 for point in points):
+    several = [point for point in points if point.cells > 1]
+    if several and all(point.alike for point in several):
+        print(
+            "the seeds make no difference: nothing in it is random "
+            '(a flow\'s start may be: "uniform(0 s, 1 s)")'
+        )
+    elif several:
         print("medians over the seeds")
 
 

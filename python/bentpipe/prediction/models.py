@@ -437,20 +437,24 @@ def _mathis(path: FlowPath) -> ModelAnswer:
         asymmetric = path.asymmetric()
         bits = path.window_segments * float(asymmetric.payload_bits)
         window_bps = bits / float(asymmetric.round_trip_s)
-        if unlimited <= window_bps:
+        obstacle = (
+            _short_obstacle(path)
+            if unlimited <= window_bps
+            else "it has no advertised window, and here the window binds before the loss does"
+        )
+        if obstacle is None:
             return ModelAnswer(
                 name=name,
                 applies=True,
                 reason="a long transfer with light random loss",
                 throughput_bps=unlimited,
             )
-        obstacle = "it has no advertised window, and here the window binds before the loss does"
     return _no_answer(name, obstacle)
 
 
 def _padhye(path: FlowPath) -> ModelAnswer:
     name = "padhye"
-    obstacle = _random_loss_obstacle(path)
+    obstacle = _random_loss_obstacle(path) or _short_obstacle(path)
     if obstacle is not None:
         return _no_answer(name, obstacle)
     return ModelAnswer(
@@ -539,6 +543,19 @@ def _random_loss_obstacle(path: FlowPath) -> str | None:
     if obstacle is None and not _reno_like(path):
         obstacle = f"it models Reno's answer to loss, not {path.congestion_control}'s"
     return obstacle
+
+
+def _short_obstacle(path: FlowPath) -> str | None:
+    """Say whether a transfer ends before a loss, so that its window never goes up and down."""
+    if path.transfer_bytes is None:
+        return None
+    segments = math.ceil(path.transfer_bytes / path.segment_bytes)
+    if segments * path.loss_rate >= 1.0:
+        return None
+    return (
+        "it is about the long run: not one of this transfer's "
+        f"{segments:,} segments is lost on average"
+    )
 
 
 def _reno_like(path: FlowPath) -> bool:

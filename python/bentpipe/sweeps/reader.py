@@ -187,6 +187,9 @@ class _Reader:
         given = self._data.get("scenario")
         if isinstance(given, Scenario):
             return given
+        # A file names its scenario, which has a file of its own: lines, and what it is relative to.
+        if isinstance(given, Mapping) and not self._order:
+            return Scenario.from_data(given)
         if given is None:
             raise self._refuse(
                 ("scenario",), "missing; expected a scenario file, or a ready-made scenario's name"

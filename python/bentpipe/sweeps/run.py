@@ -68,7 +68,8 @@ def sweep(
     ----------
     source
         A sweep file, or what one would hold as plain data: `{"scenario": "geo-consumer", "axes":
-        {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`.
+        {"links.satellite.forward.delay": ["250 ms", "270 ms"], "seed": {"count": 5}}}`. Its
+        scenario is a name or file, or as in `run` a `Scenario` or a dict.
     out
         The folder that keeps the results. Without it, they are in memory only.
     workers

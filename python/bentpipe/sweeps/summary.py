@@ -43,11 +43,13 @@ class Point:
     timeouts: float | None
     finished_flows: int
     flows: int
+    # Whether all flows together came to the same in each cell, as where nothing is random.
+    alike: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return the point as plain data."""
         data = asdict(self)
-        del data["labels"]
+        del data["labels"], data["alike"]
         return data
 
 
@@ -89,6 +91,7 @@ def summarise(result: SweepResult) -> list[Point]:
                 timeouts=float(np.median(totals["timeouts"][good])) if len(good) else None,
                 finished_flows=int(totals["finished"][good].sum()),
                 flows=int(totals["flows"][good].sum()),
+                alike=all(len(np.unique(each[good])) <= 1 for each in totals.values()),
             )
         )
     return points

@@ -47,7 +47,8 @@ pub struct Red {
     settings: RedSettings,
     waiting: Waiting,
     average: f64,
-    /// Packets since the last that was dropped or marked; none below min_th: the paper's -1.
+    /// What has come since the last packet that was dropped or marked, in what the thresholds count; none below min_th:
+    /// the paper's -1.
     count: Option<u64>,
     /// Since when the transmitter is idle: the paper's q_time.
     idle_since: Option<Time>,
@@ -140,22 +141,30 @@ impl Red {
             self.count = Some(0);
             return self.draw(share, 0, length, cx);
         };
-        self.count = Some(count + 1);
-        self.draw(share, count + 1, length, cx)
+        let count = match self.settings.measure {
+            Measure::Packets => count + 1,
+            Measure::Bytes => count + length.get(),
+        };
+        self.count = Some(count);
+        self.draw(share, count, length, cx)
     }
 
     /// p_a spreads the drops: the number of packets between two is uniform (section 7, method 2).
+    ///
+    /// By bytes, a packet's share is to be proportional to its length. The paper has p_b so, and counts packets: the
+    /// longer it is since the last drop, the more of a long packet's share is 1, and it is nearly always a long one that
+    /// is dropped. Its author's queue in ns-2 (`REDQueue::modify_p`) counts bytes, and has p_a so.
     fn draw(&mut self, share: f64, count: u64, length: Bytes, cx: &mut QueueCtx<'_>) -> Detection {
-        let share = match self.settings.measure {
-            Measure::Packets => share,
+        let (usual, length) = match self.settings.measure {
+            Measure::Packets => (1.0, 1.0),
             Measure::Bytes => {
                 let usual = self.settings.mean_packet.get().max(1) as f64;
-                share * length.get() as f64 / usual
+                (usual, length.get() as f64)
             }
         };
-        let spread = count as f64 * share;
+        let spread = count as f64 / usual * share;
         let probability = if spread < 1.0 {
-            share / (1.0 - spread)
+            share / (1.0 - spread) * (length / usual)
         } else {
             1.0
         };

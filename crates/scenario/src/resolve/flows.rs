@@ -170,7 +170,10 @@ pub(super) fn resolve(
         let table: Arc<str> = Arc::from(name);
         let ends = ends_of(name, flow, nodes, groups)?;
         let count = ends.count;
-        let Length(start) = flow.start;
+        let (start, late) = match flow.start.constant() {
+            Some(Length(start)) => (start, None),
+            None => (Span::ZERO, Some(flow.start.0)),
+        };
         let (spacing, wait) = match flow.spacing.constant() {
             Some(Length(spacing)) => (spacing, None),
             None => (Span::ZERO, Some(flow.spacing.0)),
@@ -181,7 +184,7 @@ pub(super) fn resolve(
             return Err(fault(&["flows", name, "spacing"], message));
         }
         let after = |n: usize| start + spacing * n as u64;
-        if start >= duration {
+        if flow.start.0.mean() >= duration.as_secs_f64() {
             let message = format!(
                 r#"expected before the end (duration = "{}"), got "{}""#,
                 Length(duration),
@@ -229,6 +232,7 @@ pub(super) fn resolve(
             to: ends.nth(n).1,
             channel,
             start: Time::ZERO + after(n),
+            late,
             wait,
             table: Arc::clone(&table),
             app: app.clone(),

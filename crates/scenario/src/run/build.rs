@@ -207,11 +207,19 @@ pub(super) fn starts(scenario: &Scenario, seed: u64) -> Vec<Time> {
     let mut starts: Vec<Time> = Vec::with_capacity(scenario.flows.len());
     let mut before: Option<(&str, Time)> = None;
     for flow in &scenario.flows {
-        let start = match flow.wait {
+        let alone = || match flow.late {
             None => flow.start,
+            Some(late) => {
+                // What is sent to a group, all members are to get at once.
+                let drawn_by = flow.channel.map_or(&*flow.name, |_| &*flow.table);
+                flow.start + late.span(&mut RandomStream::new(seed, drawn_by, "late"))
+            }
+        };
+        let start = match flow.wait {
+            None => alone(),
             Some(wait) => {
                 let last = before.filter(|(table, _)| *table == &*flow.table);
-                let from = last.map_or(flow.start, |(_, at)| at);
+                let from = last.map_or_else(alone, |(_, at)| at);
                 from + wait.span(&mut RandomStream::new(seed, &flow.name, "start"))
             }
         };

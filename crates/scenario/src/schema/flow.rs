@@ -1,7 +1,6 @@
 //! `[flows.NAME]`.
 
 use bentpipe_sim::Distribution;
-use bentpipe_types::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,9 +18,10 @@ pub struct FlowFile {
     /// The host that it speaks to; or a group, whose members all get what is sent, by multicast: NAME-1 is
     /// what the first gets. Only datagrams can be sent so: those of `carousel`, and of `packets` over UDP.
     pub to: String,
-    /// When it begins. Default: "0 s".
+    /// When it begins; may be random: with "uniform(0 s, 1 s)" each seed is another draw, also where nothing
+    /// else is random, and of several flows each draws its own. Default: "0 s".
     #[serde(default = "at_once")]
-    pub start: Length,
+    pub start: RandomLength,
     /// Makes this many alike, NAME-1 to NAME-count, between two hosts that have no count of their own.
     #[schemars(range(min = 1, max = 60_000))]
     pub count: Option<i64>,
@@ -48,8 +48,8 @@ fn none_between() -> RandomLength {
     RandomLength(Distribution::Constant(0.0))
 }
 
-fn at_once() -> Length {
-    Length(Span::ZERO)
+fn at_once() -> RandomLength {
+    RandomLength(Distribution::Constant(0.0))
 }
 
 /// What a flow does. Which keys it has, its kind says.

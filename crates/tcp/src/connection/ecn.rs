@@ -30,7 +30,8 @@ pub(super) struct Notification {
     seen: bool,
     /// The window that was reduced last is not to be restored: the path has marked since, or then.
     stays_reduced: bool,
-    /// Until this position is acknowledged, marks are of the window that was reduced.
+    /// The first new data after the window was reduced begins here, and says so: until more than what is before it is
+    /// acknowledged, the peer has not heard, and echoes marks of the window that was reduced.
     reduced_until: u64,
 }
 
@@ -81,10 +82,10 @@ impl Connection {
         }
         // (What acknowledges what was acknowledged before says nothing more to Linux: tcp_ack. What only an old segment did,
         // was not: tcp_validate_incoming.)
-        let old = packet
+        let newly = packet
             .acknowledgment
-            .distance_from(self.acknowledged_in_window)
-            < 0;
+            .distance_from(self.acknowledged_in_window);
+        let old = newly < 0;
         if !old {
             self.acknowledged_in_window = packet.acknowledgment;
         }
@@ -106,12 +107,13 @@ impl Connection {
         let reduces = packet.flags.has(Flags::ECE)
             && !self.sender.reduces_gradually()
             && !self.sender.is_reducing()
-            && self.sender.recovery.phase() == RecoveryPhase::Open
+            && self.sender.phase() == RecoveryPhase::Open
             && !self.sender.send.is_idle();
         if reduces {
-            let flight_size = self
-                .sender
-                .congested_flight(self.sender.send.sequence.outstanding());
+            // As for a loss: what was outstanding when the acknowledgment came.
+            let outstanding =
+                self.sender.send.sequence.outstanding() + u64::from(newly.max(0) as u32);
+            let flight_size = self.sender.congested_flight(outstanding);
             self.sender
                 .congestion
                 .on_congestion(Congestion::Ecn, flight_size, now);
@@ -177,13 +179,17 @@ impl Sender {
         self.ecn.on && self.is_reducing_for_mark()
     }
 
-    /// The same, or does this acknowledgment begin it?
+    /// The same, or does this acknowledgment begin it? After a timeout the window grows whatever is echoed, as in Linux
+    /// (tcp_may_raise_cwnd). The peer echoes until it hears of the reduction, which only new data may tell it (RFC 3168
+    /// section 6.1.2), and none goes before all that was lost is repaired: that would go a segment a round trip. (ns-2
+    /// has the same end by other means: its retransmissions may tell, too, SetCWRonRetransmit_.)
     #[inline]
     pub(super) fn marks_hold(&self, packet: &Packet) -> bool {
-        self.ecn.on && (self.echo_counts(packet) || self.is_reducing_for_mark())
+        self.ecn.on
+            && self.phase() != RecoveryPhase::AfterTimeout
+            && (self.echo_counts(packet) || self.is_reducing_for_mark())
     }
 
-    /// (After a timeout the window grows whatever is echoed: tcp_may_raise_cwnd.)
     fn echo_counts(&self, packet: &Packet) -> bool {
         packet.flags.has(Flags::ECE)
             && !(self.reduces_gradually() && self.recovery.phase() != RecoveryPhase::Open)
@@ -194,7 +200,8 @@ impl Sender {
         if self.reduces_gradually() {
             self.recovery.is_reducing_for_mark()
         } else {
-            self.send.sequence.unacknowledged < self.ecn.reduced_until
+            // As in Linux: "CWR is to be held something *above* high_seq is ACKed for CWR bit to reach receiver".
+            self.send.sequence.unacknowledged <= self.ecn.reduced_until
         }
     }
 

@@ -7,7 +7,7 @@ use bentpipe_types::{BitRate, Span, Time};
 
 use super::Sender;
 use crate::pacing::{self, Departure, Pacer, PacingKind};
-use crate::rate_sample::{DeliveryRate, RecoveryPhase, Surroundings};
+use crate::rate_sample::{DeliveryRate, Surroundings};
 use crate::recovery::{LossRecovery, Reaction};
 
 impl Sender {
@@ -148,21 +148,17 @@ impl Sender {
     #[inline(never)]
     fn sample_path(&mut self, quiet: bool, rtt: Option<Span>, now: Time) {
         let in_flight = self.in_flight_if(quiet);
+        let phase = self.phase();
         let Some(rate) = &mut self.delivery_rate else {
             return;
         };
-        let sequence = &self.send.sequence;
         let sample = rate.sample(&Surroundings {
             now,
             in_flight,
             rtt,
             window_limited: self.send.window_limited,
             next_send: self.pacer.next_send(),
-            phase: if sequence.unacknowledged < self.send.timed_out_below {
-                RecoveryPhase::AfterTimeout
-            } else {
-                self.recovery.phase()
-            },
+            phase,
             selective: self.recovery.knows_segments(),
             segment: self.negotiated.segment,
         });

@@ -383,6 +383,15 @@ impl Sender {
         self.recovery.phase()
     }
 
+    /// The same, also of a recovery that goes back to the first segment after a timeout, and knows no more of it then.
+    pub(super) fn phase(&self) -> RecoveryPhase {
+        if self.send.sequence.unacknowledged < self.send.timed_out_below {
+            RecoveryPhase::AfterTimeout
+        } else {
+            self.recovery.phase()
+        }
+    }
+
     /// The smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn smoothed_rtt(&self) -> Option<Span> {

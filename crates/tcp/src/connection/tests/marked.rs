@@ -5,7 +5,7 @@ use bentpipe_types::{Ecn, Flags, SackBlock, SackBlocks, Span, SynOptions};
 use crate::testing::Single;
 use crate::{
     Config, CongestionControlKind, CongestionState, EcnMode, Habits, IdleRestart, QuickAcks,
-    SlowStartKind,
+    RecoveryKind, SlowStartKind,
 };
 
 /// Of a segment.
@@ -13,7 +13,18 @@ const BYTES: u32 = 1000;
 
 /// A sender by Reno's window of ten segments of 1000 bytes, all of which are outstanding; both ends have agreed on ECN.
 fn sender() -> Single {
+    let habits = Habits {
+        reduces_gradually_for_marks: true,
+        reduces_window: true,
+        ..Habits::RFC
+    };
+    sender_with(RecoveryKind::Sack, habits)
+}
+
+/// The same with this recovery, and these habits.
+pub(super) fn sender_with(recovery: RecoveryKind, habits: Habits) -> Single {
     let config = Config {
+        recovery,
         mss: BYTES as u16,
         timestamps: false,
         window_scaling: false,
@@ -21,11 +32,7 @@ fn sender() -> Single {
         congestion_control: CongestionControlKind::Reno,
         slow_start: SlowStartKind::Standard,
         idle_restart: IdleRestart::Off,
-        habits: Habits {
-            reduces_gradually_for_marks: true,
-            reduces_window: true,
-            ..Habits::RFC
-        },
+        habits,
         ..Config::default()
     };
     let mut tcp = Single::connect(&config);
@@ -51,7 +58,12 @@ fn sender() -> Single {
 
 /// Everything before this segment has arrived, and those between these; `marked`: the path has marked. Returns how many
 /// segments leave for it.
-fn hear(tcp: &mut Single, before: u32, ahead: Option<(u32, u32)>, marked: bool) -> usize {
+pub(super) fn hear(
+    tcp: &mut Single,
+    before: u32,
+    ahead: Option<(u32, u32)>,
+    marked: bool,
+) -> usize {
     let flags = if marked {
         Flags::ACK.with(Flags::ECE)
     } else {
@@ -72,7 +84,7 @@ fn hear(tcp: &mut Single, before: u32, ahead: Option<(u32, u32)>, marked: bool) 
     tcp.sent_ranges().len()
 }
 
-fn window(tcp: &Single) -> u64 {
+pub(super) fn window(tcp: &Single) -> u64 {
     tcp.tcp.info(tcp.world.now).congestion_window
 }
 

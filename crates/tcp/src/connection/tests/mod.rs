@@ -1,4 +1,5 @@
 mod acknowledging;
+mod echoed;
 mod fast_open;
 mod hostile;
 mod marked;

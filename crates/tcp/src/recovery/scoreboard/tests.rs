@@ -267,6 +267,8 @@ impl Both {
                 while (expected.len() as u64) < *most
                     && let Some(lost) = self.naive.next_lost()
                     && lost.length == *length
+                    // (What counts for more than it is long is sent by itself.)
+                    && lost.length >= self.board.full
                     && lost.position + u64::from(lost.length) <= edge
                 {
                     self.naive.retransmit(lost.position, now);
