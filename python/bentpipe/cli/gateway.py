@@ -129,8 +129,8 @@ def _print_result(result: Mapping[str, Any]) -> None:
             f"{connections[name]:,} {name}" for name in _COUNTED if name in connections
         )
         held = each.get("bytes_held")
-        most = format_bytes(held["max"]) if held is not None else "-"
-        table.add(each["name"], each["kind"], shown or "-", most)
+        most = format_bytes(held["max"]) if held is not None else "–"
+        table.add(each["name"], each["kind"], shown or "–", most)
     links = Table(headings=("link", "packets", "bytes", "dropped", "longest queue"))
     for each in result["links"]:
         dropped = each.get("packets_dropped")
@@ -139,8 +139,8 @@ def _print_result(result: Mapping[str, Any]) -> None:
             each["name"],
             f"{each['packets_delivered']:,}",
             format_bytes(each["bytes_delivered"]),
-            "-" if dropped is None else f"{dropped:,}",
-            "-" if queue is None else f"{queue:,}",
+            "–" if dropped is None else f"{dropped:,}",
+            "–" if queue is None else f"{queue:,}",
         )
     for each in (table, links):
         if each.rows:

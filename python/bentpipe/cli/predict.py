@@ -14,7 +14,6 @@ from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
 from bentpipe.units import format_bytes, format_rate, format_seconds
 
-
 # What sends whenever it may.
 _KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
 

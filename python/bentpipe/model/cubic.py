@@ -56,7 +56,7 @@ def segment_rate(*, round_trip_s: ArrayLike, loss_rate: ArrayLike) -> FloatArray
     with np.errstate(divide="ignore"):
         concave = factor * (rtt / p) ** 0.75 / rtt
     reno = mathis.segment_rate(round_trip_s=rtt, loss_rate=p, segments_per_ack=1.0)
-    return np.maximum(concave, reno)
+    return np.asarray(np.maximum(concave, reno))
 
 
 def throughput_bps(

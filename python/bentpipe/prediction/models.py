@@ -46,8 +46,8 @@ class FlowPrediction:
     one round trip more, isn't in them. Rates are application bits per second.
 
     Of what is no TCP, windows are zero. Of calls and echoes the round trip is that of their own
-    packets; of a flow to a group, on which nothing comes back, `uplink` is empty, its bottleneck has
-    no name, and the round trip is the way there.
+    packets; of a flow to a group, on which nothing comes back, `uplink` is empty, its
+    bottleneck has no name, and the round trip is the way there.
     """
 
     name: str
@@ -73,7 +73,7 @@ class FlowPrediction:
     models: tuple[ModelAnswer, ...]
     # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
     ignored: tuple[str, ...] = ()
-    # What the flow does; its data goes both ways, or `downlink` only; whether TCP carries it.
+    # What the flow does; whether data both ways is its goodput; whether TCP carries it.
     application: str = "bulk"
     two_way: bool = False
     over_tcp: bool = True
@@ -273,10 +273,15 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         models=answers,
         ignored=_ignored(path),
         application=path.application,
-        two_way=path.two_way,
+        two_way=_counts_both_ways(path),
         over_tcp=path.over_tcp,
         like=path.flow,
     )
+
+
+def _counts_both_ways(path: FlowPath) -> bool:
+    """Whether data that goes against the downlink's direction is the flow's goodput, too."""
+    return (path.over_tcp or path.two_way) and path.application not in ("bulk", "packets")
 
 
 def _limits(path: FlowPath) -> dict[str, float]:
@@ -292,9 +297,8 @@ def _limits(path: FlowPath) -> dict[str, float]:
     if not path.over_tcp and not path.two_way:
         # Datagrams may be longer than segments: the headers' share is as small as one likes.
         limits["downlink"] *= path.packet_bytes / path.segment_bytes
-    elif path.application not in ("bulk", "packets"):
-        # Data goes both ways, perhaps most of it where a transfer's ACKs go, and over several
-        # connections.
+    elif _counts_both_ways(path):
+        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
         back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
         limits["downlink"] += 8.0 * path.segment_bytes / back_s
     elif path.windows:
