@@ -28,5 +28,5 @@ def times_of(
         calls = told.get("calls_begun", 0)
         yield "mouth to ear", (calls, calls), delays
     if (video := told.get("video")) is not None:
-        started = video["started"]
+        started = video.get("started", 1)
         yield "start-up", (started, started), video["start_up_ms"]

@@ -165,6 +165,21 @@ def test_run_shows_classes_and_why_calls_sound_as_they_do(bentpipe: Any) -> None
     assert "packets lost" in table
 
 
+def test_a_groups_videos_are_counted(bentpipe: Any, tmp_path: Path) -> None:
+    film = '{ kind = "video", lasts = "8 s" }'
+    file = tmp_path / "films.toml"
+    text = [
+        'name = "films"\nduration = "60 s"\nhosts = { user = { count = 14 }, server = {} }',
+        '[links.home]\nbetween = ["user", "server"]\nrate = "10 Mbit/s"\ndelay = "10 ms"',
+        f'[flows.film]\nfrom = "user"\nto = "server"\napp = {film}',
+    ]
+    file.write_text("\n".join(text), encoding="utf-8")
+    [group] = bentpipe("run", file, "--json").data["groups"]
+    assert group["video"]["started"] == 14
+    [row] = cells(bentpipe("run", file).out, "flow")[:1]
+    assert row[:3] == ["film", "start-up", "14"]
+
+
 def test_lists_schema_and_doctor(bentpipe: Any) -> None:
     everything = bentpipe("list", "--json").data
     assert "obata2000" in everything["studies"]

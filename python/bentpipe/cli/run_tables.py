@@ -196,18 +196,21 @@ def _class_table(links: Sequence[DirectionResult]) -> Table | None:
                 each.name,
                 format_bytes(each.bytes_sent),
                 f"{each.packets_dropped:,}",
-                _packets(each.queue_max_packets),
+                packets(each.queue_max_packets),
                 *(format_seconds(None if wait is None else wait / 1e3) for wait in waits),
             )
     return table if table.rows else None
 
 
 def _queue(link: DirectionResult) -> str:
-    packets = _packets(link.queue_max_packets)
-    return f"{packets}, {format_bytes(link.queue_max_bytes)}" if link.queue_max_packets else packets
+    waited = packets(link.queue_max_packets)
+    return f"{waited}, {format_bytes(link.queue_max_bytes)}" if link.queue_max_packets else waited
 
 
-def _packets(number: int) -> str:
+def packets(number: int | None) -> str:
+    """Write how many packets waited: "none", "1 packet", "12 packets"; "–" where nobody counts."""
+    if number is None:
+        return "–"
     if not number:
         return "none"
     return "1 packet" if number == 1 else f"{number:,} packets"

@@ -1,10 +1,10 @@
 //! A way to the host that drops what is too long, and nobody says so.
 
 use bentpipe_tcp::{Config, CongestionControlKind, Events, RecoveryKind};
-use bentpipe_types::{Agent, Packet, Span, Time};
+use bentpipe_types::{Agent, Span, Time};
 
 use super::super::{Recovery, Settings};
-use super::network::{GATEWAY, HOST, Net, SERVER, tcp};
+use super::network::{Filter, GATEWAY, HOST, Net, SERVER, tcp};
 
 fn seconds(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
@@ -60,7 +60,7 @@ fn net((recovery, retransmission_timeout): (Recovery, Option<Span>)) -> Net {
 }
 
 /// What of the gateway's and the server's reaches the host.
-fn passes(most: u64) -> Box<dyn FnMut(usize, usize, &Packet) -> bool> {
+fn passes(most: u64) -> Filter {
     Box::new(move |_, to, packet| to != HOST || packet.length().get() <= most)
 }
 

@@ -99,7 +99,7 @@ pub(super) struct Seen {
     pub(super) host_window: Option<u64>,
 }
 
-type Filter = Box<dyn FnMut(usize, usize, &Packet) -> bool>;
+pub(super) type Filter = Box<dyn FnMut(usize, usize, &Packet) -> bool>;
 
 pub(super) struct Net {
     pub(super) world: World,
