@@ -534,6 +534,9 @@ def test_flows_that_begin_one_after_another_are_alike_and_have_parts_of_their_ow
     endless = {**split, "flows.download.app": {"kind": "bulk"}}
     flows = bentpipe.predict(file, settings=endless).flows
     assert [flow.like for flow in flows] == [flow.name for flow in flows]
+    calls = {**split, "flows.download.app": {"kind": "voice"}}
+    flows = bentpipe.predict(file, settings=calls).flows
+    assert {flow.like for flow in flows} == {"download-1"}
 
 
 def test_a_huge_window_is_not_followed_segment_by_segment(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ class FlowPath:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("flow", "sender", "receiver"):
             del own[name]
-        if self.transfer_bytes is not None:
-            # Of a transfer that has an end, nothing is said about how long the run goes on.
+        if self.transfer_bytes is not None or self.application != "bulk":
+            # How long the run goes on is asked of a transfer that has no end, and of nothing else.
             del own["duration_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
