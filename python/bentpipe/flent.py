@@ -8,6 +8,7 @@ a value or null for each of those), `raw_values` (series, with seconds since the
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -108,14 +109,16 @@ def write_flent(result: RunResult, scenario: Scenario, path: Path) -> None:
         The run recorded neither goodput nor response times.
     """
     document = flent_document(result, scenario)
-    text = json.dumps(document, indent=2, sort_keys=True)
-    # No name and no time in the header: the same bytes for the same run.
-    with (
-        as_a_whole(path) as part,
-        part.open("wb") as file,
-        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
-    ):
-        packed.write(text.encode())
+    text = json.dumps(document, indent=2, sort_keys=True).encode()
+    if path.suffix == ".gz":
+        # No name and no time in the header: the same bytes for the same run.
+        packed = io.BytesIO()
+        with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:
+            file.write(text)
+        text = packed.getvalue()
+    # (flent unpacks by the name.)
+    with as_a_whole(path) as part:
+        part.write_bytes(text)
 
 
 def flent_document(result: RunResult, scenario: Scenario) -> dict[str, Any]:
@@ -166,7 +169,7 @@ def flent_document(result: RunResult, scenario: Scenario) -> dict[str, Any]:
         "LOCAL_HOST": first["from"],
         "DATA_FILENAME": f"{name}-{summary.scenario}.flent.gz",
         "TEST_PARAMETERS": {},
-        "IP_VERSION": 4,
+        "IP_VERSION": {"v4": 4, "v6": 6}[resolved["ip"]],
         "NOTE": None,
         "SERIES_META": meta,
         "BENTPIPE_SCENARIO": summary.scenario,

@@ -105,6 +105,30 @@ def test_a_narrow_way_back_is_found_and_mended() -> None:
     assert advice.remedies[0].gain > 2.0
 
 
+def test_who_asks_for_echoes_over_a_full_link_is_limited_by_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    echoing = {"from": "ship", "to": "shore", "app": {"kind": "ping"}}
+    scenario = Scenario.of({**SHIP, "flows.echoes": echoing}).with_settings(
+        {
+            "duration": "60 s",
+            "hosts.ship.tcp.receive_buffer": "4 MiB",
+            "links.satellite.return.rate": "9.6 kbit/s",
+            "flows.update.app.size": "1 GB",
+        }
+    )
+    advice = bentpipe.advise(scenario)
+    [echoes] = [flow for flow in advice.flows if flow.name == "echoes"]
+    # The link is full of others' acknowledgments.
+    assert echoes.downlink_used > 0.95
+    assert (echoes.verdict, echoes.limits) == ("application", {})
+    file = tmp_path / "ship.toml"
+    file.write_text(scenario.text or "", encoding="utf-8")
+    settings = [word for key, value in scenario.settings for word in ("--set", f"{key}={value}")]
+    assert cli.execute(["advise", str(file), *settings]) == 0
+    assert "()" not in capsys.readouterr().out
+
+
 def test_where_the_link_gives_all_nothing_is_promised() -> None:
     settings = {
         "hosts.ship.tcp.receive_buffer": "4 MiB",

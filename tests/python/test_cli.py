@@ -109,7 +109,8 @@ def test_predict_says_which_limit_binds(bentpipe: Any, small: Path) -> None:
     assert flow["binding"] == min(flow["limits_bps"], key=flow["limits_bps"].get)
     models = {model["name"]: model for model in flow["models"]}
     assert models.keys() == {
-        *("obata2000", "delayed_ack", "lakshman", "mathis", "padhye", "cardwell")
+        *("obata2000", "delayed_ack", "lakshman", "mathis", "padhye", "cardwell"),
+        *("cubic", "hybla"),
     }
     assert models["delayed_ack"]["applies"]
     assert models["delayed_ack"]["throughput_bps"] > 0
@@ -119,6 +120,64 @@ def test_predict_says_which_limit_binds(bentpipe: Any, small: Path) -> None:
     table = bentpipe("predict", small)
     assert "binds" in table.out
     assert "no: " in table.out
+
+
+def cells(out: str, first: str) -> list[list[str]]:
+    """Return the rows of the table whose first heading this is, until an empty line."""
+    lines = out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.split("  ")[0] == first)
+    rows = lines[start + 1 :]
+    end = rows.index("") if "" in rows else len(rows)
+    return [re.split(r" {2,}", row) for row in rows[:end]]
+
+
+def test_predict_says_of_users_and_calls_no_more_than_it_knows(bentpipe: Any) -> None:
+    calls = bentpipe("predict", "vsat-office").out
+    assert "both ways" in calls
+    assert re.search(r"offered +138 kbit/s +an estimate: likely binds", calls)
+    # A page is read: no link binds who reads.
+    assert "a limit: the lowest" in calls
+    assert "none of the 8 models applies: it is of one bulk transfer, and this is " in calls
+
+
+def test_run_shows_classes_and_why_calls_sound_as_they_do(bentpipe: Any) -> None:
+    noc = bentpipe("run", "hybrid-noc", "--json").data
+    out = bentpipe("run", "hybrid-noc").out
+    rows = cells(out, "queue")
+    told = [(link["name"], each) for link in noc["links"] for each in link.get("classes", ())]
+    assert [row[:2] for row in rows] == [[name, each["name"]] for name, each in told]
+    assert [row[3] for row in rows] == [f"{each['packets_dropped']:,}" for _, each in told]
+    assert any(row[3] != "0" for row in rows)
+
+    settings = ("--set", "links.satellite.queue.kind=drop-tail")
+    office = bentpipe("run", "vsat-office", *settings, "--json").data
+    ways = [
+        call[way]
+        for flow in office["flows"]
+        for call in flow.get("calls") or ()
+        for way in ("there", "back")
+        if call[way] is not None
+    ]
+    table = bentpipe("run", "vsat-office", *settings).out
+    late = sum(way["late"] for way in ways) / sum(way["packets"] for way in ways)
+    assert late > 0.1
+    assert f"{late:.2%}" in table
+    assert "packets lost" in table
+
+
+def test_a_groups_videos_are_counted(bentpipe: Any, tmp_path: Path) -> None:
+    film = '{ kind = "video", lasts = "8 s" }'
+    file = tmp_path / "films.toml"
+    text = [
+        'name = "films"\nduration = "60 s"\nhosts = { user = { count = 14 }, server = {} }',
+        '[links.home]\nbetween = ["user", "server"]\nrate = "10 Mbit/s"\ndelay = "10 ms"',
+        f'[flows.film]\nfrom = "user"\nto = "server"\napp = {film}',
+    ]
+    file.write_text("\n".join(text), encoding="utf-8")
+    [group] = bentpipe("run", file, "--json").data["groups"]
+    assert group["video"]["started"] == 14
+    [row] = cells(bentpipe("run", file).out, "flow")[:1]
+    assert row[:3] == ["film", "start-up", "14"]
 
 
 def test_lists_schema_and_doctor(bentpipe: Any) -> None:

@@ -41,6 +41,16 @@ def rrul_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_name_without_gz_is_of_a_file_that_is_not_packed(tmp_path: Path) -> None:
+    """flent unpacks by the name."""
+    packed, plain = tmp_path / "out.flent.gz", tmp_path / "out.flent"
+    command = ["run", "geo-consumer", "--set", "duration=5 s", "--set", "ip=v6", "--flent"]
+    for path in (packed, plain):
+        assert cli.execute([*command, str(path)]) == 0
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert json.loads(plain.read_text())["metadata"]["IP_VERSION"] == 6
+
+
 def test_rrul_has_flents_series_of_equal_length(rrul_file: Path) -> None:
     document = json.loads(gzip.decompress(rrul_file.read_bytes()))
     assert document["version"] == 4

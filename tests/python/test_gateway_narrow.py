@@ -93,3 +93,30 @@ def test_what_the_box_says_of_others_packets_they_hear(tmp_path: Path) -> None:
         assert out == "Message too long 1300\n"
         [told] = running.end()["gateways"]
     assert told["packets"]["icmp_errors"] == 0
+
+
+SEARCHING = SPLIT.replace('congestion_control = "hybla"', 'path_mtu_discovery = "black-hole"')
+
+
+@pytest.mark.parametrize(
+    "text", [SEARCHING, HYBRID, TIMER], ids=["split", "hybrid", "hybrid by the timer"]
+)
+def test_of_a_black_hole_a_gateway_finds_out_by_itself(tmp_path: Path, text: str) -> None:
+    with row("server", "hub", "router", "house", "client") as (server, hub, router, house, client):
+        listen(server)
+        listen(client)
+        with gateway(hub, written(tmp_path, text), *words("router")) as running:
+            # A device drops what is longer than it takes, and who has sent it thinks that it went.
+            house.ip(f"link set to-{router.name} mtu 1300")
+            fetch(client, "10.1.0.1")
+            fetch(server, "10.4.0.2")
+            said = running.end()
+    [told] = said["gateways"]
+    assert told["bytes_held"]["now"] == 0
+    if text == SEARCHING:
+        assert told["connections"]["split"] == 2
+        assert told["packets"]["icmp_errors"] == 0
+        return
+    assert told["connections"]["given_up"] == told["connections"]["reset"] == 0
+    assert told["to_host"]["icmp_errors"] == 0
+    assert told["to_host"]["parts"] > 0

@@ -361,7 +361,10 @@ def _flow_limits(
     downlink_used = min(1.0, used[downlink] / busy_s)
     uplink_used = min(1.0, used[uplink] / busy_s)
     limits = flow.limits
-    if downlink_used >= _FULL:
+    if path.datagrams is not None:
+        # Calls and echoes send no more on a link that has room.
+        verdict = "application"
+    elif downlink_used >= _FULL:
         verdict = "downlink"
     elif uplink_used >= _FULL:
         verdict = "acknowledgments"

@@ -134,10 +134,10 @@ def _gain(measured: Measured) -> str:
 def _limited(flow: FlowLimits) -> str:
     shares = _shares(flow.limits)
     if flow.verdict in {"downlink", "acknowledgments"}:
-        return f"{_SPELLED[flow.verdict]} ({shares})"
+        return f"{_SPELLED[flow.verdict]} ({shares})" if shares else _SPELLED[flow.verdict]
     if flow.verdict == "gateway":
         return f"the part beyond {flow.gateway} ({shares})"
-    return shares
+    return shares or _SPELLED[flow.verdict]
 
 
 def _shares(limits: Mapping[str, float]) -> str:

@@ -19,10 +19,19 @@ _Told = tuple[str, Mapping[str, Any]]
 
 
 def application_tables(
-    flows: Sequence[FlowResult], groups: Sequence[GroupResult] = ()
+    flows: Sequence[FlowResult],
+    groups: Sequence[GroupResult] = (),
+    *,
+    members: Mapping[str, Sequence[FlowResult]] | None = None,
 ) -> list[Table]:
-    """Return tables of what these flows' and groups' applications tell, as many as there are."""
-    told: list[_Told] = [(each.name, each.extra) for each in groups]
+    """Return tables of what these flows' and groups' applications tell, as many as there are.
+
+    `members`: the flows of each group, which have what groups don't sum up.
+    """
+    of = members or {}
+    told: list[_Told] = [
+        (each.name, {**each.extra, "calls": _calls_of(of.get(each.name, ()))}) for each in groups
+    ]
     told += [(each.name, each.extra) for each in flows]
     tables = (_times(told), _receptions(told), _calls(told), _video(told), _activities(told))
     return [table for table in tables if table is not None]
@@ -58,8 +67,13 @@ def _receptions(told: Sequence[_Told]) -> Table | None:
     return table if found else None
 
 
+def _calls_of(flows: Sequence[FlowResult]) -> list[Mapping[str, Any]]:
+    return [call for flow in flows for call in flow.extra.get("calls") or ()]
+
+
 def _calls(told: Sequence[_Told]) -> Table | None:
-    table = Table(headings=("flow", "calls", "MOS: least", "median", "mean", "best"))
+    mos_headings = ("MOS: least", "median", "mean", "best")
+    table = Table(headings=("flow", "calls", *mos_headings, "packets lost", "late"))
     found = False
     for name, each in told:
         mos = each.get("call_mos")
@@ -67,8 +81,17 @@ def _calls(told: Sequence[_Told]) -> Table | None:
             continue
         found = True
         cells = ("–" if mos[key] is None else f"{mos[key]:.2f}" for key in _MOS)
-        table.add(name, f"{each.get('calls_begun', 0):,}", *cells)
+        table.add(name, f"{each.get('calls_begun', 0):,}", *cells, *_unheard(each))
     return table if found else None
+
+
+def _unheard(told: Mapping[str, Any]) -> Iterator[str]:
+    """Write which share of the calls' packets did not come, and came too late to be played."""
+    ways = [call[way] for call in told.get("calls") or () for way in ("there", "back")]
+    heard = [way for way in ways if way is not None]
+    packets = sum(way["packets"] for way in heard)
+    for what in ("lost", "late"):
+        yield f"{sum(way[what] for way in heard) / packets:.2%}" if packets else "–"
 
 
 _MOS: Final = ("min", "p50", "mean", "max")

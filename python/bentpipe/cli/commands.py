@@ -72,7 +72,8 @@ COMMANDS: Final = {
             "file": _FILE,
             "command": argument(
                 "[-- COMMAND...]",
-                "Run this instead of the flows; on the --shell host, or the first flow's.",
+                "Run this instead of the flows; on the --shell host, or where the first flow's "
+                "data goes.",
                 many=True,
             ),
             "shell": option(

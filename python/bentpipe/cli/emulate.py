@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,15 +122,26 @@ def _commands(
         if not found or not words:
             raise RequestError(f"--serve {text}: expected HOST=COMMAND")
         commands.append(Command(host=known(host, "--serve"), words=words))
-    # Without a name, the one that the first flow is for: the client.
-    flows = scenario["flows"]
-    host = shell if shell is not None else flows[0]["to"] if flows else hosts[0]
+    served = {each.host for each in commands}
+    host = shell if shell is not None else _client(scenario, served)
     if command or shell is not None:
         words = tuple(command) or (os.environ.get("SHELL") or "/bin/sh",)
         commands.append(Command(host=known(host, "--shell"), words=words, waited_for=True))
     elif commands:
         raise RequestError("--serve: nothing to wait for; name a --shell HOST or -- COMMAND")
     return commands
+
+
+def _client(scenario: Mapping[str, Any], served: Set[str]) -> str:
+    """Return the host that the first flow's data is for, whoever asks for it; no server's host."""
+    from bentpipe.prediction.data_ways import data_way
+
+    flow = scenario["flows"][0]
+    ends = [flow["to"], flow["from"]]
+    if data_way(flow["app"]).from_server:
+        ends.reverse()
+    # Between two programs on one host there is no network.
+    return str(next((host for host in ends if host not in served), ends[0]))
 
 
 def _attached(scenario: Mapping[str, Any], attach: Sequence[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bentpipe import endings
 from bentpipe.cli.output import captures, print_json
+from bentpipe.cli.run_tables import packets
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table
 from bentpipe.errors import RequestError, WorkError
@@ -129,18 +130,17 @@ def _print_result(result: Mapping[str, Any]) -> None:
             f"{connections[name]:,} {name}" for name in _COUNTED if name in connections
         )
         held = each.get("bytes_held")
-        most = format_bytes(held["max"]) if held is not None else "-"
-        table.add(each["name"], each["kind"], shown or "-", most)
-    links = Table(headings=("link", "packets", "bytes", "dropped", "longest queue"))
+        most = format_bytes(held["max"]) if held is not None else "–"
+        table.add(each["name"], each["kind"], shown or "–", most)
+    links = Table(headings=("link", "packets", "bytes", "lost", "dropped", "longest queue"))
     for each in result["links"]:
-        dropped = each.get("packets_dropped")
-        queue = each.get("queue_max_packets")
+        counted = (each.get(f"packets_{what}") for what in ("lost", "dropped"))
         links.add(
             each["name"],
             f"{each['packets_delivered']:,}",
             format_bytes(each["bytes_delivered"]),
-            "-" if dropped is None else f"{dropped:,}",
-            "-" if queue is None else f"{queue:,}",
+            *("–" if count is None else f"{count:,}" for count in counted),
+            packets(each.get("queue_max_packets")),
         )
     for each in (table, links):
         if each.rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 from bentpipe.cli.output import print_json
 from bentpipe.cli.source import find_scenario, told_apart
@@ -12,6 +13,9 @@ from bentpipe.cli.tables import Table
 from bentpipe.prediction import FlowPrediction
 from bentpipe.prediction import predict as evaluate
 from bentpipe.units import format_bytes, format_rate, format_seconds
+
+# What sends whenever it may.
+_KEEPS_SENDING: Final = frozenset({"bulk", "bulk both ways", "carousel"})
 
 
 def predict(*, file: str, settings: Sequence[str], as_json: bool) -> None:
@@ -34,9 +38,19 @@ def _lowest_bps(flow: FlowPrediction) -> float:
     return {**flow.limits_bps, **flow.estimates_bps}[flow.lowest]
 
 
+def _what_the_lowest_does(flow: FlowPrediction, *, estimate: bool) -> str:
+    if flow.application not in _KEEPS_SENDING and flow.lowest != "offered":
+        # Who pauses may send less than all of them allow.
+        return ": the lowest"
+    return ": likely binds" if estimate else ": binds"
+
+
 def _add_way_back(facts: Table, flow: FlowPrediction) -> None:
-    facts.add("ACKs", " → ".join(flow.uplink), f"bottleneck {flow.uplink_bottleneck}")
+    back = "ACKs" if flow.over_tcp else "back"
+    facts.add(back, " → ".join(flow.uplink), f"bottleneck {flow.uplink_bottleneck}")
     facts.add("round trip", format_seconds(flow.round_trip_s), "unloaded")
+    if not flow.over_tcp:
+        return
     facts.add("window", format_bytes(flow.window_bytes), f"{flow.window_segments} segments")
     saturation = flow.saturation_window_bytes
     if saturation is None and "uplink ACKs" not in flow.estimates_bps:
@@ -76,13 +90,18 @@ def _print_flow(scenario: str, flow: FlowPrediction, alike: int) -> None:
         estimate = name in flow.estimates_bps
         kind = "an estimate" if estimate else "a limit"
         if name == flow.lowest:
-            kind += ": likely binds" if estimate else ": binds"
-        limits.add(name, format_rate(rate), kind)
+            kind += _what_the_lowest_does(flow, estimate=estimate)
+        # What goes both ways has both links' rates together.
+        both = name == "downlink" and flow.two_way
+        limits.add("both ways" if both else name, format_rate(rate), kind)
     limits.print()
     if not flow.models:
         return
     print()
-
+    reasons = {answer.reason for answer in flow.models if not answer.applies}
+    if len(flow.models) > 1 and len(reasons) == 1 and not any(each.applies for each in flow.models):
+        print(f"none of the {len(flow.models)} models applies: {reasons.pop()}")
+        return
     models = Table(headings=("model", "goodput", "transfer time", "applies"), prose=True)
     for answer in flow.models:
         goodput = "–" if answer.throughput_bps is None else format_rate(answer.throughput_bps)

@@ -33,9 +33,14 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
     tables = [
         _flow_table(flows) if flows else None,
         _crowd_table(crowds, ended_s) if crowds else None,
-        *application_tables(flows, [each for each in summary.groups if each.name in crowds]),
+        *application_tables(
+            flows,
+            [each for each in summary.groups if each.name in crowds],
+            members=crowds,
+        ),
         _link_table(links) if links else None,
         _bundle_table(bundles) if bundles else None,
+        _class_table(links),
     ]
     for table in tables:
         if table is not None:
@@ -180,8 +185,32 @@ def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
     return table
 
 
+def _class_table(links: Sequence[DirectionResult]) -> Table | None:
+    headings = ("queue", "class", "sent", "dropped", "longest queue")
+    table = Table(headings=(*headings, "wait: mean", "95%", "longest"), left=frozenset({1}))
+    for link in links:
+        for each in link.classes:
+            waits = (each.wait_ms.mean, each.wait_ms.p95, each.wait_ms.max)
+            table.add(
+                link.name,
+                each.name,
+                format_bytes(each.bytes_sent),
+                f"{each.packets_dropped:,}",
+                packets(each.queue_max_packets),
+                *(format_seconds(None if wait is None else wait / 1e3) for wait in waits),
+            )
+    return table if table.rows else None
+
+
 def _queue(link: DirectionResult) -> str:
-    if not link.queue_max_packets:
+    waited = packets(link.queue_max_packets)
+    return f"{waited}, {format_bytes(link.queue_max_bytes)}" if link.queue_max_packets else waited
+
+
+def packets(number: int | None) -> str:
+    """Write how many packets waited: "none", "1 packet", "12 packets"; "–" where nobody counts."""
+    if number is None:
+        return "–"
+    if not number:
         return "none"
-    packets = "packet" if link.queue_max_packets == 1 else "packets"
-    return f"{link.queue_max_packets:,} {packets}, {format_bytes(link.queue_max_bytes)}"
+    return "1 packet" if number == 1 else f"{number:,} packets"

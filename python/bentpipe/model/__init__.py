@@ -9,6 +9,8 @@ module         what it predicts                                      loss
 `mathis`       long-run throughput                                   light, no timeouts
 `padhye`       long-run throughput (PFTK)                            with timeouts
 `cardwell`     expected time of a short transfer                     with timeouts
+`cubic`        long-run throughput of CUBIC                          light, no timeouts
+`hybla`        long-run throughput of Hybla                          light, no timeouts
 `limits`       which of four limits binds, and each one's value      none
 =============  ====================================================  =====================
 
@@ -19,7 +21,7 @@ the two links. No throughput exceeds `AsymmetricPath.capacity_bps`.
 
 from __future__ import annotations
 
-from . import cardwell, delayed_ack, lakshman, mathis, obata2000, padhye
+from . import cardwell, cubic, delayed_ack, hybla, lakshman, mathis, obata2000, padhye
 from .cardwell import CardwellPrediction
 from .delayed_ack import DelayedAckPrediction
 from .lakshman import LakshmanPrediction
@@ -35,7 +37,9 @@ __all__ = [
     "Limits",
     "Obata2000Prediction",
     "cardwell",
+    "cubic",
     "delayed_ack",
+    "hybla",
     "lakshman",
     "limits",
     "mathis",

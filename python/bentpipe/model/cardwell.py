@@ -114,6 +114,7 @@ def transfer(
     retransmission_timeout_s: ArrayLike,
     window_segments: ArrayLike = np.inf,
     segments_per_ack: ArrayLike = 2.0,
+    slow_start_segments_per_ack: ArrayLike | None = None,
     initial_window_segments: ArrayLike = 1.0,
     delayed_ack_s: ArrayLike = 0.1,
     handshake: bool = True,
@@ -135,7 +136,9 @@ def transfer(
     window_segments : array_like, default inf
         W_max, advertised window, segments, at least 1.
     segments_per_ack : array_like, default 2
-        b, at least 1; slow start grows by gamma = 1 + 1/b a round.
+        b, at least 1. 1 also with delayed ACKs where acknowledged bytes count (RFC 3465).
+    slow_start_segments_per_ack : array_like, optional
+        b of slow start, which grows by gamma = 1 + 1/b a round, where it is another one.
     initial_window_segments : array_like, default 1
         w_1, segments, at least 1.
     delayed_ack_s : array_like, default 0.1
@@ -170,6 +173,11 @@ def transfer(
     t0 = positive("retransmission_timeout_s", retransmission_timeout_s)
     w_max = at_least("window_segments", window_segments, 1.0)
     b = at_least("segments_per_ack", segments_per_ack, 1.0)
+    b_ss = (
+        b
+        if slow_start_segments_per_ack is None
+        else at_least("slow_start_segments_per_ack", slow_start_segments_per_ack, 1.0)
+    )
     w_1 = at_least("initial_window_segments", initial_window_segments, 1.0)
     delack = non_negative("delayed_ack_s", delayed_ack_s)
     if handshake:
@@ -183,8 +191,8 @@ def transfer(
         setup = np.zeros(())
     payload = np.asarray(path.segment_payload_bytes, dtype=np.float64)
     capacity = path.capacity_bps
-    rtt, size, p, t0, w_max, b, w_1, delack, setup, payload, capacity = np.broadcast_arrays(
-        rtt, size, p, t0, w_max, b, w_1, delack, setup, payload, capacity
+    rtt, size, p, t0, w_max, b, b_ss, w_1, delack, setup, payload, capacity = np.broadcast_arrays(
+        rtt, size, p, t0, w_max, b, b_ss, w_1, delack, setup, payload, capacity
     )
     d = np.ceil(size / payload)
     w_1 = np.minimum(w_1, w_max)
@@ -194,7 +202,7 @@ def transfer(
     no_loss = np.exp(d * np.log1p(-p))  # (1 - p)^d
     d_ss = (1.0 - no_loss) * (1.0 - safe) / safe + 1.0  # (5)
     d_ss = np.where(lossy, np.minimum(d_ss, d), d)
-    gamma = 1.0 + 1.0 / b
+    gamma = 1.0 + 1.0 / b_ss
     slow_start = rtt * _slow_start_rounds(d_ss=d_ss, w_1=w_1, w_max=w_max, gamma=gamma)
     w_ss = np.minimum(d_ss * (gamma - 1.0) / gamma + w_1 / gamma, w_max)  # (11)
 

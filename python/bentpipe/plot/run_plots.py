@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bentpipe.groups import groups
 from bentpipe.plot.binned import (
     bin_edges,
     extent,
@@ -66,7 +67,7 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
         files.append(overview)
     outlines = result.outlines()
     subjects = _by_subject(outlines)
-    drawn = dict(list(subjects.items())[:MOST_SUBJECTS])
+    drawn = _most_telling(subjects)
     for subject, probes in drawn.items():
         for kind, (needed, _, _) in _KINDS.items():
             if not needed & probes.keys() or not _has_something(kind, probes):
@@ -84,6 +85,30 @@ def write_run_plots(result: RunResult, folder: Path) -> tuple[list[Path], int]:
             files.append(file)
     recorded = {name.rpartition(".")[0] for name in outlines if name.rpartition(".")[2] in _PLOTTED}
     return files, len(recorded - drawn.keys() - _idle(outlines))
+
+
+def _most_telling(subjects: Mapping[str, Probes]) -> dict[str, Probes]:
+    """Choose what gets plots of its own: what there is one of, then of what `count` made the first.
+
+    Where there is room for all, all; else what has nothing to show takes no place.
+    """
+    if len(subjects) <= MOST_SUBJECTS:
+        return dict(subjects)
+    telling = [
+        subject
+        for subject, probes in subjects.items()
+        if any(
+            needed & probes.keys() and _has_something(kind, probes)
+            for kind, (needed, _, _) in _KINDS.items()
+        )
+    ]
+    places = [
+        (len(members) > 1, turn, place)
+        for members in groups(telling).values()
+        for turn, place in enumerate(members)
+    ]
+    chosen = sorted(place for _, _, place in sorted(places)[:MOST_SUBJECTS])
+    return {telling[place]: subjects[telling[place]] for place in chosen}
 
 
 def _has_something(kind: str, probes: Probes) -> bool:

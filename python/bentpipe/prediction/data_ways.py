@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,9 @@ _ASKING: Final = frozenset({"web", "video", "request-response", "mix"})
 # Both ends send what may be limited.
 _CONVERSING: Final = frozenset({"request-response", "mix", "voice", "ping"})
 _DATAGRAMS: Final = frozenset({"voice", "ping", "carousel"})
+# ITU-T G.711 and G.729, bit/s; RFC 3550 section 5.1.
+_CODECS_BPS: Final = {"g711": 64_000, "g729": 8_000}
+_RTP_BYTES: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,3 +43,28 @@ def data_way(app: Table) -> DataWay:
         two_way=kind in _CONVERSING or direction == "both",
         over_tcp=not datagrams,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Datagrams:
+    """What an application sends that has packets of one size at a rate of its own.
+
+    `payload_bytes`: what a packet carries behind UDP's or ICMP's header. `offered_bps`: what its
+    goodput counts while it is at it, if all arrives.
+    """
+
+    payload_bytes: int
+    offered_bps: float
+
+
+def datagrams(app: Table) -> Datagrams | None:
+    """Return what a call or a source of echoes sends; None of what has no packets of one size."""
+    if app["kind"] == "ping":
+        size = int(app["size_bytes"])
+        # What is counted is what comes back.
+        return Datagrams(payload_bytes=size, offered_bps=8.0 * size / app["interval_s"])
+    if app["kind"] == "voice":
+        speech = math.ceil(_CODECS_BPS[app["codec"]] * app["packet_s"] / 8.0)
+        size = speech + _RTP_BYTES
+        return Datagrams(payload_bytes=size, offered_bps=2 * 8.0 * size / app["packet_s"])
+    return None

@@ -24,7 +24,7 @@ NO_LOSS: Final = 1e-15
 # The recurrence of `delayed_ack` keeps a round's arrivals: some 150 bytes a segment.
 LONGEST_ROUND: Final = 500_000
 # Mathis et al. fit their constant to losses up to about this; above it, timeouts dominate.
-MATHIS_HIGHEST_LOSS: Final = 0.02
+HIGHEST_LIGHT_LOSS: Final = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,9 @@ class FlowPrediction:
     Times run from the first data segment's departure to the last byte's arrival: the handshake,
     one round trip more, isn't in them. Rates are application bits per second.
 
-    Of a flow to a group, on which nothing comes back, `uplink` is empty, its bottleneck has no
-    name, the round trip is the way there, and windows are zero.
+    Of what is no TCP, windows are zero. Of calls and echoes the round trip is that of their own
+    packets; of a flow to a group, on which nothing comes back, `uplink` is empty, its
+    bottleneck has no name, and the round trip is the way there.
     """
 
     name: str
@@ -64,13 +65,18 @@ class FlowPrediction:
     # Nothing passes these; `binding` is the lowest.
     limits_bps: Mapping[str, float]
     binding: str
-    # These a flow may pass: what its ACKs or Reno's answer to loss would come to in the long run.
+    # These a flow may pass: what its ACKs or its rule's answer to loss would come to in the long
+    # run. Of a rule for which there is no formula, nothing is said about losses.
     estimates_bps: Mapping[str, float]
     # The lowest of the limits and estimates.
     lowest: str
     models: tuple[ModelAnswer, ...]
     # What the path does that the formulas don't know of: 'satellite.return: acks "compaction"'.
     ignored: tuple[str, ...] = ()
+    # What the flow does; whether data both ways is its goodput; whether TCP carries it.
+    application: str = "bulk"
+    two_way: bool = False
+    over_tcp: bool = True
     # The first flow with the same prediction, but for the names of links.
     like: str = ""
     # Where gateways split the connection: each part's prediction, in the order of the data. The
@@ -207,6 +213,8 @@ def _to_group(
         lowest=min(together, key=together.__getitem__),
         models=answers,
         ignored=tuple(f"{each.name}: {what}" for each in route for what in each.ignored),
+        application=kind,
+        over_tcp=False,
         like=name,
     )
 
@@ -214,9 +222,13 @@ def _to_group(
 def _ignored(path: FlowPath) -> tuple[str, ...]:
     links = (*path.downlink, *path.uplink)
     ignored = [f"{each.name}: {what}" for each in links for what in each.ignored]
+    # Where the connection is split, each part has its own sender, and its own losses.
+    for each in path.parts or (path,):
+        if _meets_losses(each) and _loss_formula(each) is None:
+            ignored.insert(0, f"losses, of {_who_answers_loss(each)}")
     if path.application != "bulk":
         ignored.insert(0, f"application: {path.application}")
-    return tuple(ignored)
+    return tuple(dict.fromkeys(ignored))
 
 
 def _predict_flow(path: FlowPath) -> FlowPrediction:
@@ -238,7 +250,7 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
     together = limits | estimates
     saturation = None
     # The equation assumes an uplink that is fast enough for the downlink's ACKs.
-    if float(asymmetric.asymmetry) <= path.segments_per_ack:
+    if path.over_tcp and float(asymmetric.asymmetry) <= path.segments_per_ack:
         segments = float(model.obata2000.saturation_window_segments(path=asymmetric))
         saturation = math.ceil(segments) * path.segment_bytes
     return FlowPrediction(
@@ -250,8 +262,8 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         round_trip_s=float(asymmetric.round_trip_s),
         capacity_bps=float(asymmetric.capacity_bps),
         loss_rate=path.loss_rate,
-        window_segments=path.window_segments,
-        window_bytes=path.window_segments * path.segment_bytes,
+        window_segments=path.window_segments if path.over_tcp else 0,
+        window_bytes=path.window_segments * path.segment_bytes if path.over_tcp else 0,
         saturation_window_bytes=saturation,
         transfer_bytes=path.transfer_bytes,
         limits_bps=limits,
@@ -260,8 +272,16 @@ def _predict_flow(path: FlowPath) -> FlowPrediction:
         lowest=min(together, key=together.__getitem__),
         models=answers,
         ignored=_ignored(path),
+        application=path.application,
+        two_way=_counts_both_ways(path),
+        over_tcp=path.over_tcp,
         like=path.flow,
     )
+
+
+def _counts_both_ways(path: FlowPath) -> bool:
+    """Whether data that goes against the downlink's direction is the flow's goodput, too."""
+    return (path.over_tcp or path.two_way) and path.application not in ("bulk", "packets")
 
 
 def _limits(path: FlowPath) -> dict[str, float]:
@@ -277,9 +297,8 @@ def _limits(path: FlowPath) -> dict[str, float]:
     if not path.over_tcp and not path.two_way:
         # Datagrams may be longer than segments: the headers' share is as small as one likes.
         limits["downlink"] *= path.packet_bytes / path.segment_bytes
-    elif path.application not in ("bulk", "packets"):
-        # Data goes both ways, perhaps most of it where a transfer's ACKs go, and over several
-        # connections.
+    elif _counts_both_ways(path):
+        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
         back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
         limits["downlink"] += 8.0 * path.segment_bytes / back_s
     elif path.windows:
@@ -311,10 +330,13 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     """Return what the path lets a flow expect, and what one may well pass, in bit/s, by name.
 
     ACKs that a full queue drops leave more to those that get through; while slow start goes on, an
-    ACK lets more out than it acknowledges. And only Reno answers a loss as Reno does.
+    ACK lets more out than it acknowledges. And losses at random are not as far apart as formulas
+    have them.
     """
     asymmetric = path.asymmetric()
     estimates: dict[str, float] = {}
+    if path.datagrams is not None:
+        estimates["offered"] = path.datagrams.offered_bps
     if not path.over_tcp:
         # Nobody acknowledges datagrams, or sends less of them for a loss.
         return estimates
@@ -322,9 +344,31 @@ def _estimates(path: FlowPath) -> dict[str, float]:
     if not path.changed_acks:
         acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
         estimates["uplink ACKs"] = acks
-    if NO_LOSS < path.loss_rate < 1.0:
-        estimates["loss"] = _padhye_bps(path)
+    formula = _loss_formula(path)
+    if formula is not None and _meets_losses(path):
+        estimates["loss"] = formula(path)
     return estimates
+
+
+def _meets_losses(path: FlowPath) -> bool:
+    """Whether TCP meets losses that a formula could be about."""
+    return path.over_tcp and NO_LOSS < path.loss_rate < 1.0
+
+
+def _who_answers_loss(path: FlowPath) -> str:
+    """Return whose answer to loss it is: a window rule, or a gateway that sends again itself."""
+    return path.intervening[0] if path.intervening else path.congestion_control
+
+
+def _loss_formula(path: FlowPath) -> Callable[[FlowPath], float] | None:
+    """Return what says how fast the sender's window rule is where packets are lost at random."""
+    if path.intervening:
+        return None
+    if _reno_like(path):
+        return _padhye_bps
+    if path.congestion_control == "cubic":
+        return _cubic_bps
+    return _hybla_bps if path.hybla_reference_rtt_s is not None else None
 
 
 def _obata2000(path: FlowPath) -> ModelAnswer:
@@ -419,21 +463,32 @@ def _lakshman(path: FlowPath) -> ModelAnswer:
 
 
 def _mathis(path: FlowPath) -> ModelAnswer:
-    name = "mathis"
-    obstacle = _random_loss_obstacle(path)
-    if obstacle is None and path.loss_rate > MATHIS_HIGHEST_LOSS:
+    return _light_loss("mathis", path, _random_loss_obstacle(path), _mathis_bps)
+
+
+def _cubic(path: FlowPath) -> ModelAnswer:
+    obstacle = _random_loss_obstacle(path, of="cubic")
+    return _light_loss("cubic", path, obstacle, _cubic_bps)
+
+
+def _hybla(path: FlowPath) -> ModelAnswer:
+    obstacle = _random_loss_obstacle(path, of="hybla")
+    if obstacle is None and path.hybla_reference_rtt_s is None:
+        obstacle = 'a loss halves its window; here it leaves a quarter (after_loss = "quarter")'
+    return _light_loss("hybla", path, obstacle, _hybla_bps)
+
+
+def _light_loss(
+    name: str, path: FlowPath, obstacle: str | None, rate_bps: Callable[[FlowPath], float]
+) -> ModelAnswer:
+    """Answer by a law of long transfers that has neither timeouts nor an advertised window."""
+    if obstacle is None and path.loss_rate > HIGHEST_LIGHT_LOSS:
         obstacle = (
             f"it has no timeouts, and at {path.loss_rate:.1%} loss they dominate "
-            f"(above {MATHIS_HIGHEST_LOSS:.0%})"
+            f"(above {HIGHEST_LIGHT_LOSS:.0%})"
         )
     if obstacle is None:
-        unlimited = float(
-            model.mathis.throughput_bps(
-                path=path.asymmetric(),
-                loss_rate=path.loss_rate,
-                segments_per_ack=path.segments_per_ack,
-            )
-        )
+        unlimited = rate_bps(path)
         asymmetric = path.asymmetric()
         bits = path.window_segments * float(asymmetric.payload_bits)
         window_bps = bits / float(asymmetric.round_trip_s)
@@ -480,7 +535,8 @@ def _cardwell(path: FlowPath) -> ModelAnswer:
         loss_rate=path.loss_rate,
         retransmission_timeout_s=_timeout_s(path),
         window_segments=path.window_segments,
-        segments_per_ack=path.segments_per_ack,
+        segments_per_ack=path.avoidance_segments_per_ack,
+        slow_start_segments_per_ack=1 if path.counts_bytes else path.segments_per_ack,
         initial_window_segments=path.initial_window_segments,
         delayed_ack_s=path.delayed_ack_s if path.initial_window_segments == 1 else 0.0,
         handshake=False,
@@ -534,14 +590,20 @@ def _lossless_obstacle(path: FlowPath) -> str | None:
     return None
 
 
-def _random_loss_obstacle(path: FlowPath) -> str | None:
+def _random_loss_obstacle(path: FlowPath, *, of: str = "reno") -> str | None:
+    """Say what keeps a model of random losses from applying that is of this window rule."""
     obstacle = _alone_obstacle(path)
     if obstacle is None and path.loss_rate <= NO_LOSS:
         obstacle = "the downlink loses no packets at random"
     if obstacle is None and path.loss_rate >= 1.0:
         obstacle = "the downlink loses every packet"
-    if obstacle is None and not _reno_like(path):
-        obstacle = f"it models Reno's answer to loss, not {path.congestion_control}'s"
+    if (
+        obstacle is None
+        and path.congestion_control != of
+        and not (of == "reno" and _reno_like(path))
+    ):
+        whose = {"reno": "Reno", "cubic": "CUBIC", "hybla": "Hybla"}[of]
+        obstacle = f"it models {whose}'s answer to loss, not {path.congestion_control}'s"
     return obstacle
 
 
@@ -595,7 +657,32 @@ def _padhye_bps(path: FlowPath) -> float:
             loss_rate=path.loss_rate,
             retransmission_timeout_s=_timeout_s(path),
             window_segments=path.window_segments,
-            segments_per_ack=path.segments_per_ack,
+            segments_per_ack=path.avoidance_segments_per_ack,
+        )
+    )
+
+
+def _mathis_bps(path: FlowPath) -> float:
+    return float(
+        model.mathis.throughput_bps(
+            path=path.asymmetric(),
+            loss_rate=path.loss_rate,
+            segments_per_ack=path.avoidance_segments_per_ack,
+        )
+    )
+
+
+def _cubic_bps(path: FlowPath) -> float:
+    return float(model.cubic.throughput_bps(path=path.asymmetric(), loss_rate=path.loss_rate))
+
+
+def _hybla_bps(path: FlowPath) -> float:
+    return float(
+        model.hybla.throughput_bps(
+            path=path.asymmetric(),
+            loss_rate=path.loss_rate,
+            reference_rtt_s=path.hybla_reference_rtt_s or 0.025,
+            segments_per_ack=path.avoidance_segments_per_ack,
         )
     )
 
@@ -607,4 +694,6 @@ _MODELS: Final[tuple[Callable[[FlowPath], ModelAnswer], ...]] = (
     _mathis,
     _padhye,
     _cardwell,
+    _cubic,
+    _hybla,
 )

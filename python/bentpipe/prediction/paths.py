@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from bentpipe.prediction.data_ways import data_way
+from bentpipe.prediction.data_ways import Datagrams, data_way, datagrams
 from bentpipe.prediction.hybrid import LARGEST_UNSCALED_WINDOW, Window, hybrid_windows
 from bentpipe.prediction.network import Direction, directions, sharing_flows
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # IP and TCP without options; RFC 7323 appendix A: 10 bytes of timestamps, padded to 12.
 _HEADER_BYTES = {"v4": 40, "v6": 60}
 _TIMESTAMP_BYTES = 12
+# In front of a datagram's payload: IP, and UDP or ICMP.
+_DATAGRAM_HEADER_BYTES = {"v4": 28, "v6": 48}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,9 @@ class FlowPath:
     two_way: bool
     # Whether TCP carries it.
     over_tcp: bool
+    # What it sends where it has packets of one size; then a segment is such a packet, and what
+    # comes back is as long.
+    datagrams: Datagrams | None
     downlink: tuple[Direction, ...]
     uplink: tuple[Direction, ...]
     segment_bytes: int
@@ -48,6 +53,9 @@ class FlowPath:
     # 0 and 1 where every segment is acknowledged at once.
     delayed_ack_s: float
     segments_per_ack: int
+    # The formulas' b of a window that grows by 1/b segments a round trip in congestion avoidance: 1
+    # where acknowledged bytes count (RFC 3465), however many segments an ACK acknowledges.
+    avoidance_segments_per_ack: int
     # How many ACKs at the start aren't delayed; or "auto".
     quick_acks: int | str
     minimum_rto_s: float
@@ -61,6 +69,8 @@ class FlowPath:
     sharing: int
     shares_with: str | None
     congestion_control: str
+    # Hybla's RTT0; None where another rule, or another answer to loss, has the window.
+    hybla_reference_rtt_s: float | None
     initial_threshold_segments: float
     # Whether an ACK grows slow start's window by what it acknowledges, not by one segment.
     counts_bytes: bool
@@ -78,8 +88,8 @@ class FlowPath:
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("flow", "sender", "receiver"):
             del own[name]
-        if self.transfer_bytes is not None:
-            # Of a transfer that has an end, nothing is said about how long the run goes on.
+        if self.transfer_bytes is not None or self.application != "bulk":
+            # How long the run goes on is asked of a transfer that has no end, and of nothing else.
             del own["duration_s"]
         own["parts"] = tuple(part.likeness for part in self.parts)
         for key in ("downlink", "uplink"):
@@ -117,9 +127,14 @@ class FlowPath:
         return _slowest(self.downlink, self.packet_bytes)
 
     @property
+    def answer_bytes(self) -> int:
+        """Bytes of what comes back: an ACK, or a packet like the one that went."""
+        return self.header_bytes if self.datagrams is None else self.packet_bytes
+
+    @property
     def up_bottleneck(self) -> Direction:
         """The uplink's slowest direction."""
-        return _slowest(self.uplink, self.header_bytes)
+        return _slowest(self.uplink, self.answer_bytes)
 
     @property
     def down_delay_s(self) -> float:
@@ -129,7 +144,7 @@ class FlowPath:
     @property
     def up_delay_s(self) -> float:
         """Delay of the uplink but for its bottleneck's transmission, seconds."""
-        return _delay(self.uplink, self.header_bytes)
+        return _delay(self.uplink, self.answer_bytes)
 
     @property
     def loss_rate(self) -> float:
@@ -162,7 +177,7 @@ class FlowPath:
             uplink_delay_s=self.up_delay_s,
             segment_payload_bytes=self.segment_bytes,
             header_bytes=self.header_bytes,
-            ack_bytes=self.header_bytes,
+            ack_bytes=self.answer_bytes,
             redundancy=self.down_bottleneck.redundancy,
         )
 
@@ -206,7 +221,6 @@ def flow_paths(resolved: Table) -> list[FlowPath]:
             flow,
             ends=_ends(nodes, pair, downlink),
             nodes=nodes,
-            splits=splits,
             downlink=downlink,
             uplink=uplink,
             sharing=count,
@@ -312,7 +326,6 @@ def _parts(
             {**flow, "name": f"{source} to {end}"},
             ends=_ends(nodes, (source, end), down),
             nodes=nodes,
-            splits=splits,
             downlink=down,
             uplink=up,
             sharing=sharing,
@@ -328,7 +341,6 @@ def _flow_path(
     flow: Table,
     *,
     ends: tuple[Table, Table],
-    splits: Sequence[str],
     nodes: Mapping[str, Table],
     downlink: Sequence[Direction],
     uplink: Sequence[Direction],
@@ -344,11 +356,16 @@ def _flow_path(
     # As path MTU discovery finds it; where it finds nothing, nothing arrives.
     mtu_bytes = min(direction.mtu_bytes for direction in downlink)
     segment_bytes = int(min(segment_bytes, mtu_bytes - header_bytes))
+    own = datagrams(flow["app"])
+    if own is not None:
+        segment_bytes, header_bytes = own.payload_bytes, _DATAGRAM_HEADER_BYTES[ip]
     window_bytes = min(sender["send_buffer_bytes"], receiver["receive_buffer_bytes"])
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         window_bytes = min(window_bytes, LARGEST_UNSCALED_WINDOW)
     threshold_bytes = sender["initial_slow_start_threshold_bytes"]
     delayed_ack_s = receiver["delayed_ack_s"]
+    segments_per_ack = 1 if delayed_ack_s is None else 2
+    counts_bytes_in_avoidance = sender["congestion_avoidance"] == "byte-counting"
     way = data_way(flow["app"])
     return FlowPath(
         flow=flow["name"],
@@ -356,6 +373,7 @@ def _flow_path(
         receiver=flow["to"],
         two_way=way.two_way,
         over_tcp=way.over_tcp,
+        datagrams=own,
         downlink=tuple(downlink),
         uplink=tuple(uplink),
         segment_bytes=segment_bytes,
@@ -364,19 +382,18 @@ def _flow_path(
         window_bytes=window_bytes,
         initial_window_segments=sender["initial_window_segments"],
         delayed_ack_s=0.0 if delayed_ack_s is None else delayed_ack_s,
-        segments_per_ack=1 if delayed_ack_s is None else 2,
+        segments_per_ack=segments_per_ack,
+        avoidance_segments_per_ack=1 if counts_bytes_in_avoidance else segments_per_ack,
         quick_acks=receiver["quick_acks"],
         minimum_rto_s=sender["minimum_rto_s"],
         transfer_bytes=flow["app"].get("size_bytes"),
         application=_application(flow["app"]),
-        intervening=tuple(
-            each.to
-            for each in downlink
-            if nodes[each.to]["kind"] not in {"host", "router"} and each.to not in splits
-        ),
+        # (A split gateway that doesn't split this flow is a router for it.)
+        intervening=tuple(each.to for each in downlink if nodes[each.to]["kind"] == "hybrid"),
         sharing=sharing,
         shares_with=shares_with,
         congestion_control=sender["congestion_control"],
+        hybla_reference_rtt_s=_hybla_reference_rtt_s(sender),
         initial_threshold_segments=(
             math.inf if threshold_bytes is None else threshold_bytes / segment_bytes
         ),
@@ -384,6 +401,13 @@ def _flow_path(
         slow_start=sender["slow_start"],
         duration_s=duration_s,
     )
+
+
+def _hybla_reference_rtt_s(tcp: Table) -> float | None:
+    """Return the RTT0 of a sender that is Hybla as its paper has it: a loss halves the window."""
+    if tcp["congestion_control"] != "hybla" or tcp["hybla"]["after_loss"] != "half":
+        return None
+    return float(tcp["hybla"]["reference_rtt_s"])
 
 
 def _application(app: Table) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.model import AsymmetricPath, cardwell, lakshman, mathis, padhye
+from bentpipe.model import AsymmetricPath, cardwell, cubic, hybla, lakshman, mathis, padhye
 
 PATH = AsymmetricPath(
     downlink_rate_bps=10e6, uplink_rate_bps=1e6, downlink_delay_s=0.25, uplink_delay_s=0.25
@@ -177,3 +177,60 @@ def test_lakshman_slow_uplink() -> None:
     assert dropping.throughput_bps == pytest.approx(float(path.capacity_bps))
     per_ack = 1448 * 8 / float(path.ack_time_s)
     assert keeping.throughput_bps == pytest.approx(per_ack)
+
+
+def test_cardwells_slow_start_may_grow_otherwise_than_his_congestion_avoidance() -> None:
+    """At the same steady rate, a window that doubles a round sends 1000 segments in 10, not 17."""
+
+    def of(per_ack: float | None, loss_rate: float) -> cardwell.CardwellPrediction:
+        return cardwell.transfer(
+            path=PATH,
+            transfer_bytes=1448 * 1000,
+            loss_rate=loss_rate,
+            retransmission_timeout_s=1.0,
+            slow_start_segments_per_ack=per_ack,
+        )
+
+    slow, fast = of(None, 0.0).slow_start_s, of(1, 0.0).slow_start_s
+    assert float(fast / PATH.round_trip_s) == pytest.approx(math.log2(1001))
+    assert float(slow / PATH.round_trip_s) == pytest.approx(math.log(501, 1.5))
+    assert of(2, 0.01).transfer_time_s == of(None, 0.01).transfer_time_s
+    assert of(1, 0.01).congestion_avoidance_s == of(2, 0.01).congestion_avoidance_s
+
+
+def test_cubic_has_the_constant_of_rfc_9438_and_renos_region() -> None:
+    """1.054 (RTT / p)^(3/4) segments a round trip, or sqrt(3/2p) where that is more."""
+    p = np.array([1e-2, 1e-3, 1e-4, 1e-6])
+    for rtt in (0.01, 0.1, 0.6):
+        concave, reno = 1.054 * (rtt / p) ** 0.75, np.sqrt(1.5 / p)
+        window = cubic.segment_rate(round_trip_s=rtt, loss_rate=p) * rtt
+        assert window == pytest.approx(np.maximum(concave, reno), rel=1e-3)
+    # RFC 9438, table 1: at 0.1 s and 1e-4 losses Reno's window is 120, CUBIC's 187.
+    assert float(cubic.segment_rate(round_trip_s=0.1, loss_rate=1e-4)) * 0.1 == pytest.approx(
+        187, rel=0.01
+    )
+
+
+def test_hybla_has_the_rate_of_a_reno_as_near_as_its_reference() -> None:
+    near = mathis.segment_rate(round_trip_s=0.025, loss_rate=1e-3, segments_per_ack=1)
+    assert hybla.segment_rate(round_trip_s=0.6, loss_rate=1e-3) == pytest.approx(float(near))
+    nearer = mathis.segment_rate(round_trip_s=0.01, loss_rate=1e-3, segments_per_ack=1)
+    assert hybla.segment_rate(round_trip_s=0.01, loss_rate=1e-3) == pytest.approx(float(nearer))
+    far = hybla.segment_rate(round_trip_s=0.6, loss_rate=1e-3, reference_rtt_s=0.05)
+    assert far == pytest.approx(float(near) / 2)
+
+
+def test_laws_of_light_loss_end_at_the_links_rate_and_take_arrays() -> None:
+    p = np.array([[0.0], [1e-4]])
+    for rates in (
+        cubic.throughput_bps(path=PATH, loss_rate=p, round_trip_s=np.array([0.1, 0.5])),
+        hybla.throughput_bps(path=PATH, loss_rate=p, reference_rtt_s=np.array([0.025, 0.5])),
+    ):
+        assert rates.shape == (2, 2)
+        assert rates[0] == pytest.approx(float(PATH.capacity_bps))
+        assert np.all(rates[1] <= rates[0])
+    for broken in ({"loss_rate": 1.0}, {"loss_rate": 0.1, "round_trip_s": 0.0}):
+        with pytest.raises(ValueError, match=next(reversed(broken))):
+            cubic.throughput_bps(path=PATH, **broken)
+        with pytest.raises(ValueError, match=next(reversed(broken))):
+            hybla.throughput_bps(path=PATH, **broken)

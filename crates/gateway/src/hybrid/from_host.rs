@@ -94,6 +94,7 @@ impl Relay {
         if !advances {
             return;
         }
+        self.arrives(self.acknowledged + distance as u64, hall);
         self.acknowledged += distance as u64;
         self.progress_at = now;
         self.store.acknowledge(self.acknowledged, hall.cx.packets);

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use bentpipe_tcp::{Observed, Sender};
 use bentpipe_types::{Endpoint, Flags, IpVersion, Packet, PacketRef, SackBlocks, Seq, Span, Time};
 
-use super::narrow::Narrow;
+use super::narrow::{Doubt, Narrow};
 use super::settings::{Anticipation, Settings};
 use super::store::Store;
 use super::tracked::{Agreed, End, Hall, Side, Tracked};
@@ -54,6 +54,8 @@ pub(super) struct Relay {
     pub(super) sender: Option<Box<Sender>>,
     /// Where the way to the host takes less than the server sends.
     pub(super) narrow: Option<Box<Narrow>>,
+    /// Whether it may be so, and nobody says it.
+    pub(super) doubt: Doubt,
     /// Below this, and not acknowledged, segments go again: they met a closed window.
     pub(super) again: Option<(u64, u64)>,
     pub(super) probe_at: Time,
@@ -116,6 +118,7 @@ impl Relay {
             store: Store::default(),
             sender: None,
             narrow: None,
+            doubt: Doubt::default(),
             again: None,
             probe_at: Time::NEVER,
             probe_wait: Span::ZERO,

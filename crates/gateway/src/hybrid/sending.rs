@@ -115,12 +115,13 @@ impl Relay {
     }
 
     /// Sends what is held of a segment from `position` to `end`: a copy of it, or, where the way to the host takes no
-    /// such long packets, parts.
+    /// such long packets, parts; where it may not, no more than that.
     fn depart(&mut self, position: u64, end: u64, held: Held, hall: &mut Hall) {
         let room = self.room_on_path(held.packet, hall);
         let packet = hall.cx.packets.get(held.packet);
         let text = u64::from(packet.payload_length);
-        if end == held.end && text <= room {
+        let begins = held.end - u64::from(packet.sequence_length());
+        if end == held.end && text <= room && (position <= begins || !self.minds_length()) {
             self.emit(position, end, held, None, hall);
             return;
         }
@@ -152,6 +153,8 @@ impl Relay {
             hall.totals.beyond_window += 1;
         }
         let copy = copy(held, part, hall.cx.packets);
+        let length = hall.cx.packets.get(copy).length().get();
+        self.doubt.goes(length, end, now);
         let packet = hall.cx.packets.get_mut(copy);
         packet.acknowledgment = self.server_acknowledgment;
         packet.window = self.server_window;
@@ -194,6 +197,10 @@ impl Relay {
         {
             self.depart(position, held.end, held, hall);
             position = held.end;
+            if self.doubt.tries_short() {
+                // The first tells whether short ones arrive.
+                break;
+            }
         }
     }
 
@@ -211,6 +218,10 @@ impl Relay {
         }
         if sender.on_deadline(now) {
             hall.totals.timeouts += 1;
+            self.suspect_black_hole(hall);
+            let Some(sender) = &mut self.sender else {
+                return;
+            };
             if by_timer {
                 self.send_expired(hall);
             } else {

@@ -46,11 +46,17 @@ pub(super) fn facing(
     let Some(members) = around.link_names.find(link) else {
         return refuse(around.link_names.missing(link));
     };
-    if let Some(count) = members.count {
-        let message = format!("expected one link: {link} is {link}-1 to {link}-{count}");
-        return refuse(message);
-    }
-    if !around.links[members.first].between.contains(&node) {
+    // Of several gateways, and as many links, each faces its own.
+    let own = around.nodes.find(name).filter(|own| own.count.is_some());
+    let faced = match (own, members.count) {
+        (Some(own), Some(count)) if node - own.first < count => members.first + node - own.first,
+        (None, Some(count)) => {
+            let message = format!("expected one link: {link} is {link}-1 to {link}-{count}");
+            return refuse(message);
+        }
+        _ => members.first,
+    };
+    if !around.links[faced].between.contains(&node) {
         let message = format!(
             "expected a link that ends at {}, got {}",
             quoted(name),
@@ -58,8 +64,8 @@ pub(super) fn facing(
         );
         return refuse(message);
     }
-    let faced = &around.links[members.first];
-    if faced.backward.is_none() && faced.between[1] == node {
+    let link_faced = &around.links[faced];
+    if link_faced.backward.is_none() && link_faced.between[1] == node {
         let message = format!(
             "expected a link that {} sends on: {} is one_way, and leads to it",
             quoted(name),
@@ -67,7 +73,7 @@ pub(super) fn facing(
         );
         return refuse(message);
     }
-    Ok(members.first)
+    Ok(faced)
 }
 
 /// Twice what the link holds: so much is under way while as much is still to be confirmed.

@@ -8,7 +8,7 @@ use super::gateways;
 use super::limits::{self, MAX_NODES_AND_DIRECTIONS};
 use super::{fault, tcp};
 use crate::document::Fault;
-use crate::schema::{HostFile, ScenarioFile};
+use crate::schema::{GatewayFile, HostFile, ScenarioFile};
 use crate::{HostSettings, Link, Node, NodeKind};
 
 /// Every node's name: hosts first.
@@ -19,22 +19,44 @@ pub(super) fn directory(file: &ScenarioFile) -> Result<Directory<'_>, Fault> {
         .map(|(name, host)| Ok((name, count_of(name, host)?)))
         .collect::<Result<_, Fault>>()?;
     let mut directory = Directory::of("node", "hosts", &hosts)?;
-    for (name, _) in file.gateways.iter() {
-        if !directory.add(name, None) {
+    for (name, gateway) in file.gateways.iter() {
+        if !directory.add(name, gateways_of(name, gateway)?) {
             let message = "expected another name: a host is called this, too";
             return Err(fault(&["gateways", name], message));
         }
-        directory.refuse_twin("gateways", name)?;
+    }
+    // A host may be called as one of several gateways is, and the other way round.
+    for (table, name) in tables(file) {
+        directory.refuse_twin(table, name)?;
     }
     Ok(directory)
 }
 
 fn count_of(name: &str, host: &HostFile) -> Result<Option<usize>, Fault> {
-    let count = |count| {
-        limits::count_of("hosts", count, MAX_NODES_AND_DIRECTIONS, limits::SHARE)
-            .map_err(|message| fault(&["hosts", name, "count"], message))
+    counted("hosts", name, host.count, limits::SHARE)
+}
+
+fn gateways_of(name: &str, gateway: &GatewayFile) -> Result<Option<usize>, Fault> {
+    counted("gateways", name, gateway.count, limits::FEWER)
+}
+
+fn counted(
+    table: &str,
+    name: &str,
+    count: Option<i64>,
+    then: &str,
+) -> Result<Option<usize>, Fault> {
+    let of = |count| {
+        limits::count_of(table, count, MAX_NODES_AND_DIRECTIONS, then)
+            .map_err(|message| fault(&[table, name, "count"], message))
     };
-    host.count.map(count).transpose()
+    count.map(of).transpose()
+}
+
+/// Every table of a node, and its name.
+fn tables(file: &ScenarioFile) -> impl Iterator<Item = (&'static str, &str)> {
+    let hosts = file.hosts.iter().map(|(name, _)| ("hosts", name));
+    hosts.chain(file.gateways.iter().map(|(name, _)| ("gateways", name)))
 }
 
 /// The nodes in the order of the directory.
@@ -61,11 +83,14 @@ pub(super) fn resolve(file: &ScenarioFile, around: &Surroundings<'_>) -> Result<
         }));
     }
     for (name, gateway) in file.gateways.iter() {
-        let gateway = gateways::resolve(name, gateway, nodes.len(), around)?;
-        nodes.push(Node {
-            name: name.to_owned(),
-            kind: NodeKind::Gateway(gateway),
-        });
+        let count = gateways_of(name, gateway)?;
+        for n in 0..count.unwrap_or(1) {
+            let gateway = gateways::resolve(name, gateway, nodes.len(), around)?;
+            nodes.push(Node {
+                name: member_name(name, count, n),
+                kind: NodeKind::Gateway(gateway),
+            });
+        }
     }
     gateways::check_peers(&nodes, around.links)?;
     Ok(nodes)
@@ -82,9 +107,7 @@ pub(super) fn check_linked(
     for end in links.iter().flat_map(Link::ends) {
         linked[end] = true;
     }
-    let hosts = file.hosts.iter().map(|(name, _)| ("hosts", name));
-    let gateways = file.gateways.iter().map(|(name, _)| ("gateways", name));
-    for (table, name) in hosts.chain(gateways) {
+    for (table, name) in tables(file) {
         let Some(members) = directory.find(name) else {
             continue;
         };

@@ -109,6 +109,8 @@ pub struct HeardSummary {
 /// Video that was watched.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VideoSummary {
+    /// Videos that have begun to play.
+    pub started: u64,
     /// From pressing play to the first picture.
     pub start_up_ms: Quantiles,
     /// Times it stopped for want of data.
@@ -390,6 +392,7 @@ impl VideoSummary {
     fn new(viewing: &Viewing, scope: Scope) -> Self {
         let fetched_s = viewing.fetched.as_secs_f64();
         Self {
+            started: viewing.start_ups.len() as u64,
             start_up_ms: Quantiles::of(viewing.start_ups.iter().copied(), scope),
             stalls: viewing.stalls,
             stalled_s: viewing.stalled.as_secs_f64(),

@@ -11,6 +11,11 @@ use bentpipe_types::words;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayFile {
+    /// Makes this many alike, NAME-1 to NAME-count, as of hosts: a link that names NAME is then made once for each of
+    /// them, where both ends are counted between the first and the first, the second and the second and so on.
+    /// `facing` names such a link, too: each faces its own. Default: one gateway, NAME.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub count: Option<i64>,
     /// What it does with the packets it forwards. Default: "router".
     #[serde(default = "router")]
     pub kind: GatewayKind,

@@ -35,7 +35,7 @@ fn keys() {
         (
             r#"kind = "router""#,
             r#""strange key\n" = 1"#,
-            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, warm_path, ... (26 in all: bentpipe explain gateways.hub)"#,
+            r#"geo.toml:13: gateways.hub."strange key\n": unknown key; known here: count, kind, icmp, facing, tcp, host_tcp, set_up, close, memory, only, except, processing, ... (27 in all: bentpipe explain gateways.hub)"#,
         ),
         (
             "congestion_control",

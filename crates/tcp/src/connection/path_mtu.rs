@@ -282,6 +282,16 @@ impl Sender {
         self.resend_shorter(now);
     }
 
+    /// Segments are of no more than so many bytes from now on, those that go again, too. What is outstanding may have
+    /// arrived, and is waited for.
+    pub fn divide(&mut self, segment: u32) {
+        let segment = segment.max(1);
+        self.set_segment(segment);
+        if self.recovery.knows_segments() {
+            self.scoreboard.shorten(segment, self.send.end);
+        }
+    }
+
     /// What is outstanding and longer than a full segment is known not to have arrived: it goes again at
     /// once, in shorter ones, and is no sign of congestion (RFC 1191 section 6.4, RFC 8201 section 5.4).
     fn resend_shorter(&mut self, now: Time) {

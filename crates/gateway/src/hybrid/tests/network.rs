@@ -86,7 +86,7 @@ struct Arrival {
     packet: u32,
 }
 
-const GATEWAY: usize = 2;
+pub(super) const GATEWAY: usize = 2;
 
 /// What a segment was, for the log.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ pub(super) struct Seen {
     pub(super) host_window: Option<u64>,
 }
 
-type Filter = Box<dyn FnMut(usize, usize, &Packet) -> bool>;
+pub(super) type Filter = Box<dyn FnMut(usize, usize, &Packet) -> bool>;
 
 pub(super) struct Net {
     pub(super) world: World,
@@ -109,8 +109,10 @@ pub(super) struct Net {
     pub(super) initial: [Seq; 2],
     /// Between host and gateway, and between gateway and server.
     pub(super) paths: [Path; 2],
-    /// What a router right behind the gateway takes towards the host, in bytes of packet; it says so.
+    /// What a router right behind the gateway takes towards the host, in bytes of packet; it says so, unless it is
+    /// `silent`.
     pub(super) mtu: Option<u32>,
+    pub(super) silent: bool,
     pub(super) misbehaviour: Misbehaviour,
     /// Everything is clean from then on.
     pub(super) until: Time,
@@ -157,6 +159,7 @@ impl Net {
             initial,
             paths: [Path::of(250), Path::of(20)],
             mtu: None,
+            silent: false,
             misbehaviour: Misbehaviour::default(),
             until: Time::LAST,
             events: [Events::NONE; 2],
@@ -295,6 +298,9 @@ impl Net {
             && record.length().get() > u64::from(mtu)
         {
             self.world.packets.release(packet);
+            if self.silent {
+                return;
+            }
             let router = Address(9);
             if let Some(word) = Packet::icmp_error(router, &record, IcmpError::TooBig { mtu }) {
                 let word = self.world.packets.insert(word);

@@ -122,8 +122,9 @@ fn case(seed: u64) {
         &mut narrowness,
         &[None, None, Some(296), Some(576), Some(1300)],
     );
+    let silent = mtu.is_some() && narrowness.happens(0.3);
     let describe = format!(
-        "seed {seed}: host {host:?}, server {server:?}, {settings:?}, {misbehaviour:?}, until {until:?}, MTU {mtu:?}"
+        "seed {seed}: host {host:?}, server {server:?}, {settings:?}, {misbehaviour:?}, until {until:?}, MTU {mtu:?}, silent {silent}"
     );
     let tiny = settings.memory < 10_000;
     let most = if host.mss == 1 || server.mss == 1 || tiny {
@@ -134,7 +135,7 @@ fn case(seed: u64) {
     let bytes = [random.bits() % most, random.bits() % (4 * most)];
     let mut net = Net::new(settings.clone(), &host, &server, seed);
     net.paths = [path(random, &[1, 50, 250]), path(random, &[1, 20, 300])];
-    net.mtu = mtu;
+    (net.mtu, net.silent) = (mtu, silent);
     net.misbehaviour = misbehaviour.clone();
     net.until = until;
     net.to_write = bytes;

@@ -1,0 +1,92 @@
+"""CUBIC's response to light random loss.
+
+RFC 9438 section 5 (after Ha, Rhee, Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", ACM
+SIGOPS Operating Systems Review 42(5), 2008): with one segment in 1/p lost, always as many after the
+last, the window is on average
+
+    W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) segments,
+
+C = 0.4 segments per second cubed and beta = 0.7: 1.054 (RTT / p)^(3/4). Where Reno's is larger, on
+short paths or with many losses, CUBIC has Reno's (the Reno-friendly region, section 4.3): sqrt(3/2
+/ p), whatever its own factors, which section 4.3 chooses so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from . import mathis
+from ._arrays import FloatArray, positive, probability
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
+
+# RFC 9438 sections 4.1.1 and 4.6.
+C: Final = 0.4
+BETA: Final = 0.7
+
+
+def segment_rate(*, round_trip_s: ArrayLike, loss_rate: ArrayLike) -> FloatArray:
+    """Segments per second; infinite where `loss_rate` is 0.
+
+    Parameters
+    ----------
+    round_trip_s : array_like
+        RTT, seconds, above 0.
+    loss_rate : array_like
+        p, congestion signals per segment, in [0, 1).
+
+    Returns
+    -------
+    ndarray of float
+        Broadcast shape. No link in it: see `throughput_bps`.
+
+    Raises
+    ------
+    ValueError
+        On an argument outside its range or shapes that do not broadcast.
+    """
+    rtt = positive("round_trip_s", round_trip_s)
+    p = probability("loss_rate", loss_rate)
+    factor = (C * (3.0 + BETA) / (4.0 * (1.0 - BETA))) ** 0.25
+    with np.errstate(divide="ignore"):
+        concave = factor * (rtt / p) ** 0.75 / rtt
+    reno = mathis.segment_rate(round_trip_s=rtt, loss_rate=p, segments_per_ack=1.0)
+    return np.asarray(np.maximum(concave, reno))
+
+
+def throughput_bps(
+    *,
+    path: AsymmetricPath,
+    loss_rate: ArrayLike,
+    round_trip_s: ArrayLike | None = None,
+) -> FloatArray:
+    """Application bits per second, at most what the downlink carries.
+
+    Parameters
+    ----------
+    path : AsymmetricPath
+    loss_rate : array_like
+        p, in [0, 1).
+    round_trip_s : array_like, optional
+        RTT, seconds; the path's unloaded round trip when absent.
+
+    Returns
+    -------
+    ndarray of float
+        Broadcast shape.
+
+    Notes
+    -----
+    Valid for long transfers at small p (timeouts are left out), no advertised-window limit, an
+    uplink that keeps up with the ACKs. Losses at random leave more than losses at equal distances,
+    by a fifth or less: a window that has grown for long is worth more than one that has grown
+    for as short.
+    """
+    rtt = path.round_trip_s if round_trip_s is None else round_trip_s
+    rate = segment_rate(round_trip_s=rtt, loss_rate=loss_rate)
+    return np.minimum(rate * path.payload_bits, path.capacity_bps)

@@ -1,0 +1,99 @@
+"""Hybla's response to light random loss: Reno's, of a path as short as Hybla's reference.
+
+C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J.
+Satellite Communications and Networking 22(5), 2004. In congestion avoidance, every acknowledged
+segment adds rho^2 / W to the window W, rho = max(RTT / RTT0, 1), and a loss halves it: Reno's law
+with rho^2 in the place of 1, W = rho sqrt(3 / (2 b p)). In a round trip so many segments leave, so
+that the rate is that of Reno over RTT0, or over RTT where that is shorter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import mathis
+from ._arrays import FloatArray, positive
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .path import AsymmetricPath
+
+
+def segment_rate(
+    *,
+    round_trip_s: ArrayLike,
+    loss_rate: ArrayLike,
+    reference_rtt_s: ArrayLike = 0.025,
+    segments_per_ack: ArrayLike = 1.0,
+) -> FloatArray:
+    """Segments per second, sqrt(3 / (2 b p)) / min(RTT, RTT0); infinite where `loss_rate` is 0.
+
+    Parameters
+    ----------
+    round_trip_s : array_like
+        RTT, seconds, above 0.
+    loss_rate : array_like
+        p, congestion signals per segment, in [0, 1).
+    reference_rtt_s : array_like, default 0.025
+        RTT0, seconds, above 0.
+    segments_per_ack : array_like, default 1
+        b, at least 1; 1 also with delayed ACKs where acknowledged segments count, as in Linux.
+
+    Returns
+    -------
+    ndarray of float
+        Broadcast shape. No link in it: see `throughput_bps`.
+
+    Raises
+    ------
+    ValueError
+        On an argument outside its range or shapes that do not broadcast.
+    """
+    rtt = positive("round_trip_s", round_trip_s)
+    reference = positive("reference_rtt_s", reference_rtt_s)
+    return mathis.segment_rate(
+        round_trip_s=np.minimum(rtt, reference),
+        loss_rate=loss_rate,
+        segments_per_ack=segments_per_ack,
+    )
+
+
+def throughput_bps(
+    *,
+    path: AsymmetricPath,
+    loss_rate: ArrayLike,
+    reference_rtt_s: ArrayLike = 0.025,
+    segments_per_ack: ArrayLike = 1.0,
+    round_trip_s: ArrayLike | None = None,
+) -> FloatArray:
+    """Application bits per second, at most what the downlink carries.
+
+    Parameters
+    ----------
+    path : AsymmetricPath
+    loss_rate, reference_rtt_s, segments_per_ack
+        As in `segment_rate`.
+    round_trip_s : array_like, optional
+        RTT, seconds; the path's unloaded round trip when absent.
+
+    Returns
+    -------
+    ndarray of float
+        Broadcast shape.
+
+    Notes
+    -----
+    Valid for long transfers at small p (timeouts are left out), no advertised-window limit, an
+    uplink that keeps up with the ACKs, a queue that holds what rho^2 segments more a round trip
+    come to.
+    """
+    rate = segment_rate(
+        round_trip_s=path.round_trip_s if round_trip_s is None else round_trip_s,
+        loss_rate=loss_rate,
+        reference_rtt_s=reference_rtt_s,
+        segments_per_ack=segments_per_ack,
+    )
+    return np.minimum(rate * path.payload_bits, path.capacity_bps)
