@@ -109,7 +109,7 @@ def test_of_a_black_hole_a_gateway_finds_out_by_itself(tmp_path: Path, text: str
             # A device drops what is longer than it takes, and who has sent it thinks that it went.
             house.ip(f"link set to-{router.name} mtu 1300")
             fetch(client, "10.1.0.1")
-            fetch(server, "10.4.0.2")
+            fetch(server, "fd00:4::2")
             said = running.end()
     [told] = said["gateways"]
     assert told["bytes_held"]["now"] == 0
