@@ -125,7 +125,7 @@ def unused(peer: Peer) -> None:
 
 
 def _write_and_acknowledge(peer: Peer, length: int) -> None:
-    """Let the application write, and acknowledge every second segment, a round trip after what came with it."""
+    """Let the application write, and acknowledge every second segment a round trip later."""
     peer.write(min(length, 100_000))
     while segments := peer.hear(0.03):
         peer.wait(peer.round_trip_s)

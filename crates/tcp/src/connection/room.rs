@@ -287,7 +287,12 @@ impl Sender {
         let usable = send.usable();
         let whole = usable / segment;
         let short = self.config.nagle && send.small_end > send.sequence.unacknowledged;
-        if whole == 0 || whole >= most || send.unsent() <= usable || short || !send.records.is_empty() {
+        if whole == 0
+            || whole >= most
+            || send.unsent() <= usable
+            || short
+            || !send.records.is_empty()
+        {
             return 0;
         }
         (usable % segment) as u32

@@ -18,8 +18,7 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, product,
-    saved_window,
+    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, product, saved_window,
 };
 use crate::Config;
 use crate::congestion::{
