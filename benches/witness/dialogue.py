@@ -57,6 +57,7 @@ KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "keep-alive": states.keep_alive,
     "gathering": states.gathering,
     "idle": states.idle,
+    "unused": states.unused,
     "path-mtu": states.path_mtu,
 }
 # Those that open the connection themselves, with a socket that listens, or that connects.
@@ -68,6 +69,7 @@ OPENINGS: Final[dict[str, Callable[[Peer, socket.socket], None]]] = {
 SETTINGS: Final = {
     "notified": ("tcp_ecn", "1"),
     "idle": ("tcp_slow_start_after_idle", "1"),
+    "unused": ("tcp_slow_start_after_idle", "1"),
 }
 
 

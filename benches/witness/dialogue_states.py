@@ -111,6 +111,29 @@ def idle(peer: Peer) -> None:
     peer.wait(0.05)
 
 
+def unused(peer: Peer) -> None:
+    """Let the application write less than the window for long, and then much (RFC 2861)."""
+    dice = peer.dice
+    peer.round_trip_s = min(peer.round_trip_s, 0.05)
+    for _ in range(dice.randint(2, 3)):
+        _write_and_acknowledge(peer, dice.choice((15, 30, 60)) * peer.mss)
+        most = dice.choice((1, 5, 20)) * peer.mss
+        for _ in range(dice.randint(1, 9)):
+            _write_and_acknowledge(peer, dice.randint(1, most))
+            peer.wait(dice.choice((0.0, 0.03, 0.12)))
+    _write_and_acknowledge(peer, 60 * peer.mss)
+
+
+def _write_and_acknowledge(peer: Peer, length: int) -> None:
+    """Let the application write, and acknowledge every second segment a round trip later."""
+    peer.write(min(length, 100_000))
+    while segments := peer.hear(0.03):
+        peer.wait(peer.round_trip_s)
+        for segment in segments[1:-1:2]:
+            peer.send(".", 1, 0, segment.start + segment.length)
+        peer.send(".", 1, 0, peer.highest)
+
+
 def path_mtu(peer: Peer) -> None:
     """Take no more than so long a packet on the way, and say so, or not."""
     dice = peer.dice

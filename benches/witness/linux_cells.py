@@ -28,6 +28,7 @@ BEYOND = {
     "plain-reno-8M-120ms-20": "a packet and a departure at the same time, in a full queue",
     "return-bbr-20M-500ms-1250-64k": "round trips that are the same to the nanosecond",
     "return-bbr-6M-540ms-135-19.2k": "not explained: equal round trips are not it",
+    "return-bbr-8M-200ms-133-28.8k-q10": "the random phase in which BBR's cycle begins",
     "return-bbr-24M-300ms-300-96k-q30": "the random phase in which BBR's cycle begins",
     "return-reno-5M-540ms-112-9.6k-q8": "one run of five; as recorded in the others",
     "return-bbr-5M-540ms-112-9.6k-q8": "how soon a host answers, by tens of microseconds",

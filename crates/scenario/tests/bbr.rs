@@ -183,6 +183,8 @@ fn the_cycle_of_gains() {
             phases.push((at, gain));
         }
     }
+    // (What was under way when the look began is seen in part.)
+    let phases = &phases[1..];
     let first = phases
         .iter()
         .position(|(_, gain)| *gain == 1.25)

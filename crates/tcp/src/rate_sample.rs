@@ -278,6 +278,20 @@ impl DeliveryRate {
         self.deliver(bytes.saturating_sub(counted) + besides, now);
     }
 
+    /// The same, where duplicates count as segments that have arrived: `bytes` are those that it newly tells of.
+    pub(crate) fn on_counted(&mut self, position: u64, bytes: u64, now: Time) {
+        while let Some(segment) = self.segments.front()
+            && segment.end <= position
+        {
+            if self.arrived.consider(segment) {
+                self.first_sent_at = segment.departure.at;
+            }
+            self.segments.pop_front();
+            self.forgotten += 1;
+        }
+        self.deliver(bytes, now);
+    }
+
     /// A SACK block covers `start` to `end`; what it covered before does not count again.
     pub(crate) fn on_sacked(&mut self, start: u64, end: u64, now: Time) {
         let first = self.first_from(start);

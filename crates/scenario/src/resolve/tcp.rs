@@ -381,7 +381,14 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
         let message = "needs selective acknowledgments, and sack is false";
         return refuse("recovery", message);
     }
-    config.recovery = recovery;
+    // Without SACK, Linux's recovery is as with it, by duplicates that count as SACKs (tcp_add_reno_sack).
+    let counted =
+        config.habits.counts_duplicates && !file.sack && recovery == RecoveryKind::NewReno;
+    config.recovery = if counted {
+        RecoveryKind::Sack
+    } else {
+        recovery
+    };
     // On where it is possible, unless the file says otherwise.
     let wanted = |key, set: &mut Option<bool>, possible: bool, reason: &str| match *set {
         Some(true) if !possible => refuse(key, format!("has no effect: {reason}")),
@@ -394,13 +401,14 @@ fn recovery(tcp: &mut TcpSettings) -> Result<(), Refusal> {
     config.proportional_rate_reduction = wanted(
         "proportional_rate_reduction",
         &mut file.proportional_rate_reduction,
-        sack,
+        sack || counted,
         not_sack,
     )?;
     let reason = if sack { "rack is false" } else { not_sack };
     let probe = &mut file.tail_loss_probe;
     config.tail_loss_probe = wanted("tail_loss_probe", probe, rack, reason)?;
-    config.f_rto = wanted("f_rto", &mut file.f_rto, selective, not_selective)?;
-    config.undo = wanted("undo", &mut file.undo, selective, not_selective)?;
+    let knows = selective || counted;
+    config.f_rto = wanted("f_rto", &mut file.f_rto, knows, not_selective)?;
+    config.undo = wanted("undo", &mut file.undo, knows, not_selective)?;
     Ok(())
 }

@@ -108,8 +108,11 @@ impl Sender {
         now: Time,
     ) {
         if let Some(rate) = &mut self.delivery_rate {
-            if acknowledged > 0 {
-                rate.on_acknowledged(self.send.sequence.unacknowledged, acknowledged, now);
+            let position = self.send.sequence.unacknowledged;
+            if self.recovery.counts_duplicates() {
+                rate.on_counted(position, self.scoreboard.delivered().bytes(), now);
+            } else if acknowledged > 0 {
+                rate.on_acknowledged(position, acknowledged, now);
             }
             if !quiet {
                 self.tell_fates(acknowledged, reaction, now);
@@ -131,7 +134,7 @@ impl Sender {
             for &(start, end) in self.scoreboard.newly_sacked() {
                 rate.on_sacked(start, end, now);
             }
-        } else if acknowledged == 0 {
+        } else if acknowledged == 0 && !self.recovery.counts_duplicates() {
             rate.on_duplicate(segment, sequence.outstanding_ever(), now);
         }
         // Without SACK, one segment at a time shows itself lost.

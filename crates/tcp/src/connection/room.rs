@@ -205,6 +205,8 @@ impl Sender {
         let mut left = sizing
             .and_then(|sizing| sizing.left_of_buffer(sequence.next))
             .map_or(unsent, |left| left.min(unsent));
+        // What may leave at once is taken of the next buffers, if this one has less (tcp_grow_skb).
+        left = left.max(unsent.min(self.quota(room, burst.most) * segment));
         // A record ends its buffer (MSG_EOR).
         let record = self.send.unsent_of_record();
         left = left.min(record.unwrap_or(left));
@@ -255,12 +257,10 @@ impl Sender {
             let segments = room.min(self.send.usable()) / segment;
             let unsent = self.send.unsent().div_ceil(segment);
             burst.left = segments.min(unsent).min(burst.most);
-            // tcp_cwnd_test: at least two buffers in a window
-            let half = self.congestion.window().congestion_window / segment / 2;
-            burst.left = burst.left.min(half).max(1) - 1;
+            let quota = self.quota(room, burst.most);
+            burst.left = burst.left.min(quota).max(1) - 1;
             if self.send.usable() < room && self.config.habits.sends_in_bursts {
-                let most = (room / segment).min(half).min(burst.most);
-                burst.edge = self.edge(most, segment);
+                burst.edge = self.edge(quota, segment);
                 burst.left += u64::from(burst.edge > 0);
             }
             self.send.ends_burst = false;
@@ -272,17 +272,27 @@ impl Sender {
         self.send.ends_burst = burst.left == 0 && self.config.habits.sends_in_bursts;
     }
 
+    /// tcp_cwnd_test: the segments that `room` bytes of the congestion window let leave as one buffer, of which at least two
+    /// are in a window, and no more than `most`.
+    fn quota(&self, room: u64, most: u64) -> u64 {
+        let segment = u64::from(self.negotiated.segment.max(1));
+        let half = self.congestion.window().congestion_window / segment / 2;
+        (room / segment).min(half).min(most)
+    }
+
     /// tcp_mss_split_point: a buffer of which the peer's window takes some whole segments, fewer than the `most` that
     /// may leave at once, takes what is left of the window, too: a short segment, unless another is outstanding.
     fn edge(&self, most: u64, segment: u64) -> u32 {
         let send = &self.send;
         let usable = send.usable();
         let whole = usable / segment;
-        let sizing = send.sizing.as_deref();
-        let buffer = sizing.and_then(|sizing| sizing.left_of_buffer(send.sequence.next));
-        let left = send.unsent().min(buffer.unwrap_or(u64::MAX));
         let short = self.config.nagle && send.small_end > send.sequence.unacknowledged;
-        if whole == 0 || whole >= most || left <= usable || short || !send.records.is_empty() {
+        if whole == 0
+            || whole >= most
+            || send.unsent() <= usable
+            || short
+            || !send.records.is_empty()
+        {
             return 0;
         }
         (usable % segment) as u32

@@ -62,6 +62,11 @@ impl Connection {
 
     /// Acknowledges what has come when Linux would; `due`: something asks for it now.
     pub(super) fn acknowledge_as_linux(&mut self, due: bool, now: Time) {
+        // A route with RTAX_QUICKACK (tcp_in_quickack_mode): what is ahead of a gap does not wait, either.
+        if self.sender.config.delayed_ack.is_none() {
+            self.receive.acknowledge_now = true;
+            return;
+        }
         let smoothed = self.sender.rtt.smoothed();
         let receive = &mut self.receive;
         let stream = receive.stream();
@@ -79,16 +84,13 @@ impl Connection {
         match sizing.when(unacknowledged, &stream, due, sack, smoothed) {
             When::Now => self.receive.acknowledge_now = true,
             When::Within(span) => self.sender.timers.delay_acknowledgment(now + span),
-            When::Delayed => match self.sender.config.delayed_ack {
-                None => self.receive.acknowledge_now = true,
-                Some(_) => {
-                    let (timers, delay) = (&mut self.sender.timers, sizing.delay(smoothed));
-                    match sizing.waits_until(now, delay, timers.acknowledges_at()) {
-                        Some(at) => timers.delay_acknowledgment(at),
-                        None => self.receive.acknowledge_now = true,
-                    }
+            When::Delayed => {
+                let (timers, delay) = (&mut self.sender.timers, sizing.delay(smoothed));
+                match sizing.waits_until(now, delay, timers.acknowledges_at()) {
+                    Some(at) => timers.delay_acknowledgment(at),
+                    None => self.receive.acknowledge_now = true,
                 }
-            },
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The maximum over the last `N` ticks of a virtual clock, the present one included. Exact, unlike
-/// Linux's win_minmax, which keeps three candidates.
+/// Linux's, which version 1 has (`v1/running_maximum.rs`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WindowedMaximum<const N: usize> {
     // The maximum of each tick, at the tick modulo N.

@@ -3,7 +3,7 @@
 use bentpipe_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Bandwidth, Bbr1, product};
+use super::{Bandwidth, Bbr1, product, segments_of};
 use crate::congestion::Window;
 use crate::rate_sample::RateSample;
 
@@ -47,7 +47,8 @@ impl Bbr1 {
                 it.excess[it.slot] = 0;
             }
         }
-        let mut expected = product(bandwidth, sample.now.since(it.epoch)) as u64;
+        // Whole segments: of half a one that was not expected, a whole one came too early.
+        let mut expected = segments_of(bandwidth, sample.now.since(it.epoch), window.segment);
         let too_many = EPOCH_SEGMENTS * u64::from(window.segment);
         if it.acknowledged <= expected || it.acknowledged + sample.acknowledged >= too_many {
             it.restart(sample.now);

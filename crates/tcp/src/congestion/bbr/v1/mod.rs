@@ -10,6 +10,7 @@ mod drain;
 mod policer;
 mod probe_bw;
 mod probe_rtt;
+mod running_maximum;
 mod startup;
 mod window;
 
@@ -17,8 +18,7 @@ use bentpipe_types::{BitRate, RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, WindowedMaximum, product,
-    saved_window,
+    Bandwidth, Pace, Remembered, Rounds, SEND_BUFFER_WINDOWS, Stay, product, saved_window,
 };
 use crate::Config;
 use crate::congestion::{
@@ -29,11 +29,12 @@ use aggregation::Aggregation;
 use policer::Policer;
 use probe_bw::Cycle;
 use probe_rtt::MinimumRtt;
+use running_maximum::RunningMaximum;
 use startup::FullPipe;
 use window::Basis;
 
-/// bbr_bw_rtts is 10: Linux's filter keeps what is up to ten rounds old.
-const BANDWIDTH_ROUNDS: usize = 10 + 1;
+/// bbr_bw_rtts
+const BANDWIDTH_ROUNDS: u64 = 10;
 
 /// One file each.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -48,12 +49,18 @@ enum State {
     ProbeRtt(Stay),
 }
 
+/// Bytes of the whole segments that `bandwidth` delivers in `span`.
+fn segments_of(bandwidth: Bandwidth, span: Span, segment: u32) -> u64 {
+    let bytes = product(bandwidth, span) as u64;
+    bytes - bytes % u64::from(segment.max(1))
+}
+
 /// BBR version 1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr1 {
     state: State,
     rounds: Rounds,
-    bandwidth: WindowedMaximum<BANDWIDTH_ROUNDS>,
+    bandwidth: RunningMaximum<BANDWIDTH_ROUNDS>,
     minimum_rtt: MinimumRtt,
     full_pipe: FullPipe,
     aggregation: Aggregation,
@@ -81,7 +88,7 @@ impl Bbr1 {
         Self {
             state: State::Startup,
             rounds: Rounds::default(),
-            bandwidth: WindowedMaximum::new(),
+            bandwidth: RunningMaximum::default(),
             minimum_rtt: MinimumRtt::default(),
             full_pipe: FullPipe::default(),
             aggregation: Aggregation::default(),

@@ -2,7 +2,7 @@
 
 use bentpipe_types::{BitRate, Span};
 
-use super::{Bandwidth, Bbr1, State, aggregation, product, saved_window, startup};
+use super::{Bandwidth, Bbr1, State, aggregation, product, saved_window, segments_of, startup};
 use crate::congestion::Window;
 use crate::pacing;
 use crate::rate_sample::{RateSample, RecoveryPhase};
@@ -90,7 +90,7 @@ impl Bbr1 {
         segment: u32,
     ) -> u64 {
         let wait: Span = sample.next_send.since(sample.now);
-        let delivered = product(self.bandwidth(), wait) as u64;
+        let delivered = segments_of(self.bandwidth(), wait, segment);
         let mut then = in_flight;
         if self.pacing_gain() > 1.0 {
             then += pacing::burst(self.pace.rate(), segment);

@@ -1,0 +1,105 @@
+//! The maximum of the last rounds, as Linux keeps it: `lib/win_minmax.c`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Bandwidth;
+
+/// What was seen, and in which round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Sample {
+    round: u64,
+    value: Bandwidth,
+}
+
+/// The maximum of what was seen in the last `N` rounds and the present one, by three samples: the largest, and
+/// the largest of those that came a quarter and half of the time after it. Where the first is too old, the
+/// second takes its place, which may be less than the maximum of all that is remembered elsewhere.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RunningMaximum<const N: u64> {
+    best: [Sample; 3],
+}
+
+impl<const N: u64> RunningMaximum<N> {
+    /// Linux's minmax_get.
+    pub(super) const fn get(&self) -> Bandwidth {
+        self.best[0].value
+    }
+
+    /// Linux's minmax_running_max: takes `value` in, in this round or a later one.
+    pub(super) fn update(&mut self, round: u64, value: Bandwidth) {
+        let sample = Sample { round, value };
+        let best = &mut self.best;
+        if value >= best[0].value || round - best[2].round > N {
+            *best = [sample; 3];
+            return;
+        }
+        if value >= best[1].value {
+            best[1] = sample;
+            best[2] = sample;
+        } else if value >= best[2].value {
+            best[2] = sample;
+        }
+        self.grow_older(sample);
+    }
+
+    /// Linux's minmax_subwin_update.
+    fn grow_older(&mut self, sample: Sample) {
+        let best = &mut self.best;
+        let age = sample.round - best[0].round;
+        if age > N {
+            *best = [best[1], best[2], sample];
+            if sample.round - best[0].round > N {
+                *best = [best[1], best[2], sample];
+            }
+        } else if best[1].round == best[0].round && age > N / 4 {
+            best[1] = sample;
+            best[2] = sample;
+        } else if best[2].round == best[1].round && age > N / 2 {
+            best[2] = sample;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the maximum is after each of these samples, of one round each.
+    fn maxima(values: &[u64]) -> Vec<u64> {
+        let mut maximum = RunningMaximum::<10>::default();
+        let rounds = values.iter().zip(1..);
+        let each = rounds.map(|(&value, round)| {
+            maximum.update(round, value);
+            maximum.get()
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn it_lasts_for_ten_rounds() {
+        let mut values = vec![50];
+        values.extend([40; 12]);
+        let seen = maxima(&values);
+        assert_eq!(seen[..11], [50; 11]);
+        assert_eq!(seen[11..], [40; 2]);
+    }
+
+    /// Of 80 in the fourth round nothing is left in the fourteenth, when 90 in the third is too old: there was no
+    /// place for it, and the third choice was taken in the second half.
+    #[test]
+    fn what_is_less_than_three_others_is_forgotten() {
+        let mut values = vec![100, 90, 90, 80];
+        values.extend([10; 10]);
+        let seen = maxima(&values);
+        assert_eq!(seen[10..], [100, 90, 90, 10]);
+    }
+
+    #[test]
+    fn a_new_largest_is_all_that_is_known() {
+        assert_eq!(maxima(&[10, 5, 20, 7, 30])[4], 30);
+        let mut maximum = RunningMaximum::<10>::default();
+        maximum.update(1, 30);
+        maximum.update(40, 5);
+        assert_eq!(maximum.get(), 5);
+    }
+}
