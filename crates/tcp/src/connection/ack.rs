@@ -1,15 +1,16 @@
 //! What an acknowledgment does.
 
+mod blocks;
+mod reaction;
+mod window;
+
 use bentpipe_types::{Flags, Packet, SackBlock, SackBlocks, Span, Time};
 
 use super::timers::Purpose;
 use super::{Connection, Events, Sender};
 use crate::config::RtoFrom;
-use crate::congestion::{AckSample, Congestion};
-use crate::recovery::{
-    Acknowledgment, Arrival, Covered, LossRecovery, MOST_REORDERING, Reaction, USUAL_REORDERING,
-    Whole,
-};
+use crate::congestion::AckSample;
+use crate::recovery::{Covered, LossRecovery, MOST_REORDERING, Reaction, USUAL_REORDERING, Whole};
 
 /// What an acknowledgment says of what has arrived ahead of a gap.
 #[derive(Clone, Copy)]
@@ -190,56 +191,6 @@ impl Sender {
     pub(super) fn nothing_acknowledged(&mut self, packet: &Packet) {
         self.peer_lives();
         self.update_window::<true>(packet, false);
-    }
-
-    /// RFC 9293 section 3.10.7.4 step 5: SND.WND, unless the segment is older than the last one
-    /// that said anything of it. As in Linux also when it acknowledges new data, whatever its
-    /// sequence number: one false segment must not fix the window for ever. SND.WL2 is not kept,
-    /// because here it is never after SEG.ACK. `SCALED`: the segment is no SYN.
-    #[inline]
-    pub(super) fn update_window<const SCALED: bool>(&mut self, packet: &Packet, advances: bool) {
-        if advances
-            || self.send.window_sequence.at_or_before(packet.sequence)
-                && !self.keeps_window::<SCALED>(packet)
-        {
-            // RFC 7323 section 2.2: never scaled in a SYN
-            let shift = if !SCALED && packet.flags.has(Flags::SYN) {
-                0
-            } else {
-                self.negotiated.send_shift
-            };
-            self.set_window(packet, shift);
-        }
-    }
-
-    /// Does the window stay as it is, because this segment is no newer than what told of it, and would not close it?
-    #[inline]
-    fn keeps_window<const SCALED: bool>(&self, packet: &Packet) -> bool {
-        packet.sequence == self.send.window_sequence
-            && packet.window > 0
-            && self.config.habits.keeps_window
-            && (SCALED || !packet.flags.has(Flags::SYN))
-            && u64::from(packet.window) << self.negotiated.send_shift < self.send.window
-    }
-
-    /// The same, of a segment that says the window that is known.
-    #[inline]
-    pub(super) fn note_same_window(&mut self, packet: &Packet) {
-        let send = &mut self.send;
-        if send.window_sequence.at_or_before(packet.sequence) {
-            send.window_sequence = packet.sequence;
-        }
-    }
-
-    /// SND.WND is what this segment says.
-    #[inline]
-    pub(super) fn set_window(&mut self, packet: &Packet, shift: u8) {
-        let send = &mut self.send;
-        send.window = u64::from(packet.window) << shift;
-        if send.window > send.window_maximum {
-            send.window_maximum = send.window;
-        }
-        send.window_sequence = packet.sequence;
     }
 
     /// Something is acknowledged that was not. `PLAIN`: [`is_plain`](Self::is_plain) was asked, less is
@@ -488,195 +439,6 @@ impl Sender {
         }
     }
 
-    /// What the acknowledgment says has arrived. `ADVANCES`: SND.UNA has moved.
-    #[inline(always)]
-    fn update_scoreboard<const ADVANCES: bool>(
-        &mut self,
-        packet: &Packet,
-        told: Told<'_>,
-        now: Time,
-    ) {
-        if let Told::OneMore(covered) = told {
-            // (Nobody asks which transmission of a segment it was that was sent once.)
-            self.scoreboard.begin_plainly(now);
-            self.scoreboard.sack_one_more(covered);
-            self.timers.look();
-            return;
-        }
-        let selective = self.recovery.hears_blocks();
-        let arrival = if selective && self.scoreboard.has_sent_again() {
-            Arrival {
-                now,
-                echo: self.echo(packet),
-                minimum_rtt: self.recovery.minimum_rtt(),
-            }
-        } else {
-            Arrival {
-                now,
-                ..Arrival::default()
-            }
-        };
-        let sequence = &self.send.sequence;
-        if ADVANCES {
-            self.scoreboard
-                .acknowledge(sequence.unacknowledged, arrival);
-        } else {
-            self.scoreboard.begin(arrival);
-        }
-        if !selective {
-            return;
-        }
-        if let Told::Blocks(Some(blocks)) = told {
-            self.take_blocks(packet, blocks);
-        }
-        self.timers.look();
-    }
-
-    /// What SACK blocks say has arrived.
-    #[inline(never)]
-    fn take_blocks(&mut self, packet: &Packet, blocks: &[SackBlock]) {
-        let again = self.sent_again_and_sacked(packet, blocks);
-        let (from, to) = (
-            self.send.sequence.unacknowledged,
-            self.send.sequence.highest,
-        );
-        let board = &mut self.scoreboard;
-        board.sack(blocks, from, packet.acknowledgment, to);
-        self.statistics.sack_blocks_ignored = board.ignored_blocks();
-        if let Some(start) = again {
-            board.note_late_twice(start);
-        }
-        if board.delivered().is_reordered() {
-            board.measure_reordering();
-        }
-    }
-
-    /// Where the first block begins, if it may tell of what has arrived twice (RFC 2883 section 4) and was SACKed before
-    /// and sent again.
-    fn sent_again_and_sacked(&self, packet: &Packet, blocks: &[SackBlock]) -> Option<u64> {
-        let (first, rest) = blocks.split_first()?;
-        let distance = i64::from(first.start.distance_from(packet.acknowledgment));
-        let inside = |second: &SackBlock| {
-            second.start.at_or_before(first.start) && first.end.at_or_before(second.end)
-        };
-        if !self.scoreboard.has_sent_again()
-            || !self.config.habits.learns_from_duplicates
-            || distance >= 0 && !rest.first().is_some_and(inside)
-        {
-            return None;
-        }
-        let start = (self.send.sequence.unacknowledged).checked_add_signed(distance)?;
-        (self.scoreboard.is_sacked_and_sent_again(start)).then_some(start)
-    }
-
-    /// What loss recovery makes of an acknowledgment of this many new positions.
-    #[inline(always)]
-    fn recover(
-        &mut self,
-        packet: &Packet,
-        acknowledged: u64,
-        duplicate: bool,
-        one_more: bool,
-        now: Time,
-    ) -> Reaction {
-        let sequence = &self.send.sequence;
-        let edge = sequence.unacknowledged + self.send.window;
-        let ack = Acknowledgment {
-            acknowledged,
-            duplicate,
-            now,
-            echo: self.echo(packet),
-            smoothed_rtt: self.rtt.smoothed(),
-            can_send_new: self.send.has_unsent() && sequence.next < edge,
-            one_more,
-        };
-        self.recovery.on_ack(&ack, sequence, &mut self.scoreboard)
-    }
-
-    /// What loss recovery asks for, window growth aside.
-    #[inline]
-    pub(super) fn react(&mut self, reaction: Reaction, now: Time) {
-        let goes_on = matches!(
-            reaction,
-            Reaction::Grow | Reaction::Hold | Reaction::Partial { .. }
-        );
-        if !goes_on {
-            self.react_to_turn(reaction, now);
-        }
-    }
-
-    /// Recovery begins, or is over.
-    #[inline(never)]
-    fn react_to_turn(&mut self, reaction: Reaction, now: Time) {
-        match reaction {
-            Reaction::Grow | Reaction::Hold | Reaction::Partial { .. } => {}
-            Reaction::Enter { flight_size } => self.enter_recovery(flight_size, now),
-            Reaction::Exit { limit } => self.congestion.on_recovery_exit(limit, now),
-            Reaction::ExitAndEnter { flight_size } => {
-                self.congestion.on_recovery_exit(None, now);
-                self.enter_recovery(flight_size, now);
-            }
-            Reaction::Repaired { flight_size } => {
-                self.enter_recovery(flight_size, now);
-                self.congestion.on_recovery_exit(None, now);
-            }
-            Reaction::Undo => self.undo(),
-            Reaction::UndoAndEnter { flight_size } => {
-                self.undo();
-                self.enter_recovery(flight_size, now);
-            }
-        }
-    }
-
-    /// The last congestion was none.
-    fn undo(&mut self) {
-        self.statistics.spurious += 1;
-        if self.may_restore_window() {
-            self.congestion.on_spurious();
-        }
-    }
-
-    fn enter_recovery(&mut self, flight_size: u64, now: Time) {
-        if self.path_mtu_probe_lost(now) {
-            return;
-        }
-        self.statistics.fast_recoveries += 1;
-        if self.ecn.is_on() && self.is_reduced_for_mark() {
-            return;
-        }
-        let flight_size = self.congested_flight(flight_size);
-        self.congestion
-            .on_congestion(Congestion::Loss, flight_size, now);
-        self.note_reduction();
-        if self.config.habits.reduces_window && self.delivery_rate.is_none() {
-            let by_timer = self.scoreboard.delivered().bytes() == 0;
-            let segment = self.negotiated.segment;
-            let counted = if by_timer { u64::from(segment) } else { 0 };
-            let before = self.congestion.window_before().congestion_window;
-            self.recovery.reduce_from(before, counted, segment);
-        }
-    }
-
-    /// What of `outstanding` counts for a new threshold. More may be outstanding than the window lets into the
-    /// network at once: with SACK, what is SACKed has left it; and Reno's recovery ends with a window of half of what
-    /// was in flight, all of which is outstanding still: half of that again would be no second reduction. (RFC 5681's
-    /// equation 4 is a most; ns-2 and BSD halve the window.)
-    pub(super) fn congested_flight(&self, outstanding: u64) -> u64 {
-        let window = self.congestion.window().congestion_window;
-        if self.config.habits.reduces_window {
-            return window;
-        }
-        outstanding.min(window)
-    }
-
-    /// Does the acknowledgment that has ended recovery grow the window?
-    #[inline]
-    fn counts_last_of_recovery(&self, reaction: Reaction) -> bool {
-        self.config.habits.counts_last_of_recovery
-            && matches!(reaction, Reaction::Exit { .. } | Reaction::Undo)
-            && !self.recovery.is_recovering()
-    }
-
     /// Bytes that the acknowledgment newly tells of: what it acknowledges, and by Linux what has arrived twice, too, and a short
     /// segment as a full one.
     #[inline]
@@ -708,26 +470,6 @@ impl Sender {
             }
             _ => 0,
         }
-    }
-
-    /// The same as [`regulate`](Self::regulate), of an acknowledgment of something new: seldom enough.
-    #[inline(never)]
-    fn regulate_as_it_advances(&mut self) {
-        let _ = self.regulate(true, self.newly_delivered());
-    }
-
-    /// Sets the window that fast recovery allows until the next acknowledgment; this one tells of so many bytes. Returns
-    /// what is in flight, if it had to be known.
-    #[inline(always)]
-    pub(super) fn regulate(&mut self, advances: bool, delivered: u64) -> Option<u64> {
-        // A rule that models the path regulates recovery itself.
-        if self.delivery_rate.is_some() {
-            return None;
-        }
-        let target = self.congestion.window().congestion_window;
-        let (send, board) = (&self.send.sequence, &self.scoreboard);
-        self.recovery
-            .regulate(target, delivered, advances, send, board)
     }
 
     /// Bytes that grow the window.

@@ -1,0 +1,180 @@
+//! Without SACK: limited transmit, fast retransmit, Reno and NewReno.
+
+use super::*;
+
+#[test]
+fn limited_transmit_sends_one_for_each_of_two_duplicates() {
+    for (limited, expected) in [(true, segments(10..12)), (false, vec![])] {
+        let mut tcp = sender(
+            10,
+            Config {
+                limited_transmit: limited,
+                ..newreno()
+            },
+        );
+        tcp.sent();
+        duplicate(&mut tcp, 0, 2);
+        assert_eq!(tcp.sent_ranges(), expected);
+        assert_eq!(tcp.tcp.congestion_window(), 10_000);
+        // The third: FlightSize doesn't count them.
+        duplicate(&mut tcp, 0, 1);
+        assert_eq!(tcp.sent_ranges(), segments(0..1));
+        assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    }
+}
+
+fn recovering(recovery: RecoveryKind) -> Single {
+    recovering_with(Config {
+        recovery,
+        ..newreno()
+    })
+}
+
+fn recovering_with(config: Config) -> Single {
+    let mut tcp = sender(
+        10,
+        Config {
+            limited_transmit: false,
+            ..config
+        },
+    );
+    tcp.sent();
+    duplicate(&mut tcp, 0, 3);
+    assert_eq!(tcp.sent_ranges(), segments(0..1), "fast retransmit");
+    assert_eq!(tcp.tcp.congestion_window(), 5000);
+    // RFC 5681 section 3.2 step 4: inflated to ssthresh + 3, and one for each duplicate more
+    assert_eq!(tcp.tcp.in_flight(), 7000);
+    duplicate(&mut tcp, 0, 3);
+    assert_eq!(tcp.sent_ranges(), segments(10..11), "5 + 6 segments");
+    duplicate(&mut tcp, 0, 2);
+    assert_eq!(tcp.sent_ranges(), segments(11..13));
+    tcp
+}
+
+#[test]
+fn reno_recovery_ends_with_the_first_new_acknowledgment() {
+    let mut tcp = recovering(RecoveryKind::Reno);
+    acknowledge(&mut tcp, 5); // partial: something else is missing
+    assert!(!tcp.tcp.is_recovering());
+    assert_eq!(tcp.tcp.congestion_window(), 5000);
+    assert!(tcp.sent().is_empty(), "eight outstanding, five allowed");
+    // Three more duplicates: another fast retransmit, another halving.
+    duplicate(&mut tcp, 5, 3);
+    assert_eq!(tcp.sent_ranges(), segments(5..6));
+    assert_eq!(
+        tcp.tcp.slow_start_threshold(),
+        2500,
+        "of five, not of eight"
+    );
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+    // So with a timeout instead.
+    let mut tcp = recovering(RecoveryKind::Reno);
+    acknowledge(&mut tcp, 5);
+    tcp.wait(Span::from_secs(1));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 2500);
+}
+
+#[test]
+fn newreno_sends_the_next_hole_on_a_partial_acknowledgment() {
+    let mut tcp = recovering(RecoveryKind::NewReno);
+    acknowledge(&mut tcp, 5);
+    assert!(tcp.tcp.is_recovering());
+    assert_eq!(tcp.sent_ranges()[0], at(5));
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    // Full: everything that was outstanding when it began.
+    acknowledge(&mut tcp, 10);
+    assert!(!tcp.tcp.is_recovering());
+    assert!(tcp.tcp.congestion_window() <= 5000);
+    // Not again for the same window of data (RFC 6582 section 3.2 step 2).
+    duplicate(&mut tcp, 10, 3);
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 1);
+    acknowledge(&mut tcp, 11);
+    tcp.sent();
+    duplicate(&mut tcp, 11, 3);
+    assert_eq!(tcp.sent_ranges()[0], at(11));
+    assert_eq!(tcp.tcp.statistics().fast_recoveries, 2);
+}
+
+#[test]
+fn rfc5681_a_timeout_in_recovery_leaves_no_more_than_half_of_what_is_outstanding() {
+    // Half of the thirteen that are outstanding would be more than fast recovery has left.
+    let mut tcp = recovering(RecoveryKind::NewReno);
+    tcp.wait(Span::from_secs(1));
+    assert_eq!(tcp.tcp.slow_start_threshold(), 5000);
+    // Late in a recovery it is less; in Linux, the threshold stays.
+    for (linux, expected) in [(false, 2500), (true, 5000)] {
+        let mut config = newreno();
+        config.habits.keeps_threshold_in_recovery = linux;
+        let mut tcp = recovering_with(config);
+        acknowledge(&mut tcp, 9);
+        assert_eq!(tcp.sent_ranges(), [at(9), at(13)]);
+        assert!(tcp.tcp.is_recovering());
+        tcp.wait(Span::from_secs(1));
+        assert!(tcp.tcp.statistics().timeouts > 0);
+        assert_eq!(tcp.tcp.slow_start_threshold(), expected);
+    }
+}
+
+/// What has just gone again is given a whole timeout to be acknowledged, as in ns-2, BSD and Linux.
+#[test]
+fn a_fast_retransmission_restarts_the_timer() {
+    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+        let mut tcp = sender(
+            10,
+            Config {
+                recovery,
+                ..newreno()
+            },
+        );
+        tcp.sent();
+        let nearly = tcp.tcp.rto() - Span::from_millis(1);
+        tcp.wait(nearly);
+        duplicate(&mut tcp, 0, 3);
+        assert!(tcp.sent_ranges().contains(&at(0)), "{recovery:?}");
+        tcp.wait(nearly);
+        assert_eq!(tcp.tcp.statistics().timeouts, 0, "{recovery:?}");
+        tcp.wait(Span::from_millis(2));
+        assert_eq!(tcp.tcp.statistics().timeouts, 1, "{recovery:?}");
+    }
+}
+
+#[test]
+fn old_data_sent_again_causes_no_fast_retransmit() {
+    for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno] {
+        let mut tcp = sender(
+            10,
+            Config {
+                recovery,
+                ..newreno()
+            },
+        );
+        tcp.wait(Span::from_millis(250));
+        tcp.sent();
+        acknowledge(&mut tcp, 4);
+        tcp.sent();
+        duplicate(&mut tcp, 4, 5);
+        assert!(tcp.sent().is_empty(), "{recovery:?}");
+        assert_eq!(tcp.tcp.statistics().fast_recoveries, 0);
+    }
+}
+
+#[test]
+fn impatient_and_slow_but_steady() {
+    for (impatient, timeouts) in [(true, 1), (false, 0)] {
+        let mut tcp = sender(
+            10,
+            Config {
+                newreno: NewRenoKind::ALL[usize::from(!impatient)],
+                ..newreno()
+            },
+        );
+        duplicate(&mut tcp, 0, 3);
+        for segment in [2, 4, 6] {
+            tcp.wait(Span::from_millis(90));
+            acknowledge(&mut tcp, segment);
+        }
+        tcp.wait(Span::from_millis(120));
+        assert_eq!(tcp.tcp.statistics().timeouts, timeouts);
+    }
+}

@@ -1,0 +1,135 @@
+//! What expires before a retransmission does: reordering's time, and the tail loss probe (RFC 8985).
+
+use bentpipe_types::{Span, Time};
+
+use super::Early;
+use crate::connection::Sender;
+use crate::recovery::{Arrival, LossRecovery, tail_loss_timeout};
+use crate::ticks;
+
+impl Sender {
+    /// Sets the early timer, when something was sent or acknowledged.
+    #[inline(always)]
+    pub(in crate::connection) fn review_early_timer(&mut self, synchronized: bool, now: Time) {
+        if self.timers.review {
+            self.set_early_timer(synchronized, now);
+        }
+    }
+
+    #[inline(always)]
+    fn set_early_timer(&mut self, synchronized: bool, now: Time) {
+        self.timers.review = false;
+        let anew = std::mem::take(&mut self.timers.probe_anew);
+        if !self.recovery.hears_blocks() {
+            return;
+        }
+        if self.config.habits.times_in_ticks {
+            self.set_early_timer_in_ticks(synchronized, anew, now);
+            return;
+        }
+        if let Some(at) = self.recovery.reordering_deadline() {
+            self.timers.early = at;
+            self.timers.early_purpose = Early::Reordering;
+            return;
+        }
+        let purpose = std::mem::replace(&mut self.timers.early_purpose, Early::Probe);
+        if !self.may_probe(synchronized) {
+            self.timers.early = Time::NEVER;
+        } else if anew || purpose != Early::Probe || self.timers.early == Time::NEVER {
+            let one_segment = self.scoreboard.segments() == 1;
+            let at = now + tail_loss_timeout(self.rtt.smoothed(), one_segment);
+            // RFC 8985 section 7.2: no later than the retransmission timer
+            self.timers.early = at.min(self.timers.at);
+        }
+    }
+
+    /// Is a probe due if acknowledgments stop coming?
+    #[inline(always)]
+    fn may_probe(&self, synchronized: bool) -> bool {
+        self.recovery.probes_tail(&self.scoreboard)
+            && synchronized
+            && !self.send.is_idle()
+            && self.timers.retransmits()
+    }
+
+    /// The same as Linux has it, where the early timer is the main one for as long as it runs.
+    #[inline(never)]
+    fn set_early_timer_in_ticks(&mut self, synchronized: bool, anew: bool, now: Time) {
+        if anew
+            && self.has_just_sent(now)
+            && self.recovery.is_reducing_for_mark()
+            && self.may_probe(synchronized)
+        {
+            // What leaves while the window comes down for a mark has the probe's time in the place of any other (tcp_write_xmit;
+            // else none is set where something may be reordered).
+            self.recovery.forget_reordering_deadline();
+        }
+        if let Some(at) = self.recovery.reordering_deadline() {
+            // (tcp_rack_mark_lost)
+            let wait = (at.since(now) + ticks::LEAST).min(self.rtt.rto());
+            self.timers.early = ticks::expiry(now, wait);
+            self.timers.early_purpose = Early::Reordering;
+        } else if self.may_probe(synchronized) {
+            // What acknowledges nothing new sets no timer (tcp_ack, FLAG_SET_XMIT_TIMER), also where a probe has gone.
+            if !anew {
+                return;
+            }
+            self.timers.early_purpose = Early::Probe;
+            let one_segment = self.scoreboard.segments() == 1;
+            let mut wait = tail_loss_timeout(self.rtt.smoothed(), one_segment);
+            if !one_segment {
+                wait += ticks::LEAST;
+            }
+            self.timers.early = ticks::expiry(now, self.at_timeout(wait, now));
+        } else if self.timers.early_purpose == Early::Probe || self.send.is_idle() {
+            self.timers.early = Time::NEVER;
+        } // What may be reordered is waited for until the main timer is restarted.
+        if self.timers.early != Time::NEVER && self.timers.at < self.timers.early {
+            self.timers.at = self.timers.early;
+        }
+    }
+
+    /// How long a probe waits that is to wait for so long, but not for longer than a retransmission would: that is counted
+    /// from when the first segment left where something new was sent just now, and from now where not
+    /// (tcp_schedule_loss_probe). No timer waits for longer than the longest retransmission timeout
+    /// (inet_csk_reset_xmit_timer).
+    #[inline]
+    fn at_timeout(&self, wait: Span, now: Time) -> Span {
+        let mut timeout = self.rtt.rto();
+        if self.has_just_sent(now)
+            && let Some(first) = self.scoreboard.first_sent_at()
+        {
+            timeout = (first + timeout).since(now);
+        }
+        let wait = wait.min(self.config.maximum_rto);
+        if timeout == Span::ZERO {
+            wait
+        } else {
+            wait.min(timeout)
+        }
+    }
+
+    /// Was something new sent just now?
+    #[inline]
+    fn has_just_sent(&self, now: Time) -> bool {
+        let fin_left = || self.send.fin && self.scoreboard.latest_sent_at() == Some(now);
+        self.send.last_sent_at == now || fin_left()
+    }
+
+    /// RFC 8985 section 6.2 step 5: what has not arrived by now is lost.
+    pub(super) fn reordering_is_over(&mut self, now: Time) {
+        let sequence = &self.send.sequence;
+        // Nothing has arrived.
+        self.scoreboard.begin(Arrival {
+            now,
+            ..Arrival::default()
+        });
+        let smoothed_rtt = self.rtt.smoothed();
+        let board = &mut self.scoreboard;
+        let reaction = (self.recovery).on_reordering_timer(sequence, board, smoothed_rtt, now);
+        self.timers.review();
+        self.react(reaction, now);
+        self.note_losses(now);
+        let _ = self.regulate(false, self.newly_delivered());
+    }
+}
