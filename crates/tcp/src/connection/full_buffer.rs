@@ -32,6 +32,8 @@ impl Connection {
         let room = sizing.prune(start, &stream);
         if let Some(from) = room.thrown_from {
             receive.reassembly.throw_away(from);
+            // What has arrived twice is not told of, either (tcp_sack_reset).
+            receive.duplicate = None;
         }
         room
     }
