@@ -68,7 +68,7 @@ impl Connection {
         let sent_before = self.sender.statistics.segments_sent;
         let allowed = allowance;
         let segment = u64::from(self.sender.negotiated.segment);
-        let congestion_window = self.congestion_window();
+        let mut congestion_window = self.congestion_window();
         let standing = if QUIET {
             Standing {
                 window: congestion_window,
@@ -122,8 +122,15 @@ impl Connection {
                     sent = true;
                 }
                 Next::CongestionWindow => {
-                    limited = true;
-                    break;
+                    // What left first may have opened the window: BBR 1's, where a silence has ended its probe of the round trip.
+                    // (Linux looks it up for each buffer: tcp_cwnd_test.)
+                    let window = self.congestion_window();
+                    if PLAIN || window <= congestion_window || standing.is_recovering {
+                        limited = true;
+                        break;
+                    }
+                    room += window - congestion_window;
+                    congestion_window = window;
                 }
                 // (Only Linux's profile has any.)
                 Next::PeerWindow if burst.edge > 0 && burst.edge <= self.payload_limit() => {

@@ -8,8 +8,8 @@ use bentpipe_types::{Flags, Span, Time};
 use crate::congestion::{AckSample, CongestionControl, CongestionSample, CustomFactory, Window};
 use crate::testing::Single;
 use crate::{
-    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, NewRenoKind, RecoveryKind,
-    SlowStartKind, State,
+    AvoidanceKind, Config, CongestionControlKind, Events, IdleRestart, NewRenoKind, PacingKind,
+    RecoveryKind, SlowStartKind, State,
 };
 
 /// Duplicate acknowledgments without SACK blocks, as these tests send them, tell NewReno something;
@@ -408,4 +408,45 @@ fn a_pure_acknowledgment_takes_the_highest_sequence_number() {
     tcp.data(101, 100); // ahead: acknowledged at once
     let sent = tcp.sent();
     assert_eq!(sent[0].packet.sequence - tcp.ours, 10_001);
+}
+
+/// BBR 1 probes the round trip with four segments, every ten seconds. With the first segment after a silence that has lasted
+/// for long enough the probe is over, and all that the window before it has room for leaves at once.
+#[test]
+fn what_ends_a_probe_of_the_round_trip_opens_the_window_at_once() {
+    let mut tcp = Single::established(
+        &Config {
+            mss: 1000,
+            initial_window: 10,
+            congestion_control: CongestionControlKind::Bbr1,
+            pacing: PacingKind::Off,
+            ..Config::default()
+        },
+        65_535,
+    );
+    // Four segments each 50 ms, which is half a round trip: there is no silence.
+    let mut heard = 0;
+    let mut go_on = |tcp: &mut Single, four: u64| {
+        tcp.write(1000 * four);
+        tcp.wait(Span::from_millis(50));
+        tcp.sent();
+        acknowledge(tcp, heard);
+        heard += 4;
+        heard
+    };
+    let mut sent = 0;
+    while tcp.tcp.congestion_window() > 4_000 {
+        assert!(sent < 4 * 300, "never probes");
+        sent = go_on(&mut tcp, 4);
+    }
+    // The probe lasts for 200 ms from when no more than four are outstanding, and a round.
+    for _ in 0..3 {
+        sent = go_on(&mut tcp, 4);
+    }
+    acknowledge(&mut tcp, sent);
+    tcp.wait(Span::from_secs(1));
+    tcp.sent();
+    assert_eq!(tcp.tcp.congestion_window(), 4_000);
+    tcp.write(30_000);
+    assert_eq!(tcp.sent_ranges(), segments(sent..sent + 30));
 }
