@@ -1,0 +1,297 @@
+"""Each flow of a scenario: its limits, what may be expected, and what every model says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bentpipe import model
+from bentpipe.prediction.answers import FlowPrediction, ModelAnswer, Prediction
+from bentpipe.prediction.models import MODELS, cubic_bps, hybla_bps, padhye_bps
+from bentpipe.prediction.multicast import HEADER_BYTES, carousel
+from bentpipe.prediction.network import Direction, directions
+from bentpipe.prediction.obstacles import NO_LOSS, STANDARD_SLOW_START, reno_like
+from bentpipe.prediction.paths import FlowPath, flow_paths
+from bentpipe.scenario import Scenario
+
+
+def predict(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    *,
+    settings: Mapping[str, object] | None = None,
+) -> Prediction:
+    """Evaluate the closed forms on a scenario.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, a file, a ready-made scenario's name, or what a file would hold as a dict.
+    settings
+        Keys to change, such as `{"hosts.server.tcp.congestion_control": "reno"}`.
+
+    Raises
+    ------
+    RequestError, ScenarioError
+        There is no such scenario, or it is wrong.
+    """
+    resolved = Scenario.of(scenario).with_settings(settings or {}).resolved()
+    return predict_resolved(resolved, name=resolved["name"])
+
+
+def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
+    """Evaluate the closed forms on a scenario whose defaults are filled in."""
+    # A hundred users have a hundred flows, and one prediction but for the names.
+    alike: dict[Hashable, FlowPrediction] = {}
+    found = _to_groups(resolved)
+    for path in flow_paths(resolved):
+        known = alike.get(path.likeness)
+        if known is None:
+            known = alike[path.likeness] = _predict_flow(path)
+        found[path.flow] = _named_after(path, known)
+    flows = tuple(found[flow["name"]] for flow in resolved["flows"])
+    return Prediction(scenario=name, flows=flows)
+
+
+def _named_after(path: FlowPath, known: FlowPrediction) -> FlowPrediction:
+    """Return what is known of a flow with the names of this one, which is like it."""
+    return replace(
+        known,
+        name=path.flow,
+        downlink=tuple(each.name for each in path.downlink),
+        uplink=tuple(each.name for each in path.uplink),
+        downlink_bottleneck=path.down_bottleneck.name,
+        uplink_bottleneck=path.up_bottleneck.name,
+        ignored=_ignored(path),
+        parts=tuple(map(_named_after, path.parts, known.parts)),
+    )
+
+
+def _to_groups(resolved: Mapping[str, Any]) -> dict[str, FlowPrediction]:
+    """Return what can be said of flows to groups, by their names."""
+    alike: dict[Hashable, FlowPrediction] = {}
+    found = {}
+    known = directions(resolved["links"])
+    header_bytes = HEADER_BYTES[resolved["ip"]]
+    for flow in resolved["flows"]:
+        if flow["channel"] is None:
+            continue
+        route = [known[name] for name in flow["route"]["forward"]]
+        likeness = (flow["channel"], tuple(replace(each, name="", to="") for each in route))
+        if likeness not in alike:
+            alike[likeness] = _to_group(flow, route, header_bytes)
+        found[flow["name"]] = replace(alike[likeness], name=flow["name"])
+    return found
+
+
+def _to_group(
+    flow: Mapping[str, Any], route: Sequence[Direction], header_bytes: int
+) -> FlowPrediction:
+    app = flow["app"]
+    name, kind = flow["name"], app["kind"]
+    part_bytes = app.get("datagram_bytes", 1_472)
+    packet_bytes = part_bytes + header_bytes
+    slowest = max(route, key=lambda each: each.packet_time_s(packet_bytes))
+    limits = {"downlink": 8.0 * part_bytes / slowest.packet_time_s(packet_bytes)}
+    estimates: dict[str, float] = {}
+    answers: tuple[ModelAnswer, ...] = ()
+    if kind == "carousel":
+        # While it sends, and so at any time.
+        limits["offered"] = app["rate_bps"]
+        of = carousel(app, route=route, header_bytes=header_bytes)
+        estimates["carousel"] = of.goodput_bps
+        fits = app["rate_bps"] <= limits["downlink"]
+        answer = ModelAnswer(
+            name="carousel",
+            applies=fits,
+            reason=(
+                f"{100.0 * of.whole:.3g}% of the files become whole, if losses are independent "
+                "and nothing else waits before the link"
+                if fits
+                else "it is of files that pass every link as fast as they are sent"
+            ),
+            throughput_bps=of.goodput_bps if fits else None,
+            transfer_time_s=of.time_s if fits else None,
+        )
+        answers = (answer,)
+        if not fits:
+            del estimates["carousel"]
+    together = limits | estimates
+    lost = 1.0 - math.prod(1.0 - each.loss_rate(packet_bytes) for each in route)
+    return FlowPrediction(
+        name=name,
+        downlink=tuple(each.name for each in route),
+        uplink=(),
+        downlink_bottleneck=slowest.name,
+        uplink_bottleneck="",
+        round_trip_s=sum(each.delay_s + each.packet_time_s(packet_bytes) for each in route),
+        capacity_bps=limits["downlink"],
+        loss_rate=lost,
+        window_segments=0,
+        window_bytes=0,
+        saturation_window_bytes=None,
+        transfer_bytes=app.get("size_bytes"),
+        limits_bps=limits,
+        binding=min(limits, key=limits.__getitem__),
+        estimates_bps=estimates,
+        lowest=min(together, key=together.__getitem__),
+        models=answers,
+        ignored=tuple(f"{each.name}: {what}" for each in route for what in each.ignored),
+        application=kind,
+        over_tcp=False,
+        like=name,
+    )
+
+
+def _ignored(path: FlowPath) -> tuple[str, ...]:
+    links = (*path.downlink, *path.uplink)
+    ignored = [f"{each.name}: {what}" for each in links for what in each.ignored]
+    # Where the connection is split, each part has its own sender, and its own losses.
+    for each in path.parts or (path,):
+        if _meets_losses(each) and _loss_formula(each) is None:
+            ignored.insert(0, f"losses, of {_who_answers_loss(each)}")
+    if path.application != "bulk":
+        ignored.insert(0, f"application: {path.application}")
+    return tuple(dict.fromkeys(ignored))
+
+
+def _predict_flow(path: FlowPath) -> FlowPrediction:
+    if path.parts:
+        # A gateway holds back who is faster: two connections, or three, and the slower one governs.
+        parts = tuple(_predict_flow(part) for part in path.parts)
+        slowest = min(
+            parts, key=lambda part: {**part.limits_bps, **part.estimates_bps}[part.lowest]
+        )
+        return replace(slowest, name=path.flow, like=path.flow, parts=parts)
+    asymmetric = path.asymmetric()
+    answers = tuple(each(path) for each in MODELS)
+    if path.application != "bulk":
+        reason = f"it is of one bulk transfer, and this is {path.application}"
+        answers = tuple(
+            ModelAnswer(name=each.name, applies=False, reason=reason) for each in answers
+        )
+    limits, estimates = _limits(path), _estimates(path)
+    together = limits | estimates
+    saturation = None
+    # The equation assumes an uplink that is fast enough for the downlink's ACKs.
+    if path.over_tcp and float(asymmetric.asymmetry) <= path.segments_per_ack:
+        segments = float(model.obata2000.saturation_window_segments(path=asymmetric))
+        saturation = math.ceil(segments) * path.segment_bytes
+    return FlowPrediction(
+        name=path.flow,
+        downlink=tuple(each.name for each in path.downlink),
+        uplink=tuple(each.name for each in path.uplink),
+        downlink_bottleneck=path.down_bottleneck.name,
+        uplink_bottleneck=path.up_bottleneck.name,
+        round_trip_s=float(asymmetric.round_trip_s),
+        capacity_bps=float(asymmetric.capacity_bps),
+        loss_rate=path.loss_rate,
+        window_segments=path.window_segments if path.over_tcp else 0,
+        window_bytes=path.window_segments * path.segment_bytes if path.over_tcp else 0,
+        saturation_window_bytes=saturation,
+        transfer_bytes=path.transfer_bytes,
+        limits_bps=limits,
+        binding=min(limits, key=limits.__getitem__),
+        estimates_bps=estimates,
+        lowest=min(together, key=together.__getitem__),
+        models=answers,
+        ignored=_ignored(path),
+        application=path.application,
+        two_way=_counts_both_ways(path),
+        over_tcp=path.over_tcp,
+        like=path.flow,
+    )
+
+
+def _counts_both_ways(path: FlowPath) -> bool:
+    """Whether data that goes against the downlink's direction is the flow's goodput, too."""
+    return (path.over_tcp or path.two_way) and path.application not in ("bulk", "packets")
+
+
+def _limits(path: FlowPath) -> dict[str, float]:
+    """Return what no flow can pass, whatever its window rule does, in bit/s, by name."""
+    asymmetric = path.asymmetric()
+    packet_s = float(asymmetric.packet_time_s)
+    propagation_s = float(asymmetric.propagation_s)
+    # A window a round trip: at the least, a full segment's way there and an ACK's back.
+    round_trip_s = propagation_s + packet_s
+    if not path.compresses_uplink:
+        round_trip_s += float(asymmetric.ack_time_s)
+    limits = {"downlink": float(asymmetric.capacity_bps)}
+    if not path.over_tcp and not path.two_way:
+        # Datagrams may be longer than segments: the headers' share is as small as one likes.
+        limits["downlink"] *= path.packet_bytes / path.segment_bytes
+    elif _counts_both_ways(path):
+        # Perhaps most of it goes where a transfer's ACKs go, and over several connections.
+        back_s = max(each.packet_time_s(path.packet_bytes) for each in path.uplink)
+        limits["downlink"] += 8.0 * path.segment_bytes / back_s
+    elif path.windows:
+        # gaid1998, section 3: window / T1, T1 being the server's round trip to the gateway.
+        for each in path.windows:
+            limits[each.name] = 8.0 * each.size_bytes / each.round_trip_s
+    elif not path.intervening:
+        # A gateway that acknowledges by itself lets more out than the ends' windows over the path.
+        limits["window"] = 8.0 * path.window_bytes / round_trip_s
+    if path.compresses_downlink and path.over_tcp:
+        # The headers may shrink to nothing.
+        limits["downlink"] *= path.packet_bytes / path.segment_bytes
+    if path.loss_rate >= 1.0:
+        limits["loss"] = 0.0
+    if path.transfer_bytes is not None and path.application == "bulk":
+        # Of the transfer, the last byte travels one way after as many round trips as slow start
+        # needs at the least: no rule that keeps to RFC 5681 more than doubles the window in one.
+        rounds = 0
+        if path.congestion_control in STANDARD_SLOW_START and not path.intervening:
+            segments = math.ceil(path.transfer_bytes / path.segment_bytes)
+            rounds = max(0, math.ceil(math.log2(segments / path.initial_window_segments + 1)) - 1)
+        start_up_s = rounds * propagation_s + path.propagation_down_s
+        if start_up_s > 0.0:
+            limits["transfer size"] = 8.0 * path.transfer_bytes / start_up_s
+    return limits
+
+
+def _estimates(path: FlowPath) -> dict[str, float]:
+    """Return what the path lets a flow expect, and what one may well pass, in bit/s, by name.
+
+    ACKs that a full queue drops leave more to those that get through; while slow start goes on, an
+    ACK lets more out than it acknowledges. And losses at random are not as far apart as formulas
+    have them.
+    """
+    asymmetric = path.asymmetric()
+    estimates: dict[str, float] = {}
+    if path.datagrams is not None:
+        estimates["offered"] = path.datagrams.offered_bps
+    if not path.over_tcp:
+        # Nobody acknowledges datagrams, or sends less of them for a loss.
+        return estimates
+    # Of ACKs that are made fewer or shorter on the way, nobody knows how many get through.
+    if not path.changed_acks:
+        acks = path.segments_per_ack * float(asymmetric.payload_bits / asymmetric.ack_time_s)
+        estimates["uplink ACKs"] = acks
+    formula = _loss_formula(path)
+    if formula is not None and _meets_losses(path):
+        estimates["loss"] = formula(path)
+    return estimates
+
+
+def _meets_losses(path: FlowPath) -> bool:
+    """Whether TCP meets losses that a formula could be about."""
+    return path.over_tcp and NO_LOSS < path.loss_rate < 1.0
+
+
+def _who_answers_loss(path: FlowPath) -> str:
+    """Return whose answer to loss it is: a window rule, or a gateway that sends again itself."""
+    return path.intervening[0] if path.intervening else path.congestion_control
+
+
+def _loss_formula(path: FlowPath) -> Callable[[FlowPath], float] | None:
+    """Return what says how fast the sender's window rule is where packets are lost at random."""
+    if path.intervening:
+        return None
+    if reno_like(path):
+        return padhye_bps
+    if path.congestion_control == "cubic":
+        return cubic_bps
+    return hybla_bps if path.hybla_reference_rtt_s is not None else None
