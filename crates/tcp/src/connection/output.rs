@@ -132,9 +132,11 @@ impl Connection {
                     room += window - congestion_window;
                     congestion_window = window;
                 }
-                // (Only Linux's profile has any.)
-                Next::PeerWindow if burst.edge > 0 && burst.edge <= self.payload_limit() => {
-                    let length = std::mem::take(&mut burst.edge);
+                // (Only in Linux's profile. Text is left, since it is the window that ends here.)
+                Next::PeerWindow if burst.ends_at_edge && self.sender.send.usable() > 0 => {
+                    burst.ends_at_edge = false;
+                    let usable = self.sender.send.usable().min(self.sender.send.unsent());
+                    let length = usable.min(u64::from(self.payload_limit())) as u32;
                     self.sender.before_next(&mut burst, room, allowance, cx.now);
                     self.send_next::<PLAIN, PACED>(length, cx);
                     self.sender.after_next(&mut burst);
@@ -289,6 +291,7 @@ impl Connection {
             }
         }
         let highest = send.sequence.highest;
+        debug_assert!(data_end <= send.end, "nobody has written that");
         debug_assert!(!AGAIN || length > 0 && data_end <= highest && data_end < send.end);
         self.sender
             .note_sent::<PLAIN, AGAIN, PACED>(position, end, cx.now);

@@ -27,8 +27,8 @@ pub(super) struct Burst {
     most: u64,
     /// Buffers begun.
     begun: u32,
-    /// The last of them ends where the peer's window does, with so much of a segment.
-    pub(super) edge: u32,
+    /// The last of them ends where the peer's window does, with less than a segment.
+    pub(super) ends_at_edge: bool,
 }
 
 impl Connection {
@@ -260,8 +260,8 @@ impl Sender {
             let quota = self.quota(room, burst.most);
             burst.left = burst.left.min(quota).max(1) - 1;
             if self.send.usable() < room && self.config.habits.sends_in_bursts {
-                burst.edge = self.edge(quota, segment);
-                burst.left += u64::from(burst.edge > 0);
+                burst.ends_at_edge = self.ends_at_edge(quota, segment);
+                burst.left += u64::from(burst.ends_at_edge);
             }
             self.send.ends_burst = false;
             if burst.left == 0 {
@@ -282,20 +282,15 @@ impl Sender {
 
     /// tcp_mss_split_point: a buffer of which the peer's window takes some whole segments, fewer than the `most` that
     /// may leave at once, takes what is left of the window, too: a short segment, unless another is outstanding.
-    fn edge(&self, most: u64, segment: u64) -> u32 {
+    fn ends_at_edge(&self, most: u64, segment: u64) -> bool {
         let send = &self.send;
         let usable = send.usable();
-        let whole = usable / segment;
         let short = self.config.nagle && send.small_end > send.sequence.unacknowledged;
-        if whole == 0
-            || whole >= most
-            || send.unsent() <= usable
-            || short
-            || !send.records.is_empty()
-        {
-            return 0;
-        }
-        (usable % segment) as u32
+        (1..most).contains(&(usable / segment))
+            && !usable.is_multiple_of(segment)
+            && send.unsent() > usable
+            && !short
+            && send.records.is_empty()
     }
 
     #[inline]

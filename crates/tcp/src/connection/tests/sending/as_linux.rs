@@ -130,6 +130,19 @@ fn a_buffer_ends_where_the_peers_window_does() {
     }
 }
 
+/// SACK blocks take 12 bytes of each segment: then more of them fit into the window than whole ones would.
+#[test]
+fn a_buffer_that_ends_at_the_window_holds_no_more_than_was_written() {
+    let mut tcp = linux_reno(1448 + 1430);
+    let mut ahead = tcp.segment(101, 1, 100, Flags::ACK);
+    ahead.window = 1448 + 1430;
+    tcp.arrives(ahead);
+    tcp.sent();
+    tcp.write(1448 + 1431);
+    let lengths: Vec<_> = tcp.sent_ranges().iter().map(|sent| sent.1).collect();
+    assert_eq!(lengths, [1436, 1436, 6]);
+}
+
 #[test]
 fn a_paced_writer_counts_on_what_leaves_at_once() {
     let mut config = Config {
