@@ -167,7 +167,7 @@ def transfer(
     Valid where the window, not the link, sets the pace: rounds last one RTT whatever is in them.
     Expectations are combined as if independent, so the result is an approximation even so.
     """
-    rtt = positive("round_trip_s", path.round_trip_s if round_trip_s is None else round_trip_s)
+    rtt = positive("round_trip_s", path.round_trip_or(round_trip_s))
     size = positive("transfer_bytes", transfer_bytes)
     p = probability("loss_rate", loss_rate, below=0.5)
     t0 = positive("retransmission_timeout_s", retransmission_timeout_s)

@@ -87,6 +87,6 @@ def throughput_bps(
     by a fifth or less: a window that has grown for long is worth more than one that has grown
     for as short.
     """
-    rtt = path.round_trip_s if round_trip_s is None else round_trip_s
+    rtt = path.round_trip_or(round_trip_s)
     rate = segment_rate(round_trip_s=rtt, loss_rate=loss_rate)
-    return np.minimum(rate * path.payload_bits, path.capacity_bps)
+    return path.goodput_bps(rate)

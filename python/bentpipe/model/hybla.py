@@ -91,9 +91,9 @@ def throughput_bps(
     come to.
     """
     rate = segment_rate(
-        round_trip_s=path.round_trip_s if round_trip_s is None else round_trip_s,
+        round_trip_s=path.round_trip_or(round_trip_s),
         loss_rate=loss_rate,
         reference_rtt_s=reference_rtt_s,
         segments_per_ack=segments_per_ack,
     )
-    return np.minimum(rate * path.payload_bits, path.capacity_bps)
+    return path.goodput_bps(rate)

@@ -80,6 +80,6 @@ def throughput_bps(
     Valid for long transfers at small p (below about 0.02: above it timeouts, which the law leaves
     out, dominate), no advertised-window limit, an uplink that keeps up with the ACKs.
     """
-    rtt = path.round_trip_s if round_trip_s is None else round_trip_s
+    rtt = path.round_trip_or(round_trip_s)
     rate = segment_rate(round_trip_s=rtt, loss_rate=loss_rate, segments_per_ack=segments_per_ack)
-    return np.minimum(rate * path.payload_bits, path.capacity_bps)
+    return path.goodput_bps(rate)

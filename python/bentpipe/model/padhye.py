@@ -183,11 +183,11 @@ def throughput_bps(
     uplink that keeps up with the ACKs.
     """
     rate = send_rate(
-        round_trip_s=path.round_trip_s if round_trip_s is None else round_trip_s,
+        round_trip_s=path.round_trip_or(round_trip_s),
         loss_rate=loss_rate,
         retransmission_timeout_s=retransmission_timeout_s,
         window_segments=window_segments,
         segments_per_ack=segments_per_ack,
         form=form,
     )
-    return np.minimum(rate * path.payload_bits, path.capacity_bps)
+    return path.goodput_bps(rate)

@@ -127,6 +127,17 @@ class AsymmetricPath:
         """
         return self.payload_bits / self.packet_time_s
 
+    def round_trip_or(self, given_s: ArrayLike | None) -> ArrayLike:
+        """Return the round trip that is given, or else the unloaded one, seconds."""
+        return self.round_trip_s if given_s is None else given_s
+
+    def goodput_bps(self, segment_rate: FloatArray) -> FloatArray:
+        """Return application bits per second of so many full segments per second.
+
+        At most what the downlink carries.
+        """
+        return np.minimum(segment_rate * self.payload_bits, self.capacity_bps)
+
     @property
     def asymmetry(self) -> FloatArray:
         """k, ACK time over packet time: the normalised asymmetry of Lakshman, Madhow, Suter 1997.
