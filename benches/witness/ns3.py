@@ -1,15 +1,18 @@
-"""The benchmarks of ns-3, `ns3_bulk.cc` and `ns3_fleet.cc`: built, run and timed.
+"""The benchmarks of ns-3, `ns3_bulk.cc` and `ns3_fleet.cc`: built, run and timed. And its queues.
 
 As a script, runs each once, for a short while, and prints the delivered packets a
 second of wall and of processor time::
 
     python3 benches/witness/ns3.py
+    python3 benches/witness/ns3.py --record-queues
 
-As a module: `available`, `build`, `run`.
+With `--record-queues`, writes what `ns3_queues.cc` makes of each queue into the tests of
+`crates/link`, which compare with it. As a module: `available`, `build`, `run`.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -21,10 +24,19 @@ from pathlib import Path
 from typing import Literal
 
 HERE = Path(__file__).parent
-MODULES = ("ns3-point-to-point", "ns3-applications")
+MODULES = ("ns3-point-to-point", "ns3-applications", "ns3-traffic-control")
 
 Program = Literal["ns3_bulk", "ns3_fleet"]
 PROGRAMS: tuple[Program, ...] = ("ns3_bulk", "ns3_fleet")
+
+RECORDED = HERE.parent.parent / "crates" / "link" / "tests" / "ns3"
+# What is recorded by which name, with which options.
+QUEUES = {
+    "codel": ("--queue=codel",),
+    "codel-ecn": ("--queue=codel", "--ecn=1"),
+    "fq-codel": ("--queue=fq-codel",),
+    "pie": ("--queue=pie",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +62,7 @@ def version() -> str:
     return _pkg_config("--modversion", "ns3-core")[0]
 
 
-def build(program: Program, directory: Path) -> Path:
+def build(program: Program | Literal["ns3_queues"], directory: Path) -> Path:
     """Compile a program into the directory and return the executable's path.
 
     Raises
@@ -131,11 +143,28 @@ def _pkg_config(*arguments: str) -> list[str]:
     return finished.stdout.split()
 
 
+def record_queues() -> None:
+    """Write down what ns-3's queues make of their packets."""
+    with tempfile.TemporaryDirectory() as scratch:
+        executable = build("ns3_queues", Path(scratch))
+        for name, options in QUEUES.items():
+            finished = subprocess.run(
+                [executable, *options], capture_output=True, text=True, check=True
+            )
+            (RECORDED / f"{name}.txt").write_text(finished.stdout)
+
+
 def main() -> int:
     """Run both programs, the transfer also with errors, and print their speeds."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--record-queues", action="store_true", help="record the queues instead")
+    arguments = parser.parse_args()
     if not available():
         print("ns-3 cannot be built with (Debian: libns3-dev, g++, pkg-config)", file=sys.stderr)
         return 1
+    if arguments.record_queues:
+        record_queues()
+        return 0
     # No bit error rate of 1e-5: ns-3.37 then never leaves TcpRxBuffer::Add, or crashes.
     runs: tuple[tuple[Program, dict[str, float]], ...] = (
         ("ns3_bulk", {"duration_s": 60}),

@@ -5,10 +5,12 @@
 //! network follow from these.
 
 mod by_class;
+mod delay;
 mod drop_tail;
 mod early_random_drop;
 mod fair;
 mod kinds;
+mod pie;
 mod red;
 
 use bentpipe_link::{Limit, QueueDiscipline, TrafficClass};
@@ -17,14 +19,16 @@ use serde_json::{Value, json};
 
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::QueueLimit;
+use crate::quantity::{Length, QueueLimit};
 use crate::schema::hints::list;
 
 pub use by_class::{Priority, QueueClass, Weighted};
+pub use delay::{Codel, FqCodel};
 pub use drop_tail::DropTail;
 pub use early_random_drop::EarlyRandomDrop;
 pub use fair::Fair;
 pub use kinds::{QueueFile, QueueKind, QueueRule};
+pub use pie::Pie;
 pub use red::Red;
 
 /// A full packet on most networks.
@@ -147,6 +151,29 @@ fn has_an_effect(file: &QueueFile) -> Result<(), Wrong> {
     };
     Err((foreign, message))
 }
+
+/// A length of time of a key, or the default, within bounds.
+fn length_within(
+    key: &'static str,
+    given: Option<Length>,
+    default: Span,
+    bounds: [Span; 2],
+) -> Result<Span, Wrong> {
+    let Some(length) = given else {
+        return Ok(default);
+    };
+    if (bounds[0]..=bounds[1]).contains(&length.0) {
+        return Ok(length.0);
+    }
+    let [least, most] = bounds.map(Length);
+    Err((
+        key,
+        format!(r#"expected "{least}" to "{most}", got "{length}""#),
+    ))
+}
+
+/// The shortest and the longest delay that a queue may aim at.
+const TARGETS: [Span; 2] = [Span::from_micros(10), Span::from_secs(10)];
 
 /// So much of a limit, but at least one packet or byte.
 fn share(limit: QueueLimit, of: u32) -> QueueLimit {

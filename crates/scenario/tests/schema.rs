@@ -317,6 +317,12 @@ rate = "1 Mbit/s"
 delay = "30 ms"
 forward = { queue = { kind = "priority", classes = ["calls", "others"] } }
 return = { queue = { kind = "weighted", weights = { calls = 4, others = 0.5 } } }
+[links.five]
+between = ["splitter", "factor"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+forward = { queue = { kind = "fq-codel", target = "30 ms", interval = "600 ms", quantum = "300 B", flows = 64, ecn = false } }
+return = { queue = { kind = "pie", target = "50 ms", update_interval = "20 ms", burst_allowance = "0 s", ecn = true } }
 [classes.calls]
 applications = ["voice"]
 flows = ["down"]

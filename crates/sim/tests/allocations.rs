@@ -10,20 +10,20 @@ use bentpipe_host::applications::{
     VoiceSettings, WebSettings,
 };
 use bentpipe_link::{
-    DropTail, Ends, Fair, FairSettings, Limit, Measure, QueueDiscipline, Queueing, Red,
-    RedSettings, Settings,
+    DelayBounds, DropTail, Ends, Fair, FairSettings, FqCodel, FqCodelSettings, Limit, Measure, Pie,
+    PieSettings, QueueDiscipline, Queueing, Red, RedSettings, Settings,
 };
 use bentpipe_sim::{FlowSettings, LinkSettings, Network, NetworkBuilder, Traffic};
 use bentpipe_tcp::{BufferSizes, Config};
 use bentpipe_types::{BitRate, Bytes, RandomStream, Span, Time};
 
 /// server --100 Mbit/s, 300 ms--> client, with a window that the queue has room for.
-fn network_with(queue: impl Fn(usize) -> Queueing) -> Network {
+fn network_with(queue: impl FnMut(usize) -> Queueing) -> Network {
     network_of(&[Traffic::bulk(None)], queue)
 }
 
 /// The same with these flows.
-fn network_of(flows: &[Traffic], queue: impl Fn(usize) -> Queueing) -> Network {
+fn network_of(flows: &[Traffic], queue: impl FnMut(usize) -> Queueing) -> Network {
     let sender = Config {
         send_buffer: 16_000_000,
         ..Config::default()
@@ -39,13 +39,13 @@ fn network_of(flows: &[Traffic], queue: impl Fn(usize) -> Queueing) -> Network {
 fn network_between(
     flows: &[Traffic],
     ends: [Config; 2],
-    queue: impl Fn(usize) -> Queueing,
+    mut queue: impl FnMut(usize) -> Queueing,
 ) -> Network {
     let [sender, receiver] = ends.map(Arc::new);
     let mut builder = NetworkBuilder::new(1);
     let server = builder.host("server");
     let client = builder.host("client");
-    let direction = |way| {
+    let mut direction = |way| {
         BitRate::new(100_000_000).map(|rate| Settings {
             rate,
             delay: Span::from_millis(300),
@@ -118,16 +118,40 @@ fn other_queues_allocate_nothing_either() {
             mean_transmission: Span::from_micros(80),
         })) as Box<dyn QueueDiscipline>
     };
-    let mut network = network_with(|way| Queueing::Discipline {
-        queue: if way == 0 { red() } else { fair() },
-        random: RandomStream::new(1, "link", "queue"),
-    });
-    network.run_until(Time::ZERO + Span::from_secs(20));
-    let allocations = allocation_counter::measure(|| {
-        network.run_until(Time::ZERO + Span::from_secs(30));
-    });
-    assert!(network.outcome().packet_hops > 100_000);
-    assert_eq!(allocations.count_total, 0, "{allocations:?}");
+    let fq_codel = || {
+        Box::new(FqCodel::new(FqCodelSettings {
+            limit: Limit::Packets(10_000),
+            bounds: DelayBounds {
+                target: Span::from_secs(5),
+                interval: Span::from_secs(10),
+                ecn: true,
+            },
+            quantum: Bytes::new(1500),
+            flows: 64,
+        })) as Box<dyn QueueDiscipline>
+    };
+    let pie = || {
+        Box::new(Pie::new(PieSettings {
+            limit: Limit::Packets(10_000),
+            target: Span::from_secs(5),
+            update_interval: Span::from_millis(15),
+            burst_allowance: Span::from_millis(150),
+            ecn: true,
+        })) as Box<dyn QueueDiscipline>
+    };
+    for (there, back) in [(red(), fair()), (fq_codel(), pie())] {
+        let mut queues = [Some(there), Some(back)];
+        let mut network = network_with(|way| Queueing::Discipline {
+            queue: queues[way].take().expect("one each way"),
+            random: RandomStream::new(1, "link", "queue"),
+        });
+        network.run_until(Time::ZERO + Span::from_secs(20));
+        let allocations = allocation_counter::measure(|| {
+            network.run_until(Time::ZERO + Span::from_secs(30));
+        });
+        assert!(network.outcome().packet_hops > 100_000);
+        assert_eq!(allocations.count_total, 0, "{allocations:?}");
+    }
 }
 
 /// Nor do applications that send packet by packet, alone or as what a user does.

@@ -9,6 +9,8 @@
 //! and the others set so that it lies in 0x40..0x80: letters, mostly. Of bytes without that
 //! restriction, Wireshark takes about one segment in 200 for some protocol, and then a malformed one.
 
+use crate::splitmix64;
+
 const RANDOM_BITS: u64 = 0x3f3f_3f3f_3f3f_3f3f;
 const LETTER_BITS: u64 = 0x4040_4040_4040_4040;
 
@@ -16,15 +18,6 @@ const LETTER_BITS: u64 = 0x4040_4040_4040_4040;
 #[must_use]
 pub const fn block(index: u64) -> u64 {
     splitmix64(index) & RANDOM_BITS | LETTER_BITS
-}
-
-// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", section 3, with
-// Stafford's Mix13 constants: a hash of the counter, so any output is as cheap as the next.
-const fn splitmix64(index: u64) -> u64 {
-    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Fills `out` with the stream's bytes from `offset`.

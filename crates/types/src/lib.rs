@@ -61,7 +61,7 @@ pub use ip::{Ecn, IpVersion};
 pub use packet::{Packet, Resolution};
 pub use pool::PoolFull;
 pub use processor::{Processing, Processor, Served};
-pub use random::{RandomStream, Trials};
+pub use random::{RandomStream, Trials, splitmix64};
 pub use rate::BitRate;
 pub use routes::Routes;
 pub use sack_blocks::{SackBlock, SackBlocks, tell_first};

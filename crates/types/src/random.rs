@@ -5,6 +5,18 @@ use serde::{Deserialize, Serialize};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// Output `index` of splitmix64 seeded with zero: a number that looks as if it were drawn, another for each index.
+///
+/// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", section 3, with Stafford's Mix13
+/// constants: a hash of the counter, so any output is as cheap as the next.
+#[must_use]
+pub const fn splitmix64(index: u64) -> u64 {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// One stream of random numbers.
 ///
 /// Each component draws from its own streams, so that adding a link to a scenario changes no other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -91,6 +92,17 @@ def _queues(network: Network) -> Iterator[Remedy]:
                 name=f"fair queue at {narrow.name}",
                 why="flows that share the link don't wait for each other",
                 settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
+            )
+        if "fq-codel" in network.names["queues"] and path.sharing:
+            # RFC 8289 sections 4.3 and 4.4: a round trip, and a twentieth of it.
+            interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0))
+            bounds = f'target = "{interval_ms / 20:g} ms", interval = "{interval_ms} ms"'
+            queue = f'{{ kind = "fq-codel", limit = "{packets} packets", {bounds} }}'
+            yield Remedy(
+                kind="queue",
+                name=f"FQ-CoDel at {narrow.name}",
+                why="flows that share the link don't wait for each other, nor long for their own",
+                settings=((key, queue),),
             )
 
 

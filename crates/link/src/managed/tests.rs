@@ -3,8 +3,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arrival, Direction, DropTail, EarlyRandomDrop, EarlyRandomDropSettings, EndCtx, Fair,
-    FairSettings, FarEnd, Framing, Limit, Measure, Queueing, Red, RedSettings, Settings,
+    Arrival, Codel, CodelSettings, DelayBounds, Direction, DropTail, EarlyRandomDrop,
+    EarlyRandomDropSettings, EndCtx, Fair, FairSettings, FarEnd, FqCodel, FqCodelSettings, Framing,
+    Limit, Measure, Pie, PieSettings, Queueing, Red, RedSettings, Settings,
 };
 
 impl Watch for () {
@@ -191,7 +192,7 @@ fn queues() -> impl Strategy<Value = (&'static str, Box<dyn QueueDiscipline>)> {
         .prop_map(|(kind, gentle, flows)| queue(kind, Limit::Packets(LIMIT), gentle, flows))
 }
 
-const KINDS: usize = 4;
+const KINDS: usize = 7;
 
 /// A queue of each kind.
 fn queue(
@@ -200,6 +201,12 @@ fn queue(
     gentle: bool,
     flows: usize,
 ) -> (&'static str, Box<dyn QueueDiscipline>) {
+    // A packet takes some 400 ms.
+    let bounds = DelayBounds {
+        target: Span::from_millis(500),
+        interval: Span::from_millis(1000),
+        ecn: false,
+    };
     match kind {
         0 => ("drop-tail", Box::new(crate::DropTailQueue::new(limit))),
         1 => (
@@ -225,12 +232,35 @@ fn queue(
                 drop_probability: 0.3,
             })),
         ),
-        _ => (
+        3 => (
             "fair",
             Box::new(Fair::new(FairSettings {
                 limit,
                 quantum: Bytes::new(300),
                 flows,
+            })),
+        ),
+        4 => (
+            "codel",
+            Box::new(Codel::new(CodelSettings { limit, bounds })),
+        ),
+        5 => (
+            "fq-codel",
+            Box::new(FqCodel::new(FqCodelSettings {
+                limit,
+                bounds,
+                quantum: Bytes::new(300),
+                flows,
+            })),
+        ),
+        _ => (
+            "pie",
+            Box::new(Pie::new(PieSettings {
+                limit,
+                target: Span::from_millis(500),
+                update_interval: Span::from_millis(200),
+                burst_allowance: Span::from_millis(100),
+                ecn: false,
             })),
         ),
     }

@@ -1,20 +1,14 @@
 //! Fair queueing by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using
 //! Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3), 1996).
 
-mod flows;
-mod longest;
-mod slab;
-
 use std::net::IpAddr;
 
 use bentpipe_types::{Bytes, PacketRef};
 
+use super::by_flow::{Claim, Claimant, Ends, Flows, List, Longest, Slab};
 use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict};
 use crate::Tally;
 use crate::row::Row;
-use flows::{Ends, Flows};
-use longest::{Claim, Longest};
-use slab::{List, Slab};
 
 /// How a fair queue is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +129,7 @@ impl Fair {
     #[inline(always)]
     fn take(&mut self, index: u32) -> Option<(PacketRef, Bytes)> {
         let queue = &mut self.queues[index as usize];
-        let (packet, length) = self.slab.pop(&mut queue.waiting)?;
+        let (packet, length, ()) = self.slab.pop(&mut queue.waiting)?;
         queue.bytes -= u64::from(length);
         self.packets -= 1;
         self.bytes -= u64::from(length);
@@ -211,10 +205,21 @@ impl Default for Queue {
     }
 }
 
-impl Queue {
-    /// See [`Longest`].
+impl Claimant for Queue {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn claim(&self, index: u32) -> Claim {
         Claim::of(index, self.bytes, self.place)
+    }
+
+    fn entered(&mut self) -> &mut Claim {
+        &mut self.entered
+    }
+
+    fn grown(&mut self) -> &mut bool {
+        &mut self.grown
     }
 }
 
@@ -225,7 +230,8 @@ impl QueueDiscipline for Fair {
         let index = self.queue_of(Ends::of(record), cx.packets.ip(packet));
         let queue = &mut self.queues[index as usize];
         let was_empty = queue.waiting.is_empty();
-        self.slab.push(&mut queue.waiting, packet, length as u32);
+        self.slab
+            .push(&mut queue.waiting, packet, length as u32, ());
         queue.bytes += length;
         self.packets += 1;
         self.bytes += length;

@@ -1,24 +1,34 @@
 //! Queue disciplines: which packets wait for the transmitter, and which are dropped.
 
+mod by_flow;
 mod classes;
+mod codel;
 mod discipline;
 mod drop_tail;
 mod early_random_drop;
 mod fair;
+mod fq_codel;
 mod limit;
+mod pie;
 mod red;
 mod waiting;
 
 pub use classes::{
     ClassSettings, Classes, ClassesSettings, Ends as FlowEnd, FlowEnds, Service, TrafficClass,
 };
+pub use codel::{Codel, CodelSettings, DelayBounds};
 pub use discipline::{ClassCounts, GivenUp, QueueCtx, QueueDiscipline};
 pub use drop_tail::{DropTail, DropTailQueue};
 pub use early_random_drop::{EarlyRandomDrop, EarlyRandomDropSettings};
 pub use fair::{Fair, FairSettings};
+pub use fq_codel::{FqCodel, FqCodelSettings};
 pub use limit::Limit;
+pub use pie::{Pie, PieSettings};
 pub use red::{Measure, Red, RedSettings};
-pub(crate) use waiting::Waiting;
+pub(crate) use waiting::{TimedWaiting, Waiting};
+
+/// A full packet on most networks, IP header included: what Linux takes a link's MTU for.
+const FULL_PACKET: u64 = 1500;
 
 /// What a queue does with a packet that arrives at it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

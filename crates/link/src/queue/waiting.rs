@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_types::{Bytes, PacketRef};
+use bentpipe_types::{Bytes, PacketRef, Time};
 
 use super::{Limit, Verdict};
 
@@ -46,5 +46,38 @@ impl Waiting {
 
     pub(crate) fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes)
+    }
+}
+
+/// Packets in order of arrival, and since when each waits.
+#[derive(Debug, Default)]
+pub(crate) struct TimedWaiting {
+    waiting: Waiting,
+    since: VecDeque<Time>,
+}
+
+impl TimedWaiting {
+    pub(crate) fn push(&mut self, now: Time, packet: PacketRef, length: Bytes) {
+        self.waiting.push(packet, length);
+        self.since.push_back(now);
+    }
+
+    /// Would so long a packet wait among more than may?
+    pub(crate) fn is_full_for(&self, length: Bytes, limit: Limit) -> bool {
+        !limit.admits(self.packets(), self.bytes(), length)
+    }
+
+    /// Takes the first, its length, and since when it has waited.
+    pub(crate) fn pop(&mut self) -> Option<(PacketRef, Bytes, Time)> {
+        let (packet, length) = self.waiting.pop()?;
+        Some((packet, length, self.since.pop_front()?))
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.waiting.packets()
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.waiting.bytes()
     }
 }

@@ -7,19 +7,25 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{DropTail, EarlyRandomDrop, Fair, Place, Priority, Red, Settings, Weighted};
+use super::{
+    Codel, DropTail, EarlyRandomDrop, Fair, FqCodel, Pie, Place, Priority, Red, Settings, Weighted,
+};
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::{LinkQueueLimit, Probability, QueueLimit, Size};
+use crate::quantity::{Length, LinkQueueLimit, Probability, QueueLimit, Size};
 use crate::schema::Named;
 
 /// An entry a kind: its name in a scenario file, with the description that is the reference, and the keys
-/// that mean something to it besides `kind` and `limit`. Its settings are of the type of its name.
+/// that mean something to it besides `kind` and `limit`: those of its own, and those that it shares, by name. Its
+/// settings are of the type of its name.
 macro_rules! kinds {
     (
+        shared {
+            $($(#[$shared_doc:meta])* $shared_key:ident: $shared_type:ty,)*
+        }
         $(
             $(#[$doc:meta])*
-            $kind:ident = $name:literal {
+            $kind:ident = $name:literal, shares [$($shared:ident)*] {
                 $($(#[$key_doc:meta])* $key:ident: $type:ty,)*
             }
         )+
@@ -36,7 +42,7 @@ macro_rules! kinds {
             #[must_use]
             pub fn keys(self) -> &'static [&'static str] {
                 match self {
-                    $(Self::$kind => &[$(stringify!($key)),*],)+
+                    $(Self::$kind => &[$(stringify!($key),)* $(stringify!($shared),)*],)+
                 }
             }
         }
@@ -53,12 +59,16 @@ macro_rules! kinds {
             /// of the link (rate times the delays of both directions), but at least 100 packets.
             pub limit: Option<LinkQueueLimit>,
             $($($(#[$key_doc])* pub $key: Option<$type>,)*)+
+            $($(#[$shared_doc])* pub $shared_key: Option<$shared_type>,)*
         }
 
         impl QueueFile {
             /// The keys that the file gives, besides `kind` and `limit`.
             pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
-                [$($((stringify!($key), self.$key.is_some()),)*)+]
+                [
+                    $($((stringify!($key), self.$key.is_some()),)*)+
+                    $((stringify!($shared_key), self.$shared_key.is_some()),)*
+                ]
                     .into_iter()
                     .filter_map(|(key, given)| given.then_some(key))
             }
@@ -110,12 +120,30 @@ macro_rules! kinds {
 }
 
 kinds! {
+    shared {
+        /// CoDel, FQ-CoDel and PIE: the delay in the queue that they aim at. "10 us" to "10 s". Default: "5 ms"; with "pie"
+        /// "15 ms".
+        target: Length,
+        /// CoDel and FQ-CoDel: how long the delay has to be above `target` before a packet is dropped: about the longest round
+        /// trip of the flows. Over a satellite, more than the default, which is Linux's. "1 ms" to "100 s". Default:
+        /// "100 ms".
+        interval: Length,
+        /// RED, CoDel, FQ-CoDel, PIE: mark the packets of ECN-capable flows instead of dropping them before the queue is
+        /// full (PIE: while no more than a tenth are due). Default: false; with "fq-codel" true, as in Linux.
+        ecn: bool,
+        /// Fair queueing and FQ-CoDel: what a flow sends in its turn. At least "64 B". Default: "1500 B".
+        quantum: Size,
+        /// Fair queueing and FQ-CoDel: separate queues, 1 to 65536. Fair queueing: if more flows than this wait at once, some
+        /// share. FQ-CoDel: flows are spread by a hash, so that some may share before. Default: 1024.
+        flows: u32,
+    }
+
     /// First in, first out; what finds it full is dropped.
-    DropTail = "drop-tail" {}
+    DropTail = "drop-tail", shares [] {}
 
     /// First in, first out; the longer it is on average, the more packets are dropped at random
     /// before it is full (Floyd and Jacobson 1993).
-    Red = "red" {
+    Red = "red", shares [ecn] {
         /// RED's min_th: while the average queue is shorter, nothing is dropped. In packets or in bytes;
         /// in bytes, long packets are dropped more often. Default: a third of `maximum_threshold`.
         minimum_threshold: QueueLimit,
@@ -128,14 +156,12 @@ kinds! {
         /// RED: from `maximum_threshold` to twice that, let the share grow from `maximum_probability` to
         /// 1. Default: true.
         gentle: bool,
-        /// RED: mark the packets of ECN-capable flows instead of dropping them early. Default: false.
-        ecn: bool,
         /// RED's usual packet: how fast the average falls while the link is idle. Default: "1000 B".
         mean_packet: Size,
     }
 
     /// First in, first out; beyond a length, a fixed share is dropped at random (Hashem 1989).
-    EarlyRandomDrop = "early-random-drop" {
+    EarlyRandomDrop = "early-random-drop", shares [] {
         /// Early random drop: while this much waits, arriving packets are dropped at random. Default:
         /// half of `limit`.
         drop_level: QueueLimit,
@@ -145,17 +171,29 @@ kinds! {
 
     /// A queue for each flow, served in turn, by deficit round robin (Shreedhar and Varghese
     /// 1996). When all of them together are full, the longest loses its first packet.
-    Fair = "fair" {
-        /// Fair queueing: what a flow sends in its turn. At least "64 B". Default: "1500 B".
-        quantum: Size,
-        /// Fair queueing: separate queues. If more flows than this wait at once, some share. 1 to 65536.
-        /// Default: 1024.
-        flows: u32,
+    Fair = "fair", shares [quantum flows] {}
+
+    /// First in, first out; when packets have waited longer than `target` for an `interval`, one is dropped as it
+    /// leaves, then the next sooner, and so on (CoDel, RFC 8289, as in Linux).
+    Codel = "codel", shares [target interval ecn] {}
+
+    /// A queue for each flow, those that have just begun first, with CoDel in each (FQ-CoDel, RFC 8290, as in Linux). When
+    /// all of them together are full, the longest loses half of what it has, from its front.
+    FqCodel = "fq-codel", shares [target interval ecn quantum flows] {}
+
+    /// First in, first out; packets are dropped at random as they arrive, the more the longer they wait and the more that
+    /// grows (PIE, RFC 8033).
+    Pie = "pie", shares [target ecn] {
+        /// PIE's T_UPDATE: how often the share to be dropped is worked out again. "1 ms" to "10 s". Default: "15 ms".
+        update_interval: Length,
+        /// PIE's MAX_BURST: for so long nothing is dropped at random when a queue builds up after a time without. Default:
+        /// "150 ms".
+        burst_allowance: Length,
     }
 
     /// A queue for each of `classes`: whenever the transmitter is free, the first that has a packet
     /// sends it. When all of them together are full, the last that has any loses its first packet.
-    Priority = "priority" {
+    Priority = "priority", shares [] {
         /// Priority: the classes of `[classes.NAME]`, the first before all others. "others" is what belongs
         /// to none of them, and comes last unless it is named. A packet is of the first class of this list
         /// that it belongs to. Required with "priority".
@@ -165,7 +203,7 @@ kinds! {
     /// A queue for each class of `weights`, whose bytes are as its weight while it has any, by
     /// start-time fair queueing (Goyal, Vin and Cheng 1997). When all of them together are full, the
     /// one with most bytes for its weight loses its first packet.
-    Weighted = "weighted" {
+    Weighted = "weighted", shares [] {
         /// Weighted: each class with its share beside the others, such as { calls = 4, web = 2, others = 1 };
         /// above 0. "others" is what belongs to none of them; 1 unless it is named. A packet is of the first
         /// class that it belongs to. Required with "weighted".

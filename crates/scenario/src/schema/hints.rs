@@ -130,7 +130,7 @@ pub(crate) fn keys_to_name<'k>(unknown: &str, known: &[&'k str]) -> (Vec<&'k str
 }
 
 /// What others call a word of a file's.
-const WORDS: [(&str, &str); 13] = [
+const WORDS: [(&str, &str); 14] = [
     ("ipv4", "v4"),
     ("ipv6", "v6"),
     ("fifo", "drop-tail"),
@@ -139,6 +139,7 @@ const WORDS: [(&str, &str); 13] = [
     ("fq", "fair"),
     ("drr", "fair"),
     ("sfq", "fair"),
+    ("fq_codel", "fq-codel"),
     ("prio", "priority"),
     ("wrr", "weighted"),
     ("wfq", "weighted"),
@@ -147,9 +148,7 @@ const WORDS: [(&str, &str); 13] = [
 ];
 
 /// Queues of others that are none of ours.
-const DELAY_QUEUES: [&str; 7] = [
-    "codel", "fq_codel", "fq-codel", "cake", "pie", "fq_pie", "fq-pie",
-];
+const DELAY_QUEUES: [&str; 5] = ["cake", "cobalt", "fq_pie", "fq-pie", "dualpi2"];
 
 /// What is wrong with a word that is none of `known`.
 pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
@@ -159,7 +158,7 @@ pub(crate) fn unknown_word(word: &str, known: &[&str]) -> String {
         format!("expected {expected}, got {}; {hint}", quoted(word))
     } else if known.first() == Some(&"drop-tail") && DELAY_QUEUES.contains(&word) {
         let expected = one_of(known);
-        let hint = "\"red\" drops before the queue is full, \"fair\" keeps flows apart";
+        let hint = "\"fq-codel\" keeps flows apart and their delays short";
         format!("expected {expected}, got {}; {hint}", quoted(word))
     } else if let Some(near) =
         word_meant(word, known).or_else(|| suggest(word, known.iter().copied()))

@@ -25,7 +25,7 @@ fn keys() {
         (
             "queue = { limit",
             "queue = { length",
-            "geo.toml:17: links.satellite.forward.queue.length: unknown key; known here: kind, limit, minimum_threshold, maximum_threshold, maximum_probability, weight, gentle, ecn, mean_packet, drop_level, drop_probability, quantum, flows, classes, weights",
+            "geo.toml:17: links.satellite.forward.queue.length: unknown key; known here: kind, limit, minimum_threshold, maximum_threshold, maximum_probability, weight, gentle, mean_packet, drop_level, drop_probability, update_interval, burst_allowance, ... (19 in all: bentpipe explain links.satellite.forward.queue)",
         ),
         (
             r#"delay = "200 ms""#,

@@ -42,6 +42,31 @@ fn queues() {
             r#"{ kind = "red", weight = 0, limit ="#,
             "geo.toml:17: links.satellite.forward.queue.weight: expected a weight above 0, or the average never moves",
         ),
+        (
+            "{ limit =",
+            r#"{ kind = "codel", target = "1 us", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.target: expected "10 us" to "10 s", got "1 us""#,
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "fq-codel", target = "100 ms", limit ="#,
+            "geo.toml:17: links.satellite.forward.queue.target: expected less than interval, 100 ms by default",
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "codel", target = "30 ms", interval = "30 ms", limit ="#,
+            "geo.toml:17: links.satellite.forward.queue.interval: expected more than target",
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "pie", interval = "600 ms", limit ="#,
+            "geo.toml:17: links.satellite.forward.queue.interval: has no effect: a \"pie\" queue has limit, update_interval, burst_allowance, target, ecn",
+        ),
+        (
+            "{ limit =",
+            r#"{ kind = "pie", update_interval = "0 s", limit ="#,
+            r#"geo.toml:17: links.satellite.forward.queue.update_interval: expected "1 ms" to "10 s", got "0 s""#,
+        ),
     ]);
 }
 

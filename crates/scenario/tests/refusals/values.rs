@@ -190,7 +190,7 @@ fn words() {
         (
             r#"{ limit ="#,
             r#"{ kind = "rde", limit ="#,
-            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "rde"; did you mean "red"?"#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "codel", "fq-codel", "pie", "priority", "weighted", got "rde"; did you mean "red"?"#,
         ),
         (
             r#""bulk""#,
@@ -210,13 +210,18 @@ fn what_other_tools_write_is_told_in_our_words() {
         ),
         (
             r#"limit = "500 packets""#,
-            r#"kind = "codel""#,
-            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "codel"; "red" drops before the queue is full, "fair" keeps flows apart"#,
+            r#"kind = "cake""#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "codel", "fq-codel", "pie", "priority", "weighted", got "cake"; "fq-codel" keeps flows apart and their delays short"#,
+        ),
+        (
+            r#"limit = "500 packets""#,
+            r#"kind = "fq_codel""#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "codel", "fq-codel", "pie", "priority", "weighted", got "fq_codel"; did you mean "fq-codel"?"#,
         ),
         (
             r#"limit = "500 packets""#,
             r#"kind = "pfifo""#,
-            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "priority", "weighted", got "pfifo"; did you mean "drop-tail"?"#,
+            r#"geo.toml:17: links.satellite.forward.queue.kind: expected one of "drop-tail", "red", "early-random-drop", "fair", "codel", "fq-codel", "pie", "priority", "weighted", got "pfifo"; did you mean "drop-tail"?"#,
         ),
         (
             r#"rate = "100 Mbit/s""#,

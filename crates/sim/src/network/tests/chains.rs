@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use bentpipe_link::{Fair, FairSettings, Measure, QueueDiscipline, Queueing, Red, RedSettings};
+use bentpipe_link::{
+    DelayBounds, Fair, FairSettings, FqCodel, FqCodelSettings, Measure, Pie, PieSettings,
+    QueueDiscipline, Queueing, Red, RedSettings,
+};
 use bentpipe_types::{PacketRef, PacketStore};
 
 use super::*;
@@ -42,6 +45,8 @@ enum Choice {
     DropTail,
     Fair,
     Red,
+    FqCodel,
+    Pie,
 }
 
 fn link() -> impl Strategy<Value = Link> {
@@ -56,6 +61,8 @@ fn link() -> impl Strategy<Value = Link> {
                 Choice::DropTail,
                 Choice::Fair,
                 Choice::Red,
+                Choice::FqCodel,
+                Choice::Pie,
             ]),
         )
     };
@@ -140,6 +147,23 @@ fn settings(seed: u64, name: &str, link: &Link, way: usize) -> Settings {
             ecn: false,
             mean_packet: Bytes::new(500),
             mean_transmission: Span::from_millis(1),
+        })),
+        Choice::FqCodel => Box::new(FqCodel::new(FqCodelSettings {
+            limit,
+            bounds: DelayBounds {
+                target: Span::from_micros(500),
+                interval: Span::from_millis(10),
+                ecn: false,
+            },
+            quantum: Bytes::new(1_500),
+            flows: 4,
+        })),
+        Choice::Pie => Box::new(Pie::new(PieSettings {
+            limit,
+            target: Span::from_millis(1),
+            update_interval: Span::from_millis(2),
+            burst_allowance: Span::from_millis(4),
+            ecn: false,
         })),
     };
     let random = RandomStream::new(seed, &format!("{name}.{way}"), "queue");

@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 
 /// Who sends to whom, by nodes and ports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub(super) struct Ends(u64);
+pub(in super::super) struct Ends(u64);
 
 impl Ends {
     #[inline]
-    pub(super) fn of(packet: &Packet) -> Self {
+    pub(in super::super) fn of(packet: &Packet) -> Self {
         let end = |end: Endpoint| u64::from(end.address.0) << 16 | u64::from(end.port);
         Self(end(packet.destination) << 32 | end(packet.source))
     }
 
     /// A number that looks as if it were drawn.
-    pub(super) fn mixed(self) -> u64 {
+    pub(in super::super) fn mixed(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
 }
@@ -29,7 +29,7 @@ type Addresses = (IpAddr, IpAddr);
 /// A simulated packet's ends say all, in one word. Real packets are told apart by whose addresses they have
 /// beside the record, too.
 #[derive(Debug, Default)]
-pub(super) struct Flows {
+pub(in super::super) struct Flows {
     simulated: FxHashMap<Ends, u32>,
     real: FxHashMap<(Ends, Addresses), u32>,
     /// By queue: which of the real flows has it.
@@ -38,14 +38,14 @@ pub(super) struct Flows {
 
 impl Flows {
     /// With room for so many flows of a simulation.
-    pub(super) fn with_capacity(flows: usize) -> Self {
+    pub(in super::super) fn with_capacity(flows: usize) -> Self {
         let mut all = Self::default();
         all.simulated.reserve(flows);
         all
     }
 
     #[inline]
-    pub(super) fn get(&self, ends: Ends, ip: Option<Addresses>) -> Option<u32> {
+    pub(in super::super) fn get(&self, ends: Ends, ip: Option<Addresses>) -> Option<u32> {
         match ip {
             None => self.simulated.get(&ends),
             Some(ip) => self.real.get(&(ends, ip)),
@@ -54,7 +54,7 @@ impl Flows {
     }
 
     /// This flow has this queue from now on.
-    pub(super) fn insert(&mut self, ends: Ends, ip: Option<Addresses>, queue: u32) {
+    pub(in super::super) fn insert(&mut self, ends: Ends, ip: Option<Addresses>, queue: u32) {
         match ip {
             None => self.simulated.insert(ends, queue),
             Some(ip) => {
@@ -65,7 +65,7 @@ impl Flows {
     }
 
     /// The flow between these ends has this queue no longer.
-    pub(super) fn remove(&mut self, ends: Ends, queue: u32) {
+    pub(in super::super) fn remove(&mut self, ends: Ends, queue: u32) {
         if !self.owners.is_empty()
             && let Some(owner) = self.owners.remove(&queue)
         {
@@ -76,7 +76,7 @@ impl Flows {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(in super::super) fn len(&self) -> usize {
         self.simulated.len() + self.real.len()
     }
 }

@@ -5,24 +5,25 @@ use bentpipe_types::PacketRef;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// A packet that waits, and the place of the one behind it.
+/// A packet that waits, what is noted beside it, and the place of the one behind it.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Place<N> {
     packet: PacketRef,
     length: u32,
     next: u32,
+    note: N,
 }
 
 /// A queue: the places of its first and its last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List {
+pub(in super::super) struct List {
     first: u32,
     last: u32,
 }
 
 impl List {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in super::super) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 }
@@ -38,13 +39,14 @@ impl Default for List {
 
 /// The packets of many queues, each first in, first out: as many places as packets have ever waited at once,
 /// however they were spread over the queues. The last to become free is the next to be taken.
+/// A note is kept with each packet, nothing by default.
 #[derive(Debug)]
-pub(super) struct Slab {
-    places: Vec<Place>,
+pub(in super::super) struct Slab<N = ()> {
+    places: Vec<Place<N>>,
     free: u32,
 }
 
-impl Default for Slab {
+impl<N> Default for Slab<N> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
@@ -53,13 +55,20 @@ impl Default for Slab {
     }
 }
 
-impl Slab {
+impl<N: Copy> Slab<N> {
     #[inline]
-    pub(super) fn push(&mut self, list: &mut List, packet: PacketRef, length: u32) {
+    pub(in super::super) fn push(
+        &mut self,
+        list: &mut List,
+        packet: PacketRef,
+        length: u32,
+        note: N,
+    ) {
         let place = Place {
             packet,
             length,
             next: NONE,
+            note,
         };
         let index = self.free;
         let index = if let Some(free) = self.places.get_mut(index as usize) {
@@ -79,16 +88,16 @@ impl Slab {
 
     /// The first of a queue, and its length.
     #[inline]
-    pub(super) fn first(&self, list: &List) -> Option<(PacketRef, u32)> {
+    pub(in super::super) fn first(&self, list: &List) -> Option<(PacketRef, u32)> {
         let place = self.places.get(list.first as usize)?;
         Some((place.packet, place.length))
     }
 
-    /// Takes the first of a queue, and its length.
+    /// Takes the first of a queue, its length, and what was noted.
     #[inline]
-    pub(super) fn pop(&mut self, list: &mut List) -> Option<(PacketRef, u32)> {
+    pub(in super::super) fn pop(&mut self, list: &mut List) -> Option<(PacketRef, u32, N)> {
         let place = self.places.get_mut(list.first as usize)?;
-        let taken = (place.packet, place.length);
+        let taken = (place.packet, place.length, place.note);
         let behind = std::mem::replace(&mut place.next, self.free);
         self.free = list.first;
         list.first = behind;

@@ -1,0 +1,197 @@
+use bentpipe_types::{Ecn, Endpoint, IpVersion, Packet, PacketStore, RandomStream, Span, Time};
+use proptest::prelude::*;
+
+use super::*;
+
+const BOUNDS: DelayBounds = DelayBounds {
+    target: Span::from_millis(5),
+    interval: Span::from_millis(100),
+    ecn: false,
+};
+
+struct Bench {
+    queue: Codel,
+    packets: PacketStore,
+    random: RandomStream,
+    now: Time,
+}
+
+impl Bench {
+    fn new(bounds: DelayBounds, limit: Limit) -> Self {
+        Self {
+            queue: Codel::new(CodelSettings { limit, bounds }),
+            packets: PacketStore::default(),
+            random: RandomStream::new(1, "test", "queue"),
+            now: Time::ZERO,
+        }
+    }
+
+    fn offer(&mut self, length: u16, ecn: Ecn) -> Verdict {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+        packet.payload_length = length - 40;
+        packet.set_ecn(ecn);
+        let packet = self.packets.insert(packet);
+        let mut cx = QueueCtx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            idle: false,
+        };
+        let verdict = self.queue.enqueue(packet, &mut cx);
+        if verdict == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+        verdict
+    }
+
+    /// The next to be sent: its length, and whether it is marked.
+    fn take(&mut self) -> Option<(u64, bool)> {
+        let mut cx = QueueCtx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            idle: false,
+        };
+        let (packet, length) = self.queue.dequeue(&mut cx)?;
+        let marked = self.packets.get(packet).ecn() == Ecn::Congestion;
+        self.packets.release(packet);
+        Some((length.get(), marked))
+    }
+
+    /// A packet comes and one leaves each millisecond, with 50 ms' worth waiting: when drops or marks were, in ms.
+    fn signals(&mut self, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
+        for _ in 0..50 {
+            self.offer(1000, ecn);
+        }
+        let mut signals = Vec::new();
+        let (mut dropped, mut marked) = (0, 0);
+        for millisecond in 0..milliseconds {
+            self.now = Time::ZERO + Span::from_millis(millisecond);
+            self.offer(1000, ecn);
+            self.take();
+            let control = &self.queue.control;
+            if (control.dropped(), control.marked()) != (dropped, marked) {
+                (dropped, marked) = (control.dropped(), control.marked());
+                // It stays as long as it was.
+                if self.queue.packets() < 50 {
+                    self.offer(1000, ecn);
+                }
+                signals.push(millisecond);
+            }
+        }
+        signals
+    }
+}
+
+/// The first delay above the target is at 5 ms; then an interval, and intervals over the count's root, by Newton's
+/// steps from 1: 0.5, 0.5625, 0.4878, 0.4416 ... (1, 0.7071, 0.5774, 0.5, 0.4472 exactly).
+#[test]
+fn drops_come_closer_and_closer() {
+    let mut expected = vec![105.0];
+    let mut root = 1.0_f64;
+    let mut next = 105.0 + 100.0;
+    for count in 2..20 {
+        expected.push(next);
+        root *= 0.5 * (3.0 - f64::from(count) * root * root);
+        next += 100.0 * root;
+    }
+    let last = *expected.last().expect("there are some") as u64;
+    for (bounds, ecn) in [
+        (BOUNDS, Ecn::NotCapable),
+        (
+            DelayBounds {
+                ecn: true,
+                ..BOUNDS
+            },
+            Ecn::Capable0,
+        ),
+        (
+            DelayBounds {
+                ecn: true,
+                ..BOUNDS
+            },
+            Ecn::NotCapable,
+        ),
+    ] {
+        let mut bench = Bench::new(bounds, Limit::Packets(1000));
+        let signals = bench.signals(last + 2, ecn);
+        assert_eq!(signals.len(), expected.len(), "{signals:?} {expected:?}");
+        for (signal, expected) in signals.iter().zip(&expected) {
+            // It is seen when the next packet leaves; roots have 16 bits.
+            let late = *signal as f64 - expected;
+            assert!((-0.1..=1.1).contains(&late), "{signals:?} {expected:?}");
+        }
+        let marks = bounds.ecn && ecn == Ecn::Capable0;
+        assert_eq!(bench.queue.control.dropped() == 0, marks);
+        assert_eq!(bench.queue.control.marked() > 0, marks);
+    }
+}
+
+/// A burst that is gone within an interval is let through; so is a delay below the target, however long it lasts.
+#[test]
+fn bursts_pass() {
+    let mut bench = Bench::new(BOUNDS, Limit::Packets(1000));
+    for burst in 0..20 {
+        bench.now = Time::ZERO + Span::from_millis(200 * burst);
+        for _ in 0..90 {
+            bench.offer(1500, Ecn::NotCapable);
+        }
+        for _ in 0..90 {
+            bench.now += Span::from_millis(1);
+            assert!(bench.take().is_some());
+        }
+    }
+    assert_eq!(bench.queue.control.dropped(), 0);
+}
+
+/// Less than a full packet behind it, and a packet leaves however long it has waited: a slow link would idle.
+#[test]
+fn the_last_packet_is_never_dropped() {
+    let mut bench = Bench::new(BOUNDS, Limit::Packets(1000));
+    for second in 0..100 {
+        bench.now = Time::ZERO + Span::from_secs(second);
+        bench.offer(1500, Ecn::NotCapable);
+        if second > 0 {
+            assert!(bench.take().is_some());
+        }
+    }
+    assert_eq!(bench.queue.control.dropped(), 0);
+}
+
+proptest! {
+    /// Whatever comes and leaves whenever: every packet is sent, dropped, or waits; what is sent is in order; nothing is
+    /// dropped before an interval has passed; a limit holds.
+    #[test]
+    fn every_packet_is_somewhere(
+        steps in prop::collection::vec((0_u8..3, 40_u16..1500, 0_u64..40_000), 1..600),
+        interval_ms in 1_u64..200,
+        limit in 1_u64..60,
+        ecn in any::<bool>(),
+    ) {
+        let bounds = DelayBounds { target: Span::from_millis(1), interval: Span::from_millis(interval_ms), ecn };
+        let mut bench = Bench::new(bounds, Limit::Packets(limit));
+        let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
+        for (what, length, microseconds) in steps {
+            bench.now += Span::from_micros(microseconds);
+            if what == 0 {
+                let waits = bench.queue.packets() > 0;
+                let taken = bench.take().is_some();
+                prop_assert_eq!(taken, waits);
+                sent += u64::from(taken);
+            } else {
+                offered += 1;
+                refused += u64::from(bench.offer(length, if ecn { Ecn::Capable0 } else { Ecn::NotCapable }) == Verdict::Dropped);
+            }
+            let queue = &bench.queue;
+            let dropped = queue.given_up().dropped;
+            prop_assert!(dropped == 0 || !ecn);
+            prop_assert!(dropped == 0 || bench.now.as_nanos() >= interval_ms * 1_000_000);
+            prop_assert!(queue.packets() <= limit);
+            prop_assert_eq!(offered, refused + dropped + sent + queue.packets());
+            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
+        }
+        while bench.take().is_some() {}
+        prop_assert_eq!(bench.queue.bytes(), 0);
+        prop_assert_eq!(bench.packets.held(), 0);
+    }
+}

@@ -1,0 +1,226 @@
+use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream};
+use proptest::prelude::*;
+
+use super::*;
+
+const SETTINGS: PieSettings = PieSettings {
+    limit: Limit::Packets(1000),
+    target: Span::from_millis(15),
+    update_interval: Span::from_millis(15),
+    burst_allowance: Span::from_millis(150),
+    ecn: false,
+};
+
+struct Bench {
+    queue: Pie,
+    packets: PacketStore,
+    random: RandomStream,
+    now: Time,
+}
+
+impl Bench {
+    fn new(settings: PieSettings) -> Self {
+        Self {
+            queue: Pie::new(settings),
+            packets: PacketStore::default(),
+            random: RandomStream::new(3, "test", "queue"),
+            now: Time::ZERO,
+        }
+    }
+
+    fn offer(&mut self, length: u16, ecn: Ecn) -> Verdict {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+        packet.payload_length = length - 40;
+        packet.set_ecn(ecn);
+        let packet = self.packets.insert(packet);
+        let mut cx = QueueCtx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            idle: false,
+        };
+        let verdict = self.queue.enqueue(packet, &mut cx);
+        if verdict == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+        verdict
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        let mut cx = QueueCtx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            idle: false,
+        };
+        let (packet, length) = self.queue.dequeue(&mut cx)?;
+        self.packets.release(packet);
+        Some(length.get())
+    }
+}
+
+/// Section 4.2, by hand: 30 ms, then 40 ms of delay at a probability of 0.005, which scales steps by 1/8.
+#[test]
+fn the_probability_follows_the_delay() {
+    let mut control = Control {
+        probability: 0.005,
+        delay: Span::from_millis(30),
+        last_delay: Span::from_millis(20),
+        burst_allowance: Span::ZERO,
+    };
+    control.update(&SETTINGS, Bytes::new(9000));
+    let first = 0.005 + (0.125 * 0.015 + 1.25 * 0.010) / 8.0;
+    assert!((control.probability - first).abs() < 1e-15);
+    control.delay = Span::from_millis(40);
+    control.update(&SETTINGS, Bytes::new(9000));
+    let second = first + (0.125 * 0.025 + 1.25 * 0.010) / 8.0;
+    assert!((control.probability - second).abs() < 1e-15);
+    // A tenth and more: no more than 2% at once, but for delays of more than 250 ms.
+    control.probability = 0.2;
+    control.delay = Span::from_millis(240);
+    control.update(&SETTINGS, Bytes::new(9000));
+    assert!((control.probability - 0.22).abs() < 1e-15);
+    control.delay = Span::from_millis(251);
+    control.update(&SETTINGS, Bytes::new(9000));
+    assert!((control.probability - 0.26).abs() < 1e-15);
+    // No delay, twice: the step, and 2% less.
+    (control.delay, control.last_delay) = (Span::ZERO, Span::ZERO);
+    control.update(&SETTINGS, Bytes::ZERO);
+    let falls = (0.26 - 0.125 * 0.015) * 0.98;
+    assert!((control.probability - falls).abs() < 1e-15);
+}
+
+/// Twice as much comes as can leave: the delay comes to the target, and half of it is dropped.
+#[test]
+fn the_delay_comes_to_the_target() {
+    let mut bench = Bench::new(SETTINGS);
+    let (mut waits, mut taken, mut dropped, mut offered) = (0.0, 0, 0, 0);
+    for tenth in 0..600_000_u64 {
+        // A packet each 0.6 ms on average, which leaves in 1.2 ms.
+        bench.now = Time::ZERO + Span::from_micros(100 * tenth);
+        let settled = tenth > 300_000;
+        if bench.random.happens(1.0 / 6.0) {
+            let verdict = bench.offer(1500, Ecn::NotCapable);
+            offered += u32::from(settled);
+            dropped += u32::from(settled && verdict == Verdict::Dropped);
+        }
+        if tenth % 12 == 0 && bench.take().is_some() && settled {
+            waits += bench.queue.control.delay.as_millis_f64();
+            taken += 1;
+        }
+    }
+    let mean = waits / f64::from(taken);
+    assert!((mean - 15.0).abs() < 1.5, "{mean} ms");
+    let share = f64::from(dropped) / f64::from(offered);
+    assert!((share - 0.5).abs() < 0.01, "{share}");
+}
+
+/// While a burst is allowed nothing is dropped early, and after a silence of a minute one is allowed again.
+#[test]
+fn a_burst_after_a_silence_passes() {
+    let mut bench = Bench::new(SETTINGS);
+    for round in 0..3_u64 {
+        bench.now = Time::ZERO + Span::from_secs(60 * round);
+        let start = bench.now;
+        let early = bench.queue.early;
+        for step in 0..140_u64 {
+            bench.now = start + Span::from_millis(step);
+            bench.offer(1500, Ecn::NotCapable);
+            bench.offer(1500, Ecn::NotCapable);
+            bench.take();
+        }
+        assert_eq!(bench.queue.early, early);
+        // It goes on: now some are dropped.
+        for step in 140..3000_u64 {
+            bench.now = start + Span::from_millis(step);
+            bench.offer(1500, Ecn::NotCapable);
+            bench.offer(1500, Ecn::NotCapable);
+            bench.take();
+        }
+        assert!(bench.queue.early > early);
+        while bench.take().is_some() {}
+    }
+}
+
+/// While no more than a tenth is due, it is marked; above, dropped.
+#[test]
+fn marks_up_to_a_tenth() {
+    let mut bench = Bench::new(PieSettings {
+        ecn: true,
+        ..SETTINGS
+    });
+    let mut most = 0.0_f64;
+    for step in 0..6000_u64 {
+        bench.now = Time::ZERO + Span::from_millis(step);
+        bench.offer(1500, Ecn::Capable0);
+        if step % 14 == 0 {
+            bench.offer(1500, Ecn::Capable0);
+        }
+        bench.take();
+        let queue = &bench.queue;
+        if most <= MOST_MARKED {
+            assert_eq!(queue.early, 0);
+        }
+        most = most.max(queue.control.probability);
+    }
+    assert!(bench.queue.marked > 0 && most > MOST_MARKED);
+    assert!(bench.queue.early > 0);
+}
+
+proptest! {
+    /// Updates are caught up with: whoever asks often, and whoever asks seldom, finds the same.
+    #[test]
+    fn updates_are_never_missed(
+        probability in 0.0_f64..1.0,
+        delay_ms in 0_u64..400,
+        last_ms in 0_u64..400,
+        stops in prop::collection::vec(1_u64..3_000_000, 1..30),
+    ) {
+        let mut often = Bench::new(SETTINGS);
+        often.queue.control = Control {
+            probability,
+            delay: Span::from_millis(delay_ms),
+            last_delay: Span::from_millis(last_ms),
+            burst_allowance: Span::ZERO,
+        };
+        let mut seldom = Bench::new(SETTINGS);
+        seldom.queue.control = often.queue.control;
+        let mut now = Time::ZERO;
+        for microseconds in stops {
+            now += Span::from_micros(microseconds);
+            often.queue.catch_up(now);
+        }
+        seldom.queue.catch_up(now);
+        prop_assert_eq!(often.queue.control, seldom.queue.control);
+        prop_assert_eq!(often.queue.next_update, seldom.queue.next_update);
+        prop_assert!(now < seldom.queue.next_update);
+    }
+
+    /// Whatever comes and leaves: every packet is sent, dropped, or waits, and a probability is one.
+    #[test]
+    fn every_packet_is_somewhere(
+        steps in prop::collection::vec((0_u8..3, 40_u16..1500, 0_u64..60_000), 1..600),
+        limit in 1_u64..60,
+        ecn in any::<bool>(),
+    ) {
+        let mut bench = Bench::new(PieSettings { limit: Limit::Packets(limit), ecn, ..SETTINGS });
+        let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
+        for (what, length, microseconds) in steps {
+            bench.now += Span::from_micros(microseconds);
+            if what == 0 {
+                let waits = bench.queue.packets() > 0;
+                let taken = bench.take().is_some();
+                prop_assert_eq!(taken, waits);
+                sent += u64::from(taken);
+            } else {
+                offered += 1;
+                refused += u64::from(bench.offer(length, Ecn::Capable0) == Verdict::Dropped);
+            }
+            let queue = &bench.queue;
+            prop_assert!(queue.packets() <= limit);
+            prop_assert_eq!(offered, refused + sent + queue.packets());
+            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
+            prop_assert!((0.0..=1.0).contains(&queue.control.probability));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Controlled delay (RFC 8289), of one queue or of one for each flow (RFC 8290).
+
+use bentpipe_link::{CodelSettings, DelayBounds, FqCodelSettings, QueueDiscipline};
+use bentpipe_types::Span;
+use serde_json::{Value, json};
+
+use super::fair::Fair;
+use super::{Place, QueueFile, Settings, TARGETS, length_within};
+use crate::class::PacketClass;
+use crate::document::Wrong;
+use crate::quantity::QueueLimit;
+
+/// RFC 8289 section 4.4, and Linux.
+const TARGET: Span = Span::from_millis(5);
+/// RFC 8289 section 4.3, and Linux.
+const INTERVAL: Span = Span::from_millis(100);
+const INTERVALS: [Span; 2] = [Span::from_millis(1), Span::from_secs(100)];
+
+/// CoDel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Codel {
+    /// What the delay is to be kept at.
+    pub bounds: DelayBounds,
+}
+
+/// FQ-CoDel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FqCodel {
+    /// What each queue's delay is to be kept at.
+    pub bounds: DelayBounds,
+    /// Whose turn it is.
+    pub turns: Fair,
+}
+
+fn bounds(file: &QueueFile, ecn: bool) -> Result<DelayBounds, Wrong> {
+    let target = length_within("target", file.target, TARGET, TARGETS)?;
+    let interval = length_within("interval", file.interval, INTERVAL, INTERVALS)?;
+    if target >= interval {
+        let (key, message) = if file.interval.is_some() {
+            ("interval", "expected more than target")
+        } else {
+            ("target", "expected less than interval, 100 ms by default")
+        };
+        return Err((key, message.to_owned()));
+    }
+    Ok(DelayBounds {
+        target,
+        interval,
+        ecn: file.ecn.unwrap_or(ecn),
+    })
+}
+
+fn measured(bounds: &DelayBounds) -> Value {
+    json!({
+        "target_ms": bounds.target.as_millis_f64(),
+        "interval_ms": bounds.interval.as_millis_f64(),
+        "ecn": bounds.ecn,
+    })
+}
+
+impl Settings for Codel {
+    fn resolve(file: &QueueFile, _: QueueLimit, _: &[PacketClass]) -> Result<Self, Wrong> {
+        Ok(Self {
+            bounds: bounds(file, false)?,
+        })
+    }
+
+    fn measured(&self) -> Value {
+        measured(&self.bounds)
+    }
+
+    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        Some(Box::new(bentpipe_link::Codel::new(CodelSettings {
+            limit: at.limit(),
+            bounds: self.bounds,
+        })))
+    }
+}
+
+impl Settings for FqCodel {
+    fn resolve(
+        file: &QueueFile,
+        limit: QueueLimit,
+        classes: &[PacketClass],
+    ) -> Result<Self, Wrong> {
+        Ok(Self {
+            bounds: bounds(file, true)?,
+            turns: Fair::resolve(file, limit, classes)?,
+        })
+    }
+
+    fn measured(&self) -> Value {
+        let mut data = measured(&self.bounds);
+        if let (Value::Object(data), Value::Object(turns)) = (&mut data, self.turns.measured()) {
+            data.extend(turns);
+        }
+        data
+    }
+
+    fn discipline(&self, at: &Place<'_>) -> Option<Box<dyn QueueDiscipline>> {
+        Some(Box::new(bentpipe_link::FqCodel::new(FqCodelSettings {
+            limit: at.limit(),
+            bounds: self.bounds,
+            quantum: self.turns.quantum,
+            flows: self.turns.flows as usize,
+        })))
+    }
+}
