@@ -19,14 +19,20 @@ forward = { queue = { kind = "red", limit = "1000 packets", minimum_threshold = 
 from = "server"
 to = "client"
 app = { kind = "bulk" }
+[probes]
+series = ["satellite.forward.marked"]
+interval = "1 s"
 "#;
 
 fn run(ecn: &str) -> (FlowSummary, u64) {
     let settings = [("hosts.server.tcp.ecn", ecn)];
     let scenario = Scenario::parse(NETWORK, "ecn.toml", &settings).expect("it is right");
     let output = scenario.run(&RunOptions::default()).expect("it runs");
-    let dropped = output.summary.links[0].packets_dropped;
-    (output.summary.flows[0].clone(), dropped)
+    let link = &output.summary.links[0];
+    let counted = &link.counters.as_ref().expect("RED counts").total["marked"];
+    let recorded = output.series[0].values.last().copied();
+    assert_eq!(recorded, Some(*counted as f64));
+    (output.summary.flows[0].clone(), link.packets_dropped)
 }
 
 #[test]

@@ -136,6 +136,8 @@ quantities! {
         Utilization = "utilization" in "1",
         /// Packets that the full queue dropped so far.
         Dropped = "dropped" in "packets" => |direction| direction.dropped() as f64,
+        /// Packets that the queue has marked so far (ECN).
+        Marked = "marked" in "packets" => |direction| direction.count("marked") as f64,
         /// Packets lost on the way so far.
         Lost = "lost" in "packets" => |direction| direction.lost() as f64,
         /// Acknowledgments removed from the queue so far.

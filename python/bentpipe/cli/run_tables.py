@@ -154,7 +154,9 @@ def _outcomes(flows: Sequence[FlowResult]) -> str:
 
 
 def _link_table(links: Sequence[DirectionResult]) -> Table:
-    table = Table(headings=("link", "used", "delivered", "lost", "dropped", "longest queue"))
+    marks = any(link.count("marked") for link in links)
+    headings = ("link", "used", "delivered", "lost", "dropped", *(("marked",) if marks else ()))
+    table = Table(headings=(*headings, "longest queue"))
     for link in links:
         table.add(
             link.name,
@@ -162,6 +164,7 @@ def _link_table(links: Sequence[DirectionResult]) -> Table:
             f"{link.packets_delivered:,}",
             f"{link.packets_lost:,}",
             f"{link.packets_dropped:,}",
+            *((f"{link.count('marked'):,}",) if marks else ()),
             _queue(link),
         )
     return table
