@@ -363,3 +363,92 @@ def test_a_gateway_is_told_of_the_capacity_of_the_link_that_it_sends_over() -> N
     # The gateway at the far end receives: that is where a buffer is, and no window rule.
     assert list(network.ends("receiver", "gateways")) == ["gateways.dish.tcp"]
     assert list(network.ends("sender", "gateways")) == ["gateways.hub.tcp"]
+
+
+SHARED: dict[str, Any] = {
+    "name": "shared",
+    "duration": "40 s",
+    "hosts": {"shore": {}, "ship": {}},
+    "links.satellite": {
+        "between": ["shore", "ship"],
+        "rate": "4 Mbit/s",
+        "delay": "270 ms",
+        "forward": {"queue": {"limit": "800 packets"}},
+    },
+    "flows.updates": {"from": "shore", "to": "ship", "count": 3, "app": {"kind": "bulk"}},
+    "flows.call": {"from": "shore", "to": "ship", "app": {"kind": "voice"}},
+    "flows.questions": {
+        "from": "ship",
+        "to": "shore",
+        "app": {"kind": "request-response", "request": "200 B", "response": "2 kB"},
+    },
+}
+
+
+def test_what_users_feel_is_what_a_run_tells() -> None:
+    advice = bentpipe.advise(SHARED)
+    call, questions = advice.experiences
+    assert (call.flow, call.what, call.unit) == ("call", "MOS", "")
+    assert (questions.flow, questions.what, questions.unit) == ("questions", "response", "ms")
+    # A deep queue that downloads fill: nobody can talk. A queue of its own mends that.
+    assert call.value < 2.5
+    best = call.remedies[0]
+    assert best.value > 3.4
+    assert best.gain > 1.4
+    assert {each.measured.remedy.name for each in call.remedies if each.value > 3.4} >= {
+        "fair queue at satellite.forward",
+        "FQ-CoDel at satellite.forward",
+    }
+    for experience in advice.experiences:
+        gains = [each.gain for each in experience.remedies]
+        assert gains == sorted(gains, reverse=True)
+    # What is promised is what a run with those settings gives.
+    promised = questions.remedies[0]
+    settings = dict(promised.measured.remedy.settings)
+    told = bentpipe.run(SHARED, settings=settings).summary.groups[-1].extra["responses"]
+    assert told["time_ms"]["p50"] == promised.value
+    assert promised.measured.gains[0] == promised.measured.goodput_bps / advice.goodput_bps
+    data = advice.as_json()["experiences"]
+    assert data[0]["remedies"][0]["value"] == best.value
+    assert data[1]["value"] == questions.value
+
+
+def test_what_comes_to_an_end_no_more_is_no_gain() -> None:
+    from bentpipe.advice.felt import Felt, experiences
+    from bentpipe.advice.measured import Measured
+    from bentpipe.advice.remedy import Remedy
+
+    def measured(name: str, *felt: Felt) -> Measured:
+        return Measured(
+            remedy=Remedy(kind=name, name=name, why="", settings=()),
+            goodput_bps=1.0,
+            gain=1.0,
+            gains=(1.0,),
+            limits={},
+            command="",
+            felt=tuple({("pages", "page load"): each} for each in felt),
+        )
+
+    without = [{("pages", "page load"): Felt(value=1000.0, ended=0.9)}] * 3
+    fewer = measured("fewer", *[Felt(value=100.0, ended=0.8)] * 3)
+    lucky = measured("lucky", *(Felt(value=value, ended=0.9) for value in (250.0, 2000.0, 800.0)))
+    good = measured("good", *[Felt(value=500.0, ended=0.9)] * 3)
+    (pages,) = experiences(without, [fewer, lucky, good])
+    assert [each.measured.remedy.name for each in pages.remedies] == ["good", "lucky"]
+    # A time's half is twice as good; of three seeds the median counts, the value is the first's.
+    assert [each.gain for each in pages.remedies] == [2.0, 1.25]
+    assert pages.remedies[1].value == 250.0
+
+
+def test_what_users_feel_is_printed_with_its_words(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["advise", "geo-voice", "--set", "duration=30 s", "--set"]
+    words += ['links.satellite.forward.queue={ limit = "1000 packets" }']
+    assert cli.execute(words) == 0
+    printed = capsys.readouterr().out
+    assert "What users feel" in printed
+    line = next(line for line in printed.splitlines() if "FQ-CoDel at" in line)
+    number, flow, what = line.split()[:3]
+    assert (flow, what) == ("call", "MOS")
+    promised = next(line for line in printed.splitlines() if line.split()[:2] == [number, "--set"])
+    assert '"fq-codel"' in promised
+    assert 'interval = "546 ms"' in promised

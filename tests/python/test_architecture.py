@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("sweeps", *BASE),
     },
     "report": {"_native", "plot", "results", "scenario", "studies", *BASE},
-    "advice": {"_native", "prediction", "results", "scenario", "sweeps", *BASE},
+    "advice": {"told", "_native", "prediction", "results", "scenario", "sweeps", *BASE},
     "cli": {
         *(
             "_native",

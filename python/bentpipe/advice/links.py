@@ -94,9 +94,12 @@ def _queues(network: Network) -> Iterator[Remedy]:
                 settings=((key, f'{{ kind = "fair", limit = "{packets} packets" }}'),),
             )
         if "fq-codel" in network.names["queues"] and path.sharing:
-            # RFC 8289 sections 4.3 and 4.4: a round trip, and a twentieth of it.
-            interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0))
-            bounds = f'target = "{interval_ms / 20:g} ms", interval = "{interval_ms} ms"'
+            # RFC 8289 sections 4.3 and 4.4: a round trip, and a twentieth of it; RFC 8290 section
+            # 5.2.1: no less than a packet takes.
+            packet_ms = math.ceil(path.packet_bytes * 8.0 / narrow.rate_bps * 1000.0)
+            interval_ms = max(100, math.ceil(round_trip_s(path) * 1000.0), 2 * packet_ms)
+            target_ms = max(math.ceil(interval_ms / 20), packet_ms)
+            bounds = f'target = "{target_ms} ms", interval = "{interval_ms} ms"'
             queue = f'{{ kind = "fq-codel", limit = "{packets} packets", {bounds} }}'
             yield Remedy(
                 kind="queue",

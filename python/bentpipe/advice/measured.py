@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bentpipe.advice.felt import Experience, Felt, experiences, felt
 from bentpipe.advice.remedies import Network, Remedy, remedies
 from bentpipe.errors import WorkError
 from bentpipe.results import FlowResult, RunResult, run
@@ -58,7 +59,7 @@ class Measured:
 
     `gain` is goodput with it over goodput without it. Where anything is random, each of `gains` is
     that of one seed, with and without, and `gain` their median; `goodput_bps` is that of the
-    scenario's own seed, which comes first.
+    scenario's own seed, which comes first. `felt` is what users feel with it, for each seed.
     """
 
     remedy: Remedy
@@ -67,11 +68,20 @@ class Measured:
     gains: tuple[float, ...]
     limits: Mapping[str, float]
     command: str
+    felt: tuple[Mapping[tuple[str, str], Felt], ...] = ()
+
+    @property
+    def sets(self) -> list[str]:
+        """What `--set` takes for it."""
+        return [f"{key}={value}" for key, value in self.remedy.settings]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What limits a scenario's flows, and remedies, the best first."""
+    """What limits a scenario's flows, and remedies, the best first.
+
+    `experiences` are what users feel, each with the remedies in its own order.
+    """
 
     scenario: str
     seed: int
@@ -79,6 +89,7 @@ class Advice:
     flows: tuple[FlowLimits, ...]
     limits: Mapping[str, float]
     remedies: tuple[Measured, ...]
+    experiences: tuple[Experience, ...]
     # Remedies that this scenario can't have, each with what the simulator said.
     refused: Mapping[str, str]
     # Those that the scenario itself was simulated with: several where another one gives other
@@ -114,7 +125,7 @@ class Advice:
                     "name": each.remedy.name,
                     "kind": each.remedy.kind,
                     "why": each.remedy.why,
-                    "set": [f"{key}={value}" for key, value in each.remedy.settings],
+                    "set": each.sets,
                     "goodput_bps": each.goodput_bps,
                     "gain": each.gain,
                     "gains": list(each.gains),
@@ -122,6 +133,25 @@ class Advice:
                     "command": each.command,
                 }
                 for each in self.remedies
+            ],
+            "experiences": [
+                {
+                    "flow": each.flow,
+                    "what": each.what,
+                    "unit": each.unit,
+                    "value": each.value,
+                    "remedies": [
+                        {
+                            "name": better.measured.remedy.name,
+                            "set": better.measured.sets,
+                            "value": better.value,
+                            "gain": better.gain,
+                            "goodput_gain": better.measured.gain,
+                        }
+                        for better in each.remedies
+                    ],
+                }
+                for each in self.experiences
             ],
         }
 
@@ -206,6 +236,7 @@ def advise(
                 key=lambda each: (-each.gain, -each.goodput_bps, len(each.remedy.settings)),
             )
         ),
+        experiences=experiences(bench.without_felt, together),
         refused=bench.refused,
         seeds=bench.seeds if bench.random else bench.seeds[:1],
     )
@@ -274,6 +305,7 @@ class _Bench:
         # draw, and may draw nothing.
         self.random = any(not _same(each, self.base) for each in without)
         self._without_bps = [goodput_of(each) for each in without]
+        self.without_felt = [felt(each) for each in without]
         self._progress = progress
         self._done = self._known = 0
         self.refused: dict[str, str] = {}
@@ -313,6 +345,7 @@ class _Bench:
                     gains=tuple(gains),
                     limits=limits_of(results[0]),
                     command=self._changed(remedy).command(),
+                    felt=tuple(felt(each) for each in results),
                 )
             )
         return found

@@ -15,14 +15,16 @@ from bentpipe.cli.output import check_plot, print_json, writing_to
 from bentpipe.cli.progress import ERASE, somebody_looks
 from bentpipe.cli.source import find_scenario, told_apart
 from bentpipe.cli.tables import Table
-from bentpipe.units import format_rate
+from bentpipe.units import format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from bentpipe.advice import Advice, FlowLimits
+    from bentpipe.advice import Advice, Experience, FeltRemedy, FlowLimits
     from bentpipe.advice.measured import Measured, Progress
 
 # What is no help is told of in one line, unless all is asked for.
 _MOST_FLOWS: Final = 12
+# Remedies that are told of for each measure that users feel.
+_MOST_FELT: Final = 3
 _SPELLED: Final = {
     "downlink": "the link itself",
     "acknowledgments": "the acknowledgments' way back",
@@ -84,6 +86,12 @@ def _print(advice: Advice, *, everything: bool) -> None:
     if len(flows) < len(advice.flows):
         print(f"{len(advice.flows) - len(flows):,} more flows: --all")
     helpful = [each for each in advice.remedies if everything or each.gain >= WORTHWHILE]
+    felt = _felt(advice)
+    # A number is a remedy's, in whichever table.
+    numbered = list(helpful)
+    for _, better in felt:
+        if better.measured not in numbered:
+            numbered.append(better.measured)
     print()
     if not helpful:
         print("None of what was tried gives 2% more.")
@@ -103,24 +111,59 @@ def _print(advice: Advice, *, everything: bool) -> None:
                 each.remedy.why,
             )
         table.print()
-        print("\nEach alone, or together where it says so:")
-        for number, each in enumerate(helpful, start=1):
-            sets = " ".join(
-                f"--set {shlex.quote(f'{key}={value}')}" for key, value in each.remedy.settings
+    if felt:
+        print("\nWhat users feel, and what that costs or gives all flows' goodput:\n")
+        table = Table(
+            headings=("", "flow", "what", "now", "then", "goodput", "remedy"),
+            left=frozenset({1, 2}),
+            prose=True,
+        )
+        for experience, better in felt:
+            table.add(
+                str(1 + numbered.index(better.measured)),
+                experience.flow,
+                _spelled(experience),
+                _value(experience, experience.value),
+                _value(experience, better.value),
+                f"{better.measured.gain - 1.0:+.0%}",
+                better.measured.remedy.name,
             )
+        table.print()
+    if numbered:
+        print("\nEach alone, or together where it says so:")
+        for number, each in enumerate(numbered, start=1):
+            sets = " ".join(f"--set {shlex.quote(words)}" for words in each.sets)
             print(f"{number:>3}  {sets}")
-    several = max([len(advice.seeds), *(len(each.gains) for each in helpful)])
+    several = max([len(advice.seeds), *(len(each.gains) for each in numbered)])
     if several > 1:
         first, last = advice.seed, (advice.seed + several - 1) % 2**64
         print(
             f"\nLuck is part of it: goodput is that of seed {first}, gains are medians over the "
             f"seeds {first} to {last}\n(lowest and highest beside them). A sweep shows more seeds."
         )
-    useless = [each.remedy.name for each in advice.remedies if each not in helpful]
+    useless = [each.remedy.name for each in advice.remedies if each not in numbered]
     if useless:
         print(f"\nless than 2% more: {', '.join(useless)}")
     for name, said in advice.refused.items():
         print(f"not possible here: {name} ({said})")
+
+
+def _felt(advice: Advice) -> list[tuple[Experience, FeltRemedy]]:
+    """Return the best remedies of each measure that is not the goodput's, if they are any good."""
+    return [
+        (experience, better)
+        for experience in advice.experiences
+        for better in experience.remedies[:_MOST_FELT]
+        if better.gain >= WORTHWHILE
+    ]
+
+
+def _spelled(experience: Experience) -> str:
+    return experience.what if experience.unit == "" else f"{experience.what}, median"
+
+
+def _value(experience: Experience, value: float) -> str:
+    return f"{value:.2f}" if experience.unit == "" else format_seconds(value / 1e3)
 
 
 def _gain(measured: Measured) -> str:

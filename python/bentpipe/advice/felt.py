@@ -1,0 +1,125 @@
+"""What users feel of a network: how long pages, answers and files take, how calls sound."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bentpipe.told import times_of
+
+if TYPE_CHECKING:
+    from bentpipe.advice.measured import Measured
+    from bentpipe.results import GroupResult, RunResult
+
+# A page's first byte is part of its loading, and how a call sounds has the delay in it.
+_PARTS: Final = frozenset({"first byte", "mouth to ear"})
+_SOUND: Final = "MOS"
+# Where so much less than before comes to an end, those that do are others than before.
+_FEWER: Final = 0.05
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Felt:
+    """One measure of a table's flows: a median in ms, or a call's mean opinion score.
+
+    `ended` is the share of what was begun that it is about.
+    """
+
+    value: float
+    ended: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeltRemedy:
+    """A remedy, and what a measure came to with it.
+
+    `gain` is how many times better that is: a time's half is 2. Where anything is random it is the
+    median over the seeds, and `value` that of the scenario's own.
+    """
+
+    measured: Measured
+    value: float
+    gain: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experience:
+    """What the users of a table's flows feel, and remedies, the best first.
+
+    `what` is "page load", "response", "file", "mail", "echo", "packet delay", "start-up" (a
+    video's), of which `value` is the median, in ms, or "MOS", of which it is the mean.
+    """
+
+    flow: str
+    what: str
+    unit: str
+    value: float
+    remedies: tuple[FeltRemedy, ...]
+
+
+def felt(result: RunResult) -> dict[Name, Felt]:
+    """Return what the users of each table's flows feel, by flow and measure."""
+    return {
+        (group.name, what): measure
+        for group in result.summary.groups
+        for what, measure in _of(group).items()
+    }
+
+
+def _of(group: GroupResult) -> dict[str, Felt]:
+    found = {
+        what: Felt(value=float(quantiles["p50"]), ended=ended / max(begun, 1))
+        for what, (ended, begun), quantiles in times_of(group.extra)
+        if what not in _PARTS and quantiles.get("p50") is not None
+    }
+    scores = group.extra.get("call_mos")
+    if scores is not None and scores.get("mean") is not None:
+        found[_SOUND] = Felt(value=float(scores["mean"]), ended=1.0)
+    return found
+
+
+def experiences(
+    without: Sequence[Mapping[Name, Felt]], remedies: Sequence[Measured]
+) -> tuple[Experience, ...]:
+    """Put together what is felt without any remedy, one result a seed, and with each."""
+    return tuple(
+        Experience(
+            flow=flow,
+            what=what,
+            unit="" if what == _SOUND else "ms",
+            value=measure.value,
+            remedies=tuple(
+                sorted(
+                    (each for each in _with((flow, what), without, remedies) if each is not None),
+                    key=lambda each: (-each.gain, -each.measured.gain),
+                )
+            ),
+        )
+        for (flow, what), measure in without[0].items()
+    )
+
+
+def _with(
+    name: Name, without: Sequence[Mapping[Name, Felt]], remedies: Sequence[Measured]
+) -> Sequence[FeltRemedy | None]:
+    return [_gain(name, without, each) for each in remedies]
+
+
+def _gain(
+    name: Name, without: Sequence[Mapping[Name, Felt]], measured: Measured
+) -> FeltRemedy | None:
+    """Return what a remedy does to a measure; nothing where less comes to an end with it."""
+    gains = []
+    for before, after in zip(without, measured.felt, strict=False):
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None or new.ended < old.ended - _FEWER:
+            return None
+        better, worse = (new, old) if name[1] == _SOUND else (old, new)
+        gains.append(better.value / worse.value if worse.value > 0.0 else 1.0)
+    return FeltRemedy(
+        measured=measured, value=measured.felt[0][name].value, gain=statistics.median(gains)
+    )
