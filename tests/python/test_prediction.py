@@ -615,3 +615,89 @@ def test_what_splitting_changes_is_what_a_run_gives(settings: dict[str, object])
     measured = bentpipe.run(scenario).flow().goodput_bps
     # Slow start, and the parts one after another, are in the run.
     assert 0.8 * predicted < measured <= predicted
+
+
+def sharing(**flows: dict[str, Any]) -> dict[str, Any]:
+    """Make two links in a row, 10 and 4 Mbit/s, behind fair queues; c is beside the second."""
+    link = {"delay": "20 ms", "queue": {"kind": "fair"}}
+    return {
+        "name": "lot",
+        "duration": "100 s",
+        "hosts": {"a": {}, "b": {}, "c": {}},
+        "gateways": {"g": {}},
+        "links": {
+            "one": {"between": ["a", "g"], "rate": "10 Mbit/s", **link},
+            "two": {"between": ["g", "b"], "rate": "4 Mbit/s", **link},
+            "three": {"between": ["g", "c"], "rate": "100 Mbit/s", **link},
+        },
+        "flows": flows,
+    }
+
+
+BULK = {"kind": "bulk"}
+
+
+def shares(scenario: dict[str, Any]) -> dict[str, float | None]:
+    return {
+        flow.name: flow.estimates_bps.get("fair share") for flow in bentpipe.predict(scenario).flows
+    }
+
+
+def test_transfers_share_links_as_max_min_fairness_has_it_and_as_fair_queues_let_them() -> None:
+    # The narrow link's two get half of it each; what one of them leaves of the wide one, the
+    # third has.
+    scenario = sharing(
+        wide={"from": "a", "to": "c", "app": BULK},
+        through={"from": "a", "to": "b", "app": BULK},
+        narrow={"from": "c", "to": "b", "app": BULK},
+    )
+    payload = 1448 / 1500
+    expected = {"wide": 8e6 * payload, "through": 2e6 * payload, "narrow": 2e6 * payload}
+    assert shares(scenario) == pytest.approx(expected)
+    run = bentpipe.run(scenario, no_probes=True)
+    for flow in run.summary.flows:
+        assert flow.goodput_bps == pytest.approx(expected[flow.name], rel=0.01)
+    lowest = {flow.name: flow.lowest for flow in bentpipe.predict(scenario).flows}
+    assert set(lowest.values()) == {"fair share"}
+
+
+def test_what_holds_a_transfer_back_by_itself_leaves_more_to_others() -> None:
+    scenario = sharing(
+        held={"from": "a", "to": "c", "app": BULK},
+        free={"from": "a", "to": "c", "app": BULK, "count": 2},
+    )
+    tenth = {"duration": "100 s", "hosts.c.tcp.receive_buffer": "12000 B"}
+    held = bentpipe.predict(scenario, settings=tenth).flows
+    # All have the small window now: the link is nobody's limit.
+    assert [flow.estimates_bps.get("fair share") for flow in held] == [None] * 3
+    assert {flow.lowest for flow in held} == {"window"}
+    scenario["hosts"]["d"] = {"tcp": {"receive_buffer": "12000 B"}}
+    link = {"rate": "100 Mbit/s", "delay": "20 ms"}
+    scenario["links"]["four"] = {"between": ["g", "d"], **link}
+    scenario["flows"]["held"]["to"] = "d"
+    first, *others = bentpipe.predict(scenario).flows
+    assert first.lowest == "window"
+    left = (10e6 * 1448 / 1500 - first.limits_bps["window"]) / 2
+    assert [flow.estimates_bps["fair share"] for flow in others] == pytest.approx([left] * 2)
+
+
+def test_calls_are_taken_off_first_and_one_transfer_alone_shares_nothing() -> None:
+    alone = sharing(only={"from": "a", "to": "b", "app": BULK})
+    assert shares(alone) == {"only": None}
+    calls = sharing(
+        only={"from": "a", "to": "b", "app": BULK},
+        calls={"from": "a", "to": "b", "count": 10, "app": {"kind": "voice"}},
+    )
+    # 160 bytes of speech each 20 ms, behind 40 of headers: 80 kbit/s.
+    expected = (4e6 - 10 * 80e3) * 1448 / 1500
+    assert shares(calls)["only"] == pytest.approx(expected)
+    run = bentpipe.run(calls, no_probes=True, settings={"links.two.queue.kind": "fair"})
+    assert run.summary.flows[0].goodput_bps == pytest.approx(expected, rel=0.03)
+
+
+def test_a_link_that_never_sends_is_shared_by_nobody() -> None:
+    scenario = sharing(both={"from": "a", "to": "b", "count": 2, "app": BULK})
+    scenario["links"]["two"]["forward"] = {"schedule": [{"at": "0 s", "rate": "0 bit/s"}]}
+    for share in shares(scenario).values():
+        assert share is not None
+        assert share < 1.0

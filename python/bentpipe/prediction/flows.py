@@ -15,6 +15,7 @@ from bentpipe.prediction.multicast import HEADER_BYTES, carousel
 from bentpipe.prediction.network import Direction, directions
 from bentpipe.prediction.obstacles import NO_LOSS, STANDARD_SLOW_START, reno_like
 from bentpipe.prediction.paths import FlowPath, flow_paths
+from bentpipe.prediction.sharing import fair_shares
 from bentpipe.scenario import Scenario
 
 
@@ -45,14 +46,39 @@ def predict_resolved(resolved: Mapping[str, Any], *, name: str) -> Prediction:
     """Evaluate the closed forms on a scenario whose defaults are filled in."""
     # A hundred users have a hundred flows, and one prediction but for the names.
     alike: dict[Hashable, FlowPrediction] = {}
-    found = _to_groups(resolved)
-    for path in flow_paths(resolved):
+    alone: dict[str, FlowPrediction] = {}
+    paths = flow_paths(resolved)
+    for path in paths:
         known = alike.get(path.likeness)
         if known is None:
             known = alike[path.likeness] = _predict_flow(path)
-        found[path.flow] = _named_after(path, known)
+        alone[path.flow] = _named_after(path, known)
+    found = _to_groups(resolved) | _sharing(paths, alone)
     flows = tuple(found[flow["name"]] for flow in resolved["flows"])
     return Prediction(scenario=name, flows=flows)
+
+
+def _sharing(
+    paths: Sequence[FlowPath], alone: Mapping[str, FlowPrediction]
+) -> dict[str, FlowPrediction]:
+    """Return the predictions of flows with what shared links leave to each."""
+    shares = fair_shares(paths, alone)
+    firsts: dict[Hashable, str] = {}
+    found = {}
+    for path in paths:
+        prediction = alone[path.flow]
+        share = shares.get(path.flow)
+        if share is not None:
+            estimates = {**prediction.estimates_bps, "fair share": share}
+            together = {**prediction.limits_bps, **estimates}
+            prediction = replace(
+                prediction,
+                estimates_bps=estimates,
+                lowest=min(together, key=together.__getitem__),
+            )
+        like = firsts.setdefault((prediction.like, share), path.flow)
+        found[path.flow] = replace(prediction, like=like)
+    return found
 
 
 def _named_after(path: FlowPath, known: FlowPrediction) -> FlowPrediction:

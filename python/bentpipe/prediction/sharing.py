@@ -1,0 +1,143 @@
+"""What each of several transfers gets of the links that they share, if all get the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bentpipe.prediction.answers import FlowPrediction
+    from bentpipe.prediction.network import Direction
+    from bentpipe.prediction.paths import FlowPath
+
+# Directions and demands that differ by rounding are met together.
+_ALIKE: Final = 1e-9
+# A packet's seconds where a direction has no rate at all: as good as never, and finite.
+_FOR_EVER: Final = 1e12
+# What a transfer is called that sends as fast as it may, one way.
+_ELASTIC: Final = "bulk"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """That a flow occupies a direction for so many seconds with each bit of its payload."""
+
+    flow: int
+    direction: int
+    seconds_per_bit: float
+
+
+def fair_shares(
+    paths: Sequence[FlowPath], predictions: Mapping[str, FlowPrediction]
+) -> dict[str, float]:
+    """Return the goodput of transfers that a shared link limits, bit/s, by flow.
+
+    Max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): all grow alike until a
+    link is full, or their own limits hold them back; the others go on. What calls and echoes offer
+    is taken off first; their own ACKs, pages and the like take nothing. Window rules, round trips
+    and queues decide who gets more than another.
+
+    Parameters
+    ----------
+    paths
+        Each flow's path.
+    predictions
+        What is known of each by itself: its lowest limit or estimate is as much as it wants.
+    """
+    elastic = [path for path in paths if path.application == _ELASTIC and path.over_tcp]
+    if len(elastic) < len(paths) or len(elastic) > 1:
+        shares, full = _water_filling(elastic, paths, predictions)
+        return {
+            path.flow: float(share)
+            for path, share, is_full in zip(elastic, shares, full, strict=True)
+            if is_full
+        }
+    return {}
+
+
+def _water_filling(
+    elastic: Sequence[FlowPath],
+    paths: Sequence[FlowPath],
+    predictions: Mapping[str, FlowPrediction],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return each transfer's share, and whether a shared link is what holds it back."""
+    indices: dict[str, int] = {}
+
+    def index_of(direction: Direction) -> int:
+        return indices.setdefault(direction.name, len(indices))
+
+    entries = [
+        _Entry(
+            number,
+            index_of(direction),
+            min(direction.packet_time_s(path.packet_bytes), _FOR_EVER)
+            / (8.0 * path.segment_bytes),
+        )
+        for number, path in enumerate(elastic)
+        for direction in path.downlink
+    ]
+    free = np.ones(len(indices))
+    users = np.bincount([each.direction for each in entries], minlength=len(indices))
+    for path in paths:
+        for direction, taken in _offered(path):
+            if direction.name in indices:
+                free[indices[direction.name]] -= taken
+                users[indices[direction.name]] += 1
+    free = np.maximum(free, 0.0)
+    flows = np.array([each.flow for each in entries], dtype=np.intp)
+    links = np.array([each.direction for each in entries], dtype=np.intp)
+    seconds = np.array([each.seconds_per_bit for each in entries])
+    wanted = np.array([_wanted(predictions[path.flow]) for path in elastic])
+    grows = np.ones(len(elastic), dtype=bool)
+    held_back = np.zeros(len(elastic), dtype=bool)
+    shares = np.zeros(len(elastic))
+    level = 0.0
+    while grows.any():
+        load = np.bincount(links, weights=seconds * grows[flows], minlength=len(indices))
+        room = np.divide(free, load, out=np.full(len(indices), math.inf), where=load > 0.0)
+        step = min(float(room.min()), float((wanted[grows] - level).min()))
+        step = max(step, 0.0)
+        level += step
+        free = np.maximum(free - step * load, 0.0)
+        is_full = (load > 0.0) & (room <= step * (1.0 + _ALIKE))
+        at_full = np.zeros(len(elastic), dtype=bool)
+        at_full[flows[is_full[links] & (users[links] > 1)]] = True
+        stops = at_full.copy()
+        stops[flows[is_full[links]]] = True
+        stops |= wanted <= level * (1.0 + _ALIKE)
+        stops &= grows
+        if not stops.any():
+            # Rounding left a sliver of room.
+            break
+        shares[stops] = level
+        held_back |= stops & at_full
+        grows &= ~stops
+    return shares, held_back
+
+
+def _wanted(prediction: FlowPrediction) -> float:
+    """Return what a transfer would get by itself while it lasts, bit/s."""
+    # How long slow start takes is part of a transfer's time, not of what it takes of a link then.
+    limits = {**prediction.limits_bps, **prediction.estimates_bps}
+    limits.pop("transfer size", None)
+    return min(limits.values())
+
+
+def _offered(path: FlowPath) -> Sequence[tuple[Direction, float]]:
+    """Return which share of each direction's time a call or a source of echoes takes."""
+    if path.datagrams is None:
+        return ()
+    per_s = path.datagrams.offered_bps / (8.0 * path.datagrams.payload_bytes)
+    if path.application == "voice":
+        # Both talk, and both are its goodput.
+        per_s /= 2.0
+    return [
+        (direction, per_s * direction.packet_time_s(path.packet_bytes))
+        for direction in (*path.downlink, *path.uplink)
+    ]
