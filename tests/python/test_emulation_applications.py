@@ -242,3 +242,22 @@ def test_what_cannot_be_is_a_line_or_a_note() -> None:
     assert any("flows.udp.app: 4 datagrams shorter than 16 B" in note for note in real.notes)
     with pytest.raises(ScenarioError, match=r"flows\.ping\.app\.protocol: a host of ours"):
         emulate(side_by_side(["ping"]), attach={"ping-user": "our"})
+
+
+@up_to_three_times
+def test_fast_open_is_the_kernels() -> None:
+    scenario = side_by_side(["web", "ask", "store"])
+    scenario["flows"]["web"]["app"] = {**APPLICATIONS["web"], "http": "1.1"}
+    plain = flows_of(run(Scenario.of(scenario)).summary_json)
+    for host in scenario["hosts"]:
+        scenario["hosts"][host] = {"tcp": {"profile": "linux", "fast_open": True}}
+    data = compare(Scenario.of(scenario)).to_data()
+    simulated = {flow["name"]: flow for flow in data["run"]["flows"]}
+    real = {flow["name"]: flow for flow in data["emulate"]["flows"]}
+    assert not any("fast_open" in note for note in data["emulate"]["notes"])
+    for name, flow in simulated.items():
+        agree(flow, real[name])
+    # Connections after the first to a server take a round trip less, in both.
+    fast, slow = simulated["web"]["pages"][0], plain["web"]["pages"][0]
+    assert fast["load_s"] < slow["load_s"] - 0.045
+    assert real["web"]["pages"][0]["load_s"] < slow["load_s"] - 0.03

@@ -61,6 +61,8 @@ pub(crate) struct Account {
     pub(crate) opened: u64,
     /// It was made for one connection, and goes with it.
     pub(crate) transient: bool,
+    /// What it writes first may go with its SYNs (Fast Open).
+    pub(crate) speaks_first: bool,
 }
 
 impl Account {
@@ -72,6 +74,7 @@ impl Account {
             totals: None,
             opened: 0,
             transient,
+            speaks_first: false,
         }
     }
 

@@ -41,6 +41,12 @@ pub trait Application<P: World>: Debug + Send {
         Standing::default()
     }
 
+    /// Does it write on each connection that it opens, at once, before anything has come? Only then does Fast Open wait for
+    /// that with the SYN; who waits to be greeted would wait for ever.
+    fn speaks_first(&self) -> bool {
+        false
+    }
+
     /// Bytes of datagrams that it was given. (Those of connections, they count.)
     fn datagram_bytes(&self) -> u64 {
         0

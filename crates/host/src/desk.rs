@@ -189,9 +189,12 @@ impl<P: Realm> Desk<'_, '_, P> {
         moved
     }
 
-    /// Whatever arrives from now on is read the moment it is in order, by nobody. Before anything has
-    /// arrived.
+    /// Whatever arrives from now on is read the moment it is in order, by nobody; so is what came with the SYN. Before
+    /// anything else has arrived.
     pub fn sink(&mut self, socket: SocketId) {
+        if self.readable(socket) > 0 {
+            self.read(socket, u64::MAX);
+        }
         if let Some(slot) = self.sockets.named_mut(socket) {
             slot.socket.set_sink();
         }

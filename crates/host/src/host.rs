@@ -117,7 +117,8 @@ impl<P: Realm> Host<P> {
         let starts = member.starts;
         let ports = member.ports;
         let deadline = application.standing().next;
-        let account = Account::new(member, transient);
+        let mut account = Account::new(member, transient);
+        account.speaks_first = application.speaks_first();
         let id = match self.free.pop() {
             Some(index) => {
                 self.sockets.accounts[index as usize] = account;
@@ -203,10 +204,11 @@ impl<P: Realm> Host<P> {
         let Some(slot) = self.sockets.at_mut(place) else {
             return;
         };
-        if slot.socket.has_events() && self.tell(place, cx) {
+        let has_news = slot.socket.has_events() || slot.waits_for_text();
+        if has_news && self.tell(place, cx) {
             self.look_at_touched(ROUNDS, cx);
-            return;
         }
+        // Also where it was others that its application did something to.
         self.sockets.arm(place);
     }
 
@@ -216,10 +218,14 @@ impl<P: Realm> Host<P> {
         let Some(slot) = self.sockets.at_mut(place) else {
             return false;
         };
-        let events = slot.socket.take_events();
+        let mut events = slot.socket.take_events();
         let owner = slot.owner;
+        let is_early = slot.is_early();
         if slot.half_open {
             self.sockets.note_handshake(place);
+        }
+        if is_early {
+            events = self.sockets.news_of_early(place, events, cx.now);
         }
         let id = self.sockets.id_of(place);
         if let Some(application) = self.applications[owner.0 as usize].as_deref_mut() {
@@ -233,6 +239,9 @@ impl<P: Realm> Host<P> {
             if let Some(at) = application.standing().next {
                 self.sockets.arm_at(Timer::Application(owner), at);
             }
+        }
+        if is_early {
+            self.sockets.launch(place, cx);
         }
         let is_done = self
             .sockets
@@ -251,7 +260,7 @@ impl<P: Realm> Host<P> {
             let Some(slot) = self.sockets.at_mut(place) else {
                 continue;
             };
-            if !slot.socket.has_events() {
+            if !slot.socket.has_events() && !slot.waits_for_text() {
                 if slot.socket.state() == State::Closed {
                     self.close(place);
                 } else {

@@ -9,6 +9,7 @@ mod account;
 mod application;
 pub mod applications;
 mod connect;
+mod cookies;
 mod datagram;
 mod deadlines;
 mod desk;

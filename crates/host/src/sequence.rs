@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 use std::net::IpAddr;
 
-use bentpipe_types::{Endpoint, RandomStream, Seq, Time};
+use bentpipe_types::{Address, Endpoint, FastOpen, RandomStream, Seq, Time};
 use siphasher::sip::SipHasher13;
 
 /// What only a real host knows: from the operating system's randomness.
@@ -50,6 +50,30 @@ impl InitialSequences {
     }
 }
 
+impl InitialSequences {
+    /// The Fast Open cookie of a client (RFC 7413 section 4.1.2): a function of its address, and of what only this host
+    /// knows. In a simulation, where nobody guesses, of its own address.
+    pub(crate) fn cookie(
+        &self,
+        here: Address,
+        client: Address,
+        ip: Option<IpAddr>,
+    ) -> Option<FastOpen> {
+        let keys = match self {
+            Self::Secret(secret) => secret.0,
+            Self::PerApplication | Self::Fixed(_) => [u64::from(here.0), 0],
+        };
+        // What is hashed for sequence numbers is of another length.
+        let mut hasher = SipHasher13::new_with_keys(keys[0], keys[1]);
+        match ip {
+            Some(IpAddr::V4(ip)) => hasher.write(&ip.octets()),
+            Some(IpAddr::V6(ip)) => hasher.write(&ip.octets()),
+            None => hasher.write_u16(client.0),
+        }
+        FastOpen::new(&hasher.finish().to_be_bytes(), false)
+    }
+}
+
 /// RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey), M the four
 /// microsecond timer of RFC 9293 section 3.4.1. F is SipHash, as in Linux, where the RFC suggests MD5.
 fn hashed(secret: Secret, ports: [Endpoint; 2], ip: Option<(IpAddr, IpAddr)>, now: Time) -> Seq {
@@ -71,7 +95,6 @@ fn hashed(secret: Secret, ports: [Endpoint; 2], ip: Option<(IpAddr, IpAddr)>, no
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_types::Address;
 
     #[test]
     fn one_pair_of_ends_counts_on_and_another_starts_elsewhere() {

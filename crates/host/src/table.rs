@@ -2,11 +2,14 @@
 
 use std::net::IpAddr;
 
-use bentpipe_tcp::{Connection, Opening, PathLimit, Socket, State};
-use bentpipe_types::{Address, Ctx, Endpoint, IpVersion, Routes, Time, fetch};
+use bentpipe_tcp::{
+    ActiveFastOpen, Connection, Events, Opening, PassiveFastOpen, PathLimit, Socket, State,
+};
+use bentpipe_types::{Address, Ctx, Endpoint, FastOpen, IpVersion, Routes, Time, fetch};
 
 use crate::account::Account;
 use crate::connect::{Connect, ConnectError, Remote};
+use crate::cookies::Cookies;
 use crate::deadlines::Deadlines;
 use crate::paths::Paths;
 use crate::places::Places;
@@ -45,8 +48,33 @@ pub(crate) struct Slot<P: Realm> {
     key: P::Key,
     pub(crate) owner: ApplicationId,
     pub(crate) half_open: bool,
+    /// Where its first text may go with its SYN.
+    early: Option<Box<Early<P::Key>>>,
     /// A look at it is entered for this time or before; `Time::NEVER`: perhaps for none.
     pub(crate) armed: Time,
+}
+
+/// A connection that is opened with Fast Open. Its application is told that it is established before its SYN is sent, so
+/// that what it writes goes with that: Linux's TCP_FASTOPEN_CONNECT.
+#[derive(Clone, Copy, Debug)]
+struct Early<K> {
+    /// Where it leads.
+    there: K,
+    launched: bool,
+}
+
+impl<P: Realm> Slot<P> {
+    /// Is it opened with Fast Open, and not known to be established?
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// Is its application to be told before its SYN is sent?
+    #[inline]
+    pub(crate) fn waits_for_text(&self) -> bool {
+        self.early.as_deref().is_some_and(|early| !early.launched)
+    }
 }
 
 #[derive(Debug)]
@@ -113,6 +141,8 @@ pub(crate) struct Sockets<P: Realm> {
     pub(crate) opened: u64,
     /// What routers have said of paths.
     pub(crate) paths: Paths<P::Key>,
+    /// What servers have given.
+    cookies: Cookies<P::Key>,
 }
 
 impl<P: Realm> Sockets<P> {
@@ -133,6 +163,7 @@ impl<P: Realm> Sockets<P> {
             half_open: 0,
             opened: 0,
             paths: Paths::default(),
+            cookies: Cookies::default(),
         }
     }
 
@@ -260,6 +291,7 @@ impl<P: Realm> Sockets<P> {
             key,
             owner,
             half_open,
+            early: None,
             armed: Time::NEVER,
         });
         let place = self.free.pop().unwrap_or_else(|| {
@@ -352,6 +384,7 @@ impl<P: Realm> Sockets<P> {
             .port_towards(endpoint.address)
             .ok_or(ConnectError::NoRoute)?;
         let account = &mut self.accounts[owner.0 as usize];
+        let speaks_first = account.speaks_first;
         let by_key = &self.by_key;
         let is_free = |port| by_key.get(&P::key_of(port, endpoint, ip)).is_none();
         let port = match connect.local_port {
@@ -379,12 +412,94 @@ impl<P: Realm> Sockets<P> {
         if let Some(limit) = limit {
             fast_open.room = fast_open.room.min(limit.room_on_syn(version));
         }
-        let (mut socket, taken) = Socket::connect_fast(&opening, ip, fast_open, connect.data, cx);
+        let is_plain = fast_open == ActiveFastOpen::default() && connect.data.length() == 0;
+        let waits = opening.config.fast_open && is_plain && speaks_first;
+        let (mut socket, taken) = if waits {
+            (Socket::prepare(&opening, ip), 0)
+        } else {
+            Socket::connect_fast(&opening, ip, fast_open, connect.data, cx)
+        };
         if let Some(limit) = limit {
             socket.limit_path(limit);
         }
         let key = P::key_of(local.port, endpoint, ip);
-        Ok((self.add(socket, key, owner), taken))
+        let id = self.add(socket, key, owner);
+        if waits && let Some(slot) = self.at_mut(id.place) {
+            let launched = false;
+            slot.early = Some(Box::new(Early { there, launched }));
+        }
+        Ok((id, taken))
+    }
+
+    /// What its application is told of this news: one whose text may go with its SYN is told once that it is established,
+    /// when it was opened.
+    pub(crate) fn news_of_early(&mut self, place: u32, events: Events, now: Time) -> Events {
+        let Some(slot) = self.at_mut(place) else {
+            return events;
+        };
+        let Some(early) = slot.early.as_deref().copied() else {
+            return events;
+        };
+        if !early.launched {
+            return events | Events::ESTABLISHED;
+        }
+        if !events.has(Events::ESTABLISHED) {
+            return events;
+        }
+        slot.early = None;
+        if let Some(entry) = self.places.get_mut(place)
+            && let Some(slot) = entry.slot.as_deref()
+        {
+            self.cookies
+                .learn(early.there, slot.socket.connection(), now);
+        }
+        events.without(Events::ESTABLISHED)
+    }
+
+    /// Its application has written what it has to say first: its SYN goes.
+    pub(crate) fn launch(&mut self, place: u32, cx: &mut Ctx<'_>) {
+        let Some(slot) = self
+            .places
+            .get_mut(place)
+            .and_then(|entry| entry.slot.as_deref_mut())
+        else {
+            return;
+        };
+        let Some(early) = slot.early.as_deref_mut() else {
+            return;
+        };
+        if std::mem::replace(&mut early.launched, true) {
+            return;
+        }
+        if slot.socket.state() != State::SynSent {
+            return;
+        }
+        let version = slot.socket.connection().ip_version();
+        let mut opening = self.cookies.opening(early.there, version);
+        if let Some(limit) = self.paths.to(early.there, version, cx.now) {
+            opening.room = opening.room.min(limit.room_on_syn(version));
+        }
+        slot.socket.launch(opening, cx);
+    }
+
+    /// What becomes of a SYN's Fast Open option and text (RFC 7413 section 4.2.2).
+    pub(crate) fn fast_open(
+        &self,
+        owner: ApplicationId,
+        client: Remote,
+        option: Option<FastOpen>,
+    ) -> PassiveFastOpen {
+        if !self.accounts[owner.0 as usize].member.config.fast_open {
+            return PassiveFastOpen::Ignore;
+        }
+        let here = self.routes.here();
+        let ip = client.ip.map(|(_, theirs)| theirs);
+        let good = self.sequences.cookie(here, client.endpoint.address, ip);
+        match (option, good) {
+            (Some(option), Some(good)) if option.cookie() == good.cookie() => PassiveFastOpen::Take,
+            (Some(_), Some(good)) => PassiveFastOpen::Offer(good),
+            _ => PassiveFastOpen::Ignore,
+        }
     }
 
     /// A router has told a connection to this host how long packets may be: it holds for the others, too, and

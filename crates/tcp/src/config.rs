@@ -58,6 +58,9 @@ pub struct Config {
     /// What an application writes in one call blocks it until all of that is taken; in Linux such a call does not ask
     /// again whether the application is what limits the sender.
     pub blocking_writes: bool,
+    /// Use TCP Fast Open (RFC 7413): what a host is told, who keeps the cookies. A connection is given it with its
+    /// [opening](crate::ActiveFastOpen).
+    pub fast_open: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298 section 2.1).
     pub initial_rto: Span,
     /// Floor of the retransmission timeout; what it is the floor of, `rto_rule` says.
@@ -163,6 +166,7 @@ impl Default for Config {
             quick_acks: QuickAcks::First(0),
             nagle: true,
             blocking_writes: false,
+            fast_open: false,
             initial_rto: Span::from_secs(1),
             minimum_rto: Span::from_millis(200),
             maximum_rto: Span::from_secs(120),

@@ -76,8 +76,7 @@ def _water_filling(
         _Entry(
             number,
             index_of(direction),
-            min(direction.packet_time_s(path.packet_bytes), _FOR_EVER)
-            / (8.0 * path.segment_bytes),
+            min(direction.packet_time_s(path.packet_bytes), _FOR_EVER) / (8.0 * path.segment_bytes),
         )
         for number, path in enumerate(elastic)
         for direction in path.downlink

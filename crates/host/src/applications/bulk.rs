@@ -137,6 +137,10 @@ impl<P: World> Application<P> for Bulk {
         true
     }
 
+    fn speaks_first(&self) -> bool {
+        self.sends
+    }
+
     fn standing(&self) -> Standing {
         Standing {
             next: self.next.map(|(at, _)| at),

@@ -120,6 +120,10 @@ impl<P: World> Application<P> for RequestResponse {
         }
     }
 
+    fn speaks_first(&self) -> bool {
+        true
+    }
+
     fn standing(&self) -> Standing {
         self.standing
     }

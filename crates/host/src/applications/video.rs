@@ -222,6 +222,10 @@ impl<P: World> Application<P> for Video {
         }
     }
 
+    fn speaks_first(&self) -> bool {
+        true
+    }
+
     fn standing(&self) -> Standing {
         self.standing
     }

@@ -359,6 +359,10 @@ impl<P: World> Application<P> for Web {
         }
     }
 
+    fn speaks_first(&self) -> bool {
+        true
+    }
+
     fn standing(&self) -> Standing {
         self.standing
     }

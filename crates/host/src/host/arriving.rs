@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_tcp::{Opening, PassiveFastOpen, Socket, reset_reply};
+use bentpipe_tcp::{Opening, Socket, reset_reply};
 use bentpipe_types::{Ctx, DropReason, Echo, Endpoint, Flags, IcmpError, PacketRef, Port, Seq};
 
 use super::{Host, ROUNDS};
@@ -47,11 +47,11 @@ impl<P: Realm> Host<P> {
                 self.insert(Member::new(config), application, true)
             }
         };
-        let policy = self.listeners.get_mut(&port)?.fast_open.as_mut();
-        let fast_open = policy.map_or(PassiveFastOpen::Ignore, |policy| {
-            let option = cx.packets.syn_options(syn).fast_open;
-            policy(record.payload_length, option)
-        });
+        let option = cx.packets.syn_options(syn).fast_open;
+        let fast_open = match &mut self.listeners.get_mut(&port)?.fast_open {
+            Some(policy) => policy(record.payload_length, option),
+            None => self.sockets.fast_open(owner, remote, option),
+        };
         let local = Endpoint {
             address: self.sockets.routes.here(),
             port,

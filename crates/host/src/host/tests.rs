@@ -151,6 +151,10 @@ struct Talker {
 }
 
 impl<P: Realm> Application<P> for Talker {
+    fn speaks_first(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
         desk.connect(self.to).expect("a free port");
     }
@@ -174,6 +178,25 @@ impl<P: Realm> Application<P> for Talker {
 }
 
 fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
+    echoes_with::<P>(seed, loss, lengths, &config().into(), 1);
+}
+
+/// With Fast Open, so far apart that the later ones have a cookie. Returns how many went with their SYN.
+fn early_echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) -> usize {
+    let config = Config {
+        fast_open: true,
+        ..config()
+    };
+    echoes_with::<P>(seed, loss, lengths, &config.into(), 300)
+}
+
+fn echoes_with<P: Realm>(
+    seed: u64,
+    loss: f64,
+    lengths: &[usize],
+    config: &Arc<Config>,
+    apart_ms: u64,
+) -> usize {
     let mut net = Net::<P>::new(seed, loss, Limits::default());
     let make = |_| {
         let echo = Echo {
@@ -182,14 +205,14 @@ fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
         };
         Box::new(echo) as Box<dyn Application<P>>
     };
-    let taker = Taker::Each(config().into(), Box::new(make));
+    let taker = Taker::Each(Arc::clone(config), Box::new(make));
     net.hosts[1].listen(7, Listener::new(taker));
     let mut talkers = Vec::new();
     for (index, length) in lengths.iter().enumerate() {
         let spoken = Arc::new(Mutex::new(Spoken::default()));
         let text: Vec<u8> = (0..*length).map(|i| (i * i / 3 + index) as u8).collect();
-        let mut member = Member::new(config());
-        member.starts = Some(Time::ZERO + Span::from_millis(index as u64));
+        let mut member = Member::new(Arc::clone(config));
+        member.starts = Some(Time::ZERO + Span::from_millis(apart_ms * index as u64));
         let talker = Talker {
             to: Endpoint {
                 address: address(1),
@@ -203,6 +226,12 @@ fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
         talkers.push((id, text, spoken));
     }
     net.run();
+    let connections = talkers
+        .iter()
+        .filter_map(|(id, ..)| net.hosts[0].connection(*id));
+    let early = connections
+        .filter(|connection| connection.fast_open_succeeded())
+        .count();
     for (id, mut text, spoken) in talkers {
         if !P::KEEPS_BYTES {
             filler::fill(0, &mut text);
@@ -229,6 +258,15 @@ fn echoes<P: Realm>(seed: u64, loss: f64, lengths: &[usize]) {
     }
     assert!(net.hosts[1].applications.iter().all(Option::is_none));
     assert_eq!(net.world.packets.held(), 0);
+    early
+}
+
+/// Of seven, the first asks for a cookie, and one has nothing to say: its SYN never goes.
+#[test]
+fn what_was_said_with_the_syn_comes_back_too() {
+    let lengths = [20_000, 0, 1, 499, 500, 501, 20_000];
+    assert_eq!(early_echoes::<Rings>(1, 0.0, &lengths), 5);
+    assert_eq!(early_echoes::<Ranges>(1, 0.0, &lengths), 5);
 }
 
 #[test]
@@ -248,6 +286,8 @@ proptest! {
     ) {
         echoes::<Rings>(seed, loss, &lengths);
         echoes::<Ranges>(seed, loss, &lengths);
+        early_echoes::<Rings>(seed, loss, &lengths);
+        early_echoes::<Ranges>(seed, loss, &lengths);
     }
 }
 
@@ -557,4 +597,63 @@ proptest! {
             }
         }
     }
+}
+
+/// Reads from one connection, and does something to another each time.
+#[derive(Debug)]
+struct Meddler {
+    to: Endpoint,
+    sockets: Vec<SocketId>,
+}
+
+impl<P: Realm> Application<P> for Meddler {
+    fn start(&mut self, desk: &mut Desk<'_, '_, P>) {
+        for _ in 0..2 {
+            self.sockets
+                .push(desk.connect(self.to).expect("a free port"));
+        }
+    }
+
+    fn on_events(&mut self, socket: SocketId, events: Events, desk: &mut Desk<'_, '_, P>) {
+        let other = self.sockets[usize::from(socket == self.sockets[0])];
+        let mut buffer = [0; 700];
+        if events.has(Events::ESTABLISHED) {
+            desk.write(socket, Source::Filler(100));
+        } else if desk.read_bytes(socket, &mut buffer) > 0 {
+            desk.write(other, Source::Filler(1));
+        }
+    }
+}
+
+/// What its application does to another connection takes no deadline from the one with the news: here, the delayed
+/// acknowledgment of what it has read.
+#[test]
+fn whoever_meddles_with_others_is_looked_at_too() {
+    let mut net = Net::<Rings>::new(3, 0.0, Limits::default());
+    let make = |_| {
+        let echo = Echo {
+            owed: Vec::new(),
+            done: false,
+        };
+        Box::new(echo) as Box<dyn Application<Rings>>
+    };
+    let taker = Taker::Each(config().into(), Box::new(make));
+    net.hosts[1].listen(7, Listener::new(taker));
+    let to = Endpoint {
+        address: address(1),
+        port: 7,
+    };
+    let mut member = Member::new(config());
+    member.starts = Some(Time::ZERO);
+    let sockets = Vec::new();
+    let id = net.hosts[0].add(member, Box::new(Meddler { to, sockets }));
+    while net.world.now < Time::ZERO + Span::from_secs(5) && net.step() {
+        for connection in net.hosts[0].connections_of(id) {
+            if let Some(deadline) = connection.next_deadline() {
+                let looked_at = net.hosts[0].next_deadline();
+                assert!(looked_at.is_some_and(|at| at <= deadline), "{deadline:?}");
+            }
+        }
+    }
+    assert!(net.hosts[0].delivered(id) > 200);
 }

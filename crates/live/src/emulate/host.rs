@@ -180,6 +180,11 @@ fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
         ("net.ipv4.tcp_window_scaling", flag(tcp.window_scaling)),
         ("net.ipv4.tcp_ecn", ecn.to_owned()),
+        // As who opens (1), as who is asked (2), and there of every socket (0x400); Linux without: who opens may.
+        (
+            "net.ipv4.tcp_fastopen",
+            if tcp.fast_open { "1027" } else { "1" }.to_owned(),
+        ),
         ("net.ipv4.tcp_recovery", flag(tcp.rack)),
         (
             "net.ipv4.tcp_early_retrans",
@@ -217,7 +222,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
 }
 
 /// Settings that the kernel is given, by their names in a resolved scenario.
-const POSSIBLE: [&str; 19] = [
+const POSSIBLE: [&str; 20] = [
     "congestion_control",
     "mss_bytes",
     "send_buffer_bytes",
@@ -230,6 +235,7 @@ const POSSIBLE: [&str; 19] = [
     "initial_window_segments",
     "minimum_rto_s",
     "ecn",
+    "fast_open",
     "rack",
     "tail_loss_probe",
     "f_rto",

@@ -122,6 +122,11 @@ settings! {
         /// iperf3). BBR tells them apart: where the send buffer limits, these are limited by their application, and
         /// it stays in Startup.
         blocking_writes: bool => blocking_writes,
+        /// Let the first text go with the SYN (TCP Fast Open, RFC 7413): a host gives who asks a cookie, and takes text with
+        /// the SYN of who has it. So a connection takes a round trip less, but for the first to each host. It is for who
+        /// speaks first (uploads, requests, pages, videos), both ends need it, and gateways let it pass. Linux can, where
+        /// applications ask for it.
+        fast_open: bool => fast_open,
         /// Send a new segment on each of the first two duplicate acknowledgments (RFC 3042).
         limited_transmit: bool => limited_transmit,
         /// Retransmission timeout before the round-trip time was ever measured (RFC 6298 section 2.1).

@@ -75,17 +75,31 @@ impl Connection {
         fast: ActiveFastOpen,
         cx: &mut Ctx<'_>,
     ) -> (Self, u64) {
-        let mut connection = Self::new(opening);
+        let mut connection = Self::prepare(opening);
         let taken = (fast.bytes.min(connection.sender.send.buffer)).min(u64::from(fast.room));
         connection.sender.send.end += taken;
         connection.sender.send.pushed = connection.sender.send.end;
-        connection.fast_open.on_syn = taken as u32;
-        connection.fast_open.text_end = 1 + taken;
-        connection.offered.fast_open = fast.option;
-        connection.send_syn(cx);
-        // RFC 7413 section 4.2.1 and Linux: a SYN that has to go again goes without.
-        connection.offered.fast_open = None;
+        connection.launch(fast, cx);
         (connection, taken)
+    }
+
+    /// A connection whose SYN has not been sent: what is written before it is [launched](Self::launch) may go with it.
+    #[must_use]
+    pub fn prepare(opening: &Opening<'_>) -> Self {
+        Self::new(opening)
+    }
+
+    /// Sends the SYN of a connection that was [prepared](Self::prepare), with what has been written as far as there is
+    /// room.
+    pub fn launch(&mut self, fast: ActiveFastOpen, cx: &mut Ctx<'_>) {
+        debug_assert_eq!(self.sender.send.sequence.highest, 0, "it was sent");
+        let on_syn = (self.sender.send.end - 1).min(u64::from(fast.room));
+        self.fast_open.on_syn = on_syn as u32;
+        self.fast_open.text_end = 1 + on_syn;
+        self.offered.fast_open = fast.option;
+        self.send_syn(cx);
+        // RFC 7413 section 4.2.1 and Linux: a SYN that has to go again goes without.
+        self.offered.fast_open = None;
     }
 
     /// The application waits for the connection, to write more at once. Linux then lets the data

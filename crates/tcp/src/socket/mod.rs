@@ -79,6 +79,23 @@ impl<P: Payload> Socket<P> {
         (socket, taken)
     }
 
+    /// A connection whose SYN has not been sent. See [`Connection::prepare`].
+    pub fn prepare(opening: &Opening<'_>, ip: Option<(IpAddr, IpAddr)>) -> Self {
+        let mut payload = P::new(opening.config.most_kept());
+        if let Some(ip) = ip {
+            payload.set_ip(ip);
+        }
+        Self {
+            connection: Connection::prepare(opening),
+            payload,
+        }
+    }
+
+    /// See [`Connection::launch`].
+    pub fn launch(&mut self, fast: ActiveFastOpen, cx: &mut Ctx<'_>) {
+        self.act(cx, |connection, cx| connection.launch(fast, cx));
+    }
+
     /// Opens a connection passively, on `syn`; Fast Open as the listening host has decided. Sends a
     /// SYN+ACK, between the addresses of `syn` where it has real ones. Consumes `syn`. See
     /// [`Connection::accept_fast`].

@@ -16,6 +16,8 @@ pub(super) struct Account {
     pub(super) host: usize,
     pub(super) control: String,
     pub(super) no_delay: bool,
+    /// Its first text goes with the SYN.
+    pub(super) fast_open: bool,
     pub(super) member: Member,
     pub(super) peers: (Address, Ports),
     pub(super) sockets: Vec<SocketId>,
@@ -36,6 +38,7 @@ impl Account {
             host,
             control,
             no_delay,
+            fast_open: false,
             member,
             peers,
             sockets: Vec::new(),

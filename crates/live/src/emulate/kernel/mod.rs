@@ -150,6 +150,9 @@ impl<'h> Player<'h> {
                 end.peers,
                 end.channel,
             )?;
+            if end.application.speaks_first() {
+                player.table.speaks_first();
+            }
             player.applications.push(end.application);
         }
         Ok(player)

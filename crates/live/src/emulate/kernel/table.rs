@@ -13,6 +13,8 @@ use bentpipe_tcp::{Events, Failure};
 use bentpipe_types::{Address, Endpoint, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::TcpFastOpenConnect;
 use socket2::{Domain, SockRef, Socket, Type};
 
 use super::account::Account;
@@ -156,6 +158,13 @@ impl<'h> Table<'h> {
         Ok(())
     }
 
+    /// The last application that was added speaks first: its text goes with the SYN where its host has Fast Open.
+    pub(super) fn speaks_first(&mut self) {
+        if let Some(account) = self.accounts.last_mut() {
+            account.fast_open = account.member.config.fast_open;
+        }
+    }
+
     pub(super) fn account(&self, me: usize) -> &Account {
         &self.accounts[me]
     }
@@ -219,7 +228,7 @@ impl<'h> Table<'h> {
             let account = &self.accounts[me];
             let from = SocketAddr::new(self.hosts[host].address, local);
             let to = SocketAddr::new(ip, remote.port);
-            match begin(from, to, &account.control, account.no_delay) {
+            match begin(from, to, account) {
                 Ok(stream) => {
                     let local = Endpoint {
                         address: self.nodes[&from.ip()],
@@ -468,13 +477,17 @@ impl<'h> Table<'h> {
 }
 
 /// Begins to open a connection. To be called inside its host.
-fn begin(from: SocketAddr, to: SocketAddr, control: &str, no_delay: bool) -> io::Result<TcpStream> {
+fn begin(from: SocketAddr, to: SocketAddr, account: &Account) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(from), Type::STREAM, None)?;
     // By the socket, not as the namespace's default: that the kernel only grants to those which its
     // first namespace allows everybody. One that only receives may have a rule that the kernel has not.
-    let _ = socket.set_tcp_congestion(control.as_bytes());
-    if no_delay {
+    let _ = socket.set_tcp_congestion(account.control.as_bytes());
+    if account.no_delay {
         socket.set_tcp_nodelay(true)?;
+    }
+    if account.fast_open {
+        // Where the kernel has a cookie, it says at once that it is connected, and sends its SYN with the first text.
+        setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
     // Of the connection before it, the port may be in TIME-WAIT.
     socket.set_reuse_address(true)?;
