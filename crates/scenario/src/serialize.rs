@@ -1,5 +1,6 @@
 //! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
 
+mod access;
 mod changes;
 
 use bentpipe_sim::Traffic;
@@ -195,6 +196,7 @@ fn direction(direction: &Direction, duration: Span) -> Value {
         "queue": direction.queue.measured(),
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
+        "access": direction.access.as_ref().map(access::on_demand),
         "acks": acks(direction.acks),
         "compression": direction.compression,
         "tunnel": direction.tunnel,

@@ -1,5 +1,6 @@
 //! From a scenario to a network that runs, and from there to results.
 
+mod access;
 mod applications;
 mod build;
 mod capture;
@@ -35,8 +36,8 @@ pub use error::RunError;
 pub use groups::GroupSummary;
 pub use outside::{Closing, Outside};
 pub use summary::{
-    ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
-    LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
+    AccessSummary, ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary,
+    LimitedSummary, LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
 };
 
 /// A capture to write during a run.
