@@ -23,6 +23,14 @@ pub struct OnDemand {
     pub grant_delay: Span,
 }
 
+impl OnDemand {
+    /// How long a request takes until its grant is known, frames aside.
+    #[must_use]
+    pub fn loop_delay(&self) -> Span {
+        self.request_delay + self.carrier.processing + self.grant_delay
+    }
+}
+
 /// What directions share that ask for capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Carrier {

@@ -75,7 +75,6 @@ pub struct Access {
     pub(super) terminal: usize,
     pub(super) settings: TerminalSettings,
     pub(super) frame: Span,
-    /// How many frames after the one at whose beginning it is made a request is heeded: one at least.
     pub(super) lag: u64,
 }
 
@@ -120,6 +119,12 @@ impl Carrier {
 }
 
 impl Access {
+    /// How many frames after the one at whose beginning it is made a request is heeded: one at least.
+    #[must_use]
+    pub fn lag(&self) -> u64 {
+        self.lag
+    }
+
     /// A request that the plan of `frame` heeds.
     pub(super) fn ask(&self, frame: u64, request: Request) {
         let mut hub = self.carrier.hub();

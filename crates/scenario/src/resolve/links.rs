@@ -18,7 +18,7 @@ use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
 };
 use crate::traces::Files;
-use crate::{Acks, Arp, Carrier, Direction, Errors, Link, Queue, RandomErrors, Way};
+use crate::{Acks, Arp, Carrier, Direction, Errors, Link, OnDemand, Queue, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -391,7 +391,6 @@ impl<'a> LinkTable<'a> {
 
     /// The direction, where it takes `back` to come back.
     fn direction(&self, way: Way, parts: Parts, back: Span) -> Result<Direction, Fault> {
-        let round_trip = parts.delay + back;
         let beside = Beside {
             rate: parts.rate,
             delay: parts.delay,
@@ -399,6 +398,9 @@ impl<'a> LinkTable<'a> {
             changes: parts.changes.as_deref(),
         };
         let access = self.access(way, &beside)?;
+        // What waits for a grant waits here.
+        let loop_delay = access.as_ref().map_or(Span::ZERO, OnDemand::loop_delay);
+        let round_trip = parts.delay + back + loop_delay;
         let own = self.own(way);
         let own_queue = own.and_then(|own| own.queue.as_ref());
         let file = own_queue.or(self.link.queue.as_ref());

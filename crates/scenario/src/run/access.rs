@@ -12,7 +12,7 @@ type Of = (usize, Way);
 type Members = Vec<(Of, TerminalSettings)>;
 
 /// Each direction's place that has one. Those that share a carrier are on it in the order of the file.
-pub(super) fn places(scenario: &Scenario) -> BTreeMap<Of, Access> {
+pub(crate) fn places(scenario: &Scenario) -> BTreeMap<Of, Access> {
     let links = scenario.links.iter().enumerate();
     let on_demand = links.flat_map(|(index, link)| {
         let directions = link.directions();

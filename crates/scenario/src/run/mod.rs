@@ -28,6 +28,7 @@ use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFile, Named};
 
+pub(crate) use access::places;
 pub use applications::{
     ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
     PageSummary, Quantiles, ResponsesSummary, TransfersSummary, VideoSummary,

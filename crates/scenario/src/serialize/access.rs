@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::OnDemand;
 
-pub(super) fn on_demand(access: &OnDemand) -> Value {
+/// `lag`: how many frames after a request its grant comes.
+pub(super) fn on_demand(access: &OnDemand, lag: u64) -> Value {
     let bps = |rate: Option<BitRate>| rate.map(BitRate::bits_per_second);
     json!({
         "kind": "on-demand",
@@ -19,5 +20,6 @@ pub(super) fn on_demand(access: &OnDemand) -> Value {
         "free": access.free,
         "request_delay_s": access.request_delay.as_secs_f64(),
         "grant_delay_s": access.grant_delay.as_secs_f64(),
+        "granted_after_frames": lag,
     })
 }
