@@ -120,18 +120,19 @@ impl Terminal {
         sums.granted_free += grant.free;
     }
 
-    /// Asks for what nothing that is to come in the meantime will carry: neither this frame's grant, nor what is
-    /// constant until a grant can come, nor what has been asked for already.
+    /// Asks for what is neither in this frame's grant nor asked for already: the rules of SNS-3's request manager, once a
+    /// frame, without its margin for headers.
     ///
-    /// By rate, that is the rule of SNS-3's request manager (`SatRequestManager::DoRbdcLegacy`, of gain 1, evaluated once
-    /// a frame): the rate at which packets have come, and at least what takes away the backlog, up to a maximum. A rate is
-    /// for one frame, since there is a request each frame.
+    /// By rate (`SatRequestManager::DoRbdcLegacy`, of gain 1), the rate at which packets have come or what takes away
+    /// the rest of the backlog, whichever is more, less what is constant, up to a maximum. A rate is for one frame, since
+    /// there is a request each frame. By volume (`GetVbdcBytes`), the rest. What is constant counts for this frame
+    /// alone: what it carries until the grant comes is for packets that have not come yet, and if none do, as much
+    /// of the grant is left over.
     fn ask(&mut self, frame: u64, backlog: Capacity) {
         let settings = self.access.settings;
         let asked_by_rate = self.by_rate.iter().map(|(_, asked)| *asked);
-        let to_come = asked_by_rate.fold(self.by_volume, |sum, asked| sum + asked)
-            + self.grant.all()
-            + self.constant * self.access.lag;
+        let to_come =
+            asked_by_rate.fold(self.by_volume, |sum, asked| sum + asked) + self.grant.all();
         let missing = backlog.less(to_come);
         let arrived = self.arrived.less(self.constant);
         let by_rate = missing.max(arrived).min(self.rate_based);

@@ -14,12 +14,11 @@ pub struct AccessFile {
     pub kind: AccessKind,
     /// Capacity that it has in each frame without asking (CRA), used or not. At most its `rate`. Default: none.
     pub constant: Option<Rate>,
-    /// The most that it asks for by rate (RBDC), besides what is constant: each frame the rate at which packets come, and
-    /// what takes away those that wait. At most its `rate`. What a carrier cannot give is refused, and asked for anew.
+    /// The most that it asks for by rate (RBDC), besides what is constant: each frame the rate at which packets come, or
+    /// what takes away those that wait, whichever is more. At most its `rate`. What a carrier cannot give is refused, and asked for anew.
     /// Default: none.
     pub rate_based: Option<Rate>,
-    /// Ask for what waits by volume (VBDC): what is neither asked for already nor carried by `constant` or `rate_based`. What
-    /// a carrier cannot give at once stays owed. Default: true, where neither `constant` nor `rate_based` is given.
+    /// Ask for what waits by volume (VBDC), and is neither asked for already nor granted in this frame. What a carrier cannot give at once stays owed. Default: true, where neither `constant` nor `rate_based` is given.
     pub volume_based: Option<bool>,
     /// Take a share of what nobody has asked for (FCA), without asking. Default: false.
     pub free: Option<bool>,

@@ -127,10 +127,7 @@ pub(super) fn walk(
                 .map(|of| of.by_rate)
                 .sum();
             let all_asked: u128 = asked[one].iter().map(|of| of.by_volume).sum();
-            let to_come = grants[one]
-                + coming
-                + (all_asked - given[one])
-                + constant[one] * u128::from(lags[one]);
+            let to_come = grants[one] + coming + (all_asked - given[one]);
             let missing = backlog.saturating_sub(to_come);
             let most = per_frame(terminals[one].rate_based);
             let by_rate = missing.max(arrived.saturating_sub(constant[one])).min(most);
