@@ -1,4 +1,4 @@
-"""What formulas make of capacity on demand: how much it comes to at most, how long it is in coming."""
+"""What formulas make of capacity on demand: how much comes at most, and how soon."""
 
 from __future__ import annotations
 
