@@ -14,7 +14,8 @@ pub(super) fn in_proportion(wants: &[Capacity], left: Capacity) -> Vec<Capacity>
 }
 
 /// To each the same, and to nobody more than it wants: what one does not want goes to those that want more (max-min
-/// fairness). All that is left is given, if it is wanted.
+/// fairness), as SNS-3 shares symbols among volumes (`SatFrameAllocator::ShareSymbols`). All that is left is given, if it
+/// is wanted.
 pub(super) fn evenly(wants: &[Capacity], left: Capacity) -> Vec<Capacity> {
     let mut given = wants.to_vec();
     let mut left = left;
