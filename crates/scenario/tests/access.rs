@@ -256,6 +256,16 @@ fn what_makes_no_sense_is_refused_in_a_line() {
         ),
         (
             ACCESS,
+            r#"{ kind = "on-demand", cra = "64 kbit/s" }"#,
+            r#"--set links.satellite.return.access={ kind = "on-demand", cra = "64 kbit/s" }: links.satellite.return.access.cra: unknown key; did you mean "constant"?"#,
+        ),
+        (
+            ACCESS,
+            "{ free = true }",
+            r#"--set links.satellite.return.access={ free = true }: links.satellite.return.access.kind: missing; expected a way such as "on-demand""#,
+        ),
+        (
+            ACCESS,
             r#"{ kind = "continuous", free = true }"#,
             r#"--set links.satellite.return.access={ kind = "continuous", free = true }: links.satellite.return.access.free: has no effect with "continuous""#,
         ),
