@@ -352,3 +352,66 @@ fn delays_and_losses_may_change_on_the_way() {
         "{first} {last}"
     );
 }
+
+/// With whatever else a direction does: all arrives, and a debug build counts every packet.
+#[test]
+fn it_goes_with_everything_that_makes_packets_others() {
+    let bulk = [
+        (
+            "flows.stream.app",
+            r#"{ kind = "bulk", size = "300 kB", direction = "both" }"#,
+        ),
+        ("duration", "\"200 s\""),
+    ];
+    let accesses = [
+        r#"{ kind = "on-demand" }"#,
+        r#"{ kind = "on-demand", constant = "20 kbit/s", rate_based = "300 kbit/s", volume_based = true, free = true }"#,
+        r#"{ kind = "on-demand", rate_based = "200 kbit/s", frame = "100 ms" }"#,
+    ];
+    for others in [
+        &[("links.satellite.return.queue.kind", "\"fair\"")] as &[(&str, &str)],
+        &[("links.satellite.return.tunnel", "true")],
+        &[("links.satellite.return.acks.kind", "\"compaction\"")],
+        &[("links.satellite.return.acks.kind", "\"reconstruction\"")],
+        &[("links.satellite.return.acks.kind", "\"filter\"")],
+        &[("links.satellite.return.compression", "\"rfc1144\"")],
+        &[("links.satellite.return.redundancy", "\"16/15\"")],
+        &[
+            ("links.satellite.framing", "\"ethernet\""),
+            ("links.satellite.arp", "{}"),
+        ],
+        &[
+            ("links.satellite.mtu", "\"576 B\""),
+            ("links.satellite.fragment", "true"),
+        ],
+        &[("links.satellite.return.errors.packet_loss_rate", "0.01")],
+        &[
+            ("links.satellite.return.duplication", "0.05"),
+            ("links.satellite.return.corruption", "0.01"),
+        ],
+        &[(
+            "links.satellite.return.reordering",
+            r#"{ probability = 0.05, late_by = "20 ms" }"#,
+        )],
+        &[("links.satellite.forward.access.kind", "\"on-demand\"")],
+    ] {
+        for access in accesses {
+            let mut settings = bulk.to_vec();
+            settings.push((ACCESS, access));
+            settings.extend(others);
+            let output = run(&settings);
+            let flow = &output.summary.flows[0];
+            assert_eq!(flow.outcome, "finished", "{others:?} {access}");
+            let access = &output.summary.links[1]
+                .access
+                .clone()
+                .expect("it has to ask");
+            assert!(
+                access.used_bytes <= access.granted_bytes,
+                "{others:?} {access:?}"
+            );
+            // A retransmission aside, all of the 300 kB go here.
+            assert!(access.used_bytes > 290_000, "{others:?} {access:?}");
+        }
+    }
+}
