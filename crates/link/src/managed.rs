@@ -377,7 +377,9 @@ impl Managed {
         let Some(access) = &mut self.access else {
             return;
         };
-        access.enter(now, self.queue.bytes());
+        let framings = self.ends.framings.iter();
+        let more: u64 = framings.map(|framing| framing.adds().get()).sum();
+        access.enter(now, self.queue.bytes() + self.queue.packets() * more);
         if let Some(begun) = self.begun
             && let Some(departure) = access.go_on(now)
         {

@@ -84,6 +84,23 @@ fn a_packet_alone_waits_for_a_frame_for_the_way_up_for_the_hub_and_for_the_way_d
 }
 
 #[test]
+fn headers_that_are_put_around_a_packet_are_asked_for_too() {
+    // What waits is shorter than what goes: what it lacks would have to be asked for when it is sent.
+    for others in [
+        &[("links.satellite.return.tunnel", "true")] as &[(&str, &str)],
+        &[("links.satellite.framing", "\"ethernet\"")],
+        &[("links.satellite.return.compression", "\"rfc1144\"")],
+    ] {
+        let longest = delays(&run(others)).into_iter().max().expect("not empty");
+        // The frame that it is asked in, 19 frames, its own length at 1 Mbit/s, the way.
+        assert!(
+            longest < 20 * FRAME + 9 * MS + 250 * MS,
+            "{others:?}: {longest}"
+        );
+    }
+}
+
+#[test]
 fn a_stream_that_asks_by_rate_waits_for_what_constant_capacity_leaves_of_it() {
     // 80 kbit/s of packets, half of them by constant capacity. Until the first grant, half of what comes is left: that
     // waits from then on, since what is asked for and on its way is as much. So packets wait for half of the loop of 20

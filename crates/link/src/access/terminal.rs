@@ -88,7 +88,7 @@ impl Terminal {
     }
 
     /// Enters the frame of `now`, unless it is in it: learns what it is granted, and asks for more. So many bytes wait
-    /// behind the packet that is being sent.
+    /// behind the packet that is being sent, with what framings may add to them.
     pub(crate) fn enter(&mut self, now: Time, waiting: u64) {
         let frame = now.as_nanos() / self.access.frame.as_nanos();
         if self.frame == Some(frame) {
