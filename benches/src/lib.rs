@@ -49,6 +49,7 @@ pub fn link(name: &str, bits_per_second: u64, delay: Span) -> LinkSettings {
             .into(),
             ends: Ends::default(),
             changes: None,
+            access: None,
             errors: Vec::new(),
             redundancy: 1.0,
         })

@@ -135,12 +135,34 @@ class ClassResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AccessResult:
+    """What a direction with capacity on demand has asked for, got and used; bytes on the air.
+
+    `wait_ms` is how long what came to an idle terminal waited for a grant that it could use.
+    `unused_share` is of what was granted; None if that was nothing.
+    """
+
+    requests: int
+    asked_rate_based_bytes: int
+    asked_volume_based_bytes: int
+    granted_bytes: int
+    granted_constant_bytes: int
+    granted_rate_based_bytes: int
+    granted_volume_based_bytes: int
+    granted_free_bytes: int
+    used_bytes: int
+    unused_share: float | None
+    wait_ms: WaitResult
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DirectionResult:
     """One direction of a link; `name` is such as "satellite.forward".
 
     `counters` is there only where a direction has parts that count; `bytes_delivered` are bytes as
     they were on the link: headers as compressed, tunnels' headers too. `classes` are those of a
-    queue of kind "priority" or "weighted".
+    queue of kind "priority" or "weighted"; `access` is there only with capacity on demand.
     """
 
     name: str
@@ -153,6 +175,7 @@ class DirectionResult:
     bytes_delivered: int = 0
     counters: CountersResult | None = None
     classes: tuple[ClassResult, ...] = ()
+    access: AccessResult | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self, name: str, *, flow: str | None = None) -> int:
@@ -445,11 +468,18 @@ def _direction(data: Mapping[str, Any]) -> DirectionResult:
     counters = data.get("counters")
     typed = None if counters is None else CountersResult(**counters)
     classes = tuple(_class(item) for item in data.get("classes", ()))
-    return _record(DirectionResult, {**data, "counters": typed, "classes": classes})
+    access = data.get("access")
+    asked = None if access is None else _waiting(AccessResult, access)
+    parts = {"counters": typed, "classes": classes, "access": asked}
+    return _record(DirectionResult, {**data, **parts})
 
 
 def _class(data: Mapping[str, Any]) -> ClassResult:
-    return _record(ClassResult, {**data, "wait_ms": _record(WaitResult, data["wait_ms"])})
+    return _waiting(ClassResult, data)
+
+
+def _waiting(kind: type[_Record], data: Mapping[str, Any]) -> _Record:
+    return _record(kind, {**data, "wait_ms": _record(WaitResult, data["wait_ms"])})
 
 
 def _record(kind: type[_Record], data: Mapping[str, Any]) -> _Record:

@@ -85,6 +85,7 @@ fn run(arguments: &[String]) -> Option<String> {
             .into(),
             ends: Ends::default(),
             changes: None,
+            access: None,
             errors,
             redundancy: 1.0,
         })

@@ -2,6 +2,7 @@
 
 use bentpipe_types::{BitRate, PacketStore, RandomStream, Span, Time};
 
+use crate::access::{Access, AccessCounts, Terminal};
 use crate::changes::{Course, Usual};
 use crate::queue::DropTailQueue;
 use crate::transmitter::Transmitter;
@@ -27,6 +28,9 @@ pub struct Settings {
     pub ends: Ends,
     /// How it changes with time, if it does, and what its random streams are called.
     pub changes: Option<(Changes, Streams)>,
+    /// Its place on a carrier, if it sends what a hub grants. Its rate then changes with that alone: `changes` has
+    /// neither a rate's nor outages.
+    pub access: Option<Access>,
 }
 
 /// Which random streams a direction that changes draws from.
@@ -65,7 +69,8 @@ pub enum Direction {
     Fifo(Fifo),
     /// Behind any other queue, which is asked when the transmitter is free: nobody sees that at the time.
     Queued(Box<Queued>),
-    /// With something at its ends, on a path that changes, or looked at: each departure is an event.
+    /// With something at its ends, on a path that changes, with capacity on demand, or looked at: each departure is an
+    /// event.
     Managed(Box<Managed>),
 }
 
@@ -74,7 +79,7 @@ impl Direction {
     #[must_use]
     pub fn new(mut settings: Settings) -> Self {
         settings.errors.retain(ErrorModel::ever_loses);
-        if !settings.ends.is_empty() || settings.changes.is_some() {
+        if !settings.ends.is_empty() || settings.changes.is_some() || settings.access.is_some() {
             return Self::managed(settings);
         }
         let transmitter = Transmitter::new(settings.rate, settings.redundancy);
@@ -110,7 +115,7 @@ impl Direction {
             let random = |purpose: &str| RandomStream::new(seed, &component, purpose);
             Box::new(Course::new(usual, changes, &random))
         });
-        Self::Managed(Box::new(Managed::new(
+        let managed = Managed::new(
             transmitter,
             settings.delay,
             queue,
@@ -118,7 +123,11 @@ impl Direction {
             settings.errors,
             settings.ends,
             course,
-        )))
+        );
+        Self::Managed(Box::new(match settings.access {
+            None => managed,
+            Some(access) => managed.on_demand(Terminal::new(access, settings.redundancy)),
+        }))
     }
 
     /// Somebody wants to see what happens here at the time at which it happens.
@@ -222,6 +231,24 @@ impl Direction {
             Self::Fifo(fifo) => fifo.busy(now),
             Self::Queued(queued) => queued.busy(now),
             Self::Managed(managed) => managed.busy(now),
+        }
+    }
+
+    /// What it has asked a hub for, got and used up to the frame of `now`, where it has to ask.
+    #[must_use]
+    pub fn access(&self, now: Time) -> Option<AccessCounts> {
+        match self {
+            Self::Fifo(_) | Self::Queued(_) => None,
+            Self::Managed(managed) => managed.access(now),
+        }
+    }
+
+    /// Bits that a hub has granted it until `now`, where it has to ask.
+    #[must_use]
+    pub fn granted_bits(&self, now: Time) -> Option<f64> {
+        match self {
+            Self::Fifo(_) | Self::Queued(_) => None,
+            Self::Managed(managed) => managed.granted_bits(now),
         }
     }
 

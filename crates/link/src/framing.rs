@@ -42,6 +42,11 @@ pub trait Framing: Debug + Send {
     /// the caller's, and may be gone: it is not to be looked up.
     fn lose(&mut self, _now: Time, _packet: PacketRef, _packets: &mut PacketStore) {}
 
+    /// The most that a packet grows by: what a terminal asks for besides what waits, where capacity is on demand.
+    fn adds(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// Tells what it has done, by name: for results and probes.
     fn tally(&self, _each: &mut Tally<'_>) {}
 }

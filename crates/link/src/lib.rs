@@ -3,9 +3,10 @@
 //! A [`Direction`] needs one pending event. Behind a drop-tail queue that is the arrival of the packet
 //! at the head of its ring ([`Fifo`]): the departure of a packet is known the moment it is enqueued.
 //! Any other queue decides when the transmitter is free: that, too, is caught up with when a packet arrives
-//! ([`Queued`]). With something at the ends, on a path that changes, or where somebody looks, it is the first of
-//! a departure, an arrival and a deadline of the far end ([`Managed`]).
+//! ([`Queued`]). With something at the ends, on a path that changes, with capacity on demand, or where somebody
+//! looks, it is the first of a departure, an arrival, a deadline of the far end and a frame ([`Managed`]).
 
+mod access;
 mod changes;
 mod counters;
 mod direction;
@@ -25,6 +26,7 @@ mod row;
 mod tally;
 mod transmitter;
 
+pub use access::{Access, AccessCounts, Carrier, CarrierSettings, TerminalSettings};
 pub use changes::{
     Changes, FadingSettings, InFlight, LossRates, Opportunities, Outages, Profile, RateCourse,
     Sending,

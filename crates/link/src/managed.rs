@@ -2,6 +2,7 @@
 
 use bentpipe_types::{Bytes, PacketRef, PacketStore, RandomStream, Span, Time};
 
+use crate::access::{AccessCounts, Terminal};
 use crate::changes::{Course, Fate, Passage};
 use crate::flight::{Airborne, Flight};
 use crate::queue::DropTailQueue;
@@ -19,13 +20,17 @@ pub trait Watch {
     fn received(&mut self, now: Time, packet: PacketRef, packets: &PacketStore);
 }
 
-/// One direction of a link: any queue, framings, a far end, a path that changes.
+/// One direction of a link: any queue, framings, a far end, a path that changes, capacity on demand.
 ///
 /// The flight holds what has left the queue. The next event is the first of three: the end of a
 /// transmission while something waits, the arrival of the flight's head, the far end's deadline. At the
 /// same time they come in another order: what arrives, then the deadline (which may let out what
 /// arrived just now), then the next transmission. A packet offered at the very time a transmission
 /// ends finds that the next has begun, as behind a drop-tail queue.
+///
+/// With capacity on demand, a transmission may last until a grant that is not known yet, and the beginning of a frame is an
+/// event while anything waits or is asked for. It comes with the next transmission, and before a packet that is
+/// offered just then.
 #[derive(Debug)]
 pub struct Managed {
     queue: Box<dyn QueueDiscipline>,
@@ -42,9 +47,20 @@ pub struct Managed {
     delay: Span,
     errors: Vec<ErrorModel>,
     course: Option<Box<Course>>,
+    access: Option<Box<Terminal>>,
+    /// The packet whose last bit goes in a frame to come.
+    begun: Option<Begun>,
     counters: Counters,
     // Used again for every packet.
     pieces: Vec<PacketRef>,
+}
+
+/// A packet of which nobody knows yet when it has left.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    packet: PacketRef,
+    length: Bytes,
+    start: Time,
 }
 
 impl Managed {
@@ -70,9 +86,17 @@ impl Managed {
             delay,
             errors,
             course,
+            access: None,
+            begun: None,
             counters: Counters::default(),
             pieces: Vec::new(),
         }
+    }
+
+    /// Sends what a hub grants, and no more.
+    pub(crate) fn on_demand(mut self, terminal: Terminal) -> Self {
+        self.access = Some(Box::new(terminal));
+        self
     }
 
     /// Offers a packet to the queue. A dropped packet stays the caller's. One that is cut is queued,
@@ -114,6 +138,8 @@ impl Managed {
         if idle {
             self.queue.idle_since(self.idle_from);
         }
+        // Once it is queued, an acknowledgment may be part of another.
+        let length = (self.access.as_ref()).map_or(Bytes::ZERO, |_| packets.get(packet).length());
         let verdict = self.queue.enqueue(
             packet,
             &mut QueueCtx {
@@ -127,6 +153,9 @@ impl Managed {
         if verdict == Verdict::Dropped {
             self.counters.dropped += 1;
             return verdict;
+        }
+        if let Some(access) = &mut self.access {
+            access.offered(now, length, idle);
         }
         if idle {
             self.transmit(now, packets, watch);
@@ -149,6 +178,11 @@ impl Managed {
             && let Some(deadline) = far_end.next_deadline()
         {
             consider(deadline);
+        }
+        if let Some(access) = &self.access
+            && let Some(frame) = access.next_frame()
+        {
+            consider(frame);
         }
         next
     }
@@ -273,9 +307,18 @@ impl Managed {
 
     /// Gives the transmitter, if it is free, what the queue has for it.
     fn transmit(&mut self, now: Time, packets: &mut PacketStore, watch: &mut dyn Watch) {
+        if self.access.is_some() {
+            self.enter_frame(now);
+        }
         while self.idle_from <= now && self.queue.packets() > 0 && !self.stalled {
             if let Some(course) = &mut self.course
                 && let Err(later) = course.ready(now)
+            {
+                self.not_before = later;
+                return;
+            }
+            if let Some(access) = &mut self.access
+                && let Err(later) = access.ready(now)
             {
                 self.not_before = later;
                 return;
@@ -295,23 +338,69 @@ impl Managed {
                 length = framing.transmit(now, packet, length, packets);
             }
             watch.sent(now, packet, packets);
-            let passage = self.way(now, length);
-            self.idle_from = passage.departure;
-            self.flight.push(Airborne {
-                arrival: passage.arrival,
-                packet,
-                length: u32::try_from(length.get()).unwrap_or(u32::MAX),
-                fate: passage.fate,
-            });
+            let departure = match &mut self.access {
+                None => None,
+                Some(access) => {
+                    access.begin(now, length);
+                    let departure = access.go_on(now);
+                    if departure.is_none() {
+                        self.begun = Some(Begun {
+                            packet,
+                            length,
+                            start: now,
+                        });
+                        self.idle_from = Time::NEVER;
+                        return;
+                    }
+                    departure
+                }
+            };
+            self.launch(now, departure, packet, length);
         }
     }
 
-    /// A packet's way over the link, which begins now. Errors are drawn here, in the order of
+    /// A packet leaves whose transmission began at `start`: at `departure`, where a hub has decided that.
+    fn launch(&mut self, start: Time, departure: Option<Time>, packet: PacketRef, length: Bytes) {
+        let passage = self.way(start, departure, length);
+        self.idle_from = passage.departure;
+        self.flight.push(Airborne {
+            arrival: passage.arrival,
+            packet,
+            length: u32::try_from(length.get()).unwrap_or(u32::MAX),
+            fate: passage.fate,
+        });
+    }
+
+    /// The frame of `now` may have begun: what is granted there goes to the packet that is being sent first.
+    #[inline(never)]
+    fn enter_frame(&mut self, now: Time) {
+        let Some(access) = &mut self.access else {
+            return;
+        };
+        let framings = self.ends.framings.iter();
+        let more: u64 = framings.map(|framing| framing.adds().get()).sum();
+        access.enter(now, self.queue.bytes() + self.queue.packets() * more);
+        if let Some(begun) = self.begun
+            && let Some(departure) = access.go_on(now)
+        {
+            self.begun = None;
+            self.launch(begun.start, Some(departure), begun.packet, begun.length);
+        }
+    }
+
+    /// A packet's way over the link, which begins now, and is known to end at `departure` or takes the
+    /// transmitter's time. Errors are drawn here, in the order of
     /// transmission: that of arrival may be another.
-    fn way(&mut self, now: Time, length: Bytes) -> Passage {
-        let mut passage = match &mut self.course {
-            Some(course) => course.send(now, length),
-            None => {
+    fn way(&mut self, now: Time, departure: Option<Time>, length: Bytes) -> Passage {
+        let mut passage = match (&mut self.course, departure) {
+            (Some(course), None) => course.send(now, length),
+            (Some(course), Some(departure)) => course.leave(now, departure, length),
+            (None, Some(departure)) => Passage {
+                departure,
+                arrival: departure + self.delay,
+                fate: Fate::default(),
+            },
+            (None, None) => {
                 let length = u32::try_from(length.get()).unwrap_or(u32::MAX);
                 let time = self.recent.time(length, &self.transmitter);
                 self.counters.busy += time;
@@ -342,7 +431,7 @@ impl Managed {
     /// Packets in the queue, in transmission or in flight.
     #[must_use]
     pub fn in_transit(&self) -> usize {
-        self.queue.packets() as usize + self.flight.len()
+        self.queue.packets() as usize + usize::from(self.begun.is_some()) + self.flight.len()
     }
 
     /// Packets that the far end holds back.
@@ -363,10 +452,25 @@ impl Managed {
     /// Time the transmitter has worked, up to `now`.
     #[must_use]
     pub fn busy(&self, now: Time) -> Span {
+        if let Some(access) = &self.access {
+            return access.busy(now);
+        }
         if let Some(course) = &self.course {
             return course.busy(now);
         }
         self.counters.busy.saturating_sub(self.idle_from.since(now))
+    }
+
+    /// What it has asked for, got and used up to the frame of `now`, where it has to ask.
+    #[must_use]
+    pub fn access(&self, now: Time) -> Option<AccessCounts> {
+        self.access.as_ref().map(|access| access.counts(now))
+    }
+
+    /// Bits that it has been granted until `now`, where it has to ask.
+    #[must_use]
+    pub fn granted_bits(&self, now: Time) -> Option<f64> {
+        self.access.as_ref().map(|access| access.granted_bits(now))
     }
 
     /// What has become of each class of its queue.

@@ -100,6 +100,7 @@ fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     }) else {
         unreachable!("it is managed");
     };

@@ -68,6 +68,7 @@ fn ours_with(seed: u64, theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: E
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     }) else {
         unreachable!("it is managed");
     };

@@ -5,6 +5,8 @@ use bentpipe_types::{Bytes, PacketRef, PacketStore, Time};
 
 /// Payload of the shortest frame: what is shorter is padded.
 const SHORTEST: u64 = 46;
+/// The shortest packet: an IPv4 header.
+const SHORTEST_PACKET: u64 = 20;
 /// Two addresses and the type in front of the packet, the check sequence behind it.
 const HEADER: u64 = 14 + 4;
 /// What every frame takes of the cable besides: preamble and start, and the gap to the next one.
@@ -29,6 +31,10 @@ impl Framing for Ethernet {
     ) -> Bytes {
         self.padded += u64::from(length.get() < SHORTEST);
         Bytes::new(length.get().max(SHORTEST) + HEADER + BETWEEN)
+    }
+
+    fn adds(&self) -> Bytes {
+        Bytes::new(SHORTEST - SHORTEST_PACKET + HEADER + BETWEEN)
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

@@ -298,6 +298,10 @@ impl Framing for HeaderCompression {
         on_link
     }
 
+    fn adds(&self) -> Bytes {
+        Bytes::new(self.framing.overhead() as u64)
+    }
+
     fn receive(
         &mut self,
         _now: Time,

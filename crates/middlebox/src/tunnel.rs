@@ -51,6 +51,10 @@ impl Framing for TunnelEntry {
         length + Bytes::new(u64::from(OUTER_HEADER))
     }
 
+    fn adds(&self) -> Bytes {
+        Bytes::new(u64::from(OUTER_HEADER))
+    }
+
     fn tally(&self, each: &mut Tally<'_>) {
         each(None, "encapsulated", self.encapsulated);
         each(None, "already_encapsulated", self.nested);

@@ -24,6 +24,7 @@
 //! no default that is still to be filled in. What a file may say is in [`schema`]; every refusal is one
 //! line, a [`ScenarioError`].
 
+mod access;
 mod acks;
 mod class;
 pub mod congestion;
@@ -46,6 +47,7 @@ mod suggest;
 mod tcp_settings;
 mod traces;
 
+pub use access::{Carrier, OnDemand};
 pub use acks::{Acks, WaterMarks};
 pub use bentpipe_sim::{FlowQuantity, LinkQuantity, Progress};
 pub use bentpipe_tcp::congestion::WindowRule;
@@ -63,8 +65,8 @@ pub use queue::Queue;
 pub use resolve::limits;
 pub use routes::Route;
 pub use run::{
-    ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, ClassSummary, Closing,
-    Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,
+    AccessSummary, ActivitySummary, ApplicationSummary, CallSummary, CaptureRequest, ClassSummary,
+    Closing, Counted, CountersSummary, EchoesSummary, FlowSummary, GatewaySummary, GroupSummary,
     HeardSummary, LimitedSummary, LinkSummary, MANY_RECORDS, MessagesSummary, Outside, PageSummary,
     PathMtuSummary, Quantiles, RESULTS_VERSION, ResponsesSummary, RttSummary, Run, RunError,
     RunOptions, RunOutput, Summary, TransfersSummary, VideoSummary,

@@ -1,5 +1,6 @@
 //! From what a file says to what it means: defaults filled in, names looked up, limits kept.
 
+mod access;
 mod acks;
 mod app;
 mod changes;
@@ -46,7 +47,18 @@ pub(crate) fn resolve(
     // Nothing is made before all of it is known to fit.
     limits::check(&node_names, &link_names, &flow_names)?;
     let classes = classes::resolve(&file.classes, &node_names, &flow_names)?;
-    let links = links::resolve(&file.links, &node_names, &classes, files, duration)?;
+    let carriers = access::carriers(&file.carriers)?;
+    let links = links::resolve(
+        &file.links,
+        &node_names,
+        &links::Surroundings {
+            classes: &classes,
+            carriers: &carriers,
+            files,
+            duration,
+        },
+    )?;
+    access::check(&carriers, &links)?;
     let around = gateway_parts::Surroundings {
         nodes: &node_names,
         link_names: &link_names,

@@ -79,6 +79,7 @@ fn settings(direction: &Direction) -> Settings {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     }
 }
 

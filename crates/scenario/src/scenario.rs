@@ -9,7 +9,7 @@ use bentpipe_types::{BitRate, Bytes, Span, Time, words};
 use crate::quantity::{Interval, Redundancy};
 use crate::schema::{AppKind, Compression, IpName, LinkFraming};
 use crate::tcp_settings::TcpSettings;
-use crate::{Acks, Gateway, PacketClass, Processing, Queue};
+use crate::{Acks, Gateway, OnDemand, PacketClass, Processing, Queue};
 
 /// A network, what flows through it, and what to record.
 #[derive(Clone, PartialEq, Debug)]
@@ -191,6 +191,8 @@ pub struct Direction {
     pub errors: Errors,
     /// Bits on the air per bit of packet.
     pub redundancy: Redundancy,
+    /// How it comes by capacity, if it has to ask.
+    pub access: Option<OnDemand>,
     /// What is done about acknowledgments that are too many.
     pub acks: Acks,
     /// What makes headers shorter.

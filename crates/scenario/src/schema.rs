@@ -4,6 +4,7 @@
 //! Schema carries them to editors and to the documentation. They hold what a file says; what it
 //! means, with every default filled in, is a [`Scenario`](crate::Scenario).
 
+mod access;
 mod acks;
 mod changes;
 mod class;
@@ -27,6 +28,7 @@ use crate::quantity::Length;
 use bentpipe_types::words;
 
 pub use crate::queue::{QueueFile, QueueKind};
+pub use access::{AccessFile, AccessKind, CarrierFile};
 pub use acks::{AcksFile, AcksKind, Compression, FilterMode, Spacing};
 pub use changes::{
     FadingFile, InFlightName, IrttColumn, OutageFile, ReorderingFile, SendingName, StepFile,
@@ -75,6 +77,9 @@ pub struct ScenarioFile {
     pub gateways: Named<GatewayFile>,
     /// What joins two nodes.
     pub links: Named<LinkFile>,
+    /// What links share on which capacity is asked for, by name.
+    #[serde(default)]
+    pub carriers: Named<CarrierFile>,
     /// Who sends what to whom.
     pub flows: Named<FlowFile>,
     /// Hosts that are sent to together, by name: a flow may lead to a group.

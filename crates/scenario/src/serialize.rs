@@ -1,7 +1,9 @@
 //! A resolved scenario as data for reports and formulas: units in the names, nodes by name.
 
+mod access;
 mod changes;
 
+use bentpipe_link::Access;
 use bentpipe_sim::Traffic;
 use bentpipe_sim::applications::{self, PageModel};
 use serde::ser::{SerializeSeq, SerializeStruct};
@@ -15,7 +17,7 @@ use crate::schema::{AppKind, GatewayKind};
 use crate::{
     Acks, Anticipation, App, Crash, Direction, Errors, Flow, Gateway, HybridGateway, Link, Node,
     NodeKind, PacketClass, Probes, Processing, RandomErrors, Route, Scenario, SplitGateway,
-    TcpSettings, TrafficClass,
+    TcpSettings, TrafficClass, Way, run,
 };
 
 impl Serialize for Scenario {
@@ -28,10 +30,13 @@ impl Serialize for Scenario {
         fields.serialize_field("seed", &self.seed)?;
         fields.serialize_field("ip", &self.ip)?;
         fields.serialize_field("nodes", &Each(&self.nodes, |item: &Node| node(item, self)))?;
+        let places = run::places(self);
+        let links: Vec<_> = self.links.iter().zip(0..).collect();
         fields.serialize_field(
             "links",
-            &Each(&self.links, |item: &Link| {
-                link(item, self.duration, name_of)
+            &Each(&links, |(item, index): &(&Link, usize)| {
+                let lag = |way| places.get(&(*index, way)).map(Access::lag);
+                link(item, lag, self.duration, name_of)
             }),
         )?;
         let directions = self.direction_names();
@@ -171,7 +176,13 @@ fn tcp(tcp: &TcpSettings) -> Value {
     tcp.file.measured()
 }
 
-fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> Value {
+/// `lag`: how many frames after a request of a direction its grant comes, if it has to ask.
+fn link<'a>(
+    link: &Link,
+    lag: impl Fn(Way) -> Option<u64>,
+    duration: Span,
+    name_of: impl Fn(usize) -> &'a str,
+) -> Value {
     json!({
         "name": link.name,
         "between": link.between.map(&name_of),
@@ -183,18 +194,19 @@ fn link<'a>(link: &Link, duration: Span, name_of: impl Fn(usize) -> &'a str) -> 
             "timeout_s": arp.timeout.as_secs_f64(),
             "queue_packets": arp.queue_packets,
         })),
-        "forward": direction(&link.forward, duration),
-        "return": link.backward.as_ref().map(|back| direction(back, duration)),
+        "forward": direction(&link.forward, lag(Way::Forward), duration),
+        "return": link.backward.as_ref().map(|back| direction(back, lag(Way::Return), duration)),
     })
 }
 
-fn direction(direction: &Direction, duration: Span) -> Value {
+fn direction(direction: &Direction, lag: Option<u64>, duration: Span) -> Value {
     json!({
         "rate_bps": direction.rate.bits_per_second(),
         "delay_s": direction.delay.as_secs_f64(),
         "queue": direction.queue.measured(),
         "errors": errors(&direction.errors),
         "redundancy": direction.redundancy.get(),
+        "access": direction.access.as_ref().zip(lag).map(|(of, lag)| access::on_demand(of, lag)),
         "acks": acks(direction.acks),
         "compression": direction.compression,
         "tunnel": direction.tunnel,

@@ -328,6 +328,16 @@ applications = ["voice"]
 flows = ["down"]
 hosts = ["client"]
 ports = [443, "8000-8999"]
+[links.eight]
+between = ["hub", "client"]
+rate = "1 Mbit/s"
+delay = "250 ms"
+forward = { access = { kind = "on-demand", carrier = "uplink", constant = "16 kbit/s", rate_based = "64 kbit/s", volume_based = true } }
+return = { access = { kind = "on-demand", free = true, frame = "40 ms", processing = "10 ms", request_delay = "125 ms", grant_delay = "125 ms" } }
+[carriers.uplink]
+rate = "4 Mbit/s"
+frame = "26.5 ms"
+processing = "53 ms"
 [links.five]
 between = ["hub", "client"]
 one_way = true

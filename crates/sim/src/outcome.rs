@@ -1,7 +1,7 @@
 //! What became of every flow and every link direction.
 
 use bentpipe_host::Report;
-use bentpipe_link::{ClassCounts, Counters};
+use bentpipe_link::{AccessCounts, ClassCounts, Counters};
 use bentpipe_tcp::{Failure, FailureKind, Statistics};
 use bentpipe_types::{Discards, Holdings, Series, StreamCheck, Time};
 
@@ -180,6 +180,8 @@ pub struct DirectionOutcome {
     pub flow_counts: Vec<(String, Counts)>,
     /// What has become of each class of traffic, where its queue knows classes.
     pub classes: Vec<ClassCounts>,
+    /// What it has asked a hub for, got and used, where it has to ask.
+    pub access: Option<AccessCounts>,
 }
 
 /// Counters by name, in the order in which the parts tell them.

@@ -134,6 +134,8 @@ quantities! {
         QueueBytes = "queue_bytes" in "B" => |direction| direction.waiting_bytes() as f64,
         /// Share of the time since the last record during which the transmitter works.
         Utilization = "utilization" in "1",
+        /// Of a direction with capacity on demand, bits that the hub has granted a second.
+        Granted = "granted" in "bit/s",
         /// Packets that the full queue dropped so far.
         Dropped = "dropped" in "packets" => |direction| direction.dropped() as f64,
         /// Packets that the queue has marked so far (ECN).
@@ -156,7 +158,7 @@ impl LinkQuantity {
     /// it is always sampled.
     #[must_use]
     pub fn is_average(self) -> bool {
-        matches!(self, Self::Utilization | Self::QueueMax)
+        matches!(self, Self::Utilization | Self::Granted | Self::QueueMax)
     }
 }
 

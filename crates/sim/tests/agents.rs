@@ -135,6 +135,7 @@ fn link(name: &str, loss: f64) -> LinkSettings {
             .into(),
             ends: Ends::default(),
             changes: None,
+            access: None,
             errors: vec![ErrorModel::packet_loss(
                 loss,
                 RandomStream::new(1, &format!("{name}.{way}"), "errors"),

@@ -52,6 +52,7 @@ fn network_between(
             queue: queue(way),
             ends: Ends::default(),
             changes: None,
+            access: None,
             errors: Vec::new(),
             redundancy: 1.0,
         })

@@ -19,6 +19,7 @@ fn direction(rate: u64, queue: u64) -> Settings {
         .into(),
         ends: Ends::default(),
         changes: None,
+        access: None,
         errors: Vec::new(),
         redundancy: 1.0,
     }

@@ -29,6 +29,7 @@ fn chain_behind(links: usize, recovery: RecoveryKind, queue: impl Fn() -> Queuei
             errors: Vec::new(),
             redundancy: 1.0,
             changes: None,
+            access: None,
         })
     };
     for (number, ends) in nodes.windows(2).enumerate() {

@@ -40,6 +40,7 @@ def print_summary(summary: Summary, *, everyone: bool = False, did: str = "simul
         ),
         _link_table(links) if links else None,
         _bundle_table(bundles) if bundles else None,
+        _access_table(links, bundles),
         _class_table(links),
     ]
     for table in tables:
@@ -186,6 +187,37 @@ def _bundle_table(bundles: Mapping[str, Sequence[DirectionResult]]) -> Table:
             _queue(max(links, key=lambda link: link.queue_max_packets)),
         )
     return table
+
+
+def _access_table(
+    links: Sequence[DirectionResult], bundles: Mapping[str, Sequence[DirectionResult]]
+) -> Table | None:
+    """Tell what capacity on demand came to; many alike directions together."""
+    headings = ("capacity on demand", "asked", "granted", "used", "unused", "wait: mean", "longest")
+    table = Table(headings=headings)
+    for name, members in [(link.name, [link]) for link in links] + list(bundles.items()):
+        all_of_it = [each.access for each in members if each.access is not None]
+        if not all_of_it:
+            continue
+        granted, used = (
+            sum(getattr(each, what) for each in all_of_it)
+            for what in ("granted_bytes", "used_bytes")
+        )
+        asked = sum(
+            each.asked_rate_based_bytes + each.asked_volume_based_bytes for each in all_of_it
+        )
+        means = [each.wait_ms.mean for each in all_of_it if each.wait_ms.mean is not None]
+        longest = [each.wait_ms.max for each in all_of_it if each.wait_ms.max is not None]
+        table.add(
+            name,
+            format_bytes(asked),
+            format_bytes(granted),
+            format_bytes(used),
+            f"{max(granted - used, 0) / granted:.1%}" if granted else "–",
+            format_seconds(sum(means) / len(means) / 1e3 if means else None),
+            format_seconds(max(longest) / 1e3 if longest else None),
+        )
+    return table if table.rows else None
 
 
 def _class_table(links: Sequence[DirectionResult]) -> Table | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bentpipe.prediction.access import least_wait_s, most_bps
 from bentpipe.prediction.changes import Table, averages, changing
 
 Route = Sequence["Direction"]
@@ -19,6 +20,7 @@ class Direction:
     name: str
     to: str
     rate_bps: float
+    # Propagation; where it has to ask for capacity, and the least time in which that comes.
     delay_s: float
     redundancy: float
     bit_error_rate: float
@@ -37,6 +39,11 @@ class Direction:
     def compresses(self) -> bool:
         """Whether packets may be shorter on the link than they are."""
         return any(what.startswith("compression") for what in self.ignored)
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether packets wait for a hub's grants."""
+        return any(what.startswith("access") for what in self.ignored)
 
     @property
     def changes_acks(self) -> str:
@@ -115,8 +122,9 @@ def _direction(name: str, destination: str, settings: Table, mtu_bytes: float) -
     return Direction(
         name=name,
         to=destination,
-        rate_bps=average.rate_bps,
-        delay_s=average.delay_s,
+        rate_bps=min(average.rate_bps, most_bps(settings)),
+        # Nothing goes over in less time.
+        delay_s=average.delay_s + least_wait_s(settings),
         redundancy=settings["redundancy"],
         bit_error_rate=average.bit_error_rate,
         packet_loss_rate=average.packet_loss_rate,
@@ -134,6 +142,7 @@ def _ignored(settings: Table) -> tuple[str, ...]:
         "queue": (settings["queue"]["kind"], "drop-tail"),
         "acks": (settings["acks"]["kind"], "none"),
         "compression": (settings["compression"], "none"),
+        "access": ("continuous" if settings["access"] is None else "on-demand", "continuous"),
     }
     named = tuple(f'{key} "{word}"' for key, (word, plain) in words.items() if word != plain)
     more = {

@@ -30,6 +30,8 @@ def alone_obstacle(path: FlowPath) -> str | None:
     if path.sharing:
         others = path.shares_with or f"{path.sharing} other flows"
         return f"the path is shared with {others}; the model has one flow"
+    if path.on_demand:
+        return f"at {path.on_demand} packets wait for grants; it assumes a transmitter of some rate"
     if path.changed_acks:
         return f"it has ACKs as the receiver sends them ({path.changed_acks})"
     return None

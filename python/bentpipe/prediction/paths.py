@@ -112,6 +112,11 @@ class FlowPath:
         return next((f"{on.name}: {on.changes_acks}" for on in self.uplink if on.changes_acks), "")
 
     @property
+    def on_demand(self) -> str:
+        """Where packets wait for a hub's grants: a direction's name; nothing where nowhere."""
+        return next((on.name for on in (*self.downlink, *self.uplink) if on.on_demand), "")
+
+    @property
     def propagation_down_s(self) -> float:
         """The downlink's propagation delay alone, seconds."""
         return sum(each.delay_s for each in self.downlink)

@@ -166,6 +166,11 @@ impl Course {
                 departure
             }
         };
+        self.leave(start, departure, length)
+    }
+
+    /// A packet whose transmission began at `start` leaves.
+    pub(crate) fn leave(&mut self, start: Time, departure: Time, length: Bytes) -> Passage {
         let (arrival, fate) = self.way(start, departure, length);
         Passage {
             departure,

@@ -35,6 +35,7 @@ fn usual() -> Settings {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     }
 }
 

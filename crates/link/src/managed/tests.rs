@@ -22,6 +22,7 @@ fn settings(queue: Queueing, errors: Vec<ErrorModel>, ends: Ends) -> Settings {
         redundancy: 1.0,
         ends,
         changes: None,
+        access: None,
     }
 }
 

@@ -24,6 +24,7 @@ fn way(rate: u64, delay: Span) -> Settings {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     }
 }
 

@@ -94,6 +94,7 @@ fn way() -> Option<Settings> {
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     })
 }
 

@@ -33,6 +33,7 @@ fn link(name: &str) -> LinkSettings {
             redundancy: 1.0,
             ends: Ends::default(),
             changes: None,
+            access: None,
         })
     };
     LinkSettings {

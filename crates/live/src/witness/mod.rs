@@ -220,6 +220,7 @@ fn engine(
         redundancy: 1.0,
         ends: Ends::default(),
         changes: None,
+        access: None,
     };
     let mut there = way(request.rate, request.queue_packets);
     if request.loss > 0.0 {

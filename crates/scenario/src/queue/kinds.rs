@@ -56,7 +56,8 @@ macro_rules! kinds {
             pub kind: QueueKind,
             /// Most that waits, the packet in transmission not counted: packets, bytes with headers, or the
             /// time that it takes to transmit them at the link's `rate`. Default: one bandwidth-delay product
-            /// of the link (rate times the delays of both directions), but at least 100 packets.
+            /// of the link (rate times the delays of both directions), but at least 100 packets; with capacity on
+            /// demand, the delay of request and grant counts, too.
             pub limit: Option<LinkQueueLimit>,
             $($($(#[$key_doc])* pub $key: Option<$type>,)*)+
             $($(#[$shared_doc])* pub $shared_key: Option<$shared_type>,)*

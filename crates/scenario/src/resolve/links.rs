@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bentpipe_link::{BurstSettings, Changes, RateCourse};
 use bentpipe_types::{BitRate, Span};
 
+use super::access::Beside;
 use super::acks;
 use super::directory::{Directory, Members, member_name, pairs};
 use super::fault;
@@ -17,7 +18,7 @@ use crate::schema::{
     Compression, DirectionFile, ErrorsFile, LinkFile, LinkFraming, Named, QueueKind,
 };
 use crate::traces::Files;
-use crate::{Acks, Arp, Direction, Errors, Link, Queue, RandomErrors, Way};
+use crate::{Acks, Arp, Carrier, Direction, Errors, Link, OnDemand, Queue, RandomErrors, Way};
 
 /// How many links each table makes.
 pub(super) fn count<'a>(
@@ -121,13 +122,20 @@ fn ends_of(name: &str, link: &LinkFile, nodes: &Directory<'_>) -> Result<Joined,
     })
 }
 
+/// What links refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) classes: &'a [PacketClass],
+    pub(super) carriers: &'a [Carrier],
+    pub(super) files: &'a Files,
+    pub(super) duration: Span,
+}
+
 /// The links in the order of the file.
 pub(super) fn resolve(
     links: &Named<LinkFile>,
     nodes: &Directory<'_>,
-    classes: &[PacketClass],
-    files: &Files,
-    duration: Span,
+    around: &Surroundings<'_>,
 ) -> Result<Vec<Link>, Fault> {
     let mut resolved = Vec::new();
     let mut lost_packets = 0_usize;
@@ -149,9 +157,10 @@ pub(super) fn resolve(
         let table = LinkTable {
             name,
             link,
-            classes,
-            files,
-            duration,
+            classes: around.classes,
+            carriers: around.carriers,
+            files: around.files,
+            duration: around.duration,
         };
         table.refuse_what_has_no_effect()?;
         table.check_broadcast()?;
@@ -228,6 +237,7 @@ pub(super) struct LinkTable<'a> {
     name: &'a str,
     pub(super) link: &'a LinkFile,
     classes: &'a [PacketClass],
+    pub(super) carriers: &'a [Carrier],
     files: &'a Files,
     duration: Span,
 }
@@ -342,13 +352,13 @@ impl<'a> LinkTable<'a> {
                 let path = path(&["links", self.name, "return"]);
                 return Err(Fault::new(path, "has no effect: the link is one_way"));
             }
-            let round_trip = there.delay + there.delay;
-            return Ok((self.direction(Way::Forward, there, round_trip)?, None));
+            let back = there.delay;
+            return Ok((self.direction(Way::Forward, there, back)?, None));
         }
         let back = self.parts(Way::Return)?;
-        let round_trip = there.delay + back.delay;
-        let forward = self.direction(Way::Forward, there, round_trip)?;
-        let backward = self.direction(Way::Return, back, round_trip)?;
+        let delays = (there.delay, back.delay);
+        let forward = self.direction(Way::Forward, there, delays.1)?;
+        let backward = self.direction(Way::Return, back, delays.0)?;
         Ok((forward, Some(backward)))
     }
 
@@ -379,7 +389,18 @@ impl<'a> LinkTable<'a> {
         })
     }
 
-    fn direction(&self, way: Way, parts: Parts, round_trip: Span) -> Result<Direction, Fault> {
+    /// The direction, where it takes `back` to come back.
+    fn direction(&self, way: Way, parts: Parts, back: Span) -> Result<Direction, Fault> {
+        let beside = Beside {
+            rate: parts.rate,
+            delay: parts.delay,
+            back,
+            changes: parts.changes.as_deref(),
+        };
+        let access = self.access(way, &beside)?;
+        // What waits for a grant waits here.
+        let loop_delay = access.as_ref().map_or(Span::ZERO, OnDemand::loop_delay);
+        let round_trip = parts.delay + back + loop_delay;
         let own = self.own(way);
         let own_queue = own.and_then(|own| own.queue.as_ref());
         let file = own_queue.or(self.link.queue.as_ref());
@@ -396,6 +417,7 @@ impl<'a> LinkTable<'a> {
             queue,
             errors: self.errors(way)?,
             redundancy: redundancy.unwrap_or(Redundancy::NONE),
+            access,
             acks: parts.acks,
             compression: parts.compression,
             tunnel: parts.tunnel,
@@ -553,6 +575,7 @@ impl<'a> LinkTable<'a> {
             queue,
             errors,
             redundancy,
+            access,
             acks,
             compression,
             tunnel,

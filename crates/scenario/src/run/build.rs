@@ -9,7 +9,7 @@ use bentpipe_tcp::Config;
 use bentpipe_types::{Address, Agent, Bytes, IpVersion, Port, RandomStream, Span, Time};
 
 use super::tcp::Ends;
-use super::{MANY_RECORDS, RunError, classes, direction, gateway};
+use super::{MANY_RECORDS, RunError, access, classes, direction, gateway};
 use crate::quantity::Interval;
 use crate::schema::IpName;
 use crate::{App, CustomControls, Flow, Gateway, Link, NodeKind, Scenario, Series, Way};
@@ -57,9 +57,13 @@ pub(super) fn network(
         fragments: scenario.links.iter().any(|link| link.fragments),
         classes: classes::classes(scenario, outside),
     };
-    for link in &scenario.links {
+    let mut places = access::places(scenario);
+    for (index, link) in scenario.links.iter().enumerate() {
         let [first, second] = link.between.map(|end| nodes[end]);
-        let way = |way: Way| direction::settings(scenario, link, way, &around, seed);
+        let mut way = |way: Way| {
+            let place = places.remove(&(index, way));
+            direction::settings(scenario, link, way, place, &around, seed)
+        };
         if link.broadcast {
             ports.push(broadcast(
                 scenario,

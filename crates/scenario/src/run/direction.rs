@@ -1,8 +1,8 @@
 //! One direction of a scenario's link, as the engine takes it.
 
 use bentpipe_link::{
-    DropTail, Ends, ErrorModel, FarEnd, Limit, QueueDiscipline, Queueing, Settings, Streams,
-    TrafficClass,
+    Access, DropTail, Ends, ErrorModel, FarEnd, Limit, QueueDiscipline, Queueing, Settings,
+    Streams, TrafficClass,
 };
 use bentpipe_middlebox::ack::{
     self, Expander, ExpanderSettings, Method, Reconstructor, ReconstructorSettings,
@@ -32,11 +32,12 @@ pub(super) struct Surroundings {
     pub(super) classes: Vec<TrafficClass>,
 }
 
-/// What the engine makes a link's direction of; `None` where the link has none that way.
+/// What the engine makes a link's direction of, and of its place on a carrier; `None` where the link has none that way.
 pub(super) fn settings(
     scenario: &Scenario,
     link: &Link,
     way: Way,
+    access: Option<Access>,
     around: &Surroundings,
     seed: u64,
 ) -> Option<Settings> {
@@ -60,6 +61,7 @@ pub(super) fn settings(
             };
             (changes.as_ref().clone(), streams)
         }),
+        access,
     })
 }
 

@@ -1,5 +1,6 @@
 //! From a scenario to a network that runs, and from there to results.
 
+mod access;
 mod applications;
 mod build;
 mod capture;
@@ -27,6 +28,7 @@ use crate::suggest::suggest;
 use crate::{CustomControls, Queue, Scenario};
 use capture::{Capture, CaptureFile, Named};
 
+pub(crate) use access::places;
 pub use applications::{
     ActivitySummary, ApplicationSummary, CallSummary, EchoesSummary, HeardSummary, MessagesSummary,
     PageSummary, Quantiles, ResponsesSummary, TransfersSummary, VideoSummary,
@@ -35,8 +37,8 @@ pub use error::RunError;
 pub use groups::GroupSummary;
 pub use outside::{Closing, Outside};
 pub use summary::{
-    ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary, LimitedSummary,
-    LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
+    AccessSummary, ClassSummary, Counted, CountersSummary, FlowSummary, GatewaySummary,
+    LimitedSummary, LinkSummary, PathMtuSummary, RESULTS_VERSION, RttSummary, Summary,
 };
 
 /// A capture to write during a run.

@@ -3,6 +3,8 @@
 //! The names are a contract: fields may be added, none renamed, or [`RESULTS_VERSION`] goes up
 //! (`tests/results.rs` has the names of this version).
 
+mod access;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ use super::groups::{GroupSummary, groups};
 use crate::Queue;
 use crate::quantity::QueueLimit;
 use crate::schema::GatewayKind;
+
+pub use access::AccessSummary;
 
 /// The version of the names below. A field that is added leaves it as it is.
 pub const RESULTS_VERSION: u32 = 1;
@@ -166,9 +170,23 @@ pub struct LinkSummary {
     /// What its parts have counted, where it has parts that count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<CountersSummary>,
+    /// What it has asked for, got and used, where capacity is on demand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessSummary>,
     /// The classes of its queue, where it has classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassSummary>,
+}
+
+impl WaitSummary {
+    fn new(waits: &SpanStatistics) -> Self {
+        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+        Self {
+            mean: ms(waits.mean()),
+            p95: ms(waits.p95()),
+            max: ms(waits.max()),
+        }
+    }
 }
 
 /// What has become of a class of a queue.
@@ -201,18 +219,13 @@ pub struct WaitSummary {
 
 impl ClassSummary {
     fn new(counts: &ClassCounts) -> Self {
-        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         Self {
             name: counts.name.to_string(),
             packets_sent: counts.sent,
             bytes_sent: counts.sent_bytes,
             packets_dropped: counts.dropped,
             queue_max_packets: counts.most_packets,
-            wait_ms: WaitSummary {
-                mean: ms(counts.waits.mean()),
-                p95: ms(counts.waits.p95()),
-                max: ms(counts.waits.max()),
-            },
+            wait_ms: WaitSummary::new(&counts.waits),
         }
     }
 }
@@ -440,6 +453,7 @@ impl LinkSummary {
             queue_limit_packets,
             queue_limit_bytes,
             bytes_delivered: counters.delivered_bytes,
+            access: direction.access.as_ref().map(AccessSummary::new),
             classes: direction.classes.iter().map(ClassSummary::new).collect(),
             counters: (!direction.counts.is_empty()).then(|| CountersSummary {
                 total: direction.counts.iter().copied().collect(),

@@ -26,6 +26,7 @@ pub(crate) fn expected(key: &str) -> Option<&'static str> {
 pub(crate) fn kind_of(table: &str) -> Option<&'static str> {
     Some(match table {
         "app" => r#"an application such as "bulk""#,
+        "access" => r#"a way such as "on-demand""#,
         "acks" => r#"a method such as "suppression""#,
         "queue" => r#"a queue such as "red""#,
         _ => return None,
@@ -43,7 +44,13 @@ const SPLITTING: [&str; 6] = [
 ];
 
 /// What others call what a file has another key for; a key that is further in has its table before it.
-const KEYS: [(&str, &str); 37] = [
+const KEYS: [(&str, &str); 43] = [
+    ("cra", "constant"),
+    ("rbdc", "rate_based"),
+    ("vbdc", "volume_based"),
+    ("fca", "free"),
+    ("superframe", "frame"),
+    ("dama", "access"),
     ("bandwidth", "rate"),
     ("bitrate", "rate"),
     ("bw", "rate"),

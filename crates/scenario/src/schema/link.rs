@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Unexpected, Visitor};
 
 use super::{
-    AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile, TraceFile,
+    AccessFile, AcksFile, Compression, FadingFile, OutageFile, QueueFile, ReorderingFile, StepFile,
+    TraceFile,
 };
 use crate::quantity::{Delay, Length, Mtu, Probability, QueueLimit, Rate, Redundancy};
 use crate::scalar::inline_schema;
@@ -43,6 +44,8 @@ macro_rules! with_direction_keys {
             pub errors: Option<ErrorsFile>,
             /// Bits on the air per bit of packet, for coding and framing: "16/15", or 1.0667. Default: 1.
             pub redundancy: Option<Redundancy>,
+            /// When it may send: always, or when a hub lets it. Default: always.
+            pub access: Option<AccessFile>,
             /// What is done about acknowledgments that are too many for the link.
             pub acks: Option<AcksFile>,
             /// What makes headers shorter on this link. Default: "none".

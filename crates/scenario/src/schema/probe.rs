@@ -18,6 +18,7 @@ use crate::quantity::{Interval, Length};
 /// Series of a link: LINK.forward.queue (packets), LINK.forward.queue_max (packets: the most since the
 /// last record), LINK.forward.queue_bytes (B),
 /// LINK.forward.utilization (share of the time that the transmitter works, 0 to 1),
+/// LINK.forward.granted (bit/s, with capacity on demand),
 /// LINK.forward.dropped and LINK.forward.lost (packets so far: at the full queue, and to errors);
 /// LINK.return likewise.
 ///
@@ -31,8 +32,8 @@ pub struct ProbesFile {
     pub series: Vec<String>,
     /// How often, or "every-change": whenever the value changes. Default: "100 ms".
     pub interval: Interval,
-    /// With interval = "every-change", how often goodput, measured_rtt, utilization and queue_max are recorded: they
-    /// are averages, or the most, since the last record, and have no value at an instant. Default: "100 ms".
+    /// With interval = "every-change", how often goodput, measured_rtt, utilization, granted and queue_max are recorded:
+    /// they are averages, or the most, since the last record, and have no value at an instant. Default: "100 ms".
     pub averages_every: Option<Length>,
 }
 

@@ -122,6 +122,7 @@ pub(super) fn open() -> Direction {
         compression: Compression::None,
         tunnel: false,
         changes: None,
+        access: None,
     }
 }
 
@@ -164,6 +165,13 @@ fn shaped(
             key,
             "rate",
             "a real transmitter's rate changes for itself; expected one that stays, to shape to",
+        ));
+    }
+    if direction.access.is_some() {
+        return Err(refused(
+            key,
+            "access",
+            "the real carrier's hub grants what goes; expected \"continuous\", and a rate to shape to",
         ));
     }
     knows_classes(scenario, direction)?;

@@ -145,7 +145,13 @@ fn what_cannot_be_is_refused_in_a_line_with_its_place() {
         [Side; 2],
         &'static str,
     );
-    let cases: [Case; 12] = [
+    let cases: [Case; 13] = [
+        (
+            &[("links.satellite.forward.access", "{ kind = \"on-demand\" }")],
+            "hub",
+            both(),
+            "office.toml:23: links.satellite.forward.access: the real carrier's hub grants what goes",
+        ),
         (
             &[],
             "hup",

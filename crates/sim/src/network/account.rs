@@ -55,6 +55,7 @@ impl Network {
                     counts,
                     flow_counts,
                     classes: slot.direction.classes().to_vec(),
+                    access: slot.direction.access(ended),
                 }
             })
             .collect();

@@ -204,6 +204,10 @@ impl Network {
                         .as_secs_f64();
                     Some(rate(probe, busy, elapsed))
                 }
+                ProbeTarget::Direction(index, LinkQuantity::Granted) => {
+                    let granted = self.directions[index].direction.granted_bits(self.now);
+                    granted.map(|bits| rate(probe, bits, elapsed))
+                }
                 ProbeTarget::Direction(index, quantity) => {
                     self.directions[index]
                         .direction
@@ -363,7 +367,7 @@ fn put_together(target: ProbeTarget) -> fn(Option<f64>, f64) -> f64 {
     match target {
         ProbeTarget::Flow(_, FlowQuantity::Goodput)
         | ProbeTarget::Goodput(..)
-        | ProbeTarget::Direction(_, LinkQuantity::Utilization) => {
+        | ProbeTarget::Direction(_, LinkQuantity::Utilization | LinkQuantity::Granted) => {
             |before, after| f64::midpoint(before.unwrap_or(0.0), after)
         }
         // (Of how many each is the mean is not known any more.)

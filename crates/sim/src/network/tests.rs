@@ -23,6 +23,7 @@ fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> S
         queue: DropTail { limit: queue }.into(),
         ends: Ends::default(),
         changes: None,
+        access: None,
         errors,
         redundancy: 1.0,
     }

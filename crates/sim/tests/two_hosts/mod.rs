@@ -36,6 +36,7 @@ fn network(path: Path, flows: &[(&str, Traffic)]) -> Network {
             .into(),
             ends: Ends::default(),
             changes: None,
+            access: None,
             errors: vec![ErrorModel::packet_loss(path.loss, luck)],
             redundancy: 1.0,
         })

@@ -1,0 +1,140 @@
+"""Capacity on demand from Python and the command line: results, predictions, real time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe import cli
+from bentpipe.scenario import Scenario
+
+from .live import live, up_to_three_times
+
+ON_DEMAND = {"kind": "on-demand", "processing": "10 ms"}
+
+
+def terminal(access: dict[str, Any] | None = None, **app: Any) -> Scenario:
+    """Return a terminal that has to ask for what it sends to a server."""
+    sends = app or {"kind": "ping", "interval": "0.99 s", "requests": 8}
+    back = {"rate": "1 Mbit/s", "access": ON_DEMAND if access is None else access}
+    return Scenario.of(
+        {
+            "name": "terminal",
+            "duration": "12 s",
+            "hosts": {"server": {}, "terminal": {}},
+            "links": {
+                "satellite": {
+                    "between": ["server", "terminal"],
+                    "delay": "250 ms",
+                    "forward": {"rate": "10 Mbit/s"},
+                    "return": back,
+                }
+            },
+            "flows": {"up": {"from": "terminal", "to": "server", "app": sends}},
+        }
+    )
+
+
+def test_results_say_what_was_asked_granted_and_used() -> None:
+    forward, back = bentpipe.run(terminal()).summary.links
+    assert forward.access is None
+    access = back.access
+    assert access is not None
+    assert (access.requests, access.granted_bytes, access.used_bytes) == (8, 8 * 84, 8 * 84)
+    assert access.unused_share == 0.0
+    assert access.extra == {}
+    mean, longest = access.wait_ms.mean, access.wait_ms.max
+    assert mean is not None
+    assert longest is not None
+    # 510 ms are 20 frames, begun ones too; each request waits for a frame to be made in.
+    assert 20 * 26.5 <= mean <= longest <= 21 * 26.5
+
+
+def test_a_table_tells_it_and_many_stand_in_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s"]) == 0
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "on demand" in each]
+    assert line.split()[:3] == ["capacity", "on", "demand"]
+    assert cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s", "--all"]) == 0
+    said = capsys.readouterr().out
+    after = said[said.index("capacity on demand") :]
+    assert after.count("homes-") == 10
+    assert after.count("desks-") == 6
+
+
+@pytest.mark.parametrize(
+    ("access", "most_bps", "limit"),
+    [
+        ({"constant": "64 kbit/s"}, 64e3, "60 kB"),
+        ({"constant": "64 kbit/s", "rate_based": "100 kbit/s"}, 164e3, "60 kB"),
+        ({"rate_based": "100 kbit/s", "volume_based": True}, 1e6, "250 kB"),
+        ({"rate_based": "100 kbit/s", "free": True}, 1e6, "250 kB"),
+    ],
+)
+def test_a_prediction_knows_the_most_that_is_granted_and_a_run_keeps_to_it(
+    access: dict[str, Any], most_bps: float, limit: str
+) -> None:
+    # The first round trips aside, and what was sent twice, TCP fills what it may: there is room
+    # for what waits for grants, a megabit in the loop of a second.
+    scenario = terminal({"kind": "on-demand", **access}, kind="bulk").with_settings(
+        {"duration": "200 s", "links.satellite.return.queue.limit": limit}
+    )
+    (predicted,) = bentpipe.predict(scenario).flows
+    highest = 1448 / 1500 * most_bps
+    assert predicted.limits_bps["downlink"] == pytest.approx(highest)
+    goodput_bps = bentpipe.run(scenario, no_probes=True).flow().goodput_bps
+    assert 0.9 * highest < goodput_bps <= highest
+
+
+def test_a_prediction_adds_the_least_wait_and_no_model_applies() -> None:
+    scenario = terminal({"kind": "on-demand"}, kind="bulk", size="20 kB")
+    (predicted,) = bentpipe.predict(scenario).flows
+    # 500 ms are 19 frames, begun ones too.
+    assert predicted.round_trip_s == pytest.approx(0.5 + 19 * 0.0265, abs=0.02)
+    assert 'satellite.return: access "on-demand"' in predicted.ignored
+    reasons = {model.reason for model in predicted.models}
+    expected = "at satellite.return packets wait for grants; it assumes a transmitter of some rate"
+    assert expected in reasons
+    assert all(model.throughput_bps is None for model in predicted.models)
+
+
+def test_what_asking_costs_is_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "terminals.toml").write_text(
+        """
+scenario = "rcs2-terminals"
+[set]
+duration = "15 s"
+[axes]
+carriers.uplink.rate = ["4 Mbit/s", "8 Mbit/s"]
+links.homes.access = [{ kind = "continuous" }, { kind = "on-demand", carrier = "uplink" }]
+""",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    words = ["sweep", str(tmp_path / "terminals.toml"), "--out", str(out), "--workers", "1"]
+    assert cli.execute(words) == 0
+    done = bentpipe.load_sweep(out)
+    granted = {
+        row["cell"] for row in done.rows("link").to_pylist() if row["name"] == "desks-1.forward"
+    }
+    assert granted == set(range(4))
+    assert not done.failures
+
+
+@live
+@up_to_three_times
+def test_in_real_time_packets_wait_as_long() -> None:
+    scenario = terminal()
+    simulated = bentpipe.run(scenario, no_probes=True)
+    emulated = bentpipe.emulate(scenario)
+    waits = []
+    for result in (simulated, emulated):
+        access = result.summary.links[1].access
+        assert access is not None
+        assert access.requests == 8
+        waits.append(access.wait_ms.mean)
+    assert waits[0] is not None
+    # The kernel's ends begin when they begin: up to a frame sooner or later.
+    assert waits[1] == pytest.approx(waits[0], abs=27.0)
