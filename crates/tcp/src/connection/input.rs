@@ -252,10 +252,12 @@ impl Connection {
         let over = self.state == State::TimeWait;
         // What follows the peer's FIN is no text (RFC 9293 section 3.10.7.4 step 7).
         let follows_fin = self.state.has_peers_fin() && start >= 0;
+        // Linux takes a FIN ahead of a gap for text there (tcp_rcv_state_process).
+        let fin = packet.flags.has(Flags::FIN) && self.sender.config.habits.sacks_fin;
         if self.receive.refuses
             && !over
             && !follows_fin
-            && packet.payload_length > 0
+            && (packet.payload_length > 0 || fin)
             && text_end > 0
         {
             self.refuse(packet, cx);
