@@ -1,9 +1,13 @@
-"""Dialogues that dialogue.py holds of what is seldom seen: clocks that step, numbers that wrap, windows taken back."""
+"""Dialogues that dialogue.py holds of what is seldom seen: clocks that step, numbers that wrap."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dialogue_kinds import conversation, receiver, sender, window
-from dialogue_peer import Peer
+
+if TYPE_CHECKING:
+    from dialogue_peer import Peer
 
 
 def backwards(peer: Peer) -> None:
@@ -92,7 +96,7 @@ def tiny(peer: Peer) -> None:
 
 
 def shrinking(peer: Peer) -> None:
-    """Take back the window's right edge over what was sent, or is to be (RFC 9293 section 3.8.6)."""
+    """Take back the window's right edge over what was sent, or is to be (RFC 9293 3.8.6)."""
     dice = peer.dice
     full, known = peer.mss, 1
     written = 0

@@ -187,7 +187,9 @@ impl Connection {
         let timely = self.timestamp_is_acceptable(&packet, cx.now);
         if !timely || !self.is_acceptable(&packet, start) {
             self.sender.statistics.unacceptable += 1;
-            self.unacceptable(&packet, start, cx.now);
+            if timely || !self.overlooks(&packet, start) {
+                self.unacceptable(&packet, start, cx.now);
+            }
             if timely && start < 0 {
                 self.acknowledgment_of_old(&packet, start, sack, cx);
             }
@@ -365,6 +367,14 @@ impl Connection {
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
+    }
+
+    /// Of what fails PAWS, is this a mere acknowledgment that others have overtaken?
+    fn overlooks(&self, packet: &Packet, start: i64) -> bool {
+        self.sender.config.habits.overlooks_old_acknowledgments
+            && packet.flags.has(Flags::ACK)
+            && packet.sequence_length() == 0
+            && start < 0
     }
 
     /// RFC 7323 section 4.3 (2): TS.Recent, if the segment is at or before what we acknowledged
