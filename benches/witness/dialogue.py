@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 import dialogue_kinds as kinds
+import dialogue_odd as odd
 import dialogue_states as states
 from dialogue_peer import LOCAL, PORTS, REMOTE, Peer
 
@@ -59,6 +60,11 @@ KINDS: Final[dict[str, Callable[[Peer], None]]] = {
     "idle": states.idle,
     "unused": states.unused,
     "path-mtu": states.path_mtu,
+    "backwards": odd.backwards,  # with timestamps
+    "wrapping": odd.wrapping,
+    "early-fin": odd.early_fin,
+    "tiny": odd.tiny,
+    "shrinking": odd.shrinking,
 }
 # Those that open the connection themselves, with a socket that listens, or that connects.
 OPENINGS: Final[dict[str, Callable[[Peer, socket.socket], None]]] = {
@@ -100,9 +106,13 @@ def record(kind: str, seed: int) -> str:
         round_trip_s=dice.choice((0.02, 0.05, 0.1, 0.1, 0.3)),
         window_bytes=2_000_000 if scaled else 60_000,
         buffer=buffer,
-        stamps=kind == "stamped",
+        stamps=kind in ("stamped", "backwards"),
         ecn=kind == "notified",
     )
+    if kind == "tiny":
+        peer.mss = dice.choice((48, 64, 100, 128, 256, 400, 535))
+    if kind == "wrapping":
+        peer.first = peer.base = (1 << 32) - dice.choice((1, 2, 500, 3_000, 10_000))
     if kind in OPENINGS:
         OPENINGS[kind](peer, own)
     else:

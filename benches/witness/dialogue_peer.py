@@ -56,6 +56,8 @@ class Peer:
     buffer: int | None
     stamps: bool
     ecn: bool = False
+    # What the script calls the peer's SYN; all else counts from there.
+    base: int = 0
     # The script's number of the socket.
     number: int = 4
     # The kernel's first timestamp, and the one to be echoed, as the script has it.
@@ -93,11 +95,16 @@ class Peer:
         window: int | None = None,
         blocks: list[tuple[int, int]] | None = None,
         mark: str | None = None,
+        later_ms: int = 0,
+        stamped: bool = True,
     ) -> None:
-        """Send a segment to the kernel, and note where its TCP stands then."""
+        """Send a segment to the kernel, and note where its TCP stands then.
+
+        Where there are timestamps, this one is `later_ms` later than now, or it has none.
+        """
         options, words = self._syn_options() if "S" in flags else (b"", [])
-        if self.stamps:
-            stamp = round(1000 * (self.now_s() + 1))
+        if self.stamps and stamped:
+            stamp = (round(1000 * (self.now_s() + 1)) + later_ms) & 0xFFFFFFFF
             echo = 0 if self.kernels_stamp is None else self.echo + self.kernels_stamp - FIRST_STAMP
             options += struct.pack("!BBBBII", 1, 1, STAMPS, 10, stamp, echo & 0xFFFFFFFF)
             words += ["nop", "nop", f"TS val {stamp} ecr {self.echo}"]
@@ -124,7 +131,8 @@ class Peer:
         tcp = _checked(header + options + b"x" * length)
         os.write(self.tun, _packet(tcp, socket.IPPROTO_TCP, MARKS[mark or "noecn"]))
         line = f"< [{mark}] " if mark else "< "
-        line += f"{flags} {start}:{start + length}({length})"
+        base = self.base if "S" in flags else 0
+        line += f"{flags} {_named(base + start)}:{_named(base + start + length)}({length})"
         line += f" ack {acknowledgment}" if "." in flags else ""
         line += f" win {field_}" + (f" <{said}>" if said else "")
         self.say(at_s, line)
@@ -259,7 +267,8 @@ class Peer:
         if self.ecn and length > 0:
             line += f"[{next(word for word, bits_ in MARKS.items() if bits_ == mark)}] "
         line += f"{flags} {start}:{start + length}({length})"
-        line += f" ack {(known - self.first) & 0xFFFFFFFF}" if "." in flags else ""
+        base = self.base if "S" in flags else 0
+        line += f" ack {_named(base + known - self.first)}" if "." in flags else ""
         # Without a buffer that is set, what the window is depends on how large memory is.
         line += f" win {window}" if self.buffer is not None else ""
         options = self._options(tcp[20:header])
@@ -303,7 +312,7 @@ class Peer:
                 said.append(f"TS val {self._stamp} ecr {echo}")
             elif kind == SACK:
                 ends = struct.unpack(f"!{len(data) // 4}I", data)
-                ours = [(end - self.first) & 0xFFFFFFFF for end in ends]
+                ours = [_named(end - self.first) for end in ends]
                 blocks = zip(ours[::2], ours[1::2], strict=True)
                 said.append("sack " + " ".join(f"{left}:{right}" for left, right in blocks))
             place += length
@@ -346,6 +355,10 @@ class Received:
                 self.next = right
         self.ahead = [block for block in self.ahead if block[0] > self.next]
         return None
+
+
+def _named(position: int) -> int:
+    return position & 0xFFFFFFFF
 
 
 def _read(tun: int) -> bytes | None:

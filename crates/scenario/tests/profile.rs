@@ -3,6 +3,7 @@
 use bentpipe_scenario::quantity::QuickAcks;
 use bentpipe_scenario::schema::SlowStart;
 use bentpipe_scenario::{RunOptions, Scenario, TcpSettings};
+use bentpipe_tcp::BufferSizes;
 
 const NETWORK: &str = r#"
         name = "profile"
@@ -78,4 +79,25 @@ fn linux_leaves_slow_start_sooner() {
     // HyStart++ goes on for five rounds at a quarter of the pace, Linux's HyStart ends at once.
     let (rfc, linux) = (peak(&[]), peak(&[LINUX]));
     assert!(linux < rfc, "{linux} {rfc}");
+}
+
+/// What `emulate` gives the kernel: memory for so much in full segments, and the window as a clamp.
+#[test]
+fn a_window_of_a_size_lies_in_memory_with_linux() {
+    let size = ("hosts.server.tcp.receive_buffer", "24946 B");
+    let linux = server(&[LINUX, size]).config;
+    assert_eq!(linux.receive_sizes, Some(BufferSizes::locked(39_913)));
+    assert_eq!(
+        (linux.window_clamp, linux.receive_buffer),
+        (Some(24_946), 24_946)
+    );
+    let rfc = server(&[size]).config;
+    assert_eq!((rfc.receive_sizes, rfc.window_clamp), (None, None));
+    // Packets of the same length, without options; then 20 bytes longer ones.
+    let without = ("hosts.server.tcp.timestamps", "false");
+    let bare = server(&[LINUX, size, without]).config;
+    assert_eq!(
+        bare.receive_sizes,
+        Some(BufferSizes::locked(24_946 * 256 / 162))
+    );
 }

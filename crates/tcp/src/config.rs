@@ -38,6 +38,10 @@ pub struct Config {
     pub send_sizes: Option<BufferSizes>,
     /// Let the receive buffer grow as Linux does, instead of `receive_buffer`: `tcp_rmem`.
     pub receive_sizes: Option<BufferSizes>,
+    /// Of a receive buffer that is `locked`: no wider window is offered before a full segment has come, and windows are
+    /// scaled for it (Linux's `window_clamp`, as `ip route ... window` sets it). `None`: what is taken for payload at
+    /// first, half of the buffer.
+    pub window_clamp: Option<u64>,
     /// The window scale announced, at least: Linux announces what its buffer could grow to. Less
     /// where one unit of it is more than half the receive buffer.
     pub window_shift: u8,
@@ -158,6 +162,7 @@ impl Default for Config {
             first_window: None,
             send_sizes: None,
             receive_sizes: None,
+            window_clamp: None,
             window_shift: 0,
             window_scaling: true,
             timestamps: true,

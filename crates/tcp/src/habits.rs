@@ -135,6 +135,12 @@ pub struct Habits {
     /// Where the first ten segments are not paced, the buffer with the tenth is: what follows waits as long as it takes at the
     /// pace (`tcp_update_skb_after_send`). Else the eleventh does not wait.
     pub paces_tenth_segment: bool,
+    /// An acknowledgment without text that is old, and whose timestamp is older than the last, is not answered
+    /// (`tcp_disordered_ack_check`; RFC 7323 section 5.3 answers whatever fails its test).
+    pub overlooks_old_acknowledgments: bool,
+    /// The RST with which an application ends a connection says what has come ahead of a gap, as any segment does
+    /// (`tcp_send_active_reset`).
+    pub tells_blocks_in_reset: bool,
     /// CUBIC counts in whole segments and whole ticks, and grows by 5% a round trip at least before the
     /// first loss.
     pub counts_cubic_in_whole_numbers: bool,
@@ -194,6 +200,8 @@ impl Habits {
             repeats_offer: linux,
             answers_as_listener: linux,
             paces_tenth_segment: linux,
+            overlooks_old_acknowledgments: linux,
+            tells_blocks_in_reset: linux,
             counts_cubic_in_whole_numbers: linux,
         }
     }

@@ -123,9 +123,9 @@ pub(crate) fn full_mss(config: &Config) -> u16 {
 fn receive_shift(config: &Config) -> u8 {
     if let Some(sizes) = config.receive_sizes {
         // Linux's tcp_select_initial_window: for what the buffer can grow to, or an application may set; where it has set
-        // it, for the half of it that is taken for payload at first
+        // it, for the clamp, or the half of it that is taken for payload at first
         let widest = if sizes.locked {
-            sizes.initial / 2
+            config.window_clamp.unwrap_or(sizes.initial / 2)
         } else {
             config.most_received().max(sizes.initial).max(WIDEST_TO_SET)
         };

@@ -199,6 +199,14 @@ impl RightSizing {
         }
     }
 
+    /// No wider window is offered before a full segment has come, if there is such a clamp.
+    pub(crate) fn clamped(self, clamp: Option<u64>) -> Self {
+        Self {
+            clamp: clamp.unwrap_or(self.clamp),
+            ..self
+        }
+    }
+
     /// An acknowledgment waits for so long before anything is known of the peer, and for whole ticks if `ticks`.
     pub(crate) fn waiting_for(self, patience: Option<Span>, ticks: bool) -> Self {
         let patience = patience.unwrap_or(FIRST_PATIENCE);
@@ -245,7 +253,7 @@ impl RightSizing {
 
     /// tcp_select_initial_window: what a SYN offers, in whole segments of `unit` bytes.
     pub(crate) fn initial_window(&mut self, unit: u64) -> u64 {
-        let space = self.payload_in(self.buffer);
+        let space = self.payload_in(self.buffer).min(self.clamp);
         let window = if space > unit {
             space - space % unit.max(1)
         } else {
@@ -262,7 +270,7 @@ impl RightSizing {
         self.space_from = next;
         self.space_at = now;
         let most = self.payload_in(self.buffer);
-        self.clamp = widest.min(most);
+        self.clamp = self.clamp.min(widest).min(most);
         // One segment is kept back.
         if self.clamp > 2 * announced && self.clamp + announced > most {
             self.clamp = most.saturating_sub(announced).max(2 * announced);

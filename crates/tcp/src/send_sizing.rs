@@ -39,6 +39,8 @@ pub(crate) struct SendSizing {
     most: u64,
     // sk_sndbuf
     buffer: u64,
+    // SOCK_NOSPACE: who asked last whether there is room was told that there is none.
+    lacks_room: bool,
     // Where buffers that were sent end, in positions; those not acknowledged.
     ends: VecDeque<u64>,
     // Where the others begin and end: from each of these positions on they are of so much payload, up to the
@@ -80,6 +82,7 @@ impl SendSizing {
         Self {
             most: sizes.most.max(sizes.initial),
             buffer: sizes.initial,
+            lacks_room: false,
             ends: VecDeque::new(),
             written: VecDeque::new(),
         }
@@ -151,6 +154,23 @@ impl SendSizing {
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
+    /// sk_stream_is_writeable: is a third of the buffer free, of which so much is taken?
+    fn is_writeable(&self, memory: u64) -> bool {
+        self.buffer.saturating_sub(memory) >= memory / 2
+    }
+
+    /// tcp_poll, whatever is waited for, and sk_stream_write_space: is there room? If not, the buffer may grow, although
+    /// nobody waits for that.
+    pub(crate) fn polled(&mut self, held: &Held) {
+        self.lacks_room = !self.is_writeable(self.memory(held));
+    }
+
+    /// Was whoever asked last told that there is no room?
+    #[inline]
+    pub(crate) fn lacks_room(&self) -> bool {
+        self.lacks_room
+    }
+
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
     /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
     /// matters what is written in one call (`None`: without the profile). After a
@@ -171,7 +191,7 @@ impl SendSizing {
         half_window: Option<u64>,
     ) -> u64 {
         let mut memory = self.memory(held);
-        if waits && self.buffer.saturating_sub(memory) < memory / 2 {
+        if waits && !self.is_writeable(memory) {
             return 0;
         }
         if half_window.is_none() && memory >= self.buffer {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bentpipe_scenario::{IpName, Scenario};
-use bentpipe_tcp::{Config, EcnMode, RecoveryKind, memory_for};
+use bentpipe_tcp::{BufferSizes, Config, EcnMode, RecoveryKind, memory_for};
 use bentpipe_types::Span;
 use netlink_packet_route::route::RouteMetric;
 use serde_json::Value;
@@ -142,13 +142,18 @@ pub(crate) fn refusal(scenario: &Scenario, host: usize) -> Option<String> {
     })
 }
 
+/// The receive buffer, if it is one that grows.
+fn growing(tcp: &Config) -> Option<BufferSizes> {
+    tcp.receive_sizes.filter(|sizes| !sizes.locked)
+}
+
 /// The kernel's parameters that make its TCP the scenario's.
 fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     // A buffer's accounts are of the memory that packets take, not of their bytes: of what is received,
     // the window is the payload's share as soon as a full segment has come, whatever the route's metric
     // says (tcp_measure_rcv_mss); of what is sent, an eighth is lost to it.
-    let receive = match tcp.receive_sizes {
+    let receive = match growing(tcp) {
         Some(sizes) => format!("{} {} {}", sizes.least, sizes.initial, sizes.most),
         None => {
             let packet = u32::try_from(mtu(is_v6, tcp)).unwrap_or(u32::MAX);
@@ -171,10 +176,7 @@ fn parameters(tcp: &Config, is_v6: bool) -> Vec<(&'static str, String)> {
     vec![
         ("net.ipv4.tcp_rmem", receive),
         ("net.ipv4.tcp_wmem", send),
-        (
-            "net.ipv4.tcp_moderate_rcvbuf",
-            flag(tcp.receive_sizes.is_some()),
-        ),
+        ("net.ipv4.tcp_moderate_rcvbuf", flag(growing(tcp).is_some())),
         ("net.ipv4.tcp_no_metrics_save", flag(true)),
         ("net.ipv4.tcp_sack", flag(tcp.sack)),
         ("net.ipv4.tcp_timestamps", flag(tcp.timestamps)),
@@ -211,7 +213,7 @@ fn metrics(tcp: &Config) -> Vec<RouteMetric> {
         RouteMetric::InitCwnd(tcp.initial_window),
         RouteMetric::RtoMin((tcp.minimum_rto / 1_000_000).as_nanos() as u32),
     ];
-    if tcp.receive_sizes.is_none() {
+    if growing(tcp).is_none() {
         // What a window may be at most until a full segment has come, and how it is scaled.
         metrics.push(RouteMetric::Window(window));
     }

@@ -2,7 +2,8 @@
 
 use bentpipe_tcp::congestion::WindowRule;
 use bentpipe_tcp::{
-    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, NewRenoKind, RecoveryKind, SlowStartKind,
+    BufferSizes, Config, HYSTART_LIMIT, Habits, KeepAlive, NewRenoKind, RecoveryKind,
+    SlowStartKind, memory_for,
 };
 use bentpipe_types::{Bytes, IpVersion, Span};
 
@@ -93,6 +94,7 @@ fn settle(
     timeouts(file)?;
     window_rule(&mut tcp)?;
     profile(&mut tcp);
+    memory_of_a_window(&mut tcp, grows);
     slow_start(&mut tcp)?;
     patience(file)?;
     is_a_segment("base_mss", file.base_mss)?;
@@ -256,6 +258,24 @@ fn profile(tcp: &mut TcpSettings) {
     tcp.config.habits = habits;
     tcp.config.newreno = *tcp.file.newreno.get_or_insert(newreno);
     tcp.config.quick_acks = (*tcp.file.quick_acks.get_or_insert(quick_acks)).into();
+}
+
+/// As an application of Linux's sets a window (SO_RCVBUF): what is advertised is what the memory holds in which so much lies
+/// in full segments, where this end may have such a buffer.
+fn memory_of_a_window(tcp: &mut TcpSettings, grows: bool) {
+    let config = &mut tcp.config;
+    if !grows || tcp.file.profile != Profile::Linux || config.receive_sizes.is_some() {
+        return;
+    }
+    let (window, mss) = (config.receive_buffer, u32::from(config.mss));
+    let headers = match (config.ip_version, config.timestamps) {
+        (IpVersion::V4, true) => HEADERS,
+        (IpVersion::V4, false) => HEADERS - TIMESTAMPS as u32,
+        (IpVersion::V6, true) => HEADERS + LONGER_V6 as u32,
+        (IpVersion::V6, false) => HEADERS + (LONGER_V6 - TIMESTAMPS) as u32,
+    };
+    config.receive_sizes = Some(BufferSizes::locked(memory_for(window, mss, mss + headers)));
+    config.window_clamp = Some(window);
 }
 
 fn slow_start(tcp: &mut TcpSettings) -> Result<(), Refusal> {

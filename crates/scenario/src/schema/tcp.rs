@@ -90,8 +90,10 @@ settings! {
         send_buffer: Option<Buffer> as "bytes" = None,
         /// The window that is advertised. "auto": Linux's, which grows with what the application reads, in
         /// a buffer from `receive_memory` initial to maximum. A size: exactly this, from the start; up to
-        /// 1073725440 B, and without `window_scaling` to 65535 B. Default: "auto"; in a gateway, what its
-        /// link needs.
+        /// 1073725440 B, and without `window_scaling` to 65535 B. With `profile` "linux", in a host: what Linux
+        /// advertises of the memory that holds so much in full segments (SO_RCVBUF): four fifths of it at first,
+        /// less what waits to be read, and whole segments where the window is not scaled. Default: "auto"; in a
+        /// gateway, what its link needs.
         receive_buffer: Option<Buffer> as "bytes" = None,
         /// The memory of an "auto" `send_buffer`: Linux's tcp_wmem. Default: "4 KiB", "16 KiB", "4 MiB".
         send_memory: MemoryFile as "bytes" = MemoryFile::default(),

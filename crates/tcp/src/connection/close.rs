@@ -127,6 +127,10 @@ impl Connection {
         }
         self.sender.statistics.control_segments_sent += 1;
         let reference = cx.packets.insert(packet);
+        let told = acknowledge && self.sender.config.habits.tells_blocks_in_reset;
+        if told && self.sender.negotiated.sack && self.receive.has_blocks() {
+            self.add_sack(reference, 0, cx);
+        }
         cx.emit(self.egress, reference);
     }
 

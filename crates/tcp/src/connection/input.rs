@@ -187,7 +187,9 @@ impl Connection {
         let timely = self.timestamp_is_acceptable(&packet, cx.now);
         if !timely || !self.is_acceptable(&packet, start) {
             self.sender.statistics.unacceptable += 1;
-            self.unacceptable(&packet, start, cx.now);
+            if timely || !self.overlooks(&packet, start) {
+                self.unacceptable(&packet, start, cx.now);
+            }
             if timely && start < 0 {
                 self.acknowledgment_of_old(&packet, start, sack, cx);
             }
@@ -252,10 +254,12 @@ impl Connection {
         let over = self.state == State::TimeWait;
         // What follows the peer's FIN is no text (RFC 9293 section 3.10.7.4 step 7).
         let follows_fin = self.state.has_peers_fin() && start >= 0;
+        // Linux takes a FIN ahead of a gap for text there (tcp_rcv_state_process).
+        let fin = packet.flags.has(Flags::FIN) && self.sender.config.habits.sacks_fin;
         if self.receive.refuses
             && !over
             && !follows_fin
-            && packet.payload_length > 0
+            && (packet.payload_length > 0 || fin)
             && text_end > 0
         {
             self.refuse(packet, cx);
@@ -363,6 +367,14 @@ impl Connection {
         };
         (value.wrapping_sub(self.receive.timestamp_recent) as i32) >= 0
             || now.since(self.receive.timestamp_recent_at) > TIMESTAMP_LIFETIME
+    }
+
+    /// Of what fails PAWS, is this a mere acknowledgment that others have overtaken?
+    fn overlooks(&self, packet: &Packet, start: i64) -> bool {
+        self.sender.config.habits.overlooks_old_acknowledgments
+            && packet.flags.has(Flags::ACK)
+            && packet.sequence_length() == 0
+            && start < 0
     }
 
     /// RFC 7323 section 4.3 (2): TS.Recent, if the segment is at or before what we acknowledged

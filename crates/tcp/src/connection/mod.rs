@@ -221,11 +221,15 @@ impl Connection {
             self.sender.check_app_limited();
         }
         let held_up = self.is_held_up(cx.now);
+        let waited = self.sender.send.writer_waits;
         self.took(accepted, accepted < bytes && !self.sender.send.fin, cx.now);
         if held_up {
             Way::Write.taken();
         } else {
             self.after_write(accepted, cx);
+        }
+        if waited && !self.sender.send.writer_waits {
+            self.waits_no_longer();
         }
         accepted
     }

@@ -480,7 +480,7 @@ impl Connection {
 
     /// Adds the SACK option to a segment with `length` bytes of payload.
     #[inline(never)]
-    fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
+    pub(super) fn add_sack(&mut self, reference: PacketRef, length: u32, cx: &mut Ctx<'_>) {
         let most = if length == 0 && self.sender.negotiated.sack {
             self.maximum_sack_blocks()
         } else {

@@ -85,7 +85,7 @@ impl Receive {
         let announced = u32::from(full_mss(config));
         let quick_as_linux = config.quick_acks == QuickAcks::Linux;
         let sizing = match config.receive_sizes {
-            Some(sizes) => Some(RightSizing::new(sizes)),
+            Some(sizes) => Some(RightSizing::new(sizes).clamped(config.window_clamp)),
             None => quick_as_linux
                 .then(|| RightSizing::fixed(buffer, u32::from(config.mss), announced + HEADERS)),
         };

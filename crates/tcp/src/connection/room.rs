@@ -35,8 +35,11 @@ impl Connection {
     /// A segment has arrived, and what it lets us send is sent: Linux's tcp_check_space.
     #[inline]
     pub(super) fn check_space(&mut self, now: Time) {
-        if self.sender.send.writer_waits && self.sender.send.sizing.is_some() {
-            self.expand_while_writer_waits(now);
+        let send = &self.sender.send;
+        if let Some(sizing) = &send.sizing
+            && (send.writer_waits || sizing.lacks_room())
+        {
+            self.expand_for_writer(now);
         }
     }
 
@@ -46,7 +49,7 @@ impl Connection {
         self.sender.send.sizing.is_some() && self.sender.config.habits.sends_in_bursts
     }
 
-    fn expand_while_writer_waits(&mut self, now: Time) {
+    fn expand_for_writer(&mut self, now: Time) {
         let sender = &mut self.sender;
         // tcp_should_expand_sndbuf: what fills the congestion window needs no more. But of several
         // buffers only the first has left by then, and the others follow when the device has taken it
@@ -55,8 +58,20 @@ impl Connection {
         if sender.in_flight() < sender.sending_window() || sender.send.left_in_parts {
             sender.expand_send_buffer();
         }
-        if sender.room_in_send_buffer(now) > 0 {
+        if !sender.send.writer_waits {
+            sender.send.polled();
+        } else if sender.room_in_send_buffer(now) > 0 {
             self.events |= Events::WRITABLE;
+        }
+    }
+
+    /// A writer that had to wait has written all. One that waits for any of many connections no longer waits for this one to
+    /// have room: it says so, and is told whether there is (`ep_modify`, `tcp_poll`). One that waits in its calls goes on.
+    #[cold]
+    pub(super) fn waits_no_longer(&mut self) {
+        let sender = &mut self.sender;
+        if sender.config.habits.sends_in_bursts && !sender.config.blocking_writes {
+            sender.send.polled();
         }
     }
 }

@@ -70,6 +70,14 @@ pub(super) struct Send {
 }
 
 impl Send {
+    /// tcp_poll: whoever waits for any of many connections asks whether this one has room.
+    pub(super) fn polled(&mut self) {
+        let held = self.held();
+        if let Some(sizing) = &mut self.sizing {
+            sizing.polled(&held);
+        }
+    }
+
     pub(super) fn new(initial: Seq, buffer: u64, sizes: Option<BufferSizes>, segment: u32) -> Self {
         Self {
             sequence: SendSequence {

@@ -287,3 +287,31 @@ fn a_buffer_that_is_overfull_grows_to_what_is_taken() {
     // Nine of 2304 bytes each are one more than fits, and more than half of each is text, so that none is worth copying.
     assert_eq!(segments(20_000), 9);
 }
+
+/// SO_RCVBUF, or tcp_rmem and a route's window: until a full segment has come, half of the memory, and no more than the clamp;
+/// then what the memory holds. Without a scale, whole segments of it.
+#[test]
+fn a_window_of_a_size_is_what_its_memory_holds() {
+    // `emulate` and Linux 6.18.44, receive_buffer of 24,946 and 19,608 bytes
+    for (size, first, later) in [(24_946, 18_824, 23_168), (19_608, 14_480, 17_376)] {
+        let sizes = BufferSizes::locked(memory_for(size, 1448, 1500));
+        let mut sizing = RightSizing::new(sizes).clamped(Some(size));
+        assert_eq!(sizing.initial_window(1448), first);
+        sizing.established(1448, 65_535, 1, Time::ZERO);
+        sizing.advertised(first);
+        for index in 0..8 {
+            let mut stream = at(1 + 1448 * (index + 1));
+            stream.read -= 1448;
+            sizing.eat(stream.read);
+            sizing.queue(&SEGMENT, stream.read, stream.next, false);
+            sizing.in_order(&SEGMENT, &stream, RTO, milliseconds(1));
+            let window = sizing.select_window(&stream, 0);
+            sizing.advertised(window);
+        }
+        assert_eq!(sizing.window, later, "{size}");
+    }
+    // Where little of a packet is payload the clamp is less than half of the memory.
+    let mut short = RightSizing::new(BufferSizes::locked(memory_for(20_000, 100, 152)));
+    short = short.clamped(Some(20_000));
+    assert_eq!(short.initial_window(100), 20_000);
+}

@@ -189,3 +189,16 @@ fn a_buffer_begins_where_the_last_one_ended() {
     assert_eq!(sizing.unsent_buffers(&sent), 0);
     assert_eq!(sizing.room(&sent, true, 0, 2896, goal, NEVER) % goal, 0);
 }
+
+#[test]
+fn who_polls_a_full_buffer_lets_it_grow() {
+    // tcp_poll sets SOCK_NOSPACE where less than half of what is taken is free, and sk_stream_write_space takes it back.
+    let mut sizing = linux();
+    for (taken, lacks) in [(40_000, true), (20_000, false), (40_000, true)] {
+        let all = held(1, 1 + taken, 1 + taken);
+        sizing.ends.clear();
+        sizing.sent(1 + taken);
+        sizing.polled(&all);
+        assert_eq!(sizing.lacks_room(), lacks, "{taken}");
+    }
+}

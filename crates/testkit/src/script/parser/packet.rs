@@ -189,7 +189,7 @@ impl Parser {
         self.expect_sign('(')?;
         let length: u16 = self.integer("a length")?;
         self.expect_sign(')')?;
-        if start.checked_add(u32::from(length)) != Some(end) {
+        if start.wrapping_add(u32::from(length)) != end {
             let message = format!("{start}:{end} is not {length} bytes");
             return Err(ParseError::new(self.line(), message));
         }
