@@ -45,7 +45,8 @@ class FlowPrediction:
     limits_bps: Mapping[str, float]
     binding: str
     # These a flow may pass: what its ACKs or its rule's answer to loss would come to in the long
-    # run, or its share of a link if all transfers over it got the same. Of a rule for which there is no formula, nothing is said about losses.
+    # run, or its share of a link if all transfers over it got the same. Of a rule for which there
+    # is no formula, nothing is said about losses.
     estimates_bps: Mapping[str, float]
     # The lowest of the limits and estimates.
     lowest: str
