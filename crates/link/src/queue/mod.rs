@@ -1,5 +1,7 @@
 //! Queue disciplines: which packets wait for the transmitter, and which are dropped.
 
+#[cfg(test)]
+mod bench;
 mod by_flow;
 mod classes;
 mod codel;

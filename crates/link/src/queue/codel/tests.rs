@@ -1,6 +1,7 @@
-use bentpipe_types::{Ecn, Endpoint, IpVersion, Packet, PacketStore, RandomStream, Span, Time};
+use bentpipe_types::{Ecn, Span, Time};
 use proptest::prelude::*;
 
+use super::super::bench::Bench;
 use super::*;
 
 const BOUNDS: DelayBounds = DelayBounds {
@@ -9,78 +10,32 @@ const BOUNDS: DelayBounds = DelayBounds {
     ecn: false,
 };
 
-struct Bench {
-    queue: Codel,
-    packets: PacketStore,
-    random: RandomStream,
-    now: Time,
+fn bench_of(bounds: DelayBounds, limit: Limit) -> Bench<Codel> {
+    Bench::new(Codel::new(CodelSettings { limit, bounds }))
 }
 
-impl Bench {
-    fn new(bounds: DelayBounds, limit: Limit) -> Self {
-        Self {
-            queue: Codel::new(CodelSettings { limit, bounds }),
-            packets: PacketStore::default(),
-            random: RandomStream::new(1, "test", "queue"),
-            now: Time::ZERO,
-        }
+/// A packet comes and one leaves each millisecond, with 50 ms' worth waiting: when drops or marks were, in ms.
+fn signals(bench: &mut Bench<Codel>, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
+    for _ in 0..50 {
+        bench.offer(0, 1000, ecn);
     }
-
-    fn offer(&mut self, length: u16, ecn: Ecn) -> Verdict {
-        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
-        packet.payload_length = length - 40;
-        packet.set_ecn(ecn);
-        let packet = self.packets.insert(packet);
-        let mut cx = QueueCtx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            idle: false,
-        };
-        let verdict = self.queue.enqueue(packet, &mut cx);
-        if verdict == Verdict::Dropped {
-            self.packets.release(packet);
-        }
-        verdict
-    }
-
-    /// The next to be sent: its length, and whether it is marked.
-    fn take(&mut self) -> Option<(u64, bool)> {
-        let mut cx = QueueCtx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            idle: false,
-        };
-        let (packet, length) = self.queue.dequeue(&mut cx)?;
-        let marked = self.packets.get(packet).ecn() == Ecn::Congestion;
-        self.packets.release(packet);
-        Some((length.get(), marked))
-    }
-
-    /// A packet comes and one leaves each millisecond, with 50 ms' worth waiting: when drops or marks were, in ms.
-    fn signals(&mut self, milliseconds: u64, ecn: Ecn) -> Vec<u64> {
-        for _ in 0..50 {
-            self.offer(1000, ecn);
-        }
-        let mut signals = Vec::new();
-        let (mut dropped, mut marked) = (0, 0);
-        for millisecond in 0..milliseconds {
-            self.now = Time::ZERO + Span::from_millis(millisecond);
-            self.offer(1000, ecn);
-            self.take();
-            let control = &self.queue.control;
-            if (control.dropped(), control.marked()) != (dropped, marked) {
-                (dropped, marked) = (control.dropped(), control.marked());
-                // It stays as long as it was.
-                if self.queue.packets() < 50 {
-                    self.offer(1000, ecn);
-                }
-                signals.push(millisecond);
+    let mut signals = Vec::new();
+    let (mut dropped, mut marked) = (0, 0);
+    for millisecond in 0..milliseconds {
+        bench.now = Time::ZERO + Span::from_millis(millisecond);
+        bench.offer(0, 1000, ecn);
+        bench.take();
+        let control = &bench.queue.control;
+        if (control.dropped(), control.marked()) != (dropped, marked) {
+            (dropped, marked) = (control.dropped(), control.marked());
+            // It stays as long as it was.
+            if bench.queue.packets() < 50 {
+                bench.offer(0, 1000, ecn);
             }
+            signals.push(millisecond);
         }
-        signals
     }
+    signals
 }
 
 /// The first delay above the target is at 5 ms; then an interval, and intervals over the count's root, by Newton's
@@ -113,8 +68,8 @@ fn drops_come_closer_and_closer() {
             Ecn::NotCapable,
         ),
     ] {
-        let mut bench = Bench::new(bounds, Limit::Packets(1000));
-        let signals = bench.signals(last + 2, ecn);
+        let mut bench = bench_of(bounds, Limit::Packets(1000));
+        let signals = signals(&mut bench, last + 2, ecn);
         assert_eq!(signals.len(), expected.len(), "{signals:?} {expected:?}");
         for (signal, expected) in signals.iter().zip(&expected) {
             // It is seen when the next packet leaves; roots have 16 bits.
@@ -130,11 +85,11 @@ fn drops_come_closer_and_closer() {
 /// A burst that is gone within an interval is let through; so is a delay below the target, however long it lasts.
 #[test]
 fn bursts_pass() {
-    let mut bench = Bench::new(BOUNDS, Limit::Packets(1000));
+    let mut bench = bench_of(BOUNDS, Limit::Packets(1000));
     for burst in 0..20 {
         bench.now = Time::ZERO + Span::from_millis(200 * burst);
         for _ in 0..90 {
-            bench.offer(1500, Ecn::NotCapable);
+            bench.put(0, 1500);
         }
         for _ in 0..90 {
             bench.now += Span::from_millis(1);
@@ -147,10 +102,10 @@ fn bursts_pass() {
 /// Less than a full packet behind it, and a packet leaves however long it has waited: a slow link would idle.
 #[test]
 fn the_last_packet_is_never_dropped() {
-    let mut bench = Bench::new(BOUNDS, Limit::Packets(1000));
+    let mut bench = bench_of(BOUNDS, Limit::Packets(1000));
     for second in 0..100 {
         bench.now = Time::ZERO + Span::from_secs(second);
-        bench.offer(1500, Ecn::NotCapable);
+        bench.put(0, 1500);
         if second > 0 {
             assert!(bench.take().is_some());
         }
@@ -163,13 +118,13 @@ proptest! {
     /// dropped before an interval has passed; a limit holds.
     #[test]
     fn every_packet_is_somewhere(
-        steps in prop::collection::vec((0_u8..3, 40_u16..1500, 0_u64..40_000), 1..600),
+        steps in prop::collection::vec((0_u8..3, 40_u64..1500, 0_u64..40_000), 1..600),
         interval_ms in 1_u64..200,
         limit in 1_u64..60,
         ecn in any::<bool>(),
     ) {
         let bounds = DelayBounds { target: Span::from_millis(1), interval: Span::from_millis(interval_ms), ecn };
-        let mut bench = Bench::new(bounds, Limit::Packets(limit));
+        let mut bench = bench_of(bounds, Limit::Packets(limit));
         let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
         for (what, length, microseconds) in steps {
             bench.now += Span::from_micros(microseconds);
@@ -180,7 +135,7 @@ proptest! {
                 sent += u64::from(taken);
             } else {
                 offered += 1;
-                refused += u64::from(bench.offer(length, if ecn { Ecn::Capable0 } else { Ecn::NotCapable }) == Verdict::Dropped);
+                refused += u64::from(bench.offer(0, length, if ecn { Ecn::Capable0 } else { Ecn::NotCapable }).0 == Verdict::Dropped);
             }
             let queue = &bench.queue;
             let dropped = queue.given_up().dropped;

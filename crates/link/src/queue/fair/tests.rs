@@ -1,66 +1,27 @@
-use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream};
 use proptest::prelude::*;
 
+use super::super::bench::Bench;
 use super::*;
 
-struct Bench {
-    queue: Fair,
-    packets: PacketStore,
-    random: RandomStream,
+fn bench_of(limit: Limit, quantum: u64, flows: usize) -> Bench<Fair> {
+    Bench::new(Fair::new(FairSettings {
+        limit,
+        quantum: Bytes::new(quantum),
+        flows,
+    }))
 }
 
-impl Bench {
-    fn new(limit: Limit, quantum: u64, flows: usize) -> Self {
-        Self {
-            queue: Fair::new(FairSettings {
-                limit,
-                quantum: Bytes::new(quantum),
-                flows,
-            }),
-            packets: PacketStore::default(),
-            random: RandomStream::new(1, "test", "queue"),
-        }
-    }
-
-    fn offer(&mut self, flow: u16, length: u64) -> Verdict {
-        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
-        packet.source.port = flow;
-        packet.payload_length = (length - 40) as u16;
-        let packet = self.packets.insert(packet);
-        let mut cx = QueueCtx {
-            now: bentpipe_types::Time::ZERO,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            idle: false,
-        };
-        let verdict = self.queue.enqueue(packet, &mut cx);
-        if verdict == Verdict::Dropped {
-            self.packets.release(packet);
-        }
-        verdict
-    }
-
-    /// (flow, length) of the next to be sent.
-    fn take(&mut self) -> Option<(u16, u64)> {
-        let mut cx = QueueCtx {
-            now: bentpipe_types::Time::ZERO,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            idle: false,
-        };
-        let (packet, _) = self.queue.dequeue(&mut cx)?;
-        let record = self.packets.get(packet);
-        let taken = (record.source.port, record.length().get());
-        self.packets.release(packet);
-        Some(taken)
-    }
+/// (flow, length) of the next to be sent.
+fn next(bench: &mut Bench<Fair>) -> Option<(u16, u64)> {
+    let left = bench.take()?;
+    Some((left.flow, left.length))
 }
 
 /// Figure 3 and 4 of the paper: quantum 500; queue 1 holds 20, 750, 200; queue 2 holds 500, 500; queue
 /// 3 200, 600, 100; queue 4 50, 700, 180 (its figure's packets, in order of service).
 #[test]
 fn the_papers_example() {
-    let mut bench = Bench::new(Limit::Packets(100), 500, 8);
+    let mut bench = bench_of(Limit::Packets(100), 500, 8);
     let lengths: [&[u64]; 4] = [
         &[200, 750, 200],
         &[500, 500],
@@ -69,10 +30,10 @@ fn the_papers_example() {
     ];
     for (flow, lengths) in lengths.iter().enumerate() {
         for length in *lengths {
-            bench.offer(flow as u16, *length);
+            bench.put(flow as u16, *length);
         }
     }
-    let order: Vec<_> = std::iter::from_fn(|| bench.take()).collect();
+    let order: Vec<_> = std::iter::from_fn(|| next(&mut bench)).collect();
     let first_round = [(0, 200), (1, 500), (2, 200), (3, 50)];
     // Queue 1 saves 300 and then sends 750 of 800; queue 2 has just its quantum; queue 3 saves 300
     // and sends 600 and 100; queue 4 saves 450 and sends 700 and 180.
@@ -85,26 +46,26 @@ fn the_papers_example() {
 
 #[test]
 fn the_longest_queue_pays() {
-    let mut bench = Bench::new(Limit::Packets(5), 1500, 8);
+    let mut bench = bench_of(Limit::Packets(5), 1500, 8);
     for _ in 0..4 {
-        assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+        assert_eq!(bench.put(1, 1000), Verdict::Queued);
     }
-    assert_eq!(bench.offer(2, 500), Verdict::Queued);
-    assert_eq!(bench.offer(2, 500), Verdict::Queued);
+    assert_eq!(bench.put(2, 500), Verdict::Queued);
+    assert_eq!(bench.put(2, 500), Verdict::Queued);
     assert_eq!(bench.queue.given_up().dropped, 1);
     // The longest one's own packet: its first goes, and it waits.
-    assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+    assert_eq!(bench.put(1, 1000), Verdict::Queued);
     assert_eq!(bench.queue.packets(), 5);
-    let flows: Vec<u16> = std::iter::from_fn(|| bench.take())
+    let flows: Vec<u16> = std::iter::from_fn(|| next(&mut bench))
         .map(|(f, _)| f)
         .collect();
     assert_eq!(flows.iter().filter(|flow| **flow == 2).count(), 2);
     // A packet longer than the limit can't wait; it pays itself.
-    let mut bench = Bench::new(Limit::Bytes(Bytes::new(100)), 1500, 8);
-    assert_eq!(bench.offer(2, 50), Verdict::Queued);
-    assert_eq!(bench.offer(1, 1000), Verdict::Dropped);
+    let mut bench = bench_of(Limit::Bytes(Bytes::new(100)), 1500, 8);
+    assert_eq!(bench.put(2, 50), Verdict::Queued);
+    assert_eq!(bench.put(1, 1000), Verdict::Dropped);
     assert_eq!(bench.queue.given_up().dropped, 0);
-    assert_eq!(bench.take(), Some((2, 50)));
+    assert_eq!(next(&mut bench), Some((2, 50)));
 }
 
 proptest! {
@@ -116,15 +77,15 @@ proptest! {
         quantum in 1500_u64..4000,
     ) {
         let flows = lengths.len();
-        let mut bench = Bench::new(Limit::Packets(10_000), quantum, 64);
+        let mut bench = bench_of(Limit::Packets(10_000), quantum, 64);
         for n in 0..60 {
             for (flow, lengths) in lengths.iter().enumerate() {
-                bench.offer(flow as u16, lengths[n]);
+                bench.put(flow as u16, lengths[n]);
             }
         }
         let mut sent = vec![0_u64; flows];
         let mut left = vec![60; flows];
-        while let Some((flow, length)) = bench.take() {
+        while let Some((flow, length)) = next(&mut bench) {
             let flow = usize::from(flow);
             sent[flow] += length;
             left[flow] -= 1;
@@ -144,13 +105,13 @@ proptest! {
         flows in 1_usize..8,
         limit in 1_u64..30,
     ) {
-        let mut bench = Bench::new(Limit::Packets(limit), 600, flows);
+        let mut bench = bench_of(Limit::Packets(limit), 600, flows);
         for (take, flow, length) in steps {
             if take {
                 let waits = bench.queue.packets() > 0;
                 prop_assert_eq!(bench.take().is_some(), waits);
             } else {
-                bench.offer(flow, length);
+                bench.put(flow, length);
             }
             let queue = &mut bench.queue;
             let longest = queue.longest.find(&mut queue.queues);

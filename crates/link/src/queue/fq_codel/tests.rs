@@ -1,90 +1,47 @@
-use bentpipe_types::{Endpoint, IpVersion, Packet, PacketStore, RandomStream, Span, Time};
+use bentpipe_types::{RandomStream, Span, Time};
 use proptest::prelude::*;
 
+use super::super::bench::Bench;
 use super::*;
 
-struct Bench {
-    queue: FqCodel,
-    packets: PacketStore,
-    random: RandomStream,
-    now: Time,
+fn bench_of(limit: Limit, quantum: u64, flows: usize) -> Bench<FqCodel> {
+    let bounds = DelayBounds {
+        target: Span::from_millis(5),
+        interval: Span::from_millis(100),
+        ecn: false,
+    };
+    Bench::new(FqCodel::new(FqCodelSettings {
+        limit,
+        bounds,
+        quantum: Bytes::new(quantum),
+        flows,
+    }))
 }
 
-impl Bench {
-    fn new(limit: Limit, quantum: u64, flows: usize) -> Self {
-        let bounds = DelayBounds {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-        };
-        Self {
-            queue: FqCodel::new(FqCodelSettings {
-                limit,
-                bounds,
-                quantum: Bytes::new(quantum),
-                flows,
-            }),
-            packets: PacketStore::default(),
-            random: RandomStream::new(1, "test", "queue"),
-            now: Time::ZERO,
-        }
-    }
-
-    fn cx(&mut self) -> (&mut FqCodel, QueueCtx<'_>) {
-        let cx = QueueCtx {
-            now: self.now,
-            packets: &mut self.packets,
-            random: &mut self.random,
-            idle: false,
-        };
-        (&mut self.queue, cx)
-    }
-
-    fn offer(&mut self, flow: u16, length: u64) -> Verdict {
-        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
-        packet.source.port = flow;
-        packet.payload_length = (length - 40) as u16;
-        let packet = self.packets.insert(packet);
-        let (queue, mut cx) = self.cx();
-        let verdict = queue.enqueue(packet, &mut cx);
-        if verdict == Verdict::Dropped {
-            self.packets.release(packet);
-        }
-        verdict
-    }
-
-    /// (flow, length) of the next to be sent.
-    fn take(&mut self) -> Option<(u16, u64)> {
-        let (queue, mut cx) = self.cx();
-        let (packet, _) = queue.dequeue(&mut cx)?;
-        let record = self.packets.get(packet);
-        let taken = (record.source.port, record.length().get());
-        self.packets.release(packet);
-        Some(taken)
-    }
+/// Whose the next to be sent is.
+fn next(bench: &mut Bench<FqCodel>) -> Option<u16> {
+    Some(bench.take()?.flow)
 }
 
 /// Section 4.2: a flow that begins goes before those that have had a turn, for a quantum; then it is one of them.
 #[test]
 fn a_new_flow_goes_first() {
-    let mut bench = Bench::new(Limit::Packets(1000), 1500, 1024);
+    let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
     for _ in 0..6 {
-        bench.offer(1, 1500);
-        bench.offer(2, 1500);
+        bench.put(1, 1500);
+        bench.put(2, 1500);
     }
     let mut order = Vec::new();
     for _ in 0..4 {
-        order.push(bench.take().expect("it waits").0);
+        order.push(next(&mut bench).expect("it waits"));
     }
     assert_eq!(order, [1, 2, 1, 2]);
     // A short request, and then a long one.
-    bench.offer(3, 100);
+    bench.put(3, 100);
     for _ in 0..3 {
-        bench.offer(4, 1000);
+        bench.put(4, 1000);
     }
-    let order: Vec<u16> = std::iter::from_fn(|| bench.take())
-        .map(|(f, _)| f)
-        .collect();
+    let order: Vec<u16> = std::iter::from_fn(|| next(&mut bench)).collect();
     // 4 sends a packet, and one more, as it has 500 of its quantum left; 3 had nothing more, and is forgotten after a turn
     // among the others. Of these 2, which had sent last, has to save up first.
     assert_eq!(order[..3], [3, 4, 4]);
@@ -95,44 +52,44 @@ fn a_new_flow_goes_first() {
 /// Section 4.1.3: half of the longest queue goes, from its front.
 #[test]
 fn the_longest_queue_is_halved() {
-    let mut bench = Bench::new(Limit::Packets(21), 1500, 1024);
+    let mut bench = bench_of(Limit::Packets(21), 1500, 1024);
     for _ in 0..20 {
-        assert_eq!(bench.offer(1, 1000), Verdict::Queued);
+        assert_eq!(bench.put(1, 1000), Verdict::Queued);
     }
-    assert_eq!(bench.offer(2, 500), Verdict::Queued);
-    assert_eq!(bench.offer(2, 500), Verdict::Queued);
+    assert_eq!(bench.put(2, 500), Verdict::Queued);
+    assert_eq!(bench.put(2, 500), Verdict::Queued);
     assert_eq!(bench.queue.given_up().dropped, 10);
     assert_eq!(bench.queue.packets(), 12);
     // At most 64 at once.
-    let mut bench = Bench::new(Limit::Packets(400), 1500, 1024);
+    let mut bench = bench_of(Limit::Packets(400), 1500, 1024);
     for _ in 0..=400 {
-        bench.offer(1, 1000);
+        bench.put(1, 1000);
     }
     assert_eq!(bench.queue.given_up().dropped, 64);
     // A packet longer than the limit can't wait.
-    let mut bench = Bench::new(Limit::Bytes(Bytes::new(100)), 1500, 8);
-    assert_eq!(bench.offer(2, 50), Verdict::Queued);
-    assert_eq!(bench.offer(1, 1000), Verdict::Dropped);
+    let mut bench = bench_of(Limit::Bytes(Bytes::new(100)), 1500, 8);
+    assert_eq!(bench.put(2, 50), Verdict::Queued);
+    assert_eq!(bench.put(1, 1000), Verdict::Dropped);
     assert_eq!(bench.queue.given_up().dropped, 0);
-    assert_eq!(bench.take(), Some((2, 50)));
+    assert_eq!(next(&mut bench), Some(2));
 }
 
 /// A flow that sends less than its share waits for nobody, whatever others do: nothing of it is ever dropped.
 #[test]
 fn a_sparse_flow_is_not_touched() {
-    let mut bench = Bench::new(Limit::Packets(1000), 1500, 1024);
+    let mut bench = bench_of(Limit::Packets(1000), 1500, 1024);
     let (mut greedy, mut sparse) = (0, 0);
     for millisecond in 0..20_000_u64 {
         bench.now = Time::ZERO + Span::from_millis(millisecond);
-        bench.offer(1, 1500);
+        bench.put(1, 1500);
         if millisecond % 3 == 0 {
-            bench.offer(1, 1500);
+            bench.put(1, 1500);
         }
         if millisecond % 20 == 0 {
-            bench.offer(2, 200);
+            bench.put(2, 200);
         }
-        match bench.take() {
-            Some((1, _)) => greedy += 1,
+        match next(&mut bench) {
+            Some(1) => greedy += 1,
             Some(_) => sparse += 1,
             None => {}
         }
@@ -147,10 +104,10 @@ fn a_sparse_flow_is_not_touched() {
 fn flows_share_queues_as_often_as_by_luck() {
     let mut shared = 0;
     for seed in 0..2000 {
-        let mut bench = Bench::new(Limit::Packets(1000), 1500, 64);
+        let mut bench = bench_of(Limit::Packets(1000), 1500, 64);
         bench.random = RandomStream::new(seed, "test", "queue");
         for flow in 0..8 {
-            bench.offer(flow, 1000);
+            bench.put(flow, 1000);
         }
         shared += u32::from(bench.queue.shared > 0);
     }
@@ -168,7 +125,7 @@ proptest! {
         limit in 1_u64..40,
         quantum in 1_u64..3000,
     ) {
-        let mut bench = Bench::new(Limit::Packets(limit), quantum, flows);
+        let mut bench = bench_of(Limit::Packets(limit), quantum, flows);
         let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
         for (what, flow, length, microseconds) in steps {
             bench.now += Span::from_micros(microseconds);
@@ -183,7 +140,7 @@ proptest! {
                 }
             } else {
                 offered += 1;
-                refused += u64::from(bench.offer(flow, length) == Verdict::Dropped);
+                refused += u64::from(bench.put(flow, length) == Verdict::Dropped);
             }
             let queue = &bench.queue;
             prop_assert!(queue.packets() <= limit);

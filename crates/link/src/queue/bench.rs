@@ -1,0 +1,77 @@
+//! A queue with packets to put in, for tests.
+
+use bentpipe_types::{
+    Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Time,
+};
+
+use super::{QueueCtx, QueueDiscipline, Verdict};
+
+/// A queue, a clock that stands still, and luck.
+pub(super) struct Bench<Q> {
+    pub(super) queue: Q,
+    pub(super) packets: PacketStore,
+    pub(super) random: RandomStream,
+    pub(super) now: Time,
+}
+
+/// What has left the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Left {
+    pub(super) flow: u16,
+    /// With its headers.
+    pub(super) length: u64,
+    pub(super) marked: bool,
+}
+
+impl<Q: QueueDiscipline> Bench<Q> {
+    pub(super) fn new(queue: Q) -> Self {
+        Self {
+            queue,
+            packets: PacketStore::default(),
+            random: RandomStream::new(11, "test", "queue"),
+            now: Time::ZERO,
+        }
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut Q, &mut QueueCtx<'_>) -> R) -> R {
+        let mut cx = QueueCtx {
+            now: self.now,
+            packets: &mut self.packets,
+            random: &mut self.random,
+            idle: false,
+        };
+        act(&mut self.queue, &mut cx)
+    }
+
+    /// Offers a packet of so many bytes with its headers, 40 at least.
+    pub(super) fn offer(&mut self, flow: u16, length: u64, ecn: Ecn) -> (Verdict, PacketRef) {
+        let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
+        packet.source.port = flow;
+        packet.payload_length = (length - 40) as u16;
+        packet.set_ecn(ecn);
+        let packet = self.packets.insert(packet);
+        let verdict = self.with(|queue, cx| queue.enqueue(packet, cx));
+        if verdict == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+        (verdict, packet)
+    }
+
+    /// Offers one that is not ECN-capable.
+    pub(super) fn put(&mut self, flow: u16, length: u64) -> Verdict {
+        self.offer(flow, length, Ecn::NotCapable).0
+    }
+
+    /// Takes the next to be sent.
+    pub(super) fn take(&mut self) -> Option<Left> {
+        let (packet, _) = self.with(|queue, cx| queue.dequeue(cx))?;
+        let record = self.packets.get(packet);
+        let left = Left {
+            flow: record.source.port,
+            length: record.length().get(),
+            marked: record.ecn() == Ecn::Congestion,
+        };
+        self.packets.release(packet);
+        Some(left)
+    }
+}
