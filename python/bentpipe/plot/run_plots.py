@@ -120,6 +120,8 @@ def _has_something(kind: str, probes: Probes) -> bool:
         return _largest(probes, "queue", "queue_max") >= SHORTEST_QUEUE
     if kind == "goodput":
         return _largest(probes, "goodput") > 0
+    if kind == "granted":
+        return _largest(probes, "granted") > 0
     if kind == "time-sequence":
         return _largest(probes, "sent", "retransmitted", "acknowledged", "delivered") > 0
     return True
@@ -286,6 +288,16 @@ def _draw_goodput(axes: Axes, probes: Probes) -> None:
     draw_goodput(axes, probes, width_s=0.0)
 
 
+def _draw_granted(axes: Axes, probes: Probes) -> None:
+    granted = probes["granted"]
+    scale, unit = rate_scale(_largest(probes, "granted"))
+    # Each is the mean of the interval that ends with it.
+    times_s, rates = thin_line(granted.times_s, granted.values / scale)
+    axes.step(times_s, rates, where="pre", color=COLOURS[0])
+    axes.set_ylabel(f"capacity granted ({unit})")
+    axes.set_ylim(bottom=0.0)
+
+
 def _largest(probes: Probes, *quantities: str) -> float:
     values = [probes[each].values for each in quantities if each in probes]
     return max((float(each.max()) for each in values if len(each)), default=0.0)
@@ -328,6 +340,7 @@ _KINDS: Final[Mapping[str, tuple[frozenset[str], str, _DrawOn]]] = {
     ),
     "queue": (frozenset({"queue", "queue_max"}), "packets waiting", _draw_queue),
     "goodput": (frozenset({"goodput"}), "goodput", _draw_goodput),
+    "granted": (frozenset({"granted"}), "capacity on demand", _draw_granted),
     "gateway": (frozenset(_OF_GATEWAYS), "bytes held, and windows", _draw_gateway),
 }
 _PLOTTED: Final = frozenset[str]().union(*(quantities for quantities, _, _ in _KINDS.values()))
