@@ -64,15 +64,6 @@ def test_a_table_tells_it_and_many_stand_in_one_row(capsys: pytest.CaptureFixtur
     assert after.count("desks-") == 6
 
 
-@pytest.mark.parametrize(
-    ("access", "most_bps", "limit"),
-    [
-        ({"constant": "64 kbit/s"}, 64e3, "60 kB"),
-        ({"constant": "64 kbit/s", "rate_based": "100 kbit/s"}, 164e3, "60 kB"),
-        ({"rate_based": "100 kbit/s", "volume_based": True}, 1e6, "250 kB"),
-        ({"rate_based": "100 kbit/s", "free": True}, 1e6, "250 kB"),
-    ],
-)
 def test_a_run_draws_what_was_granted(tmp_path: Path) -> None:
     assert (
         cli.execute(["run", "rcs2-terminals", "--set", "duration=20 s", "--out", str(tmp_path)])
@@ -82,6 +73,15 @@ def test_a_run_draws_what_was_granted(tmp_path: Path) -> None:
     assert "capacity granted (kbit/s)" in figure
 
 
+@pytest.mark.parametrize(
+    ("access", "most_bps", "limit"),
+    [
+        ({"constant": "64 kbit/s"}, 64e3, "60 kB"),
+        ({"constant": "64 kbit/s", "rate_based": "100 kbit/s"}, 164e3, "60 kB"),
+        ({"rate_based": "100 kbit/s", "volume_based": True}, 1e6, "250 kB"),
+        ({"rate_based": "100 kbit/s", "free": True}, 1e6, "250 kB"),
+    ],
+)
 def test_a_prediction_knows_the_most_that_is_granted_and_a_run_keeps_to_it(
     access: dict[str, Any], most_bps: float, limit: str
 ) -> None:
