@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shlex
 import statistics
@@ -452,3 +453,25 @@ def test_what_users_feel_is_printed_with_its_words(capsys: pytest.CaptureFixture
     promised = next(line for line in printed.splitlines() if line.split()[:2] == [number, "--set"])
     assert '"fq-codel"' in promised
     assert 'interval = "546 ms"' in promised
+
+
+def test_terminals_that_ask_for_capacity_may_have_some_without() -> None:
+    scenario = copy.deepcopy(SHIP)
+    scenario["links.satellite"]["return"]["access"] = {"kind": "on-demand", "frame": "40 ms"}
+    scenario["hosts"] = {"shore": {}, "ship": {}}
+    advice = bentpipe.advise(scenario)
+    found = {each.remedy.name: each for each in advice.remedies if each.remedy.kind == "capacity"}
+    assert set(found) == {
+        # An acknowledgment of 52 bytes for each two packets of 1500, of 4 Mbit/s.
+        "constant capacity of 69 kbit/s on satellite.return",
+        "free capacity on satellite.return",
+    }
+    # Half of each round trip was waited for a grant.
+    assert all(each.gain > 1.3 for each in found.values())
+    for each in found.values():
+        assert summed_run(scenario, dict(each.remedy.settings)) == each.goodput_bps
+
+
+def summed_run(scenario: dict[str, Any], settings: dict[str, str]) -> float:
+    run = bentpipe.run(scenario, settings=settings)
+    return sum(flow.goodput_bps for flow in run.summary.flows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bentpipe.advice.capacity import capacity_remedies
 from bentpipe.advice.gateways import gateway_remedies
 from bentpipe.advice.links import link_remedies
 from bentpipe.advice.network import Network
@@ -23,7 +24,7 @@ def remedies(network: Network) -> list[Remedy]:
         # Of what is sent to groups, nothing here is about.
         return []
     made: list[Remedy] = []
-    for kind in (tcp_remedies, link_remedies, gateway_remedies):
+    for kind in (tcp_remedies, link_remedies, capacity_remedies, gateway_remedies):
         for offered in kind(network):
             # A host that sends and receives was found at both ends.
             remedy = replace(offered, settings=tuple(dict.fromkeys(offered.settings)))
