@@ -210,6 +210,7 @@ quick_acks = 16
 nagle = false
 blocking_writes = true
 limited_transmit = false
+fast_open = true
 initial_rto = "3 s"
 minimum_rto = "1 s"
 maximum_rto = "64 s"
@@ -317,7 +318,7 @@ rate = "1 Mbit/s"
 delay = "30 ms"
 forward = { queue = { kind = "priority", classes = ["calls", "others"] } }
 return = { queue = { kind = "weighted", weights = { calls = 4, others = 0.5 } } }
-[links.five]
+[links.nine]
 between = ["splitter", "factor"]
 rate = "1 Mbit/s"
 delay = "1 ms"
