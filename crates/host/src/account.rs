@@ -66,7 +66,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(member: Member, transient: bool) -> Self {
+    pub(crate) fn new(member: Member, transient: bool, speaks_first: bool) -> Self {
         Self {
             member,
             sockets: Vec::new(),
@@ -74,7 +74,7 @@ impl Account {
             totals: None,
             opened: 0,
             transient,
-            speaks_first: false,
+            speaks_first,
         }
     }
 

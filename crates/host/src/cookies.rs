@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use bentpipe_tcp::{ActiveFastOpen, Connection};
 use bentpipe_types::{FastOpen, IpVersion, Time};
 
+use crate::memory::make_room;
+
 /// No more servers are remembered.
 const MOST: usize = 1024;
 /// What options may take of a SYN: Linux's MAX_TCP_OPTION_SPACE.
@@ -58,12 +60,7 @@ impl<K: Copy + Ord> Cookies<K> {
             return;
         }
         let server = (there, connection.ip_version());
-        if self.known.len() >= MOST && !self.known.contains_key(&server) {
-            let oldest = self.known.iter().min_by_key(|(_, cookie)| cookie.learned);
-            if let Some(oldest) = oldest.map(|(server, _)| *server) {
-                self.known.remove(&oldest);
-            }
-        }
+        make_room(&mut self.known, &server, MOST, |cookie| cookie.learned);
         let cookie = Cookie {
             option,
             mss,

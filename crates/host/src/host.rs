@@ -117,8 +117,7 @@ impl<P: Realm> Host<P> {
         let starts = member.starts;
         let ports = member.ports;
         let deadline = application.standing().next;
-        let mut account = Account::new(member, transient);
-        account.speaks_first = application.speaks_first();
+        let account = Account::new(member, transient, application.speaks_first());
         let id = match self.free.pop() {
             Some(index) => {
                 self.sockets.accounts[index as usize] = account;

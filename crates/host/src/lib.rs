@@ -16,6 +16,7 @@ mod desk;
 pub mod emodel;
 mod host;
 mod listener;
+mod memory;
 mod numbers;
 mod paths;
 mod places;

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use bentpipe_tcp::PathLimit;
 use bentpipe_types::{IpVersion, Time};
 
+use crate::memory::make_room;
+
 /// Whoever is on the path can make up destinations as long as there are connections to them; no more are remembered.
 const MOST: usize = 1024;
 
@@ -50,16 +52,12 @@ impl<K: Copy + Ord> Paths<K> {
             limit.mtu = limit.mtu.max(LEAST_V4);
         }
         let limits = &mut self.limits;
-        if limits.len() >= MOST && !limits.contains_key(&(there, version)) {
+        let path = (there, version);
+        if limits.len() >= MOST && !limits.contains_key(&path) {
             limits.retain(|_, limit| limit.until > now);
         }
-        if limits.len() >= MOST && !limits.contains_key(&(there, version)) {
-            let oldest = limits.iter().min_by_key(|(_, limit)| limit.until);
-            if let Some(oldest) = oldest.map(|(path, _)| *path) {
-                limits.remove(&oldest);
-            }
-        }
-        limits.insert((there, version), limit);
+        make_room(limits, &path, MOST, |limit| limit.until);
+        limits.insert(path, limit);
         limit
     }
 }

@@ -48,9 +48,7 @@ impl InitialSequences {
             Self::Fixed(sequence) => *sequence,
         }
     }
-}
 
-impl InitialSequences {
     /// The Fast Open cookie of a client (RFC 7413 section 4.1.2): a function of its address, and of what only this host
     /// knows. In a simulation, where nobody guesses, of its own address.
     pub(crate) fn cookie(
@@ -66,8 +64,7 @@ impl InitialSequences {
         // What is hashed for sequence numbers is of another length.
         let mut hasher = SipHasher13::new_with_keys(keys[0], keys[1]);
         match ip {
-            Some(IpAddr::V4(ip)) => hasher.write(&ip.octets()),
-            Some(IpAddr::V6(ip)) => hasher.write(&ip.octets()),
+            Some(ip) => hash_address(ip, &mut hasher),
             None => hasher.write_u16(client.0),
         }
         FastOpen::new(&hasher.finish().to_be_bytes(), false)
@@ -79,10 +76,7 @@ impl InitialSequences {
 fn hashed(secret: Secret, ports: [Endpoint; 2], ip: Option<(IpAddr, IpAddr)>, now: Time) -> Seq {
     let mut hasher = SipHasher13::new_with_keys(secret.0[0], secret.0[1]);
     for ip in ip.into_iter().flat_map(|(ours, theirs)| [ours, theirs]) {
-        match ip {
-            IpAddr::V4(ip) => hasher.write(&ip.octets()),
-            IpAddr::V6(ip) => hasher.write(&ip.octets()),
-        }
+        hash_address(ip, &mut hasher);
     }
     for end in ports {
         hasher.write_u16(end.address.0);
@@ -90,6 +84,13 @@ fn hashed(secret: Secret, ports: [Endpoint; 2], ip: Option<(IpAddr, IpAddr)>, no
     }
     let timer = (now.as_nanos() / 4000) as u32;
     Seq::new((hasher.finish() as u32).wrapping_add(timer))
+}
+
+fn hash_address(ip: IpAddr, hasher: &mut SipHasher13) {
+    match ip {
+        IpAddr::V4(ip) => hasher.write(&ip.octets()),
+        IpAddr::V6(ip) => hasher.write(&ip.octets()),
+    }
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ impl<P: Realm> Sockets<P> {
 
     #[inline]
     pub(crate) fn at_mut(&mut self, place: u32) -> Option<&mut Slot<P>> {
-        self.places.get_mut(place)?.slot.as_deref_mut()
+        slot_in(&mut self.places, place)
     }
 
     /// The connection, if it is still the one that was meant.
@@ -408,10 +408,7 @@ impl<P: Realm> Sockets<P> {
         let version = opening.config.ip_version;
         let there = P::destination(endpoint.address, ip);
         let limit = self.paths.to(there, version, cx.now);
-        let mut fast_open = connect.fast_open;
-        if let Some(limit) = limit {
-            fast_open.room = fast_open.room.min(limit.room_on_syn(version));
-        }
+        let fast_open = as_narrow_as(limit, connect.fast_open, version);
         let is_plain = fast_open == ActiveFastOpen::default() && connect.data.length() == 0;
         let waits = opening.config.fast_open && is_plain && speaks_first;
         let (mut socket, taken) = if waits {
@@ -434,7 +431,7 @@ impl<P: Realm> Sockets<P> {
     /// What its application is told of this news: one whose text may go with its SYN is told once that it is established,
     /// when it was opened.
     pub(crate) fn news_of_early(&mut self, place: u32, events: Events, now: Time) -> Events {
-        let Some(slot) = self.at_mut(place) else {
+        let Some(slot) = slot_in(&mut self.places, place) else {
             return events;
         };
         let Some(early) = slot.early.as_deref().copied() else {
@@ -447,22 +444,14 @@ impl<P: Realm> Sockets<P> {
             return events;
         }
         slot.early = None;
-        if let Some(entry) = self.places.get_mut(place)
-            && let Some(slot) = entry.slot.as_deref()
-        {
-            self.cookies
-                .learn(early.there, slot.socket.connection(), now);
-        }
+        let connection = slot.socket.connection();
+        self.cookies.learn(early.there, connection, now);
         events.without(Events::ESTABLISHED)
     }
 
     /// Its application has written what it has to say first: its SYN goes.
     pub(crate) fn launch(&mut self, place: u32, cx: &mut Ctx<'_>) {
-        let Some(slot) = self
-            .places
-            .get_mut(place)
-            .and_then(|entry| entry.slot.as_deref_mut())
-        else {
+        let Some(slot) = slot_in(&mut self.places, place) else {
             return;
         };
         let Some(early) = slot.early.as_deref_mut() else {
@@ -475,11 +464,10 @@ impl<P: Realm> Sockets<P> {
             return;
         }
         let version = slot.socket.connection().ip_version();
-        let mut opening = self.cookies.opening(early.there, version);
-        if let Some(limit) = self.paths.to(early.there, version, cx.now) {
-            opening.room = opening.room.min(limit.room_on_syn(version));
-        }
-        slot.socket.launch(opening, cx);
+        let limit = self.paths.to(early.there, version, cx.now);
+        let opening = self.cookies.opening(early.there, version);
+        slot.socket
+            .launch(as_narrow_as(limit, opening, version), cx);
     }
 
     /// What becomes of a SYN's Fast Open option and text (RFC 7413 section 4.2.2).
@@ -530,4 +518,21 @@ impl<P: Realm> Sockets<P> {
         open.map(|slot| slot.socket.connection())
             .or(account.retired.as_deref())
     }
+}
+
+/// The connection in this place, with the rest of the table at hand beside it.
+fn slot_in<P: Realm>(places: &mut Places<Place<P>>, place: u32) -> Option<&mut Slot<P>> {
+    places.get_mut(place)?.slot.as_deref_mut()
+}
+
+/// No more text goes with a SYN than the path takes, as far as that is known.
+fn as_narrow_as(
+    limit: Option<PathLimit>,
+    mut opening: ActiveFastOpen,
+    version: IpVersion,
+) -> ActiveFastOpen {
+    if let Some(limit) = limit {
+        opening.room = opening.room.min(limit.room_on_syn(version));
+    }
+    opening
 }

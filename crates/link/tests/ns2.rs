@@ -1,18 +1,21 @@
 //! RED and deficit round robin against ns-2's, packet by packet (`benches/witness/queues.tcl`).
 //! Skipped, and said so, where ns-2 is not installed.
 
+mod common;
+
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bentpipe_link::{
-    Direction, Ends, Fair, FairSettings, Limit, Managed, Measure, QueueCtx, QueueDiscipline,
-    Queueing, Red, RedSettings, Settings, Verdict, Watch,
+    Fair, FairSettings, Limit, Measure, QueueCtx, QueueDiscipline, Red, RedSettings, Verdict, Watch,
 };
 use bentpipe_types::{
-    BitRate, Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
+    Bytes, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
 };
+
+use common::Bottleneck;
 
 /// An event at ns-2's queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -91,43 +94,20 @@ struct Replay {
 
 /// Offers ns-2's arrivals to a queue of ours in front of the same link.
 fn replay(events: &[Event], queue: Box<dyn QueueDiscipline>) -> Replay {
-    let random = RandomStream::new(5, "witness", "queue");
-    let Direction::Managed(mut link) = Direction::managed(Settings {
-        rate: BitRate::new(1_000_000).expect("not zero"),
-        delay: Span::from_millis(10),
-        queue: Queueing::Discipline { queue, random },
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    }) else {
-        unreachable!("it is managed");
-    };
-    let mut packets = PacketStore::default();
-    let mut departures = Departures::default();
-    let run = |link: &mut Managed, until, packets: &mut PacketStore, watch: &mut Departures| {
-        let mut out = Vec::new();
-        while let Some(at) = link.next_event().filter(|at| *at <= until) {
-            link.on_event(at, packets, watch, &mut out);
-            out.drain(..).for_each(|packet| packets.release(packet));
-        }
-    };
+    let (rate, delay) = (1_000_000, Span::from_millis(10));
+    let mut bottleneck = Bottleneck::new(rate, delay, queue, 5, Departures::default());
     let (mut waiting, mut arrivals) = (0, 0);
     for event in events.iter().filter(|event| event.what == '+') {
         let now = Time::ZERO + Span::from_micros(event.at_us);
-        run(&mut link, now, &mut packets, &mut departures);
-        let packet = packets.insert(packet_of(event));
-        waiting += link.waiting_packets();
+        bottleneck.run(now);
+        waiting += bottleneck.link.waiting_packets();
         arrivals += 1;
-        if link.enqueue(now, packet, &mut packets, &mut departures) == Verdict::Dropped {
-            packets.release(packet);
-        }
+        bottleneck.offer(now, packet_of(event));
     }
-    run(&mut link, Time::LAST, &mut packets, &mut departures);
+    bottleneck.finish();
     Replay {
-        departures: departures.0,
-        dropped: link.counters().dropped,
+        departures: bottleneck.watch.0,
+        dropped: bottleneck.link.counters().dropped,
         mean_queue: waiting as f64 / f64::from(arrivals),
     }
 }

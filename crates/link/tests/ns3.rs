@@ -1,14 +1,15 @@
 //! CoDel, FQ-CoDel and PIE against ns-3's, packet by packet: `tests/ns3/*.txt` is what `benches/witness/ns3_queues.cc`
 //! printed, of ns-3.37.
 
+mod common;
+
 use bentpipe_link::{
-    Codel, CodelSettings, DelayBounds, Direction, Ends, FqCodel, FqCodelSettings, Limit, Managed,
-    Pie, PieSettings, QueueDiscipline, Queueing, Settings, Verdict, Watch,
+    Codel, CodelSettings, DelayBounds, FqCodel, FqCodelSettings, Limit, Pie, PieSettings,
+    QueueDiscipline, Watch,
 };
-use bentpipe_types::{
-    BitRate, Bytes, Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span,
-    Time,
-};
+use bentpipe_types::{Bytes, Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, Span, Time};
+
+use common::Bottleneck;
 
 /// A packet, and what became of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,47 +60,23 @@ fn ours(theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: Ecn) -> Vec<Fate>
 
 /// The same, with this luck.
 fn ours_with(seed: u64, theirs: &[Fate], queue: Box<dyn QueueDiscipline>, ecn: Ecn) -> Vec<Fate> {
-    let random = RandomStream::new(seed, "witness", "queue");
-    let Direction::Managed(mut link) = Direction::managed(Settings {
-        rate: BitRate::new(10_000_000).expect("not zero"),
-        delay: Span::from_millis(1),
-        queue: Queueing::Discipline { queue, random },
-        errors: Vec::new(),
-        redundancy: 1.0,
-        ends: Ends::default(),
-        changes: None,
-        access: None,
-    }) else {
-        unreachable!("it is managed");
-    };
     let mut fates: Vec<Fate> = theirs.to_vec();
     fates
         .iter_mut()
         .for_each(|fate| (fate.departed, fate.marked) = (None, false));
-    let mut packets = PacketStore::default();
-    let run = |link: &mut Managed, until, packets: &mut PacketStore, notes: &mut Notes<'_>| {
-        let mut out = Vec::new();
-        while let Some(at) = link.next_event().filter(|at| *at <= until) {
-            link.on_event(at, packets, notes, &mut out);
-            out.drain(..).for_each(|packet| packets.release(packet));
-        }
-    };
-    let mut notes = Notes(&mut fates);
+    let (rate, delay) = (10_000_000, Span::from_millis(1));
+    let mut bottleneck = Bottleneck::new(rate, delay, queue, seed, Notes(&mut fates));
     for (number, fate) in theirs.iter().enumerate() {
         let now = Time::from_nanos(fate.at);
-        run(&mut link, now, &mut packets, &mut notes);
+        bottleneck.run(now);
         let mut packet = Packet::new(Endpoint::default(), Endpoint::default(), IpVersion::V4);
         packet.source.port = fate.flow;
         packet.payload_length = (fate.bytes - 40) as u16;
         packet.payload_offset = number as u64;
         packet.set_ecn(ecn);
-        let packet = packets.insert(packet);
-        if link.enqueue(now, packet, &mut packets, &mut notes) == Verdict::Dropped {
-            packets.release(packet);
-        }
+        bottleneck.offer(now, packet);
     }
-    run(&mut link, Time::LAST, &mut packets, &mut notes);
-    assert_eq!(packets.held(), 0, "every packet left or was dropped");
+    bottleneck.finish();
     fates
 }
 

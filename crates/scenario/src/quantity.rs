@@ -34,7 +34,7 @@ pub use redundancy::Redundancy;
 pub use scheduled::ScheduledRate;
 pub use size::Size;
 pub use time::{Delay, DelayedAck, Interval, Length};
-pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL};
+pub(crate) use time::{LONGEST, LONGEST_DELAY, SHORTEST_INTERVAL, length_within};
 pub use units::{UnitOf, number_and_unit, units};
 
 use std::fmt;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::{Length, QueueLimit};
+use crate::quantity::QueueLimit;
 use crate::schema::hints::list;
 
 pub use by_class::{Priority, QueueClass, Weighted};
@@ -150,26 +150,6 @@ fn has_an_effect(file: &QueueFile) -> Result<(), Wrong> {
         )
     };
     Err((foreign, message))
-}
-
-/// A length of time of a key, or the default, within bounds.
-fn length_within(
-    key: &'static str,
-    given: Option<Length>,
-    default: Span,
-    bounds: [Span; 2],
-) -> Result<Span, Wrong> {
-    let Some(length) = given else {
-        return Ok(default);
-    };
-    if (bounds[0]..=bounds[1]).contains(&length.0) {
-        return Ok(length.0);
-    }
-    let [least, most] = bounds.map(Length);
-    Err((
-        key,
-        format!(r#"expected "{least}" to "{most}", got "{length}""#),
-    ))
 }
 
 /// The shortest and the longest delay that a queue may aim at.

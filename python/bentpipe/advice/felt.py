@@ -94,19 +94,17 @@ def experiences(
             value=measure.value,
             remedies=tuple(
                 sorted(
-                    (each for each in _with((flow, what), without, remedies) if each is not None),
+                    (
+                        gained
+                        for each in remedies
+                        if (gained := _gain((flow, what), without, each)) is not None
+                    ),
                     key=lambda each: (-each.gain, -each.measured.gain),
                 )
             ),
         )
         for (flow, what), measure in without[0].items()
     )
-
-
-def _with(
-    name: Name, without: Sequence[Mapping[Name, Felt]], remedies: Sequence[Measured]
-) -> Sequence[FeltRemedy | None]:
-    return [_gain(name, without, each) for each in remedies]
 
 
 def _gain(

@@ -50,15 +50,15 @@ def fair_shares(
     predictions
         What is known of each by itself: its lowest limit or estimate is as much as it wants.
     """
+    if len(paths) < 2:
+        return {}
     elastic = [path for path in paths if path.application == _ELASTIC and path.over_tcp]
-    if len(elastic) < len(paths) or len(elastic) > 1:
-        shares, full = _water_filling(elastic, paths, predictions)
-        return {
-            path.flow: float(share)
-            for path, share, is_full in zip(elastic, shares, full, strict=True)
-            if is_full
-        }
-    return {}
+    shares, full = _water_filling(elastic, paths, predictions)
+    return {
+        path.flow: float(share)
+        for path, share, is_full in zip(elastic, shares, full, strict=True)
+        if is_full
+    }
 
 
 def _water_filling(

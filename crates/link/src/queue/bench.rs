@@ -1,8 +1,10 @@
 //! A queue with packets to put in, for tests.
 
 use bentpipe_types::{
-    Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Time,
+    Ecn, Endpoint, IpVersion, Packet, PacketRef, PacketStore, RandomStream, Span, Time,
 };
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 use super::{QueueCtx, QueueDiscipline, Verdict};
 
@@ -12,6 +14,14 @@ pub(super) struct Bench<Q> {
     pub(super) packets: PacketStore,
     pub(super) random: RandomStream,
     pub(super) now: Time,
+}
+
+/// What has become of the packets of some steps.
+#[derive(Default)]
+pub(super) struct Done {
+    offered: u64,
+    refused: u64,
+    sent: u64,
 }
 
 /// What has left the queue.
@@ -60,6 +70,29 @@ impl<Q: QueueDiscipline> Bench<Q> {
     /// Offers one that is not ECN-capable.
     pub(super) fn put(&mut self, flow: u16, length: u64) -> Verdict {
         self.offer(flow, length, Ecn::NotCapable).0
+    }
+
+    /// So long after the last, offers a packet (`what` is not 0) or takes one, which there is if any waits.
+    pub(super) fn step(
+        &mut self,
+        (what, flow, length, after): (u8, u16, u64, Span),
+        ecn: Ecn,
+        done: &mut Done,
+    ) -> Result<(), TestCaseError> {
+        self.now += after;
+        if what == 0 {
+            let waits = self.queue.packets() > 0;
+            let taken = self.take().is_some();
+            prop_assert_eq!(taken, waits);
+            done.sent += u64::from(taken);
+        } else {
+            done.offered += 1;
+            done.refused += u64::from(self.offer(flow, length, ecn).0 == Verdict::Dropped);
+        }
+        let gone = done.refused + self.queue.given_up().dropped + done.sent;
+        prop_assert_eq!(done.offered, gone + self.queue.packets());
+        prop_assert_eq!(self.packets.held() as u64, self.queue.packets());
+        Ok(())
     }
 
     /// Takes the next to be sent.

@@ -74,7 +74,10 @@ pub trait QueueDiscipline: Debug + Send {
 
     /// Packets ever given up after they were queued: dropped from within (fair queueing), or removed
     /// because a later acknowledgment says as much. Offered = dropped + given up + dequeued + waiting.
-    fn given_up(&self) -> GivenUp;
+    /// Nothing, where what is taken in is always sent.
+    fn given_up(&self) -> GivenUp {
+        GivenUp::default()
+    }
 
     /// What has become of each class of traffic, where it knows classes.
     fn classes(&self) -> &[ClassCounts] {

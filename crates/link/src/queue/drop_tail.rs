@@ -2,7 +2,7 @@
 
 use bentpipe_types::{Bytes, PacketRef};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 
 /// A drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,9 +57,5 @@ impl QueueDiscipline for DropTailQueue {
 
     fn bytes(&self) -> u64 {
         self.waiting.bytes().get()
-    }
-
-    fn given_up(&self) -> GivenUp {
-        GivenUp::default()
     }
 }

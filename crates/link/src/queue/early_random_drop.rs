@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, PacketRef};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
 /// How an early random drop queue is set up.
@@ -64,10 +64,6 @@ impl QueueDiscipline for EarlyRandomDrop {
 
     fn bytes(&self) -> u64 {
         self.waiting.bytes().get()
-    }
-
-    fn given_up(&self) -> GivenUp {
-        GivenUp::default()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

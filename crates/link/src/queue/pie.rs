@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 
-use super::{FULL_PACKET, GivenUp, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
+use super::{FULL_PACKET, Limit, QueueCtx, QueueDiscipline, TimedWaiting, Verdict};
 use crate::Tally;
 
 /// How a PIE queue is set up.
@@ -207,10 +207,6 @@ impl QueueDiscipline for Pie {
 
     fn bytes(&self) -> u64 {
         self.waiting.bytes().get()
-    }
-
-    fn given_up(&self) -> GivenUp {
-        GivenUp::default()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

@@ -3,7 +3,7 @@
 
 use bentpipe_types::{Bytes, Ecn, PacketRef, Span, Time};
 
-use super::{GivenUp, Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
+use super::{Limit, QueueCtx, QueueDiscipline, Verdict, Waiting};
 use crate::Tally;
 
 /// What a queue's length is measured in.
@@ -216,10 +216,6 @@ impl QueueDiscipline for Red {
 
     fn bytes(&self) -> u64 {
         self.waiting.bytes().get()
-    }
-
-    fn given_up(&self) -> GivenUp {
-        GivenUp::default()
     }
 
     fn tally(&self, each: &mut Tally<'_>) {

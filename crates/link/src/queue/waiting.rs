@@ -22,11 +22,16 @@ impl Waiting {
         limit: Limit,
         idle: bool,
     ) -> Verdict {
-        if !idle && !limit.admits(self.packets(), self.bytes(), length) {
+        if !idle && self.is_full_for(length, limit) {
             return Verdict::Dropped;
         }
         self.push(packet, length);
         Verdict::Queued
+    }
+
+    /// Would so long a packet wait among more than may?
+    pub(crate) fn is_full_for(&self, length: Bytes, limit: Limit) -> bool {
+        !limit.admits(self.packets(), self.bytes(), length)
     }
 
     pub(crate) fn push(&mut self, packet: PacketRef, length: Bytes) {
@@ -64,7 +69,7 @@ impl TimedWaiting {
 
     /// Would so long a packet wait among more than may?
     pub(crate) fn is_full_for(&self, length: Bytes, limit: Limit) -> bool {
-        !limit.admits(self.packets(), self.bytes(), length)
+        self.waiting.is_full_for(length, limit)
     }
 
     /// Takes the first, its length, and since when it has waited.

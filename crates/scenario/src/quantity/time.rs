@@ -6,6 +6,7 @@ use std::str::FromStr;
 use bentpipe_types::Span;
 
 use super::{QuantityError, Unit, in_base_units, number, string_quantity, write_in};
+use crate::document::Wrong;
 
 /// A length of time: `"250 ms"`. Units: ns, us, ms, s, min, h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,24 @@ string_quantity!(
     pattern: concat!("^", number!(), " *(ns|us|ms|s|min|h)$"),
     examples: ["250 ms", "120 s", "1.5 min"]
 );
+
+/// The length of time of a key, or the default, within bounds.
+pub(crate) fn length_within(
+    key: &'static str,
+    given: Option<Length>,
+    default: Span,
+    [least, most]: [Span; 2],
+) -> Result<Span, Wrong> {
+    let length = given.map_or(default, |length| length.0);
+    if (least..=most).contains(&length) {
+        return Ok(length);
+    }
+    let [least, most, length] = [least, most, length].map(Length);
+    Err((
+        key,
+        format!(r#"expected "{least}" to "{most}", got "{length}""#),
+    ))
+}
 
 /// A propagation delay: a length of time up to an hour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,10 +5,10 @@ use bentpipe_types::Span;
 use serde_json::{Value, json};
 
 use super::fair::Fair;
-use super::{Place, QueueFile, Settings, TARGETS, length_within};
+use super::{Place, QueueFile, Settings, TARGETS};
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::QueueLimit;
+use crate::quantity::{QueueLimit, length_within};
 
 /// RFC 8289 section 4.4, and Linux.
 const TARGET: Span = Span::from_millis(5);

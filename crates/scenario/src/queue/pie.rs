@@ -4,10 +4,10 @@ use bentpipe_link::{PieSettings, QueueDiscipline};
 use bentpipe_types::Span;
 use serde_json::{Value, json};
 
-use super::{Place, QueueFile, Settings, TARGETS, length_within};
+use super::{Place, QueueFile, Settings, TARGETS};
 use crate::class::PacketClass;
 use crate::document::Wrong;
-use crate::quantity::QueueLimit;
+use crate::quantity::{QueueLimit, length_within};
 
 /// QDELAY_REF and T_UPDATE (section 4.2).
 const FIFTEEN: Span = Span::from_millis(15);

@@ -7,22 +7,22 @@ use bentpipe_types::{BitRate, Span};
 
 use super::fault;
 use super::links::LinkTable;
-use crate::document::Fault;
+use crate::document::{Fault, Wrong};
 use crate::error::quoted;
-use crate::quantity::{Delay, Length, Rate};
+use crate::quantity::{Delay, Length, Rate, length_within};
 use crate::schema::hints::list;
 use crate::schema::{AccessFile, AccessKind, CarrierFile, Named};
 use crate::{Carrier, Link, OnDemand, Way};
 
 /// OpenSAND's default since 2014.
 const FRAME: Span = Span::from_micros(26_500);
-const FRAMES: (Span, Span) = (Span::from_millis(1), Span::from_secs(10));
+const FRAMES: [Span; 2] = [Span::from_millis(1), Span::from_secs(10)];
 
 /// All shared carriers, in the order of the file.
 pub(super) fn carriers(file: &Named<CarrierFile>) -> Result<Vec<Carrier>, Fault> {
     let carriers = file.iter().map(|(name, carrier)| {
-        let frame =
-            frame(carrier.frame).map_err(|message| fault(&["carriers", name, "frame"], message))?;
+        let frame = frame(carrier.frame)
+            .map_err(|(key, message)| fault(&["carriers", name, key], message))?;
         Ok(Carrier {
             name: Some(Arc::from(name)),
             rate: carrier.rate.0,
@@ -33,17 +33,8 @@ pub(super) fn carriers(file: &Named<CarrierFile>) -> Result<Vec<Carrier>, Fault>
     carriers.collect()
 }
 
-fn frame(file: Option<Length>) -> Result<Span, String> {
-    let frame = file.map_or(FRAME, |frame| frame.0);
-    let (least, most) = FRAMES;
-    if frame < least || frame > most {
-        let (least, most) = (Length(least), Length(most));
-        return Err(format!(
-            r#"expected "{least}" to "{most}", got "{}""#,
-            Length(frame)
-        ));
-    }
-    Ok(frame)
+fn frame(file: Option<Length>) -> Result<Span, Wrong> {
+    length_within("frame", file, FRAME, FRAMES)
 }
 
 /// What is constant is granted whatever else is asked for: it has to fit.
@@ -142,12 +133,12 @@ impl LinkTable<'_> {
         }))
     }
 
-    fn carrier(&self, file: &AccessFile, rate: BitRate) -> Result<Carrier, (&'static str, String)> {
+    fn carrier(&self, file: &AccessFile, rate: BitRate) -> Result<Carrier, Wrong> {
         let Some(name) = &file.carrier else {
             return Ok(Carrier {
                 name: None,
                 rate,
-                frame: frame(file.frame).map_err(|message| ("frame", message))?,
+                frame: frame(file.frame)?,
                 processing: file.processing.map_or(Span::ZERO, |of| of.0),
             });
         };

@@ -13,7 +13,7 @@ use bentpipe_types::{Bytes, Span};
 
 use crate::document::Wrong;
 use crate::error::quoted;
-use crate::quantity::{Length, RandomLength, RandomSize, Size};
+use crate::quantity::{Length, RandomLength, RandomSize, Size, length_within};
 use crate::schema::{
     AppFile, AppKind, CodecName, DirectionName, EchoName, FtpModeName, HttpName, IpName, PageName,
     TlsName, TransportName,
@@ -165,26 +165,6 @@ fn one_length(
         length.constant().ok_or_else(no)
     });
     one.transpose()
-}
-
-/// A length of time within bounds.
-fn within(
-    key: &'static str,
-    length: Option<Length>,
-    default: Span,
-    [least, most]: [Span; 2],
-) -> Result<Span, Wrong> {
-    let length = length.map_or(default, |length| length.0);
-    if length < least || length > most {
-        let message = format!(
-            r#"expected "{}" to "{}", got "{}""#,
-            Length(least),
-            Length(most),
-            Length(length)
-        );
-        return Err((key, message));
-    }
-    Ok(length)
 }
 
 /// A pause: of no length, if none is given.
@@ -461,8 +441,8 @@ fn voice(file: &AppFile) -> Result<VoiceSettings, Wrong> {
     let buffers = [Span::ZERO, Span::from_secs(10)];
     Ok(VoiceSettings {
         codec,
-        packet: within("packet", file.packet, Span::from_millis(20), frames)?,
-        jitter_buffer: within(
+        packet: length_within("packet", file.packet, Span::from_millis(20), frames)?,
+        jitter_buffer: length_within(
             "jitter_buffer",
             file.jitter_buffer,
             Span::from_millis(60),
@@ -489,15 +469,15 @@ fn video(file: &AppFile) -> Result<VideoSettings, Wrong> {
     }
     let hour = Span::from_secs(3_600);
     let lengths = [Span::from_millis(100), Span::from_secs(60)];
-    let segment = within("segment", file.segment, Span::from_secs(4), lengths)?;
-    let buffer = within("buffer", file.buffer, Span::from_secs(30), [segment, hour])?;
+    let segment = length_within("segment", file.segment, Span::from_secs(4), lengths)?;
+    let buffer = length_within("buffer", file.buffer, Span::from_secs(30), [segment, hour])?;
     let start_up = [Span::from_nanos(1), buffer];
     let lasts = one_length("lasts", file.lasts, "a video's")?;
     Ok(VideoSettings {
         segment,
         ladder: Arc::from(ladder),
         buffer,
-        start_up: within("start_up", file.start_up, segment, start_up)?,
+        start_up: length_within("start_up", file.start_up, segment, start_up)?,
         lasts: lasts.map(|lasts| lasts.0),
     })
 }
@@ -513,7 +493,7 @@ fn ping(file: &AppFile, datagrams: Datagrams<'_>) -> Result<PingSettings, Wrong>
             EchoName::Udp => EchoBy::Udp,
         },
         size,
-        interval: within("interval", interval, Span::from_secs(1), bounds)?,
+        interval: length_within("interval", interval, Span::from_secs(1), bounds)?,
         count: at_least_one("requests", file.requests)?,
     })
 }

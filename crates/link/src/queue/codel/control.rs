@@ -28,7 +28,7 @@ pub(in super::super) trait Line {
 }
 
 /// What is remembered of one queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct DelayState {
     /// When the delay will have been above the target for an interval, if it stays there: the RFC's first_above_time.
     ripe: Option<Time>,
@@ -42,19 +42,6 @@ pub(in super::super) struct DelayState {
     last_count: u32,
     /// About 1 / sqrt(count), of which there are 65,536ths.
     inverse_root: u16,
-}
-
-impl Default for DelayState {
-    fn default() -> Self {
-        Self {
-            ripe: None,
-            dropping: false,
-            next_drop: Time::ZERO,
-            count: 0,
-            last_count: 0,
-            inverse_root: 0,
-        }
-    }
 }
 
 impl DelayState {

@@ -1,7 +1,7 @@
 use bentpipe_types::{Ecn, Span, Time};
 use proptest::prelude::*;
 
-use super::super::bench::Bench;
+use super::super::bench::{Bench, Done};
 use super::*;
 
 const BOUNDS: DelayBounds = DelayBounds {
@@ -125,25 +125,15 @@ proptest! {
     ) {
         let bounds = DelayBounds { target: Span::from_millis(1), interval: Span::from_millis(interval_ms), ecn };
         let mut bench = bench_of(bounds, Limit::Packets(limit));
-        let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
+        let capable = if ecn { Ecn::Capable0 } else { Ecn::NotCapable };
+        let mut done = Done::default();
         for (what, length, microseconds) in steps {
-            bench.now += Span::from_micros(microseconds);
-            if what == 0 {
-                let waits = bench.queue.packets() > 0;
-                let taken = bench.take().is_some();
-                prop_assert_eq!(taken, waits);
-                sent += u64::from(taken);
-            } else {
-                offered += 1;
-                refused += u64::from(bench.offer(0, length, if ecn { Ecn::Capable0 } else { Ecn::NotCapable }).0 == Verdict::Dropped);
-            }
+            bench.step((what, 0, length, Span::from_micros(microseconds)), capable, &mut done)?;
             let queue = &bench.queue;
             let dropped = queue.given_up().dropped;
             prop_assert!(dropped == 0 || !ecn);
             prop_assert!(dropped == 0 || bench.now.as_nanos() >= interval_ms * 1_000_000);
             prop_assert!(queue.packets() <= limit);
-            prop_assert_eq!(offered, refused + dropped + sent + queue.packets());
-            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
         }
         while bench.take().is_some() {}
         prop_assert_eq!(bench.queue.bytes(), 0);

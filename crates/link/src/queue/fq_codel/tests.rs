@@ -1,7 +1,7 @@
-use bentpipe_types::{RandomStream, Span, Time};
+use bentpipe_types::{Ecn, RandomStream, Span, Time};
 use proptest::prelude::*;
 
-use super::super::bench::Bench;
+use super::super::bench::{Bench, Done};
 use super::*;
 
 fn bench_of(limit: Limit, quantum: u64, flows: usize) -> Bench<FqCodel> {
@@ -126,27 +126,15 @@ proptest! {
         quantum in 1_u64..3000,
     ) {
         let mut bench = bench_of(Limit::Packets(limit), quantum, flows);
-        let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
+        let mut done = Done::default();
         for (what, flow, length, microseconds) in steps {
-            bench.now += Span::from_micros(microseconds);
-            if what == 0 {
-                let waits = bench.queue.packets() > 0;
-                let taken = bench.take().is_some();
-                prop_assert_eq!(taken, waits);
-                sent += u64::from(taken);
-                if bench.queue.packets() == 0 {
-                    bench.queue.idle_since(bench.now);
-                    prop_assert!(bench.queue.queues.iter().all(|queue| queue.place == Place::Nowhere));
-                }
-            } else {
-                offered += 1;
-                refused += u64::from(bench.put(flow, length) == Verdict::Dropped);
+            bench.step((what, flow, length, Span::from_micros(microseconds)), Ecn::NotCapable, &mut done)?;
+            if what == 0 && bench.queue.packets() == 0 {
+                bench.queue.idle_since(bench.now);
+                prop_assert!(bench.queue.queues.iter().all(|queue| queue.place == Place::Nowhere));
             }
             let queue = &bench.queue;
             prop_assert!(queue.packets() <= limit);
-            let gone = refused + queue.given_up().dropped;
-            prop_assert_eq!(offered, gone + sent + queue.packets());
-            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
             let bytes: u64 = queue.queues.iter().map(|queue| queue.bytes).sum();
             prop_assert_eq!(bytes, queue.bytes());
             for (index, each) in queue.queues.iter().enumerate() {

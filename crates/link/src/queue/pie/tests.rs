@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::bench::Bench;
+use super::super::bench::{Bench, Done};
 use super::*;
 
 const SETTINGS: PieSettings = PieSettings {
@@ -160,22 +160,12 @@ proptest! {
         ecn in any::<bool>(),
     ) {
         let mut bench = bench_of(PieSettings { limit: Limit::Packets(limit), ecn, ..SETTINGS });
-        let (mut offered, mut refused, mut sent) = (0_u64, 0_u64, 0_u64);
+        let mut done = Done::default();
         for (what, length, microseconds) in steps {
-            bench.now += Span::from_micros(microseconds);
-            if what == 0 {
-                let waits = bench.queue.packets() > 0;
-                let taken = bench.take().is_some();
-                prop_assert_eq!(taken, waits);
-                sent += u64::from(taken);
-            } else {
-                offered += 1;
-                refused += u64::from(bench.offer(0, length, Ecn::Capable0).0 == Verdict::Dropped);
-            }
+            bench.step((what, 0, length, Span::from_micros(microseconds)), Ecn::Capable0, &mut done)?;
             let queue = &bench.queue;
             prop_assert!(queue.packets() <= limit);
-            prop_assert_eq!(offered, refused + sent + queue.packets());
-            prop_assert_eq!(bench.packets.held() as u64, queue.packets());
+            prop_assert_eq!(queue.given_up().dropped, 0);
             prop_assert!((0.0..=1.0).contains(&queue.control.probability));
         }
     }

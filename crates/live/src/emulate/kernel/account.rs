@@ -31,6 +31,7 @@ impl Account {
         host: usize,
         control: String,
         no_delay: bool,
+        fast_open: bool,
         member: Member,
         peers: (Address, Ports),
     ) -> Self {
@@ -38,7 +39,7 @@ impl Account {
             host,
             control,
             no_delay,
-            fast_open: false,
+            fast_open,
             member,
             peers,
             sockets: Vec::new(),

@@ -149,10 +149,8 @@ impl<'h> Player<'h> {
                 &end.listens,
                 end.peers,
                 end.channel,
+                end.application.speaks_first(),
             )?;
-            if end.application.speaks_first() {
-                player.table.speaks_first();
-            }
             player.applications.push(end.application);
         }
         Ok(player)

@@ -132,7 +132,8 @@ impl<'h> Table<'h> {
         Ok(())
     }
 
-    /// An application more, in this host, spoken to at these ports, or over a channel.
+    /// An application more, in this host, spoken to at these ports, or over a channel. What it says first goes with
+    /// its SYNs, if its host has Fast Open.
     #[expect(clippy::too_many_arguments, reason = "an end of a flow, part by part")]
     pub(super) fn add(
         &mut self,
@@ -143,10 +144,13 @@ impl<'h> Table<'h> {
         listens: &[u16],
         peers: (Address, Ports),
         channel: Option<Address>,
+        speaks_first: bool,
     ) -> io::Result<()> {
         let me = self.accounts.len();
-        self.accounts
-            .push(Account::new(host, control, no_delay, member, peers));
+        let fast_open = speaks_first && member.config.fast_open;
+        self.accounts.push(Account::new(
+            host, control, no_delay, fast_open, member, peers,
+        ));
         for port in listens {
             if let Some(channel) = channel {
                 self.hear(host, channel, *port, (peers, me))?;
@@ -156,13 +160,6 @@ impl<'h> Table<'h> {
             self.open_datagrams(host, *port, Some((peers, me)))?;
         }
         Ok(())
-    }
-
-    /// The last application that was added speaks first: its text goes with the SYN where its host has Fast Open.
-    pub(super) fn speaks_first(&mut self) {
-        if let Some(account) = self.accounts.last_mut() {
-            account.fast_open = account.member.config.fast_open;
-        }
     }
 
     pub(super) fn account(&self, me: usize) -> &Account {

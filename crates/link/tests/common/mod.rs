@@ -1,0 +1,67 @@
+//! A queue in front of a link, as another simulator has it.
+
+use bentpipe_link::{
+    Direction, Ends, Managed, QueueDiscipline, Queueing, Settings, Verdict, Watch,
+};
+use bentpipe_types::{BitRate, Packet, PacketStore, RandomStream, Span, Time};
+
+/// A link with this queue, and what is on its way.
+pub(crate) struct Bottleneck<W> {
+    pub(crate) link: Box<Managed>,
+    pub(crate) watch: W,
+    packets: PacketStore,
+}
+
+impl<W: Watch> Bottleneck<W> {
+    /// One of so many bits a second, and this luck.
+    pub(crate) fn new(
+        rate: u64,
+        delay: Span,
+        queue: Box<dyn QueueDiscipline>,
+        seed: u64,
+        watch: W,
+    ) -> Self {
+        let random = RandomStream::new(seed, "witness", "queue");
+        let Direction::Managed(link) = Direction::managed(Settings {
+            rate: BitRate::new(rate).expect("not zero"),
+            delay,
+            queue: Queueing::Discipline { queue, random },
+            errors: Vec::new(),
+            redundancy: 1.0,
+            ends: Ends::default(),
+            changes: None,
+            access: None,
+        }) else {
+            unreachable!("it is managed");
+        };
+        Self {
+            link,
+            watch,
+            packets: PacketStore::default(),
+        }
+    }
+
+    /// Lets happen what is due; what arrives is gone.
+    pub(crate) fn run(&mut self, until: Time) {
+        let mut out = Vec::new();
+        while let Some(at) = self.link.next_event().filter(|at| *at <= until) {
+            (self.link).on_event(at, &mut self.packets, &mut self.watch, &mut out);
+            out.drain(..)
+                .for_each(|packet| self.packets.release(packet));
+        }
+    }
+
+    pub(crate) fn offer(&mut self, now: Time, packet: Packet) {
+        let packet = self.packets.insert(packet);
+        let verdict = (self.link).enqueue(now, packet, &mut self.packets, &mut self.watch);
+        if verdict == Verdict::Dropped {
+            self.packets.release(packet);
+        }
+    }
+
+    /// Every packet leaves, or was dropped.
+    pub(crate) fn finish(&mut self) {
+        self.run(Time::LAST);
+        assert_eq!(self.packets.held(), 0, "every packet left or was dropped");
+    }
+}
