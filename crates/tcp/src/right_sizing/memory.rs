@@ -111,8 +111,10 @@ pub(crate) enum Placed {
 pub(crate) struct Memory {
     // sk_receive_queue: in order, and not read to its end
     queued: VecDeque<Buffer>,
-    // out_of_order_queue, by where each begins
+    // out_of_order_queue, by where each begins; by where each ends, too, unless `nested`
     ahead: VecDeque<Buffer>,
+    // One that is ahead may end no later than another one before it, of whose text more has joined it since.
+    nested: bool,
     // sk_rmem_alloc
     taken: u64,
 }
@@ -180,6 +182,7 @@ impl Memory {
     /// tcp_data_queue_ofo: a segment has arrived ahead of a gap.
     pub(crate) fn put_ahead(&mut self, buffer: Buffer) -> Placed {
         let Buffer { start, end, .. } = buffer;
+        self.nested &= !self.ahead.is_empty();
         if self
             .ahead
             .back_mut()
@@ -187,13 +190,14 @@ impl Memory {
         {
             return Placed::Joined;
         }
-        let mut place = self.ahead.partition_point(|other| other.start <= start);
-        if self.ahead.range(..place).any(|other| other.end >= end) {
+        let mut place = self.place_of(start);
+        if self.is_covered(place, end) {
             return Placed::Nowhere;
         }
         if let Some(before) = place.checked_sub(1) {
             let other = &mut self.ahead[before];
             if other.takes(&buffer) {
+                self.nested |= (self.ahead.get(place)).is_some_and(|next| next.end <= end);
                 return Placed::Joined;
             }
             if other.start == start {
@@ -210,6 +214,32 @@ impl Memory {
         self.taken += buffer.size;
         self.ahead.insert(place, buffer);
         Placed::Alone
+    }
+
+    /// How many of those that are ahead begin at `start` or before: nearly always all of them, as text comes in order there,
+    /// too.
+    fn place_of(&self, start: u64) -> usize {
+        match self.ahead.back() {
+            Some(last) if last.start > start => {
+                self.ahead.partition_point(|other| other.start <= start)
+            }
+            _ => self.ahead.len(),
+        }
+    }
+
+    /// Is text up to `end` in one of the first `count` that are ahead? Of those the last reaches furthest, which spares
+    /// looking at a whole window for each segment.
+    fn is_covered(&self, count: usize, end: u64) -> bool {
+        let least = if self.nested {
+            0
+        } else {
+            count.saturating_sub(1)
+        };
+        (self.ahead.range(least..count)).any(|other| other.end >= end)
+    }
+
+    fn ends_ascend(&self) -> bool {
+        (self.ahead.iter()).is_sorted_by(|one, other| one.end < other.end)
     }
 
     /// tcp_eat_recv_skb: the application has read up to `read`.
@@ -261,6 +291,7 @@ impl Memory {
             }
         }
         self.ahead.extend(rest);
+        self.nested = !self.ends_ascend();
     }
 
     /// tcp_collapse: copies the text of these from `start` up to `end` into as few as hold it, from the first on that

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn segment(start: u64, length: u32) -> Buffer {
@@ -100,4 +102,34 @@ fn what_is_furthest_ahead_goes_where_copying_does_not_help() {
     pressure.incoming = 1461;
     assert_eq!(memory.prune(&pressure), Some(0));
     assert_eq!(memory.taken(), 2304);
+}
+
+proptest! {
+    // Whether text is there already is looked for in one buffer, where that is known to reach furthest: as if all were
+    // asked, of segments that overlap in any way, join each other, are read and are copied together.
+    #[test]
+    fn what_was_there_is_found_without_asking_all(
+        segments in prop::collection::vec((2..400_u64, 1..80_u32, 0..8_u8), 1..80),
+    ) {
+        let mut memory = Memory::default();
+        let mut next = 1;
+        for (start, length, what) in segments {
+            let buffer = segment(next + start, length);
+            let covered = (memory.ahead.iter()).any(|other| other.start <= buffer.start && other.end >= buffer.end);
+            let placed = memory.put_ahead(buffer);
+            prop_assert!(covered == (placed == Placed::Nowhere) || placed == Placed::Joined);
+            prop_assert!(memory.nested || memory.ends_ascend());
+            if what == 0 {
+                memory.queue(segment(next, 1 + length / 2));
+                next += u64::from(1 + length / 2);
+                memory.advance(next);
+                next = memory.queued.iter().map(|buffer| buffer.end).fold(next, u64::max);
+                memory.read(next);
+            } else if what == 1 {
+                let pressure = Pressure { allowed: memory.taken / 2, incoming: next, read: next, next, ratio: 128 };
+                memory.prune(&pressure);
+            }
+            prop_assert!(memory.nested || memory.ends_ascend());
+        }
+    }
 }
