@@ -154,15 +154,16 @@ impl SendSizing {
         held.end.saturating_sub(held.unacknowledged) + OVERHEAD * buffers
     }
 
-    /// sk_stream_is_writeable: is a third of the buffer free, of which so much is taken?
-    fn is_writeable(&self, memory: u64) -> bool {
+    /// sk_stream_is_writeable: is a third of the buffer free? After a write that was cut short it has to be before the next.
+    pub(crate) fn is_writeable(&self, held: &Held) -> bool {
+        let memory = self.memory(held);
         self.buffer.saturating_sub(memory) >= memory / 2
     }
 
     /// tcp_poll, whatever is waited for, and sk_stream_write_space: is there room? If not, the buffer may grow, although
     /// nobody waits for that.
     pub(crate) fn polled(&mut self, held: &Held) {
-        self.lacks_room = !self.is_writeable(self.memory(held));
+        self.lacks_room = !self.is_writeable(held);
     }
 
     /// Was whoever asked last told that there is no room?
@@ -173,8 +174,7 @@ impl SendSizing {
 
     /// The bytes that a call may write now, into buffers of `goal`, of which the windows let `sendable` leave at
     /// once, in buffers of `at_once`; the largest window that the peer has offered is twice `half_window`, where it
-    /// matters what is written in one call (`None`: without the profile). After a
-    /// write that was cut short (`waits`), a third of the buffer has to be free first (sk_stream_is_writeable).
+    /// matters what is written in one call (`None`: without the profile).
     ///
     /// tcp_sendmsg asks for memory (sk_stream_memory_free) when it begins a buffer. As soon as the last one is
     /// full, what leaves at once is split off it (tcp_push_one), so that there is room in it again: nobody asks
@@ -184,16 +184,12 @@ impl SendSizing {
     pub(crate) fn room(
         &self,
         held: &Held,
-        waits: bool,
         sendable: u64,
         at_once: u64,
         goal: u64,
         half_window: Option<u64>,
     ) -> u64 {
         let mut memory = self.memory(held);
-        if waits && !self.is_writeable(memory) {
-            return 0;
-        }
         if half_window.is_none() && memory >= self.buffer {
             return 0;
         }

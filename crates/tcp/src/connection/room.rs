@@ -89,18 +89,16 @@ impl Sender {
     #[inline(never)]
     fn room_as_sized(&self, sizing: &SendSizing, now: Time) -> u64 {
         let send = &self.send;
+        let held = send.held();
+        // (Most often, who waits has to wait on: then it need not be known what the windows let leave.)
+        if send.writer_waits && !sizing.is_writeable(&held) {
+            return 0;
+        }
         let segment = u64::from(self.negotiated.segment.max(1));
         let (sendable, at_once) = self.sendable(now);
         let goal = send_sizing::goal(segment, send.window_maximum);
         let half = (self.config.habits.sends_in_bursts).then_some(send.window_maximum / 2);
-        sizing.room(
-            &send.held(),
-            send.writer_waits,
-            sendable,
-            at_once,
-            goal,
-            half,
-        )
+        sizing.room(&held, sendable, at_once, goal, half)
     }
 
     /// Bytes that the windows and the pacer let leave at once, written or not, and how many of them in one buffer.

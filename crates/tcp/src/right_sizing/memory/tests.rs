@@ -133,3 +133,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn segments_of_one_length_never_lie_in_each_other() {
+    // So that none of them costs more where many are held: lost ones, what goes again and what comes twice are of that length.
+    let mut memory = Memory::default();
+    let at = |number: u64| 1 + 1448 * number;
+    for number in (1..2_000).filter(|number| number % 7 != 0) {
+        memory.put_ahead(segment(at(number), 1448));
+    }
+    for number in (7..2_000).step_by(14).chain(1_500..1_600) {
+        memory.put_ahead(segment(at(number), 1448));
+    }
+    memory.queue(segment(1, 1448));
+    memory.advance(at(1));
+    assert!(!memory.nested && memory.ends_ascend());
+}
