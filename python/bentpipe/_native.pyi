@@ -128,6 +128,8 @@ def gateway(
     name: str | None = None,
     link: str | None = None,
     shaped: list[str] = ...,
+    address: str | None = None,
+    peer_address: str | None = None,
     interfaces: list[tuple[str, str]] = ...,
     duration: str | None = None,
     check: bool = False,

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="optional: needs
 
 SIDES = "--interface lan=lo --interface satellite=nosuch0"
 MULTIPLEX = "--set gateways.hub.multiplex=2 --set gateways.terminal.multiplex=2"
+OWN = f"{SIDES} {MULTIPLEX} --address 10.1.0.250"
 
 
 @pytest.fixture
@@ -55,7 +56,31 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             f"office.toml --gateway hub {SIDES} {MULTIPLEX}",
-            "office.toml:6: gateways.hub.multiplex: not between real networks: what is tunnelled,",
+            "office.toml:6: gateways.hub.multiplex: persistent connections between gateways need",
+        ),
+        (
+            f"office.toml --gateway hub {OWN}",
+            "--address and --peer-address go together: the two ends of persistent connections",
+        ),
+        (
+            f"office.toml --gateway hub {OWN} --peer-address ten",
+            "--peer-address ten: expected an IP address",
+        ),
+        (
+            f"office.toml --gateway hub {OWN} --peer-address fd00::1",
+            "gateways.hub.multiplex: 10.1.0.250 and fd00::1 are of two versions of IP",
+        ),
+        (
+            f"office.toml --gateway hub {OWN} --peer-address 10.1.0.250",
+            "10.1.0.250 and 10.1.0.250 are no addresses of two gateways",
+        ),
+        (
+            f"office.toml --gateway hub {SIDES} --address 10.1.0.250 --peer-address 10.4.0.250",
+            "gateways.hub: addresses are for persistent connections between gateways",
+        ),
+        (
+            "office.toml --link satellite --address 10.1.0.250 --peer-address 10.4.0.250",
+            "--address is for a gateway; a link has no persistent connections",
         ),
         (
             f"office.toml --gateway hub {SIDES} --duration 5",

@@ -5,8 +5,7 @@
 //! who has sent the segment knows what is outstanding.
 
 use bentpipe_types::{
-    Address, Endpoint, FlowKey, HostAddress, IcmpError, IpVersion, PacketRef, PacketStore, Party,
-    Seq,
+    Endpoint, FlowKey, HostAddress, IcmpError, IpVersion, PacketRef, PacketStore, Party, Seq,
 };
 use bentpipe_wire::{Addressing, NodeAddresses, SegmentError};
 
@@ -18,8 +17,6 @@ const TCP: u8 = 6;
 pub(crate) struct Complaint {
     pub(crate) error: IcmpError,
     pub(crate) sequence: Seq,
-    /// Who had sent the segment, and where it was going, as nodes, where they are known as such.
-    pub(crate) between: Option<[Endpoint; 2]>,
     /// The keys that packets have that come from where it was going, of simulated hosts or of real ones.
     keys: [Option<FlowKey>; 2],
 }
@@ -38,7 +35,6 @@ impl Complaint {
             return Some(Self {
                 error: said.error,
                 sequence: said.sequence,
-                between: None,
                 keys: [Some(key), None],
             });
         }
@@ -54,7 +50,6 @@ impl Complaint {
         Some(Self {
             error: quote.error,
             sequence: quote.sequence,
-            between: Some([quote.source, quote.destination]),
             keys: [
                 Some(key(node(quote.destination), node(quote.source))),
                 real.map(|(destination, source)| key(destination, source)),
@@ -67,11 +62,13 @@ impl Complaint {
         self.keys.into_iter().flatten()
     }
 
-    /// The port of the one at `here` that has sent the segment to the one at `there`.
-    pub(crate) fn port_between(&self, here: Address, there: Address) -> Option<u16> {
-        let [source, destination] = self.between?;
-        (source.address == here && destination.address == there && source.port == destination.port)
-            .then_some(source.port)
+    /// The port of the one at `here` that has sent the segment to the same port of the one at `there`.
+    pub(crate) fn port_between(&self, here: HostAddress, there: HostAddress) -> Option<u16> {
+        self.keys().find_map(|key| {
+            let (back, forth) = (key.source, key.destination);
+            (back.host == there && forth.host == here && back.port == forth.port)
+                .then_some(forth.port)
+        })
     }
 }
 

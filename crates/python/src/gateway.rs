@@ -2,6 +2,7 @@
 //! `bentpipe_live::gateway`.
 
 use bentpipe_live::gateway::{self, Control, Part, Plan, Request as Machine};
+use bentpipe_scenario::Addresses;
 use bentpipe_scenario::quantity::Length;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -15,6 +16,8 @@ pub(crate) struct Wanted {
     pub(crate) part: Part,
     /// The links or nodes of the file, each with an interface.
     pub(crate) interfaces: Vec<(String, String)>,
+    /// The addresses of persistent connections, this gateway's and the other's.
+    pub(crate) addresses: [Option<String>; 2],
     /// A quantity of time.
     pub(crate) duration: Option<String>,
     /// Say what would be done, and do nothing.
@@ -33,6 +36,7 @@ pub(crate) fn run(
         None => None,
         Some(text) => Some(length(text).map_err(Stopped::Wrong)?.0),
     };
+    let addresses = addresses(&wanted.addresses).map_err(Stopped::Wrong)?;
     let source = request.source.path.display().to_string();
     let text = match &request.source.text {
         Some(text) => text.clone(),
@@ -42,6 +46,7 @@ pub(crate) fn run(
         scenario,
         options: request.options(),
         part: wanted.part,
+        addresses,
         interfaces: wanted.interfaces,
         duration,
         source,
@@ -73,6 +78,20 @@ fn play(
     let work = || plan.run(machine, &control);
     let summary = beside_python(py, "gateway", &control.stop, work, look)?;
     Ok(summary.to_string())
+}
+
+fn addresses(texts: &[Option<String>; 2]) -> Result<Option<Addresses>, String> {
+    let parse = |option: &str, text: &str| {
+        (text.parse()).map_err(|_| format!("{option} {text}: expected an IP address"))
+    };
+    match texts {
+        [None, None] => Ok(None),
+        [Some(own), Some(peer)] => Ok(Some(Addresses {
+            own: parse("--address", own)?,
+            peer: parse("--peer-address", peer)?,
+        })),
+        _ => Err("--address and --peer-address go together: the two ends of persistent connections between gateways".to_owned()),
+    }
 }
 
 fn length(text: &str) -> Result<Length, String> {

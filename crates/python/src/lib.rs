@@ -164,7 +164,8 @@ fn emulate<'py>(
 #[pyfunction]
 #[pyo3(name = "gateway", signature = (
     path, *, text = None, seed = None, overrides = Vec::new(), pcap = Vec::new(), name = None,
-    link = None, shaped = Vec::new(), interfaces = Vec::new(), duration = None, check = false, tell
+    link = None, shaped = Vec::new(), address = None, peer_address = None, interfaces = Vec::new(),
+    duration = None, check = false, tell
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -180,6 +181,8 @@ fn play_gateway<'py>(
     name: Option<String>,
     link: Option<String>,
     shaped: Vec<String>,
+    address: Option<String>,
+    peer_address: Option<String>,
     interfaces: Vec<(String, String)>,
     duration: Option<String>,
     check: bool,
@@ -207,6 +210,7 @@ fn play_gateway<'py>(
     };
     let wanted = gateway::Wanted {
         part,
+        addresses: [address, peer_address],
         interfaces,
         duration,
         check,

@@ -1,5 +1,6 @@
 //! What stands between links, with every default filled in.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bentpipe_types::{Bytes, Gauge, Served, Span};
@@ -97,6 +98,19 @@ pub struct Multiplex {
     pub peer: usize,
     /// How many there are at most.
     pub connections: u32,
+    /// Between real networks.
+    pub real: Option<RealEnds>,
+}
+
+/// Two gateways between real networks, each a machine of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RealEnds {
+    /// The node that stands for all hosts on this side, by index.
+    pub hosts: usize,
+    /// The address of this one, and
+    pub own: IpAddr,
+    /// of the other.
+    pub peer: IpAddr,
 }
 
 /// A hybrid gateway. [`GatewayFile`](crate::schema::GatewayFile) says what each setting does.

@@ -9,6 +9,7 @@ mod gateway;
 mod links;
 mod names;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bentpipe_tcp::Config;
@@ -16,7 +17,7 @@ use bentpipe_types::Span;
 
 use crate::quantity::Interval;
 use crate::schema::TcpFile;
-use crate::{HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way};
+use crate::{Gateway, HostSettings, Link, Node, NodeKind, Probes, Scenario, TcpSettings, Way};
 use gateway::placed;
 use links::{knows_classes, real, sent_by};
 use names::{find_gateway, find_link};
@@ -32,6 +33,16 @@ pub struct Side {
     pub mtu: u32,
     /// What leaves here is sent at the file's rate, through the file's queue.
     pub shaped: bool,
+}
+
+/// The addresses between which a gateway's persistent connections to another one are: of each side's network, and nobody's
+/// there, so that routers send to the gateway's machine what is for it, and the machine's kernel does not take it for its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// This gateway's.
+    pub own: IpAddr,
+    /// The other's.
+    pub peer: IpAddr,
 }
 
 /// What a machine plays: a scenario of its own, in which [`ENDS`](Station::ENDS) are outside.
@@ -50,7 +61,8 @@ impl Station {
     /// these were given.
     pub const ENDS: [usize; 2] = [0, 1];
 
-    /// A gateway with these two links, one of which is the one it faces.
+    /// A gateway with these two links, one of which is the one it faces; with these addresses, if it carries connections over
+    /// few persistent ones.
     ///
     /// # Errors
     /// No such gateway or link, and settings that one machine between real networks cannot have.
@@ -58,6 +70,7 @@ impl Station {
         scenario: &Scenario,
         name: &str,
         sides: &[Side; 2],
+        addresses: Option<Addresses>,
     ) -> Result<Self, StationError> {
         let index = find_gateway(scenario, name)?;
         let (mut notes, mut simulated) = (Vec::new(), Vec::new());
@@ -87,7 +100,7 @@ impl Station {
         let NodeKind::Gateway(gateway) = &scenario.nodes[index].kind else {
             return Err(StationError::new("", format!("\"{name}\" is no gateway")));
         };
-        let gateway = placed(gateway, name, &own, scenario, &mut notes)?;
+        let gateway = placed(gateway, name, (&own, addresses), scenario, &mut notes)?;
         let mut nodes = ends([&sides[0].link, &sides[1].link]);
         nodes.push(Node {
             name: name.to_owned(),
@@ -97,6 +110,21 @@ impl Station {
             scenario: part_of(scenario, nodes, links?),
             simulated,
             notes,
+        })
+    }
+
+    /// The ends of persistent connections to another gateway, where there are any: the gateway's node, and the one that stands for
+    /// the other, by index, each with its address.
+    #[must_use]
+    pub fn persistent_connections(&self) -> Option<[(usize, IpAddr); 2]> {
+        let mut nodes = self.scenario.nodes.iter().enumerate();
+        nodes.find_map(|(index, node)| match &node.kind {
+            NodeKind::Gateway(Gateway::Split(split)) => {
+                let with = split.multiplex?;
+                let real = with.real?;
+                Some([(index, real.own), (with.peer, real.peer)])
+            }
+            _ => None,
         })
     }
 
@@ -166,7 +194,7 @@ impl Station {
 }
 
 /// Why what needs an address of the box's own in the network is refused.
-const NO_ADDRESS: &str = "not between real networks: what is tunnelled, cut or multiplexed is for a node of the network, and a gateway's machine has no address there that is not the kernel's";
+const NO_ADDRESS: &str = "not between real networks: what is tunnelled or cut is for a node of the network, and a gateway's machine has no address there that is not the kernel's";
 
 /// The two nodes that are outside. Their TCP is the real hosts' affair.
 fn ends(names: [&str; 2]) -> Vec<Node> {

@@ -27,6 +27,8 @@ def gateway(
     link: str | None,
     interfaces: Sequence[str],
     shape: Sequence[str],
+    address: str | None,
+    peer_address: str | None,
     duration: str | None,
     check: bool,
     clean: bool,
@@ -48,6 +50,8 @@ def gateway(
         )
     if link is not None and shape:
         raise RequestError("--shape is for a gateway; a --link is as the file has it anyway")
+    if link is not None and (address or peer_address):
+        raise RequestError("--address is for a gateway; a link has no persistent connections")
     scenario = find_scenario(file, settings)
     with told_apart(scenario, command="gateway"):
         scenario.resolved()
@@ -67,6 +71,8 @@ def gateway(
             name=gateway,
             link=link,
             shaped=list(shape),
+            address=address,
+            peer_address=peer_address,
             interfaces=[_interface(each) for each in interfaces],
             duration=duration,
             check=check,

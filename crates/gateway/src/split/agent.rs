@@ -94,6 +94,9 @@ impl<P: Payload> Agent for Split<P> {
                 self.abort(index, cx);
             }
         }
+        if let Some(multiplex) = &mut self.multiplex {
+            multiplex.retire(cx);
+        }
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -56,7 +56,7 @@ impl LegSettings {
 
 /// Has a leg be of this version of IP. Its segments are as long as the settings say in packets of their own
 /// version, so that a longer header leaves less room for payload.
-fn speak(version: IpVersion, config: &mut Config) {
+pub(super) fn speak(version: IpVersion, config: &mut Config) {
     let header = |version: IpVersion| u16::from(version.header_length());
     let longer = header(version).saturating_sub(header(config.ip_version));
     config.mss = config.mss.saturating_sub(longer).max(1);

@@ -55,7 +55,7 @@ use paths::PathMemory;
 
 pub use bentpipe_types::Processing;
 pub use counters::GAUGES;
-pub use settings::{Answer, Multiplexing, REST_AFTER, Settings};
+pub use settings::{Answer, Multiplexing, REST_AFTER, RealSide, Settings};
 
 /// A gateway that splits connections. `P`: where the bytes of its streams are.
 #[derive(Debug)]
@@ -91,8 +91,7 @@ impl<P: Payload> Split<P> {
         Self {
             budget: Budget::new(settings.memory),
             processor: settings.processing.map(Processor::new),
-            multiplex: (settings.multiplex)
-                .map(|with| Box::new(Multiplex::new(with.peer, with.connections))),
+            multiplex: (settings.multiplex).map(|with| Box::new(Multiplex::new(with))),
             pairs: Pairs::new(settings.facing, settings.rest_after),
             settings,
             routes: Routes::default(),

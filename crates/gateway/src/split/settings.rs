@@ -1,7 +1,9 @@
 //! What a split gateway can be told.
 
+use std::net::IpAddr;
+
 use bentpipe_tcp::Config;
-use bentpipe_types::{Address, Port, Processing, Span};
+use bentpipe_types::{Address, IpVersion, Port, Processing, Span};
 
 use super::legs::Kind;
 use crate::Class;
@@ -51,6 +53,45 @@ pub struct Multiplexing {
     pub peer: Address,
     /// How many there are at most.
     pub connections: usize,
+    /// The streams that are opened from here have odd numbers. Those of the other gateway have even ones then, or the other
+    /// way round.
+    pub odd: bool,
+    /// Between real networks.
+    pub real: Option<RealSide>,
+}
+
+/// What two gateways between real networks cannot tell by their nodes, which each of them numbers for itself: a host is known
+/// by its real address there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RealSide {
+    /// The node that stands for all hosts on this side.
+    pub hosts: Address,
+    /// The addresses of this gateway and of the other, of one version of IP.
+    pub own: IpAddr,
+    /// See `own`.
+    pub peer: IpAddr,
+}
+
+impl RealSide {
+    pub(super) const fn version(&self) -> IpVersion {
+        match self.own {
+            IpAddr::V4(_) => IpVersion::V4,
+            IpAddr::V6(_) => IpVersion::V6,
+        }
+    }
+}
+
+impl Multiplexing {
+    /// Up to so many connections between two nodes of one network.
+    #[must_use]
+    pub fn between(here: Address, peer: Address, connections: usize) -> Self {
+        Self {
+            peer,
+            connections,
+            odd: here > peer,
+            real: None,
+        }
+    }
 }
 
 impl Settings {

@@ -7,6 +7,7 @@
 #[doc(hidden)]
 pub mod hostile;
 mod lateness;
+mod own;
 mod prefixes;
 mod refusals;
 
@@ -14,14 +15,16 @@ use std::io;
 
 use bentpipe_sim::{Departure, Network, NodeId};
 use bentpipe_types::{Address, Span, Time};
-use bentpipe_wire::{Encoder, NodeAddresses};
+use bentpipe_wire::{Encoder, Refused};
 
 use crate::Clock;
 use crate::device::{Batch, Device, Sent};
 use crate::poller::{self, Poller};
 use crate::punctual::{Punctual, Rank};
+use own::EdgeAddresses;
 
 pub use lateness::{Lateness, LatenessSummary};
+pub use own::Own;
 pub use prefixes::{Prefix, Prefixes};
 pub use refusals::Refusals;
 
@@ -63,7 +66,8 @@ pub struct Engine {
     /// By node: its attachment.
     device_of: Vec<Option<u16>>,
     prefixes: Prefixes,
-    encoder: Encoder<NodeAddresses>,
+    encoder: Encoder<EdgeAddresses>,
+    own: Option<Own>,
     lateness: Lateness,
     refusals: Refusals,
     entered: u64,
@@ -84,7 +88,8 @@ impl Engine {
             ready: Vec::new(),
             device_of: Vec::new(),
             prefixes: Prefixes::default(),
-            encoder: Encoder::new(NodeAddresses),
+            encoder: Encoder::new(EdgeAddresses::default()),
+            own: None,
             lateness: Lateness::default(),
             refusals: Refusals::default(),
             entered: 0,
@@ -133,6 +138,12 @@ impl Engine {
     /// A node inside the network has these addresses.
     pub fn locate(&mut self, node: NodeId, prefix: Prefix) {
         self.prefixes.add(prefix, node);
+    }
+
+    /// A node inside speaks to somebody outside in its own name.
+    pub fn speaks(&mut self, own: Own) {
+        self.own = Some(own);
+        *self.encoder.addressing() = EdgeAddresses(Some(own));
     }
 
     /// The network.
@@ -232,6 +243,18 @@ impl Engine {
                 let packets = self.network.packets_mut();
                 if packets.held() >= PACKETS {
                     self.refusals.crowded();
+                    continue;
+                }
+                let own = self.own.as_ref().filter(|own| own.peer.0 == *node);
+                let own = own.and_then(|own| own.insert(bytes, packets));
+                if let Some(inserted) = own {
+                    match inserted {
+                        Ok(packet) => {
+                            self.entered += 1;
+                            self.network.inject(*node, packet);
+                        }
+                        Err(error) => self.refusals.count(Refused::Malformed(error)),
+                    }
                     continue;
                 }
                 let owner = |_, destination| {

@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bentpipe_scenario::{Outside, RunOptions, Scenario, Side, Station, StationError};
+use bentpipe_scenario::{Addresses, Outside, RunOptions, Scenario, Side, Station, StationError};
 use bentpipe_types::{Span, Time};
 use serde_json::Value;
 
 use crate::emulate::refused;
+use crate::engine::Own;
 use crate::netlink::forwarding::Interface;
 use crate::{Clock, Engine};
 use device::Diverted;
@@ -53,6 +54,8 @@ pub struct Request {
     pub options: RunOptions,
     /// What of it the machine plays.
     pub part: Part,
+    /// The addresses of this gateway's persistent connections to another one, and of that one's.
+    pub addresses: Option<Addresses>,
     /// Names of interfaces, each with the link or the node of the file that is behind it.
     pub interfaces: Vec<(String, String)>,
     /// It ends by itself after so long.
@@ -147,7 +150,7 @@ fn station(
                 mtu: mtus[at],
                 shaped: shaped.contains(&names[at]),
             };
-            Station::gateway(scenario, name, &[side(0), side(1)])
+            Station::gateway(scenario, name, &[side(0), side(1)], request.addresses)
         }
         Part::Link(name) => Station::link(scenario, name, [&names[0], &names[1]]),
     };
@@ -184,7 +187,7 @@ fn side_names(request: &Request) -> Result<[String; 2], GatewayError> {
 }
 
 impl Plan {
-    /// What is set up, a line for each side.
+    /// What is set up: a line for each side, and one for persistent connections.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -196,6 +199,12 @@ impl Plan {
                 "{}: {name} is {}",
                 self.what,
                 interfaces.join(", ")
+            ));
+        }
+        if let Some([(_, own), (_, peer)]) = self.station.persistent_connections() {
+            lines.push(format!(
+                "{}: persistent connections are between {own} and {peer}",
+                self.what
             ));
         }
         lines
@@ -229,8 +238,15 @@ impl Plan {
             let device = Diverted::new(tun, self.hop_between);
             engine.attach_towards(nodes[at], Box::new(device), nodes[1 - at]);
         }
-        for (line, side) in lines.iter().zip(&diversion.sides) {
-            control.say(format!("{line}, through {}", side.device));
+        if let Some(ends) = self.station.persistent_connections() {
+            let [node, peer] = ends.map(|(index, ip)| (outside.nodes[index], ip));
+            engine.speaks(Own { node, peer });
+        }
+        for (at, line) in lines.into_iter().enumerate() {
+            control.say(match diversion.sides.get(at) {
+                Some(side) => format!("{line}, through {}", side.device),
+                None => line,
+            });
         }
         control.say("ready".to_owned());
         let clock = Clock::start();

@@ -125,7 +125,11 @@ fn multiplex(
     }
     let [first, second] = link.between;
     let peer = if first == node { second } else { first };
-    Ok(Some(Multiplex { peer, connections }))
+    Ok(Some(Multiplex {
+        peer,
+        connections,
+        real: None,
+    }))
 }
 
 /// Refuses a gateway that would carry connections to one that knows nothing of it.

@@ -1,15 +1,16 @@
 //! The gateway of a machine's part, between two real links.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{NO_ADDRESS, StationError};
-use crate::{Gateway, Scenario, TrafficClass};
+use super::{Addresses, StationError};
+use crate::{Gateway, Multiplex, RealEnds, Scenario, TrafficClass};
 
 /// The gateway, among the links that it has here: `own` are their indices in the file.
 pub(super) fn placed(
     gateway: &Gateway,
     name: &str,
-    own: &[usize],
+    (own, addresses): (&[usize], Option<Addresses>),
     scenario: &Scenario,
     notes: &mut Vec<String>,
 ) -> Result<Gateway, StationError> {
@@ -25,6 +26,14 @@ pub(super) fn placed(
             "gateways.{name}.processing: no effect, a real processor takes its own time"
         ));
     };
+    let multiplexes = matches!(gateway, Gateway::Split(split) if split.multiplex.is_some());
+    if addresses.is_some() && !multiplexes {
+        let key = format!("gateways.{name}");
+        return Err(StationError::new(
+            key,
+            "addresses are for persistent connections between gateways, and this one has no \"multiplex\"",
+        ));
+    }
     Ok(match gateway {
         Gateway::Router { processing, .. } => {
             if processing.is_some() {
@@ -38,9 +47,8 @@ pub(super) fn placed(
         Gateway::Split(split) => {
             let mut split = split.as_ref().clone();
             split.facing = facing(split.facing)?;
-            if split.multiplex.is_some() {
-                let key = format!("gateways.{name}.multiplex");
-                return Err(StationError::new(key, NO_ADDRESS));
+            if let Some(with) = &mut split.multiplex {
+                *with = multiplexing(*with, name, split.facing, addresses)?;
             }
             has_no_hosts(split.only.as_ref(), name, "only")?;
             has_no_hosts(split.except.as_ref(), name, "except")?;
@@ -57,6 +65,39 @@ pub(super) fn placed(
             }
             Gateway::Hybrid(Arc::new(hybrid))
         }
+    })
+}
+
+/// Persistent connections to whoever is behind the link that is faced.
+fn multiplexing(
+    with: Multiplex,
+    name: &str,
+    facing: usize,
+    addresses: Option<Addresses>,
+) -> Result<Multiplex, StationError> {
+    let refuse = |message: String| {
+        let key = format!("gateways.{name}.multiplex");
+        Err(StationError::new(key, message))
+    };
+    let Some(Addresses { own, peer }) = addresses else {
+        return refuse("persistent connections between gateways need an address at each, which nobody has: give this one's and the other's (--address 192.0.2.250 --peer-address 198.51.100.250), of the networks that are behind them".to_owned());
+    };
+    if own.is_ipv4() != peer.is_ipv4() {
+        return refuse(format!("{own} and {peer} are of two versions of IP"));
+    }
+    let usable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
+    if own == peer || !usable(&own) || !usable(&peer) {
+        return refuse(format!("{own} and {peer} are no addresses of two gateways"));
+    }
+    Ok(Multiplex {
+        // The ends that stand for the networks behind the two links have the links' numbers.
+        peer: facing,
+        real: Some(RealEnds {
+            hosts: 1 - facing,
+            own,
+            peer,
+        }),
+        ..with
     })
 }
 

@@ -51,14 +51,14 @@ fn side(link: &str, shaped: bool) -> Side {
 }
 
 fn refusal(settings: &[(&str, &str)], name: &str, sides: [Side; 2]) -> String {
-    let error = Station::gateway(&scenario(settings), name, &sides).expect_err("a refusal");
+    let error = Station::gateway(&scenario(settings), name, &sides, None).expect_err("a refusal");
     error.in_file("office.toml", SCENARIO)
 }
 
 #[test]
 fn a_gateway_is_the_files_between_open_links() {
     let sides = [side("satellite", false), side("lan", false)];
-    let station = Station::gateway(&scenario(&[]), "hub", &sides).expect("a station");
+    let station = Station::gateway(&scenario(&[]), "hub", &sides, None).expect("a station");
     let part = &station.scenario;
     let names: Vec<&str> = part.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["(satellite)", "(lan)", "hub"]);
@@ -78,7 +78,7 @@ fn a_gateway_is_the_files_between_open_links() {
     let mtus = |part: &Scenario| part.links.iter().map(|link| link.mtu).collect::<Vec<_>>();
     assert_eq!(mtus(part), [Some(1400); 2]);
     let router = scenario(&[("gateways.hub", "{}")]);
-    let routing = Station::gateway(&router, "hub", &sides).expect("a station");
+    let routing = Station::gateway(&router, "hub", &sides, None).expect("a station");
     assert_eq!(mtus(&routing.scenario), [None; 2]);
     assert_eq!(
         station.notes,
@@ -91,7 +91,7 @@ fn a_gateway_is_the_files_between_open_links() {
 fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
     let sides = [side("lan", false), side("satellite", true)];
     let file = scenario(&[]);
-    let station = Station::gateway(&file, "hub", &sides).expect("a station");
+    let station = Station::gateway(&file, "hub", &sides, None).expect("a station");
     let satellite = &station.scenario.links[1];
     assert_eq!(satellite.forward.rate.bits_per_second(), 10_000_000);
     assert_eq!(satellite.forward.queue, file.links[1].forward.queue);
@@ -110,7 +110,7 @@ fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
     );
     // At the terminal the return leaves.
     let sides = [side("satellite", true), side("home", false)];
-    let station = Station::gateway(&file, "terminal", &sides).expect("a station");
+    let station = Station::gateway(&file, "terminal", &sides, None).expect("a station");
     let back = station.scenario.links[0]
         .backward
         .as_ref()
@@ -118,6 +118,47 @@ fn a_shaped_link_has_the_files_transmitter_and_nothing_of_its_way() {
     assert!(matches!(back.acks, Acks::Suppression(_)));
     assert_eq!(back.rate.bits_per_second(), 64_000);
     assert_eq!(station.simulated, ["satellite.return"]);
+}
+
+#[test]
+fn persistent_connections_are_between_addresses_of_their_own() {
+    let file = scenario(&[
+        ("gateways.hub.multiplex", "2"),
+        ("gateways.terminal.kind", "split"),
+        ("gateways.terminal.multiplex", "2"),
+    ]);
+    let addresses = |own: &str, peer: &str| Addresses {
+        own: own.parse().expect("an address"),
+        peer: peer.parse().expect("an address"),
+    };
+    let (lower, higher) = ("192.0.2.250", "198.51.100.250");
+    let at = |name: &str, other: &str, between| {
+        let sides = [side(other, false), side("satellite", false)];
+        Station::gateway(&file, name, &sides, Some(between)).expect("a station")
+    };
+    // The one that stands for the other gateway is the end that is faced; hosts are at the other.
+    let hub = at("hub", "lan", addresses(lower, higher));
+    let ends = [(2, lower), (1, higher)].map(|(node, ip)| (node, ip.parse().expect("an address")));
+    assert_eq!(hub.persistent_connections(), Some(ends));
+    let NodeKind::Gateway(Gateway::Split(split)) = &hub.scenario.nodes[2].kind else {
+        panic!("a split gateway");
+    };
+    let real = split.multiplex.and_then(|with| with.real);
+    assert_eq!(real.map(|real| real.hosts), Some(0));
+    let terminal = at("terminal", "home", addresses(higher, lower));
+    assert!(terminal.persistent_connections().is_some());
+    for (own, peer, wrong) in [
+        (lower, "2001:db8::1", "two versions"),
+        (lower, lower, "no addresses"),
+        (lower, "0.0.0.0", "no addresses"),
+        (lower, "224.0.0.1", "no addresses"),
+        ("127.0.0.1", lower, "no addresses"),
+    ] {
+        let sides = [side("lan", false), side("satellite", false)];
+        let error = Station::gateway(&file, "hub", &sides, Some(addresses(own, peer)));
+        let said = error.expect_err("a refusal").in_file("office.toml", SCENARIO);
+        assert!(said.contains(wrong), "{said}");
+    }
 }
 
 #[test]
@@ -250,7 +291,7 @@ fn classes_are_told_apart_by_ports_alone() {
     };
     let sides = [side("lan", false), side("satellite", true)];
     let by_ports = scenario(&settings("{ ports = [5060] }"));
-    assert!(Station::gateway(&by_ports, "hub", &sides).is_ok());
+    assert!(Station::gateway(&by_ports, "hub", &sides, None).is_ok());
     let line = refusal(&settings("{ flows = [\"download\"] }"), "hub", sides);
     assert_eq!(
         line,

@@ -26,13 +26,13 @@ mod trunk;
 use std::sync::Arc;
 
 use bentpipe_tcp::{Config, PassiveFastOpen, Payload, Rings, Socket, reset_reply};
-use bentpipe_types::{Address, Ctx, Flags, FlowKey, PacketRef, Port, Routes, Span, Time};
+use bentpipe_types::{Ctx, Flags, FlowKey, HostAddress, PacketRef, Port, Routes, Span, Time};
 use rustc_hash::FxHashMap;
 
-use super::Settings;
 use super::budget::{Budget, CARRIED_STATE};
 use super::counters::Counters;
 use super::legs::{Kind, LegSettings};
+use super::{Multiplexing, Settings};
 use crate::deadlines::Deadlines;
 use crate::icmp::Complaint;
 use crate::slab::Slab;
@@ -81,7 +81,7 @@ pub(super) struct Returned {
 /// A gateway's side of the persistent connections to its peer.
 #[derive(Debug)]
 pub(super) struct Multiplex<P> {
-    peer: Address,
+    with: Multiplexing,
     trunks: Vec<Option<Trunk>>,
     carried: Slab<Box<Carried<P>>>,
     /// By the key of what the hosts on this side send.
@@ -96,11 +96,11 @@ pub(super) struct Multiplex<P> {
 }
 
 impl<P: Payload> Multiplex<P> {
-    /// Up to so many persistent connections to the gateway there.
-    pub(super) fn new(peer: Address, connections: usize) -> Self {
+    /// Such persistent connections.
+    pub(super) fn new(with: Multiplexing) -> Self {
         Self {
-            peer,
-            trunks: (0..connections).map(|_| None).collect(),
+            with,
+            trunks: (0..with.connections).map(|_| None).collect(),
             carried: Slab::default(),
             flows: FxHashMap::default(),
             deadlines: Deadlines::default(),
@@ -181,7 +181,7 @@ impl<P: Payload> Multiplex<P> {
         let (source, destination) = (record.source, record.destination);
         let slot = usize::from(destination.port.checked_sub(FIRST_PORT)?);
         (destination.address == routes.here()
-            && source.address == self.peer
+            && source.address == self.with.peer
             && source.port == destination.port
             && slot < self.trunks.len()
             && cx.packets.ip(packet).is_none())
@@ -192,6 +192,23 @@ impl<P: Payload> Multiplex<P> {
     #[inline]
     pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
         self.flows.get(key).copied()
+    }
+
+    /// The gateway ends, in order: whoever is left hears of it.
+    pub(super) fn retire(&mut self, cx: &mut Ctx<'_>) {
+        for index in 0..self.carried.end() {
+            let Some(carried) = self.carried.get_mut(index).filter(|carried| !carried.over) else {
+                continue;
+            };
+            carried.aborted = true;
+            carried.abort(cx);
+            if let Some(syn) = carried.syn.take() {
+                reset_reply(syn, carried.port, cx);
+            }
+        }
+        for trunk in self.trunks.iter_mut().flatten() {
+            trunk.socket.abort(cx);
+        }
     }
 
     /// When something next wants to be done.
@@ -279,7 +296,11 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) -> bool {
-        let slot = (said.port_between(around.routes.here(), self.peer))
+        let [here, there] = match self.with.real {
+            Some(real) => [real.own, real.peer].map(HostAddress::Ip),
+            None => [around.routes.here(), self.with.peer].map(HostAddress::Node),
+        };
+        let slot = (said.port_between(here, there))
             .and_then(|port| port.checked_sub(FIRST_PORT))
             .map(usize::from);
         if let Some(Some(trunk)) = slot.and_then(|slot| self.trunks.get_mut(slot)) {

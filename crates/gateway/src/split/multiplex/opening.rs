@@ -6,6 +6,7 @@ use bentpipe_tcp::{Config, IdleRestart, KeepAlive, Opening, Payload, Rings, Sock
 use bentpipe_types::{Ctx, Endpoint, FlowKey, HostAddress, PacketRef, Party, Port, Seq, Span};
 
 use super::super::Answer;
+use super::super::legs::speak;
 use super::carried::Carried;
 use super::frame::{self, Answered, Open, Reason};
 use super::trunk::Trunk;
@@ -93,6 +94,9 @@ impl<P: Payload> Multiplex<P> {
     /// The TCP of a persistent connection, and the memory to set aside for it, if there is enough.
     pub(super) fn config(&self, around: &Around<'_>) -> Option<(Arc<Config>, u64)> {
         let mut config = around.settings.facing_tcp.clone();
+        if let Some(real) = self.with.real {
+            speak(real.version(), &mut config);
+        }
         let part = around.settings.memory / (PART_OF_MEMORY * self.trunks.len() as u64);
         let most = part.max(LEAST_BUFFER);
         let send = config
@@ -113,7 +117,7 @@ impl<P: Payload> Multiplex<P> {
     }
 
     pub(super) fn ends(&self, slot: usize, around: &Around<'_>) -> [Endpoint; 2] {
-        [around.routes.here(), self.peer].map(|address| Endpoint {
+        [around.routes.here(), self.with.peer].map(|address| Endpoint {
             address,
             port: FIRST_PORT + slot as u16,
         })
@@ -153,10 +157,20 @@ impl<P: Payload> Multiplex<P> {
         reserved: u64,
         around: &mut Around<'_>,
     ) {
-        let first = u32::from(around.routes.here() > self.peer);
+        let first = u32::from(self.with.odd);
         around.budget.change((0, reserved), (0, 0));
         around.counters.trunks_opened += 1;
         self.trunks[slot] = Some(Trunk::new(socket, first, reserved));
+    }
+
+    /// What the other gateway says of two hosts with real addresses, between the nodes that stand for them here.
+    fn placed<'a>(&self, open: &Open<'a>) -> Open<'a> {
+        let mut open = *open;
+        if let (Some(real), Some(_)) = (self.with.real, open.ip) {
+            open.source.address = self.with.peer;
+            open.destination.address = real.hosts;
+        }
+        open
     }
 
     /// A host behind the other gateway opens a connection.
@@ -167,6 +181,7 @@ impl<P: Payload> Multiplex<P> {
         around: &mut Around<'_>,
         cx: &mut Ctx<'_>,
     ) {
+        let open = &self.placed(open);
         let key = answers_to(open);
         let towards = around.routes.port_towards(open.destination.address);
         let towards = towards.filter(|towards| *towards != around.settings.facing);

@@ -72,7 +72,7 @@ impl<P: Payload> Multiplex<P> {
         };
         if let Frame::Open(open) = frame {
             // Numbers go up, and say who has opened.
-            let odd = u32::from(around.routes.here() < self.peer);
+            let odd = u32::from(!self.with.odd);
             if stream % 2 != odd || trunk.latest.is_some_and(|latest| stream <= latest) {
                 return Err(Broken);
             }

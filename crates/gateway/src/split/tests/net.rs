@@ -78,7 +78,8 @@ pub(super) fn two(change: impl Fn(&mut Settings)) -> Vec<Settings> {
 pub(super) fn multiplexed(connections: usize, change: impl Fn(&mut Settings)) -> Vec<Settings> {
     two(|settings| {
         let peer = Address(10 + settings.facing.0);
-        settings.multiplex = Some(Multiplexing { peer, connections });
+        let here = Address(11 - settings.facing.0);
+        settings.multiplex = Some(Multiplexing::between(here, peer, connections));
         change(settings);
     })
 }
