@@ -60,26 +60,26 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             f"office.toml --gateway hub {OWN}",
-            "--address and --peer-address go together: the two ends of persistent connections",
+            "--address and --peer go together: the two ends of persistent connections",
         ),
         (
-            f"office.toml --gateway hub {OWN} --peer-address ten",
-            "--peer-address ten: expected an IP address",
+            f"office.toml --gateway hub {OWN} --peer ten",
+            "--peer ten: expected an IP address",
         ),
         (
-            f"office.toml --gateway hub {OWN} --peer-address fd00::1",
-            "gateways.hub.multiplex: 10.1.0.250 and fd00::1 are of two versions of IP",
+            f"office.toml --gateway hub {OWN} --peer fd00::1",
+            "office.toml:6: gateways.hub.multiplex: 10.1.0.250 and fd00::1 are of two",
         ),
         (
-            f"office.toml --gateway hub {OWN} --peer-address 10.1.0.250",
-            "10.1.0.250 and 10.1.0.250 are no addresses of two gateways",
+            f"office.toml --gateway hub {OWN} --peer 10.1.0.250",
+            "office.toml:6: gateways.hub.multiplex: 10.1.0.250 and 10.1.0.250 are no",
         ),
         (
-            f"office.toml --gateway hub {SIDES} --address 10.1.0.250 --peer-address 10.4.0.250",
-            "gateways.hub: addresses are for persistent connections between gateways",
+            f"office.toml --gateway hub {SIDES} --address 10.1.0.250 --peer 10.4.0.250",
+            "office.toml:6: gateways.hub: addresses are for persistent connections between gateways",
         ),
         (
-            "office.toml --link satellite --address 10.1.0.250 --peer-address 10.4.0.250",
+            "office.toml --link satellite --address 10.1.0.250 --peer 10.4.0.250",
             "--address is for a gateway; a link has no persistent connections",
         ),
         (

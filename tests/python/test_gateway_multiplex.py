@@ -101,13 +101,11 @@ def office(
         else:
             sky.ip(f"link set to-terminal mtu {mtu}")
             second.ip(f"link set to-sky mtu {mtu}")
-        here = all_.enter_context(
-            gateway(first, file, *hub, "--address", own, "--peer-address", peer)
-        )
+        here = all_.enter_context(gateway(first, file, *hub, "--address", own, "--peer", peer))
         there = all_.enter_context(
             gateway(
                 second, file, *terminal, "--interface", "home=to-client",
-                "--address", peer, "--peer-address", own,
+                "--address", peer, "--peer", own,
             )
         )  # fmt: skip
         yield boxes, (here, there)

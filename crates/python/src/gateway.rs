@@ -88,9 +88,9 @@ fn addresses(texts: &[Option<String>; 2]) -> Result<Option<Addresses>, String> {
         [None, None] => Ok(None),
         [Some(own), Some(peer)] => Ok(Some(Addresses {
             own: parse("--address", own)?,
-            peer: parse("--peer-address", peer)?,
+            peer: parse("--peer", peer)?,
         })),
-        _ => Err("--address and --peer-address go together: the two ends of persistent connections between gateways".to_owned()),
+        _ => Err("--address and --peer go together: the two ends of persistent connections between gateways".to_owned()),
     }
 }
 

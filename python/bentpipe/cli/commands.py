@@ -136,7 +136,7 @@ COMMANDS: Final = {
                 "With multiplex: this gateway's end of the persistent connections. An address of "
                 "the network on its hosts' side that nobody has.",
             ),
-            "peer_address": option("--peer-address", "IP", "The other gateway's, likewise."),
+            "peer_address": option("--peer", "IP", "The other gateway's, likewise."),
             "duration": option(
                 "--duration", "TIME", 'End after so long, such as "60 s". [default: on a signal]'
             ),

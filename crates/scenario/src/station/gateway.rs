@@ -80,7 +80,7 @@ fn multiplexing(
         Err(StationError::new(key, message))
     };
     let Some(Addresses { own, peer }) = addresses else {
-        return refuse("persistent connections between gateways need an address at each, which nobody has: give this one's and the other's (--address 192.0.2.250 --peer-address 198.51.100.250), of the networks that are behind them".to_owned());
+        return refuse("persistent connections between gateways need an address at each, which nobody has: give this one's and the other's (--address 192.0.2.250 --peer 198.51.100.250), of the networks that are behind them".to_owned());
     };
     if own.is_ipv4() != peer.is_ipv4() {
         return refuse(format!("{own} and {peer} are of two versions of IP"));

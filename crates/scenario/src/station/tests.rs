@@ -156,7 +156,9 @@ fn persistent_connections_are_between_addresses_of_their_own() {
     ] {
         let sides = [side("lan", false), side("satellite", false)];
         let error = Station::gateway(&file, "hub", &sides, Some(addresses(own, peer)));
-        let said = error.expect_err("a refusal").in_file("office.toml", SCENARIO);
+        let said = error
+            .expect_err("a refusal")
+            .in_file("office.toml", SCENARIO);
         assert!(said.contains(wrong), "{said}");
     }
 }
