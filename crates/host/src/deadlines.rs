@@ -30,6 +30,9 @@ impl Entry for Deadline {
     }
 }
 
+/// In the place of the number of one that is none of them.
+const NOBODY: u32 = u32::MAX;
+
 /// Stale entries that are left alone.
 const SPARE: usize = 64;
 
@@ -48,6 +51,12 @@ impl Deadlines {
         if at < self.armed[number as usize] {
             self.enter(number, at);
         }
+    }
+
+    /// Somebody must look here at `at`, but at none of these.
+    pub(crate) fn look_at(&mut self, at: Time) {
+        self.entries.push(Deadline(at, NOBODY));
+        self.entered += 1;
     }
 
     #[inline(never)]
@@ -71,8 +80,9 @@ impl Deadlines {
         while let Some(Deadline(at, number)) = self.entries.first().filter(|first| first.0 <= now) {
             self.entries.pop();
             self.entered -= 1;
-            let armed = &mut self.armed[number as usize];
-            if *armed == at {
+            if let Some(armed) = self.armed.get_mut(number as usize)
+                && *armed == at
+            {
                 *armed = Time::NEVER;
                 return Some(number);
             }
@@ -114,8 +124,9 @@ impl Deadlines {
 
     fn compact(&mut self) {
         let armed = &self.armed;
-        self.entries
-            .retain(|Deadline(at, number)| armed[number as usize] == at);
+        self.entries.retain(|Deadline(at, number)| {
+            armed.get(number as usize).is_none_or(|armed| *armed == at)
+        });
         self.entered = self.entries.len();
     }
 }
@@ -169,6 +180,20 @@ mod tests {
         }
         assert!(witness.is_empty());
         assert_eq!(ups, 5 * count - 1);
+    }
+
+    #[test]
+    fn a_look_at_none_of_them_comes_up_in_its_turn_and_outlives_stale_entries() {
+        let mut deadlines = Deadlines::default();
+        deadlines.reserve(0);
+        deadlines.look_at(at(20));
+        for time in (0..1_000).rev() {
+            deadlines.arm(0, at(100 + time));
+        }
+        assert_eq!(deadlines.next(), Some(at(20)));
+        assert_eq!(deadlines.due(at(20)), None, "it is nobody's");
+        assert_eq!(deadlines.next(), Some(at(100)));
+        assert_eq!(deadlines.due(at(100)), Some(0));
     }
 
     #[test]

@@ -153,6 +153,12 @@ impl<P: Realm> Host<P> {
         self.sockets.addresses = Some(of);
     }
 
+    /// It takes the longer to hear what comes the longer nothing has happened here, as machines do: by nanoseconds, so
+    /// that of two things at the same time the right one is first (`waking.rs`).
+    pub fn sleep_when_idle(&mut self) {
+        self.sockets.waking = Some(Box::default());
+    }
+
     /// Takes connections to `port`.
     pub fn listen(&mut self, port: u16, listener: Listener<P>) {
         self.listeners.insert(port, listener);
@@ -303,6 +309,9 @@ impl<P: Realm> Host<P> {
 
     /// An application's entry has come up.
     fn run_application(&mut self, id: ApplicationId, cx: &mut Ctx<'_>) {
+        if let Some(waking) = &mut self.sockets.waking {
+            waking.acted(cx.now);
+        }
         let Some(application) = self.applications[id.0 as usize].as_deref_mut() else {
             return;
         };

@@ -25,6 +25,7 @@ mod realm;
 pub mod report;
 mod sequence;
 mod table;
+mod waking;
 mod workplace;
 
 pub use account::{ApplicationId, Member};

@@ -13,6 +13,7 @@ use crate::cookies::Cookies;
 use crate::deadlines::Deadlines;
 use crate::paths::Paths;
 use crate::places::Places;
+use crate::waking::Waking;
 use crate::{ApplicationId, InitialSequences, Realm, Step, Table};
 
 /// The real address of a node.
@@ -125,6 +126,8 @@ pub(crate) struct Sockets<P: Realm> {
     /// The key of the last packet and its place: with one flow, or in a burst, the next packet's
     /// too.
     last: Option<(P::Key, u32)>,
+    /// Where it matters how long the host has slept.
+    pub(crate) waking: Option<Box<Waking>>,
     pub(crate) deadlines: Deadlines,
     pub(crate) routes: Routes,
     pub(crate) sequences: InitialSequences,
@@ -155,6 +158,7 @@ impl<P: Realm> Sockets<P> {
             free: Vec::new(),
             by_key: P::Table::default(),
             last: None,
+            waking: None,
             accounts: Vec::new(),
             deadlines: Deadlines::default(),
             touched: Vec::new(),

@@ -26,30 +26,19 @@ impl<P: Realm> Agent for Host<P> {
         self.sockets.routes = routes;
     }
 
-    // (Into the loop that tells a host many packets: whatever it calls there is fewer lines of code that a packet fetches.)
-    #[inline(always)]
+    #[inline]
     fn on_packet(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
-        if !cx.packets.get(packet).is_tcp() {
-            self.on_datagram(packet, cx);
-            return;
+        if self.sleeps() {
+            self.hear_when_awake(from, packet, cx);
+        } else {
+            self.hear(from, packet, cx);
         }
-        let key = P::key(cx.packets, packet);
-        if let Some(place) = self.sockets.find(key)
-            && let Some(slot) = self.sockets.at_mut(place)
-        {
-            slot.socket.on_packet(packet, cx);
-            if slot.socket.has_events() {
-                self.settle(place, cx);
-            } else if let Some(at) = slot.socket.next_deadline_before(slot.armed) {
-                slot.armed = at;
-                self.sockets.arm_at(Timer::Socket(place), at);
-            }
-            return;
-        }
-        self.on_stranger(from, packet, cx);
     }
 
     fn on_deadline(&mut self, cx: &mut Ctx<'_>) {
+        if self.sleeps() {
+            self.wake(cx);
+        }
         for _ in 0..BATCH {
             let Some(number) = self.sockets.deadlines.due(cx.now) else {
                 return;
@@ -64,6 +53,7 @@ impl<P: Realm> Agent for Host<P> {
                     let deadline = slot.socket.next_deadline();
                     if deadline.is_some_and(|deadline| deadline <= cx.now) {
                         slot.socket.on_deadline(cx);
+                        self.acted(cx.now);
                     }
                     self.settle(place, cx);
                     self.fetch_next_due();
@@ -78,7 +68,7 @@ impl<P: Realm> Agent for Host<P> {
 
     fn holdings(&self) -> Holdings {
         Holdings {
-            packets: 0,
+            packets: self.packets_held() as u64,
             bytes: self.sockets.all().map(|slot| slot.socket.buffered()).sum(),
         }
     }
@@ -123,7 +113,80 @@ impl<P: Realm> Agent for Host<P> {
     }
 
     fn is_quiet(&self) -> bool {
-        (0..self.applications.len()).all(|index| self.is_over(ApplicationId(index as u32)))
+        let over = |index| self.is_over(ApplicationId(index as u32));
+        self.packets_held() == 0 && (0..self.applications.len()).all(over)
+    }
+}
+
+impl<P: Realm> Host<P> {
+    /// Does it [sleep when nothing happens](Self::sleep_when_idle)?
+    #[inline]
+    #[must_use]
+    pub fn sleeps(&self) -> bool {
+        self.sockets.waking.is_some()
+    }
+
+    /// A packet is told to whom it is for, of a host that does not [sleep](Self::sleeps): what [`Agent::on_packet`] does then.
+    //
+    // (Into the loop that tells a host many packets: whatever it calls there is fewer lines of code that a packet fetches.)
+    #[inline(always)]
+    pub fn hear(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        if !cx.packets.get(packet).is_tcp() {
+            self.on_datagram(packet, cx);
+            return;
+        }
+        let key = P::key(cx.packets, packet);
+        if let Some(place) = self.sockets.find(key)
+            && let Some(slot) = self.sockets.at_mut(place)
+        {
+            slot.socket.on_packet(packet, cx);
+            if slot.socket.has_events() {
+                self.settle(place, cx);
+            } else if let Some(at) = slot.socket.next_deadline_before(slot.armed) {
+                slot.armed = at;
+                self.sockets.arm_at(Timer::Socket(place), at);
+            }
+            return;
+        }
+        self.on_stranger(from, packet, cx);
+    }
+
+    /// A packet is told to whom it is for, or held until the host has woken up: what [`Agent::on_packet`] does where it
+    /// [sleeps](Self::sleeps).
+    #[inline(never)]
+    pub fn hear_when_awake(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        let waking = self.sockets.waking.as_mut();
+        match waking.and_then(|waking| waking.hold(from, packet, cx.now)) {
+            Some(at) => self.sockets.deadlines.look_at(at),
+            None => self.hear_now(from, packet, cx),
+        }
+    }
+
+    /// The host hears what has come while it slept, if it has woken up.
+    #[inline(never)]
+    fn wake(&mut self, cx: &mut Ctx<'_>) {
+        while let Some((from, packet)) =
+            (self.sockets.waking.as_mut()).and_then(|waking| waking.take(cx.now))
+        {
+            self.hear_now(from, packet, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn hear_now(&mut self, from: Port, packet: PacketRef, cx: &mut Ctx<'_>) {
+        self.hear(from, packet, cx);
+    }
+
+    /// Something has happened that no packet has asked for.
+    fn acted(&mut self, now: Time) {
+        if let Some(waking) = &mut self.sockets.waking {
+            waking.acted(now);
+        }
+    }
+
+    fn packets_held(&self) -> usize {
+        let waking = self.sockets.waking.as_ref();
+        waking.map_or(0, |waking| waking.packets())
     }
 }
 

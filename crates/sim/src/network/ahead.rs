@@ -14,6 +14,7 @@
 //! each event is not told ahead, nor one whose applications know of their peers by other means than packets, nor
 //! where a tap looks.
 
+use bentpipe_host::Host;
 use bentpipe_link::{Arrival, Direction, Fifo, Verdict};
 use bentpipe_types::{Agent, Bytes, Ctx, PacketRef, Port, Room, Span, Time};
 
@@ -242,7 +243,12 @@ impl Network {
             if is_large {
                 self.fetch_for(&self.lookahead.ready);
             }
-            left = self.tell(index, left);
+            let to = self.directions[usize::from(index)].to;
+            left = if self.host(to).is_some_and(Host::sleeps) {
+                self.tell::<true>(index, left)
+            } else {
+                self.tell::<false>(index, left)
+            };
         }
         let lookahead = &mut self.lookahead;
         lookahead.events = 0;
@@ -254,9 +260,9 @@ impl Network {
 
     /// Tells a host what arrives from a direction up to the horizon, in at most so many events: each at its time, and
     /// deadlines of the host's own at theirs, those after the last packet as far as nothing else can come before. Returns
-    /// how many events are left.
+    /// how many events are left. `SLEEPS`: the host does ([`Host::sleeps`]); the others' loops ask nothing about it.
     #[inline(never)]
-    pub(super) fn tell(&mut self, index: u16, budget: u64) -> u64 {
+    pub(super) fn tell<const SLEEPS: bool>(&mut self, index: u16, budget: u64) -> u64 {
         let to = self.directions[usize::from(index)].to;
         let quiet = self.nothing_arrives_before(index);
         let way = self.nodes[usize::from(to)].ways.first;
@@ -271,17 +277,21 @@ impl Network {
             let before = left;
             let next = match (leads_on, &mut connections) {
                 (false, None) if cramped => {
-                    self.tell_packets::<false, true>(index, to, most, None, &mut left)
+                    self.tell_packets::<false, true, SLEEPS>(index, to, most, None, &mut left)
                 }
                 (false, None) => {
-                    self.tell_packets::<false, false>(index, to, most, None, &mut left)
+                    self.tell_packets::<false, false, SLEEPS>(index, to, most, None, &mut left)
                 }
-                (true, None) => self.tell_packets::<true, false>(index, to, most, None, &mut left),
+                (true, None) => {
+                    self.tell_packets::<true, false, SLEEPS>(index, to, most, None, &mut left)
+                }
                 (false, many) => {
-                    self.tell_packets::<false, false>(index, to, most, many.as_mut(), &mut left)
+                    let many = many.as_mut();
+                    self.tell_packets::<false, false, SLEEPS>(index, to, most, many, &mut left)
                 }
                 (true, many) => {
-                    self.tell_packets::<true, false>(index, to, most, many.as_mut(), &mut left)
+                    let many = many.as_mut();
+                    self.tell_packets::<true, false, SLEEPS>(index, to, most, many, &mut left)
                 }
             };
             if left < before {
@@ -348,7 +358,7 @@ impl Network {
     /// before it has been told all. Of what the host says at once, `most` may have [`Room`]; `CRAMPED`: that is worked out
     /// anew whenever it may say something.
     #[inline(always)]
-    fn tell_packets<const LEADS_ON: bool, const CRAMPED: bool>(
+    fn tell_packets<const LEADS_ON: bool, const CRAMPED: bool, const SLEEPS: bool>(
         &mut self,
         index: u16,
         to: u16,
@@ -405,7 +415,11 @@ impl Network {
             match arrival {
                 Arrival::Delivered(packet) => {
                     self.packet_hops += 1;
-                    host.on_packet(from.to_port, packet, &mut cx);
+                    if SLEEPS {
+                        host.hear_when_awake(from.to_port, packet, &mut cx);
+                    } else {
+                        host.hear(from.to_port, packet, &mut cx);
+                    }
                 }
                 Arrival::Lost(packet) => cx.packets.release(packet),
             }

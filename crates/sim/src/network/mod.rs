@@ -284,7 +284,9 @@ impl Network {
         } else {
             until
         };
-        self.now = self.now.max(ended);
+        // A host that was told ahead may have met a deadline since, at which it had nothing to send.
+        let clocks = self.nodes.iter().map(|slot| slot.clock);
+        self.now = clocks.fold(self.now.max(ended), Time::max);
         self.ended = Some(ended);
         self.finish_probes(ended);
         Progress::Ended

@@ -15,6 +15,7 @@ mod chains;
 mod ends;
 mod narrow;
 mod outside;
+mod sleeping;
 
 fn direction(rate: u64, delay: Span, queue: Limit, errors: Vec<ErrorModel>) -> Settings {
     Settings {

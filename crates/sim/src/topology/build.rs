@@ -141,6 +141,9 @@ impl NodeDraft {
             let router = std::mem::take(router);
             node = Node::Custom(Box::new(Served::new(router, processing)));
         }
+        if let Some(host) = node.host_mut().filter(|_| self.sleeps) {
+            host.sleep_when_idle();
+        }
         let processing = self.processing.filter(|_| node.host().is_some());
         if processing.is_some() || !self.neighbourhoods.is_empty() {
             let front = Front::new(node, processing, self.neighbourhoods);

@@ -109,6 +109,7 @@ struct NodeDraft {
     dividing: Vec<Port>,
     silent: bool,
     processing: Option<Processing>,
+    sleeps: bool,
     // By port; empty: nobody is asked for a link address.
     neighbourhoods: Vec<Option<Neighbourhood>>,
 }
@@ -212,6 +213,13 @@ impl NetworkBuilder {
         self.nodes[usize::from(node.0)].processing = Some(processing);
     }
 
+    /// A host takes the longer to hear what comes the longer nothing has happened there ([`Host::sleep_when_idle`]).
+    ///
+    /// [`Host::sleep_when_idle`]: bentpipe_host::Host::sleep_when_idle
+    pub fn sleeps_when_idle(&mut self, host: NodeId) {
+        self.nodes[usize::from(host.0)].sleeps = true;
+    }
+
     /// Before a node sends anything out of a port, it asks who is there (RFC 826). Both ends of the link need
     /// it: who is not told of it understands no question.
     pub fn resolve(&mut self, node: NodeId, port: Port, neighbourhood: Neighbourhood) {
@@ -239,6 +247,7 @@ impl NetworkBuilder {
             dividing: Vec::new(),
             silent: false,
             processing: None,
+            sleeps: false,
             neighbourhoods: Vec::new(),
         });
         id

@@ -67,7 +67,9 @@ impl LinuxHyStart {
         if window.congestion_window < LOW_WINDOW * u64::from(window.segment) {
             return false;
         }
-        if now.since(self.last_ack) <= TRAIN_GAP {
+        // (Of gaps that are as long to the nanosecond, a kernel's are some microseconds longer or shorter, and the first that
+        // is longer ends the train: 1500 bytes every 2 ms at 6 Mbit/s.)
+        if now.since(self.last_ack) < TRAIN_GAP {
             self.last_ack = now;
             if now.since(self.round_start) > (self.shortest + TRAIN_ALLOWANCE) / 2 {
                 return true;
@@ -152,6 +154,20 @@ mod tests {
             hystart.on_delivery(&mut window, &next);
             let ended = window.slow_start_threshold != u64::MAX;
             assert_eq!(ended, milliseconds > 10, "{milliseconds} ms");
+        }
+    }
+
+    #[test]
+    fn a_gap_of_two_milliseconds_ends_the_train() {
+        for (gap, ends) in [(1_999, true), (2_000, false)] {
+            let mut hystart = LinuxHyStart::default();
+            let mut window = Window::new(SEGMENT as u32, 20 * SEGMENT, u64::MAX);
+            let mut next = sample(0, 20, 0, 0);
+            for _ in 0..10 {
+                hystart.on_delivery(&mut window, &next);
+                next.now += Span::from_micros(gap);
+            }
+            assert_eq!(window.slow_start_threshold != u64::MAX, ends, "{gap}");
         }
     }
 

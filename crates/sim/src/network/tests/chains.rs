@@ -190,6 +190,9 @@ fn play(case: &Case, chains: bool, ahead: bool, budget: u64) -> (Vec<String>, u6
     for (index, (router, link)) in case.hosts.iter().enumerate() {
         let host = builder.host(&format!("host{index}"));
         join(&mut builder, host, routers[router % routers.len()], link);
+        if (case.seed ^ index as u64) & 1 == 0 {
+            builder.sleeps_when_idle(host);
+        }
         hosts.push(host);
     }
     for (pair, link) in routers.windows(2).zip(&case.trunks) {
