@@ -14,6 +14,8 @@ pub(crate) struct Capacity(u128);
 
 impl Capacity {
     pub(crate) const ZERO: Self = Self(0);
+    /// A bit/s times a nanosecond.
+    pub(crate) const LEAST: Self = Self(1);
 
     /// What `rate` carries in `span`.
     pub(crate) fn of(rate: BitRate, span: Span) -> Self {
@@ -54,6 +56,11 @@ impl Capacity {
     /// One of so many equal parts, rounded down.
     pub(crate) fn share_of(self, parts: usize) -> Self {
         Self(self.0 / parts.max(1) as u128)
+    }
+
+    /// How many of so many equal parts would be larger, had what is rounded down been given to them.
+    pub(crate) fn remainder_of(self, parts: usize) -> usize {
+        (self.0 % parts.max(1) as u128) as usize
     }
 
     /// Its part in proportion: this, times `part / whole`, rounded down. The whole is above zero.

@@ -17,7 +17,10 @@ mod burst;
 mod capacity;
 mod carrier;
 mod counts;
+mod hub;
+mod prefix;
 mod sharing;
+mod takers;
 mod terminal;
 
 pub use carrier::{Access, Carrier, CarrierSettings, TerminalSettings};
